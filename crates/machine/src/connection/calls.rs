@@ -1,0 +1,300 @@
+//! The calls: from the caller to the transport, and the one reply that each of them gets.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use switchboard_wire::{Era, Id, Raw, RawError, Response, encode, meta, method};
+
+use super::{Machine, Phase};
+use crate::{
+    error::{CallError, RequestFailure},
+    event::{Action, Call, CallKind, Outgoing, OutgoingKind, Reply, Telemetry},
+    handshake::{self, Session},
+    outbox::{Lane, Purpose},
+    time::Moment,
+    timers::Timer,
+};
+
+/// A call that has not been replied to.
+#[derive(Debug)]
+pub(super) struct Entry {
+    call: Call,
+    started: Moment,
+    deadline: Option<Moment>,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// For the connection to become ready.
+    Waiting,
+    /// In the outbox, under this ticket.
+    Posted(u64),
+    /// The transport has it.
+    Sent,
+}
+
+impl Machine {
+    pub(super) fn call(&mut self, now: Moment, id: u64, call: Call) {
+        if self.calls.contains_key(&id) {
+            self.violation("a call under an id in use");
+            return;
+        }
+        self.counters.calls.add();
+        let method = call.method.clone();
+        self.actions.push_back(Action::Emit(Telemetry::CallStarted { id, method }));
+        let refusal = match &self.phase {
+            Phase::Closing | Phase::Exited => Some(CallError::Shutdown),
+            Phase::Failed { reason } => Some(CallError::Failed {
+                reason: Arc::clone(reason),
+            }),
+            Phase::Starting | Phase::Initializing { .. } | Phase::Backoff if call.fail_fast => {
+                let state = self.state_name();
+                Some(CallError::NotReady { state })
+            }
+            _ if self.calls.len() >= self.settings.in_flight_max => Some(CallError::Backpressure { attempts: 0 }),
+            Phase::Starting | Phase::Initializing { .. } | Phase::Backoff | Phase::Ready(_) => None,
+        };
+        if let Some(error) = refusal {
+            self.reply(now, id, now, Err(error));
+            return;
+        }
+        let deadline = call.timeout.map(|timeout| now + timeout);
+        if let Some(deadline) = deadline {
+            self.timers.set(Timer::Deadline(id), deadline);
+        }
+        let entry = Entry {
+            call,
+            started: now,
+            deadline,
+            stage: Stage::Waiting,
+        };
+        self.calls.insert(id, entry);
+        if matches!(self.phase, Phase::Ready(_)) {
+            self.send_call(now, id);
+        } else {
+            self.waiting.push_back(id);
+        }
+    }
+
+    /// Posts a call that waited for the connection, or did not have to.
+    pub(super) fn send_call(&mut self, now: Moment, id: u64) {
+        let (Phase::Ready(session), Some(entry)) = (&self.phase, self.calls.get(&id)) else {
+            return;
+        };
+        let call = &entry.call;
+        let frame = match self.encode(session, id, call) {
+            Ok(frame) => frame,
+            Err(error) => {
+                let reason = Arc::from(error.to_string());
+                self.end_call(now, id, CallError::InvalidParams { reason });
+                return;
+            }
+        };
+        let outgoing = Outgoing {
+            frame,
+            kind: call.kind.outgoing(id, call.method.clone()),
+            headers: Arc::clone(&call.headers),
+        };
+        let lane = Lane::Caller(call.lane);
+        let ticket = self.post(lane, Purpose::Call(id), outgoing);
+        if let Some(entry) = self.calls.get_mut(&id) {
+            entry.stage = Stage::Posted(ticket);
+        }
+    }
+
+    /// The transport has the frame of a call.
+    pub(super) fn call_sent(&mut self, now: Moment, id: u64) {
+        let Some(entry) = self.calls.get_mut(&id) else {
+            return;
+        };
+        entry.stage = Stage::Sent;
+        if entry.call.kind == CallKind::Notification
+            && let Some(entry) = self.remove_call(id)
+        {
+            self.reply(now, id, entry.started, Ok(Reply::Sent));
+        }
+    }
+
+    /// Hands an answer to the call it is for. Gives it back if there is none.
+    pub(super) fn call_answered(&mut self, now: Moment, id: u64, response: Response) -> Option<Response> {
+        let waits = |entry: &Entry| entry.stage == Stage::Sent && entry.call.kind == CallKind::Request;
+        if !self.calls.get(&id).is_some_and(waits) {
+            return Some(response);
+        }
+        if let Some(entry) = self.remove_call(id) {
+            self.reply(now, id, entry.started, Ok(Reply::Answered(response)));
+        }
+        None
+    }
+
+    pub(super) fn request_failed(&mut self, now: Moment, id: u64, failure: RequestFailure) {
+        if !self.handshake_failed(now, id, &failure) && self.is_sent(id) {
+            self.end_call(now, id, CallError::RequestFailed(failure));
+        }
+    }
+
+    pub(super) fn deadline_passed(&mut self, now: Moment, id: u64) {
+        let Some(entry) = self.calls.get(&id) else {
+            return;
+        };
+        let error = CallError::Timeout {
+            after: now - entry.started,
+            sent: entry.stage == Stage::Sent,
+        };
+        self.counters.timeouts.add();
+        self.withdraw(now, id, Some("deadline passed"));
+        self.end_call(now, id, error);
+    }
+
+    pub(super) fn caller_gone(&mut self, now: Moment, id: u64) {
+        self.withdraw(now, id, None);
+        if self.remove_call(id).is_some() {
+            self.counters.cancelled.add();
+        }
+    }
+
+    pub(super) fn cancel(&mut self, now: Moment, id: u64, reason: Option<&str>) {
+        if self.calls.contains_key(&id) {
+            self.counters.cancelled.add();
+            self.withdraw(now, id, reason);
+            self.end_call(now, id, CallError::Cancelled);
+        }
+    }
+
+    /// The server ended a call of its own accord, as 2026-07-28 lets it end a listen stream.
+    pub(super) fn cancelled_by_server(&mut self, now: Moment, id: u64) {
+        if self.is_sent(id) {
+            self.end_call(now, id, CallError::CancelledByServer);
+        }
+    }
+
+    pub(super) fn progressed(&mut self, now: Moment, params: Raw) {
+        let token = params
+            .member(meta::PROGRESS_TOKEN)
+            .and_then(Id::from_raw)
+            .and_then(|token| token.as_u64());
+        let entry = token.and_then(|id| Some((id, self.calls.get_mut(&id)?)));
+        let Some((id, entry)) = entry.filter(|(_, entry)| entry.stage == Stage::Sent && entry.call.progress) else {
+            self.counters.dropped.add();
+            return;
+        };
+        if let (Some(extend), Some(deadline)) = (entry.call.extend, entry.deadline) {
+            let extended = (now + extend.by).min(entry.started + extend.cap).max(deadline);
+            entry.deadline = Some(extended);
+            self.timers.set(Timer::Deadline(id), extended);
+        }
+        self.actions.push_back(Action::Progress { id, params });
+    }
+
+    /// Replies to everybody. Ids that the server has seen are remembered.
+    pub(super) fn fail_all(&mut self, now: Moment, error: &CallError) {
+        let mut ids: Vec<u64> = self.calls.keys().copied().collect();
+        ids.sort_unstable();
+        // First the frames, so that the end of one does not offer the next.
+        for ticket in self.outbox.clear() {
+            self.timers.stop(Timer::Retry(ticket));
+        }
+        for id in ids {
+            if self.is_sent(id) {
+                self.bury(now, id);
+            }
+            self.end_call(now, id, error.clone());
+        }
+    }
+
+    /// Ends a call that got no answer.
+    pub(super) fn end_call(&mut self, now: Moment, id: u64, error: CallError) {
+        if let Some(entry) = self.remove_call(id) {
+            self.reply(now, id, entry.started, Err(error));
+        }
+    }
+
+    pub(super) fn sweep(&mut self, now: Moment) {
+        self.tombstones.sweep(now);
+        if self.tombstones.len() > 0 {
+            self.timers.set(Timer::Sweep, now + self.settings.sweep_interval);
+        }
+    }
+
+    fn is_sent(&self, id: u64) -> bool {
+        self.calls.get(&id).is_some_and(|entry| entry.stage == Stage::Sent)
+    }
+
+    /// Tells the server, once, that nobody waits for the answer. Only if it has seen the question.
+    fn withdraw(&mut self, now: Moment, id: u64, reason: Option<&str>) {
+        if !self.is_sent(id) {
+            return;
+        }
+        self.bury(now, id);
+        let reason = reason.map(|reason| ("reason", Raw::string(reason)));
+        let params = Raw::object([("requestId", Raw::number(id))].into_iter().chain(reason));
+        let outgoing = Outgoing {
+            frame: encode::notification(method::CANCELLED, Some(&params)),
+            kind: OutgoingKind::Cancel { id },
+            headers: Arc::from([]),
+        };
+        self.post(Lane::Cancel(id), Purpose::Cancel, outgoing);
+    }
+
+    fn bury(&mut self, now: Moment, id: u64) {
+        if self.tombstones.len() == 0 {
+            self.timers.set(Timer::Sweep, now + self.settings.sweep_interval);
+        }
+        self.tombstones.insert(now, id);
+    }
+
+    /// Takes a call out of everything that knows of it.
+    fn remove_call(&mut self, id: u64) -> Option<Entry> {
+        let entry = self.calls.remove(&id)?;
+        self.timers.stop(Timer::Deadline(id));
+        match entry.stage {
+            Stage::Waiting => self.waiting.retain(|waiting| *waiting != id),
+            Stage::Posted(ticket) => self.leave_outbox(ticket),
+            Stage::Sent => {}
+        }
+        Some(entry)
+    }
+
+    fn reply(&mut self, now: Moment, id: u64, started: Moment, outcome: Result<Reply, CallError>) {
+        let after = now - started;
+        let telemetry = match &outcome {
+            Ok(_) => {
+                self.counters.answered.add();
+                Telemetry::CallAnswered { id, after }
+            }
+            Err(error) => {
+                self.counters.failed.add();
+                if let CallError::Backpressure { .. } = error {
+                    self.counters.backpressure.add();
+                }
+                let error = error.clone();
+                Telemetry::CallFailed { id, after, error }
+            }
+        };
+        self.actions.push_back(Action::Emit(telemetry));
+        self.actions.push_back(Action::Reply { id, outcome });
+    }
+
+    fn encode(&self, session: &Session, id: u64, call: &Call) -> Result<Bytes, RawError> {
+        let mut members = Vec::new();
+        if call.kind == CallKind::Request {
+            if session.revision.era() == Era::Modern {
+                members.extend(handshake::modern_meta(&self.settings, session.revision));
+                members.extend(call.log_level.clone().map(|level| (meta::LOG_LEVEL, level)));
+            }
+            if call.progress {
+                members.push((meta::PROGRESS_TOKEN, Raw::number(id)));
+            }
+        }
+        members.extend(call.trace.clone().map(|trace| (meta::TRACEPARENT, trace)));
+        let stamped = match members.is_empty() {
+            true => call.params.clone(),
+            false => Some(meta::stamp(call.params.as_ref(), &members)?),
+        };
+        Ok(match call.kind {
+            CallKind::Request => encode::request(&Id::from(id), &call.method, stamped.as_ref()),
+            CallKind::Notification => encode::notification(&call.method, stamped.as_ref()),
+        })
+    }
+}

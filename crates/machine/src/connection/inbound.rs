@@ -1,0 +1,179 @@
+//! What the server sends: answers, questions and news, each to whom it concerns.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use switchboard_wire::{
+    ErrorObject, Frame, Id, Message, Notification, Raw, Request, Response, code, encode, method,
+};
+
+use super::{Machine, Phase};
+use crate::{
+    event::{Action, Inbound, Outgoing, OutgoingKind, Telemetry},
+    outbox::{Lane, Purpose},
+    time::Moment,
+};
+
+impl Machine {
+    pub(super) fn frame(&mut self, now: Moment, frame: Bytes) {
+        match self.phase {
+            Phase::Initializing { .. } | Phase::Ready(_) => {}
+            Phase::Starting | Phase::Backoff | Phase::Failed { .. } | Phase::Closing | Phase::Exited => return,
+        }
+        match Frame::parse(frame) {
+            Ok(Frame::Single(message)) => self.dispatch(now, message),
+            Ok(Frame::Batch(messages)) => {
+                for message in messages {
+                    match message {
+                        Ok(message) => self.dispatch(now, message),
+                        Err(error) => self.malformed(&error.to_string()),
+                    }
+                }
+            }
+            Err(error) => self.malformed(&error.to_string()),
+        }
+        self.arm();
+    }
+
+    pub(super) fn dispatch(&mut self, now: Moment, message: Message) {
+        match message {
+            Message::Response(response) => self.response(now, response),
+            Message::Request(request) => self.request(request),
+            Message::Notification(notification) => self.notification(now, notification),
+        }
+    }
+
+    /// The owner answers. Dropped if the server no longer waits for it.
+    pub(super) fn answer(&mut self, id: &Id, answer: Result<Raw, ErrorObject>) {
+        if matches!(self.phase, Phase::Ready(_)) && self.server_requests.remove(id) {
+            self.send_answer(id, answer);
+        }
+    }
+
+    /// Wants the next frame, as long as there is somebody to read it.
+    pub(super) fn arm(&mut self) {
+        if self.live && matches!(self.phase, Phase::Initializing { .. } | Phase::Ready(_)) {
+            self.actions.push_back(Action::Arm { epoch: self.epoch });
+        }
+    }
+
+    fn response(&mut self, now: Moment, response: Response) {
+        let Some(id) = response.id.clone() else {
+            self.unknown(None);
+            return;
+        };
+        let Some(number) = id.as_u64() else {
+            self.unknown(Some(id));
+            return;
+        };
+        if self.handshake_answered(now, number, &response.outcome) {
+            return;
+        }
+        if self.call_answered(now, number, response).is_none() {
+            return;
+        }
+        if self.tombstones.contains(now, number) {
+            self.counters.late.add();
+            self.actions.push_back(Action::Emit(Telemetry::LateResponse { id }));
+        } else {
+            self.unknown(Some(id));
+        }
+    }
+
+    fn request(&mut self, request: Request) {
+        self.counters.server_requests.add();
+        let pings = match &self.phase {
+            Phase::Ready(session) => session.revision.facts().ping,
+            _ => true,
+        };
+        if request.method == method::PING && pings {
+            self.send_answer(&request.id, Ok(Raw::empty_object()));
+            return;
+        }
+        match &mut self.phase {
+            Phase::Ready(_) if !pings => self.violation("a request from a server that may only answer"),
+            Phase::Ready(_) => {
+                if self.server_requests.contains(&request.id) {
+                    self.violation("two requests under one id");
+                } else if self.server_requests.len() >= self.settings.server_requests_max {
+                    self.counters.dropped.add();
+                    let busy = ErrorObject::new(code::INTERNAL, "too many requests wait for an answer");
+                    self.send_answer(&request.id, Err(busy));
+                } else {
+                    self.server_requests.insert(request.id.clone());
+                    self.actions.push_back(Action::Deliver(Inbound::Request(request)));
+                }
+            }
+            Phase::Initializing { .. } => self.hold(Message::Request(request)),
+            Phase::Starting | Phase::Backoff | Phase::Failed { .. } | Phase::Closing | Phase::Exited => {}
+        }
+    }
+
+    fn notification(&mut self, now: Moment, notification: Notification) {
+        if matches!(self.phase, Phase::Initializing { .. }) && notification.method != method::LOG_MESSAGE {
+            self.hold(Message::Notification(notification));
+            return;
+        }
+        self.counters.notifications.add();
+        let method = notification.method.clone();
+        self.actions.push_back(Action::Emit(Telemetry::Notification { method }));
+        match (notification.method.as_str(), &notification.params) {
+            (method::PROGRESS, Some(params)) => self.progressed(now, params.clone()),
+            (method::CANCELLED, Some(params)) => {
+                let Some(id) = params.member("requestId").and_then(Id::from_raw) else {
+                    self.violation("a cancellation without the id of a request");
+                    return;
+                };
+                if self.server_requests.remove(&id) {
+                    let cancelled = Inbound::RequestCancelled { id };
+                    self.actions.push_back(Action::Deliver(cancelled));
+                } else if let Some(number) = id.as_u64() {
+                    self.cancelled_by_server(now, number);
+                }
+            }
+            _ => {
+                let news = Inbound::Notification(notification);
+                self.actions.push_back(Action::Deliver(news));
+            }
+        }
+    }
+
+    fn hold(&mut self, message: Message) {
+        let Phase::Initializing { held, .. } = &mut self.phase else {
+            return;
+        };
+        if held.len() < self.settings.held_max {
+            held.push(message);
+        } else {
+            self.counters.dropped.add();
+        }
+    }
+
+    fn send_answer(&mut self, id: &Id, answer: Result<Raw, ErrorObject>) {
+        // A server that asks and does not read would otherwise have us keep all its answers.
+        if self.outbox.len_of(Lane::Own) >= self.settings.server_requests_max {
+            self.counters.dropped.add();
+            return;
+        }
+        let frame = match answer {
+            Ok(result) => encode::result(id, &result),
+            Err(error) => encode::error(Some(id), &error),
+        };
+        let outgoing = Outgoing {
+            frame,
+            kind: OutgoingKind::Answer,
+            headers: Arc::from([]),
+        };
+        self.post(Lane::Own, Purpose::Answer, outgoing);
+    }
+
+    fn unknown(&mut self, id: Option<Id>) {
+        self.counters.unknown.add();
+        self.actions.push_back(Action::Emit(Telemetry::UnknownResponse { id }));
+    }
+
+    fn malformed(&mut self, reason: &str) {
+        self.counters.malformed.add();
+        self.emit_violation(reason);
+    }
+}

@@ -1,0 +1,406 @@
+//! The machine itself: its states and the way between them. What happens inside a state is told
+//! in the modules beside this one: [`calls`], [`inbound`] and [`opening`].
+
+mod calls;
+mod inbound;
+mod opening;
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::Arc,
+};
+
+use switchboard_wire::{Era, Id, Message};
+
+use crate::{
+    backoff::Backoff,
+    counters::Counters,
+    error::CallError,
+    event::{Action, Down, DownKind, Event, Inbound, SendOutcome, State, Stopped, Telemetry},
+    handshake::{Handshake, Session},
+    ids::Ids,
+    outbox::{Lane, Outbox, Purpose, Sent},
+    random::Random,
+    settings::Settings,
+    time::Moment,
+    timers::{Timer, Timers},
+    tombstones::Tombstones,
+};
+use calls::Entry;
+
+/// One connection to one server. See the [crate] for how to drive it.
+#[derive(Debug)]
+pub struct Machine {
+    settings: Settings,
+    ids: Ids,
+    counters: Arc<Counters>,
+    random: Random,
+    phase: Phase,
+    /// The transport opened last, and whether it is still listened to.
+    epoch: u64,
+    live: bool,
+    /// What is known of the server, until a handshake fails.
+    era: Option<Era>,
+    backoff: Backoff,
+    timers: Timers,
+    outbox: Outbox,
+    calls: HashMap<u64, Entry>,
+    /// Calls that wait for the connection to become ready, in the order they came.
+    waiting: VecDeque<u64>,
+    tombstones: Tombstones,
+    /// Requests of the server that the owner has not answered.
+    server_requests: HashSet<Id>,
+    actions: VecDeque<Action>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Starting,
+    Initializing {
+        handshake: Handshake,
+        /// What the server said before its time.
+        held: Vec<Message>,
+    },
+    Ready(Arc<Session>),
+    Backoff,
+    Failed {
+        reason: Arc<str>,
+    },
+    Closing,
+    Exited,
+}
+
+impl Machine {
+    /// A machine that has just asked for its first transport.
+    pub fn new(settings: Settings, ids: Ids, counters: Arc<Counters>, seed: u64, now: Moment) -> Self {
+        let mut machine = Self {
+            random: Random::new(seed),
+            phase: Phase::Backoff,
+            epoch: 0,
+            live: false,
+            era: settings.era,
+            backoff: Backoff::new(settings.backoff_base, settings.backoff_max),
+            timers: Timers::default(),
+            outbox: Outbox::new(settings.send_attempts, settings.send_retry_delay),
+            calls: HashMap::new(),
+            waiting: VecDeque::new(),
+            tombstones: Tombstones::new(settings.tombstone_ttl(), settings.tombstones_max),
+            server_requests: HashSet::new(),
+            actions: VecDeque::new(),
+            settings,
+            ids,
+            counters,
+        };
+        machine.open(now);
+        machine
+    }
+
+    /// Takes in one event.
+    pub fn handle(&mut self, now: Moment, event: Event) {
+        match event {
+            Event::TransportUp { epoch } if self.is_current(epoch) => self.transport_up(now),
+            Event::TransportDown { epoch, down } if self.is_current(epoch) => self.transport_down(now, &down),
+            Event::Frame { epoch, frame } if self.is_current(epoch) => self.frame(now, frame),
+            Event::FrameTooLarge { epoch, limit } if self.is_current(epoch) => self.frame_too_large(now, limit),
+            Event::RequestFailed { epoch, id, failure } if self.is_current(epoch) => {
+                self.request_failed(now, id, failure);
+            }
+            Event::TransportUp { .. }
+            | Event::TransportDown { .. }
+            | Event::Frame { .. }
+            | Event::FrameTooLarge { .. }
+            | Event::RequestFailed { .. } => self.counters.stale.add(),
+            Event::SendResult { ticket, outcome } => self.send_result(now, ticket, outcome),
+            Event::Call { id, call } => self.call(now, id, call),
+            Event::CallerGone { id } => self.caller_gone(now, id),
+            Event::Cancel { id, reason } => self.cancel(now, id, reason.as_deref()),
+            Event::Answer { id, answer } => self.answer(&id, answer),
+            Event::Tick => self.tick(now),
+            Event::Restart => self.restart(now),
+            Event::Stop => self.stop(now),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When the next [`Event::Tick`] is due, if nothing else happens before.
+    pub fn next_timeout(&self) -> Option<Moment> {
+        self.timers.next()
+    }
+
+    /// How many calls have not been replied to.
+    pub fn in_flight(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// How many ids are remembered for a late answer.
+    pub fn tombstones(&self) -> usize {
+        self.tombstones.len()
+    }
+
+    /// What is known of the server, for the next machine to begin with.
+    pub fn era(&self) -> Option<Era> {
+        self.era
+    }
+
+    /// Whether nothing is left to wait for: no call, no frame, no timer.
+    pub fn is_idle(&self) -> bool {
+        self.calls.is_empty() && self.waiting.is_empty() && self.outbox.is_empty() && self.timers.next().is_none()
+    }
+
+    fn is_current(&self, epoch: u64) -> bool {
+        self.live && epoch == self.epoch
+    }
+
+    fn transport_up(&mut self, now: Moment) {
+        match self.phase {
+            Phase::Starting => self.begin_handshake(now),
+            Phase::Initializing { .. } | Phase::Ready(_) => self.violation("transport up twice"),
+            Phase::Backoff | Phase::Failed { .. } | Phase::Closing | Phase::Exited => {}
+        }
+    }
+
+    fn transport_down(&mut self, now: Moment, down: &Down) {
+        self.live = false;
+        match &self.phase {
+            Phase::Initializing { handshake, .. } if handshake.open_probe.is_some() && down.kind == DownKind::Closed => {
+                // An older server may leave when it is asked what it does not know. Ask it the old
+                // way, at once: it is not the server's failure.
+                self.era = Some(Era::Legacy);
+                self.enter(State::Starting, "server left when probed");
+                self.open(now);
+            }
+            Phase::Starting | Phase::Initializing { .. } => {
+                self.era = None;
+                self.give_up(now, down.kind == DownKind::Permanent, &down.message);
+            }
+            Phase::Ready(_) => self.give_up(now, down.kind == DownKind::Permanent, &down.message),
+            Phase::Closing => self.exit(),
+            Phase::Backoff | Phase::Failed { .. } | Phase::Exited => {}
+        }
+    }
+
+    fn frame_too_large(&mut self, now: Moment, limit: usize) {
+        match self.phase {
+            Phase::Initializing { .. } | Phase::Ready(_) => {
+                self.counters.oversized.add();
+                let reason = format!("frame over the limit of {limit} bytes");
+                self.emit_violation(&reason);
+                self.give_up(now, false, &reason);
+            }
+            Phase::Starting | Phase::Backoff | Phase::Failed { .. } | Phase::Closing | Phase::Exited => {}
+        }
+    }
+
+    fn send_result(&mut self, now: Moment, ticket: u64, outcome: SendOutcome) {
+        let Some(sent) = self.outbox.result(ticket, outcome, &mut self.random) else {
+            return;
+        };
+        if outcome == SendOutcome::Busy {
+            self.counters.busy.add();
+        }
+        match sent {
+            Sent::Again { delay, attempts } => {
+                self.actions.push_back(Action::Emit(Telemetry::Busy { attempts }));
+                self.timers.set(Timer::Retry(ticket), now + delay);
+                return;
+            }
+            Sent::Accepted(Purpose::Call(id)) => self.call_sent(now, id),
+            Sent::Accepted(Purpose::Confirm) => self.confirmed(now),
+            Sent::Accepted(Purpose::Handshake(_) | Purpose::Answer | Purpose::Cancel) => {}
+            Sent::GivenUp { purpose, attempts } => match purpose {
+                Purpose::Call(id) => self.end_call(now, id, CallError::Backpressure { attempts }),
+                Purpose::Handshake(_) | Purpose::Confirm => {
+                    self.era = None;
+                    self.give_up(now, false, &format!("transport busy after {attempts} attempts"));
+                }
+                Purpose::Answer | Purpose::Cancel => self.counters.dropped.add(),
+            },
+            // The end of the transport is reported by an event of its own.
+            Sent::Closed(Purpose::Call(id)) => {
+                let reason = Arc::from("transport closed");
+                self.end_call(now, id, CallError::ConnectionLost { reason });
+            }
+            Sent::Closed(_) => {}
+        }
+        self.leave_outbox(ticket);
+    }
+
+    fn tick(&mut self, now: Moment) {
+        while let Some(timer) = self.timers.pop(now) {
+            match timer {
+                Timer::Handshake => {
+                    self.era = None;
+                    let after = self.settings.handshake_timeout;
+                    self.give_up(now, false, &format!("no handshake within {after:.1?}"));
+                }
+                Timer::Probe => self.probe_unanswered(now),
+                Timer::Backoff => {
+                    self.enter(State::Starting, "backoff over");
+                    self.open(now);
+                }
+                Timer::Sweep => self.sweep(now),
+                Timer::Exit => self.exit(),
+                Timer::Deadline(id) => self.deadline_passed(now, id),
+                Timer::Retry(ticket) => {
+                    if let Some(outgoing) = self.outbox.offer(ticket) {
+                        self.counters.retries.add();
+                        self.actions.push_back(Action::Send { ticket, outgoing });
+                    }
+                }
+            }
+        }
+    }
+
+    fn restart(&mut self, now: Moment) {
+        match self.phase {
+            Phase::Backoff | Phase::Failed { .. } => {
+                self.timers.stop(Timer::Backoff);
+                self.backoff.reset();
+                self.enter(State::Starting, "restart");
+                self.open(now);
+            }
+            Phase::Starting | Phase::Initializing { .. } | Phase::Ready(_) | Phase::Closing | Phase::Exited => {}
+        }
+    }
+
+    fn stop(&mut self, now: Moment) {
+        let waits_for_close = match self.phase {
+            Phase::Closing | Phase::Exited => {
+                self.actions.push_back(Action::Stopped(Stopped::AlreadyClosing));
+                return;
+            }
+            Phase::Initializing { .. } | Phase::Ready(_) => true,
+            Phase::Starting | Phase::Backoff | Phase::Failed { .. } => false,
+        };
+        self.actions.push_back(Action::Stopped(Stopped::Ok));
+        self.fail_all(now, &CallError::Shutdown);
+        self.forget_server_requests();
+        self.timers.clear();
+        self.enter(State::Closing, "stop");
+        self.phase = Phase::Closing;
+        if self.live {
+            self.actions.push_back(Action::Close { epoch: self.epoch });
+        }
+        if waits_for_close {
+            self.timers.set(Timer::Exit, now + self.settings.close_linger);
+        } else {
+            self.exit();
+        }
+    }
+
+    fn exit(&mut self) {
+        self.timers.clear();
+        self.live = false;
+        self.phase = Phase::Exited;
+        self.actions.push_back(Action::Exit);
+    }
+
+    fn open(&mut self, now: Moment) {
+        self.epoch += 1;
+        self.live = true;
+        self.phase = Phase::Starting;
+        self.timers.stop(Timer::Probe);
+        self.timers.set(Timer::Handshake, now + self.settings.handshake_timeout);
+        self.actions.push_back(Action::Open { epoch: self.epoch });
+    }
+
+    /// Leaves the transport behind and waits: for the next attempt, or for a restart.
+    fn give_up(&mut self, now: Moment, permanent: bool, reason: &str) {
+        let reason: Arc<str> = Arc::from(reason);
+        if matches!(self.phase, Phase::Ready(_)) {
+            let reason = Arc::clone(&reason);
+            self.fail_all(now, &CallError::ConnectionLost { reason });
+        }
+        self.forget_server_requests();
+        for ticket in self.outbox.clear() {
+            self.timers.stop(Timer::Retry(ticket));
+        }
+        self.timers.stop(Timer::Handshake);
+        self.timers.stop(Timer::Probe);
+        if self.live {
+            self.live = false;
+            self.actions.push_back(Action::Close { epoch: self.epoch });
+        }
+        if permanent {
+            let error = CallError::Failed {
+                reason: Arc::clone(&reason),
+            };
+            self.fail_all(now, &error);
+            let to = State::Failed {
+                reason: Arc::clone(&reason),
+            };
+            self.enter(to, &reason);
+            self.phase = Phase::Failed { reason };
+        } else {
+            let delay = self.backoff.next(&mut self.random);
+            let to = State::Backoff {
+                failures: self.backoff.failures(),
+                delay,
+                reason: Arc::clone(&reason),
+            };
+            self.enter(to, &reason);
+            self.phase = Phase::Backoff;
+            self.timers.set(Timer::Backoff, now + delay);
+        }
+    }
+
+    /// Announces a state. The phase itself is set by the caller, which has its data.
+    fn enter(&mut self, to: State, reason: &str) {
+        self.counters.transitions.add();
+        self.actions.push_back(Action::Emit(Telemetry::Transition {
+            from: self.state_name(),
+            to: to.name(),
+            reason: Arc::from(reason),
+        }));
+        self.actions.push_back(Action::State(to));
+    }
+
+    fn state_name(&self) -> &'static str {
+        match self.phase {
+            Phase::Starting => "starting",
+            Phase::Initializing { .. } => "initializing",
+            Phase::Ready(_) => "ready",
+            Phase::Backoff => "backoff",
+            Phase::Failed { .. } => "failed",
+            Phase::Closing | Phase::Exited => "closing",
+        }
+    }
+
+    /// Hands a frame to the outbox, and to the transport if it is its turn.
+    fn post(&mut self, lane: Lane, purpose: Purpose, outgoing: crate::event::Outgoing) -> u64 {
+        let (ticket, offered) = self.outbox.push(lane, purpose, outgoing);
+        if let Some(outgoing) = offered {
+            self.actions.push_back(Action::Send { ticket, outgoing });
+        }
+        ticket
+    }
+
+    /// Takes a frame out of the outbox and offers the one behind it.
+    fn leave_outbox(&mut self, ticket: u64) {
+        self.timers.stop(Timer::Retry(ticket));
+        if let Some((ticket, outgoing)) = self.outbox.remove(ticket) {
+            self.actions.push_back(Action::Send { ticket, outgoing });
+        }
+    }
+
+    fn forget_server_requests(&mut self) {
+        for id in std::mem::take(&mut self.server_requests) {
+            let cancelled = Inbound::RequestCancelled { id };
+            self.actions.push_back(Action::Deliver(cancelled));
+        }
+    }
+
+    fn violation(&mut self, reason: &str) {
+        self.counters.violations.add();
+        self.emit_violation(reason);
+    }
+
+    fn emit_violation(&mut self, reason: &str) {
+        let reason = Arc::from(reason);
+        self.actions.push_back(Action::Emit(Telemetry::Violation { reason }));
+    }
+}

@@ -1,0 +1,196 @@
+//! From a transport that is up to a connection that is ready.
+
+use std::sync::Arc;
+
+use switchboard_wire::{Era, Outcome, encode, method};
+
+use super::{Machine, Phase};
+use crate::{
+    error::RequestFailure,
+    event::{Action, CallKind, Outgoing, OutgoingKind, State},
+    handshake::{self, Asked, Handshake, ROUNDS_MAX, Session, Verdict},
+    outbox::{Lane, Purpose},
+    time::Moment,
+    timers::Timer,
+};
+
+impl Machine {
+    pub(super) fn begin_handshake(&mut self, now: Moment) {
+        let first = handshake::opening(&self.settings, self.era);
+        self.enter(State::Initializing, "transport up");
+        self.phase = Phase::Initializing {
+            handshake: Handshake {
+                asked: Asked::Discover(0),
+                open_probe: None,
+                rounds: 0,
+            },
+            held: Vec::new(),
+        };
+        self.follow(now, first);
+        self.arm();
+    }
+
+    /// The server answered something while the handshake is under way. Whether that was part of it.
+    pub(super) fn handshake_answered(&mut self, now: Moment, id: u64, outcome: &Outcome) -> bool {
+        let Phase::Initializing { handshake, .. } = &mut self.phase else {
+            return false;
+        };
+        let late_probe = handshake.open_probe == Some(id);
+        if late_probe {
+            handshake.open_probe = None;
+        }
+        match handshake.asked {
+            Asked::Discover(asked) if asked == id => {
+                let verdict = handshake::judge_discover(outcome);
+                self.follow(now, verdict);
+                true
+            }
+            Asked::Initialize(asked) if asked == id => {
+                let verdict = handshake::judge_initialize(&self.settings, outcome);
+                self.follow(now, verdict);
+                true
+            }
+            // The server was only slow to start. A modern answer settles it; anything else says
+            // what was already assumed.
+            Asked::Initialize(_) if late_probe => {
+                if let agreed @ Verdict::Agreed(_) = handshake::judge_discover(outcome) {
+                    self.follow(now, agreed);
+                }
+                true
+            }
+            Asked::Discover(_) | Asked::Initialize(_) | Asked::Confirming(_) => late_probe,
+        }
+    }
+
+    /// The transport could not carry a request of the handshake. Whether it was one.
+    pub(super) fn handshake_failed(&mut self, now: Moment, id: u64, failure: &RequestFailure) -> bool {
+        let Phase::Initializing { handshake, .. } = &mut self.phase else {
+            return false;
+        };
+        if handshake.open_probe == Some(id) {
+            handshake.open_probe = None;
+        }
+        let probe = match handshake.asked {
+            Asked::Discover(asked) if asked == id => true,
+            Asked::Initialize(asked) if asked == id => false,
+            Asked::Discover(_) | Asked::Initialize(_) | Asked::Confirming(_) => return false,
+        };
+        let verdict = handshake::judge_failure(probe, failure.status, &failure.message);
+        self.follow(now, verdict);
+        true
+    }
+
+    /// The server keeps silent: an older one that ignores what it does not know.
+    pub(super) fn probe_unanswered(&mut self, now: Moment) {
+        if let Phase::Initializing { handshake, .. } = &self.phase
+            && let Asked::Discover(_) = handshake.asked
+        {
+            self.follow(now, Verdict::Initialize(switchboard_wire::Revision::LATEST_LEGACY));
+        }
+    }
+
+    /// The server has been told that the handshake is done.
+    pub(super) fn confirmed(&mut self, now: Moment) {
+        let Phase::Initializing { handshake, .. } = &self.phase else {
+            return;
+        };
+        let Asked::Confirming(session) = &handshake.asked else {
+            return;
+        };
+        let session = Arc::new((**session).clone());
+        self.become_ready(now, session);
+    }
+
+    fn follow(&mut self, now: Moment, verdict: Verdict) {
+        let Phase::Initializing { handshake, .. } = &mut self.phase else {
+            return;
+        };
+        handshake.rounds += 1;
+        let in_circles = handshake.rounds > ROUNDS_MAX;
+        self.timers.stop(Timer::Probe);
+        match verdict {
+            Verdict::Discover | Verdict::Initialize(_) if in_circles => {
+                self.era = None;
+                self.give_up(now, false, "the server sends the handshake in circles");
+            }
+            Verdict::Discover => {
+                let id = self.ids.draw();
+                handshake.asked = Asked::Discover(id);
+                handshake.open_probe = Some(id);
+                let frame = handshake::discover_frame(&self.settings, id);
+                self.ask(id, method::DISCOVER, frame);
+                self.timers.set(Timer::Probe, now + self.settings.probe_timeout);
+            }
+            Verdict::Initialize(offer) => {
+                let id = self.ids.draw();
+                handshake.asked = Asked::Initialize(id);
+                let frame = handshake::initialize_frame(&self.settings, id, offer);
+                self.ask(id, method::INITIALIZE, frame);
+            }
+            Verdict::Agreed(session) => self.agreed(now, session),
+            Verdict::Refused { permanent, reason } => {
+                self.era = None;
+                self.give_up(now, permanent, &reason);
+            }
+        }
+    }
+
+    fn agreed(&mut self, now: Moment, session: Box<Session>) {
+        let shared = Arc::new((*session).clone());
+        self.actions.push_back(Action::Negotiated {
+            epoch: self.epoch,
+            session: Arc::clone(&shared),
+        });
+        if shared.revision.era() == Era::Modern {
+            self.become_ready(now, shared);
+            return;
+        }
+        if let Phase::Initializing { handshake, .. } = &mut self.phase {
+            handshake.asked = Asked::Confirming(session);
+        }
+        let method = method::INITIALIZED.into();
+        let outgoing = Outgoing {
+            frame: encode::notification(method::INITIALIZED, None),
+            kind: OutgoingKind::Notification { method },
+            headers: Arc::from([]),
+        };
+        self.post(Lane::Own, Purpose::Confirm, outgoing);
+    }
+
+    fn ask(&mut self, id: u64, method: &'static str, frame: bytes::Bytes) {
+        let method = method.into();
+        let outgoing = Outgoing {
+            frame,
+            kind: OutgoingKind::Request { id, method },
+            headers: Arc::from([]),
+        };
+        self.post(Lane::Own, Purpose::Handshake(id), outgoing);
+    }
+
+    fn become_ready(&mut self, now: Moment, session: Arc<Session>) {
+        self.timers.stop(Timer::Handshake);
+        self.timers.stop(Timer::Probe);
+        self.backoff.reset();
+        self.counters.ready.add();
+        self.era = Some(session.revision.era());
+        self.enter(State::Ready(Arc::clone(&session)), "handshake done");
+        let phase = std::mem::replace(&mut self.phase, Phase::Ready(session));
+        if let Phase::Initializing { held, .. } = phase {
+            for message in held {
+                self.dispatch(now, message);
+            }
+        }
+        for id in std::mem::take(&mut self.waiting) {
+            self.send_call(now, id);
+        }
+    }
+}
+
+impl CallKind {
+    pub(super) fn outgoing(self, id: u64, method: std::borrow::Cow<'static, str>) -> OutgoingKind {
+        match self {
+            Self::Request => OutgoingKind::Request { id, method },
+            Self::Notification => OutgoingKind::Notification { method },
+        }
+    }
+}

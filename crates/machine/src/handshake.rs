@@ -1,0 +1,334 @@
+//! Agreeing on a revision: what each answer to `server/discover` and `initialize` means.
+//!
+//! These are judgements, not steps: the machine asks and acts. The rules cope with servers as they
+//! are: some exit when probed, some answer anything with an empty success, some keep silent.
+
+use serde::Deserialize;
+use switchboard_wire::{Era, ErrorObject, Id, Outcome, Raw, Revision, code, encode, meta, method};
+
+use crate::settings::Settings;
+
+/// What was agreed on with the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// The revision that both sides speak.
+    pub revision: Revision,
+    /// What the server offers: a `ServerCapabilities` object.
+    pub capabilities: Raw,
+    /// Who the server says it is: an `Implementation` object. For display only.
+    pub server_info: Option<Raw>,
+    /// How the server wants to be used.
+    pub instructions: Option<String>,
+    /// The whole answer to `initialize` or `server/discover`, as it came.
+    pub raw: Raw,
+}
+
+/// What an answer of the handshake means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Agreed.
+    Agreed(Box<Session>),
+    /// Ask with `initialize` and offer this revision.
+    Initialize(Revision),
+    /// Ask with `server/discover`.
+    Discover,
+    /// The server will not talk to us. Permanent if another try would end the same way.
+    Refused { permanent: bool, reason: String },
+}
+
+/// Where the handshake stands.
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    /// The request whose answer decides.
+    pub(crate) asked: Asked,
+    /// A probe that the server has not answered. Its answer still counts if it comes late.
+    pub(crate) open_probe: Option<u64>,
+    /// How many requests have been sent: servers that send us in circles are refused.
+    pub(crate) rounds: u32,
+}
+
+#[derive(Debug)]
+pub(crate) enum Asked {
+    Discover(u64),
+    Initialize(u64),
+    /// Agreed; the server is being told.
+    Confirming(Box<Session>),
+}
+
+pub(crate) const ROUNDS_MAX: u32 = 4;
+
+/// What to ask first.
+pub(crate) fn opening(settings: &Settings, era: Option<Era>) -> Verdict {
+    match (settings.newest.era(), era) {
+        (Era::Modern, Some(Era::Modern) | None) => Verdict::Discover,
+        (Era::Modern, Some(Era::Legacy)) => Verdict::Initialize(Revision::LATEST_LEGACY),
+        (Era::Legacy, _) => Verdict::Initialize(settings.newest),
+    }
+}
+
+pub(crate) fn discover_frame(settings: &Settings, id: u64) -> bytes::Bytes {
+    let meta = Raw::object(modern_meta(settings, Revision::LATEST));
+    let params = Raw::object([(meta::META, meta)]);
+    encode::request(&Id::from(id), method::DISCOVER, Some(&params))
+}
+
+pub(crate) fn initialize_frame(settings: &Settings, id: u64, offer: Revision) -> bytes::Bytes {
+    let params = Raw::object([
+        ("protocolVersion", Raw::string(offer.as_str())),
+        ("capabilities", settings.legacy_capabilities.clone()),
+        ("clientInfo", settings.client_info.clone()),
+    ]);
+    encode::request(&Id::from(id), method::INITIALIZE, Some(&params))
+}
+
+/// The members of `_meta` that every request of 2026-07-28 carries.
+pub(crate) fn modern_meta(settings: &Settings, revision: Revision) -> [(&'static str, Raw); 3] {
+    [
+        (meta::PROTOCOL_VERSION, Raw::string(revision.as_str())),
+        (meta::CLIENT_CAPABILITIES, settings.modern_capabilities.clone()),
+        (meta::CLIENT_INFO, settings.client_info.clone()),
+    ]
+}
+
+/// What the answer to `server/discover` means. Only a list of versions or an error that no older
+/// server knows shows a modern one; everything else is an older server's way to say "what?".
+pub(crate) fn judge_discover(outcome: &Outcome) -> Verdict {
+    match outcome {
+        Outcome::Result(result) => {
+            let Ok(Discovered {
+                supported_versions: Some(supported),
+            }) = result.read()
+            else {
+                return Verdict::Initialize(Revision::LATEST_LEGACY);
+            };
+            if supported.iter().any(|version| version == Revision::LATEST.as_str()) {
+                return Verdict::Agreed(Box::new(modern_session(result)));
+            }
+            offer_legacy(&supported)
+        }
+        Outcome::Error(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => {
+            offer_legacy(&supported_in(error).unwrap_or_default())
+        }
+        Outcome::Error(error) if code::is_modern(error.code) => Verdict::Refused {
+            permanent: false,
+            reason: format!("the server refused `server/discover`: {error}"),
+        },
+        Outcome::Error(_) => Verdict::Initialize(Revision::LATEST_LEGACY),
+    }
+}
+
+/// What the answer to `initialize` means.
+pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdict {
+    match outcome {
+        Outcome::Result(result) => {
+            let Ok(answer) = result.read::<Initialized>() else {
+                return Verdict::Refused {
+                    permanent: false,
+                    reason: "the answer to `initialize` is not an InitializeResult".to_owned(),
+                };
+            };
+            match Revision::parse(&answer.protocol_version) {
+                Some(revision) if revision.era() == Era::Legacy && revision <= settings.newest => {
+                    Verdict::Agreed(Box::new(Session {
+                        revision,
+                        capabilities: object_or_empty(answer.capabilities),
+                        server_info: answer.server_info,
+                        instructions: answer.instructions.and_then(|text| text.to_text()),
+                        raw: result.clone(),
+                    }))
+                }
+                _ => no_common_version(&[answer.protocol_version]),
+            }
+        }
+        Outcome::Error(error) => match supported_in(error) {
+            Some(supported) => {
+                let modern = supported.iter().any(|version| version == Revision::LATEST.as_str());
+                if modern && settings.newest == Revision::LATEST {
+                    Verdict::Discover
+                } else {
+                    offer_legacy(&supported)
+                }
+            }
+            None => Verdict::Refused {
+                permanent: false,
+                reason: format!("the server refused `initialize`: {error}"),
+            },
+        },
+    }
+}
+
+/// What it means that the transport could not carry a request of the handshake.
+pub(crate) fn judge_failure(probe: bool, status: Option<u16>, message: &str) -> Verdict {
+    match status {
+        Some(401 | 403) => Verdict::Refused {
+            permanent: true,
+            reason: format!("the server wants credentials: {message}"),
+        },
+        _ if probe => Verdict::Initialize(Revision::LATEST_LEGACY),
+        _ => Verdict::Refused {
+            permanent: false,
+            reason: message.to_owned(),
+        },
+    }
+}
+
+fn modern_session(result: &Raw) -> Session {
+    let server_info = result
+        .member(meta::META)
+        .and_then(|meta| meta.member(meta::SERVER_INFO));
+    Session {
+        revision: Revision::LATEST,
+        capabilities: object_or_empty(result.member("capabilities")),
+        server_info,
+        instructions: result.member("instructions").and_then(|text| text.to_text()),
+        raw: result.clone(),
+    }
+}
+
+fn offer_legacy(supported: &[String]) -> Verdict {
+    let common = supported
+        .iter()
+        .filter_map(|version| Revision::parse(version))
+        .filter(|revision| revision.era() == Era::Legacy)
+        .max();
+    common.map_or_else(|| no_common_version(supported), Verdict::Initialize)
+}
+
+fn no_common_version(theirs: &[String]) -> Verdict {
+    let ours = Revision::ALL.map(Revision::as_str).join(", ");
+    Verdict::Refused {
+        permanent: true,
+        reason: format!(
+            "no common protocol version: the server speaks {}, we speak {ours}",
+            theirs.join(", ")
+        ),
+    }
+}
+
+fn supported_in(error: &ErrorObject) -> Option<Vec<String>> {
+    error.data.as_ref()?.member("supported")?.read().ok()
+}
+
+fn object_or_empty(raw: Option<Raw>) -> Raw {
+    raw.filter(Raw::is_object).unwrap_or_else(Raw::empty_object)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Discovered {
+    supported_versions: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Initialized {
+    protocol_version: String,
+    capabilities: Option<Raw>,
+    server_info: Option<Raw>,
+    instructions: Option<Raw>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(text: &str) -> Outcome {
+        Outcome::Result(Raw::parse(text.to_owned()).unwrap())
+    }
+
+    fn error(code: i64, data: &str) -> Outcome {
+        Outcome::Error(ErrorObject::new(code, "no").with_data(Raw::parse(data.to_owned()).unwrap()))
+    }
+
+    fn settings() -> Settings {
+        Settings::new(Raw::empty_object())
+    }
+
+    #[test]
+    fn only_a_list_of_versions_shows_a_modern_server() {
+        let modern = result(
+            r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"hi",
+                "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#,
+        );
+        let Verdict::Agreed(session) = judge_discover(&modern) else {
+            panic!("not agreed");
+        };
+        assert_eq!(session.revision, Revision::LATEST);
+        assert_eq!(session.instructions.as_deref(), Some("hi"));
+        assert_eq!(session.server_info.unwrap().as_str(), r#"{"name":"s"}"#);
+
+        let legacy = Verdict::Initialize(Revision::LATEST_LEGACY);
+        for empty in ["{}", "null", "[]", r#"{"supportedVersions":7}"#, r#"{"tools":[]}"#] {
+            assert_eq!(judge_discover(&result(empty)), legacy, "{empty}");
+        }
+        for code in [-32601, -32600, -32602, -32603, -32000, 0, 400] {
+            assert_eq!(judge_discover(&error(code, "{}")), legacy, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_server_of_both_worlds_that_lacks_our_newest_is_asked_the_old_way() {
+        let older = result(r#"{"supportedVersions":["2025-03-26","2025-06-18","2030-01-01"]}"#);
+        assert_eq!(judge_discover(&older), Verdict::Initialize(Revision::V2025_06_18));
+        let refused = error(code::UNSUPPORTED_PROTOCOL_VERSION, r#"{"supported":["2025-11-25"]}"#);
+        assert_eq!(judge_discover(&refused), Verdict::Initialize(Revision::V2025_11_25));
+        let strange = error(code::UNSUPPORTED_PROTOCOL_VERSION, r#"{"supported":["2030-01-01"]}"#);
+        assert!(matches!(judge_discover(&strange), Verdict::Refused { permanent: true, .. }));
+    }
+
+    #[test]
+    fn initialize_settles_on_any_older_revision_we_know() {
+        for revision in Revision::ALL {
+            let answer = result(&format!(r#"{{"protocolVersion":"{revision}","capabilities":{{}}}}"#));
+            let verdict = judge_initialize(&settings(), &answer);
+            match revision.era() {
+                Era::Legacy => assert!(matches!(verdict, Verdict::Agreed(s) if s.revision == revision)),
+                Era::Modern => assert!(matches!(verdict, Verdict::Refused { permanent: true, .. })),
+            }
+        }
+        let unknown = result(r#"{"protocolVersion":"1999-01-01"}"#);
+        let Verdict::Refused { permanent: true, reason } = judge_initialize(&settings(), &unknown) else {
+            panic!("accepted");
+        };
+        assert!(reason.contains("the server speaks 1999-01-01, we speak 2024-11-05"), "{reason}");
+        assert!(matches!(
+            judge_initialize(&settings(), &result("{}")),
+            Verdict::Refused { permanent: false, .. }
+        ));
+    }
+
+    #[test]
+    fn a_modern_only_server_names_its_versions_when_initialized() {
+        let modern = error(code::UNSUPPORTED_PROTOCOL_VERSION, r#"{"supported":["2026-07-28"]}"#);
+        assert_eq!(judge_initialize(&settings(), &modern), Verdict::Discover);
+        let mut pinned = settings();
+        pinned.newest = Revision::V2025_06_18;
+        assert!(matches!(
+            judge_initialize(&pinned, &modern),
+            Verdict::Refused { permanent: true, .. }
+        ));
+        let older = error(code::INVALID_PARAMS, r#"{"supported":["2024-11-05"]}"#);
+        assert_eq!(
+            judge_initialize(&settings(), &older),
+            Verdict::Initialize(Revision::V2024_11_05)
+        );
+    }
+
+    #[test]
+    fn missing_credentials_are_permanent_and_other_statuses_mean_an_older_server() {
+        assert!(matches!(
+            judge_failure(true, Some(401), "x"),
+            Verdict::Refused { permanent: true, .. }
+        ));
+        for status in [Some(400), Some(404), Some(405), Some(500), None] {
+            assert_eq!(
+                judge_failure(true, status, "x"),
+                Verdict::Initialize(Revision::LATEST_LEGACY)
+            );
+            assert!(matches!(
+                judge_failure(false, status, "x"),
+                Verdict::Refused { permanent: false, .. }
+            ));
+        }
+    }
+}

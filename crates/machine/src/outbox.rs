@@ -1,0 +1,230 @@
+//! What is on its way to the transport: offered, busy, or behind an earlier frame of its caller.
+//!
+//! One frame of a lane is offered at a time, so a retry never lets a later frame overtake it;
+//! lanes do not wait for each other.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
+
+use crate::{
+    event::{Outgoing, SendOutcome},
+    random::Random,
+};
+
+/// What a frame is sent for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The call of this id.
+    Call(u64),
+    /// The request of the handshake with this id.
+    Handshake(u64),
+    /// The notification that ends the handshake.
+    Confirm,
+    /// An answer to a request of the server.
+    Answer,
+    /// The withdrawal of a call, which is offered once only.
+    Cancel,
+}
+
+/// What follows from a send result.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// The transport has it.
+    Accepted(Purpose),
+    /// It is to be offered again after this delay.
+    Again { delay: Duration, attempts: u32 },
+    /// It has been offered often enough.
+    GivenUp { purpose: Purpose, attempts: u32 },
+    /// The transport is gone.
+    Closed(Purpose),
+}
+
+#[derive(Debug)]
+struct Item {
+    lane: Lane,
+    purpose: Purpose,
+    outgoing: Outgoing,
+    attempts: u32,
+}
+
+/// Who waits for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Lane {
+    /// A caller's frames.
+    Caller(u64),
+    /// The machine's own: handshake and answers.
+    Own,
+    /// Withdrawals wait for nothing.
+    Cancel(u64),
+}
+
+#[derive(Debug)]
+struct Queue {
+    head: u64,
+    behind: VecDeque<u64>,
+}
+
+const JITTER_PERCENT: u32 = 50;
+
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    attempts_max: u32,
+    delay: Duration,
+    next_ticket: u64,
+    items: HashMap<u64, Item>,
+    lanes: HashMap<Lane, Queue>,
+}
+
+impl Outbox {
+    pub(crate) fn new(attempts_max: u32, delay: Duration) -> Self {
+        Self {
+            attempts_max,
+            delay,
+            next_ticket: 0,
+            items: HashMap::new(),
+            lanes: HashMap::new(),
+        }
+    }
+
+    /// Takes a frame in. Its ticket, and the frame if it is to be offered at once.
+    pub(crate) fn push(&mut self, lane: Lane, purpose: Purpose, outgoing: Outgoing) -> (u64, Option<Outgoing>) {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        let item = Item {
+            lane,
+            purpose,
+            outgoing,
+            attempts: 0,
+        };
+        self.items.insert(ticket, item);
+        if let Some(queue) = self.lanes.get_mut(&lane) {
+            queue.behind.push_back(ticket);
+            return (ticket, None);
+        }
+        let queue = Queue {
+            head: ticket,
+            behind: VecDeque::new(),
+        };
+        self.lanes.insert(lane, queue);
+        (ticket, self.offer(ticket))
+    }
+
+    /// Offers a frame again. `None` if it is gone, and then there is nothing to do.
+    pub(crate) fn offer(&mut self, ticket: u64) -> Option<Outgoing> {
+        let item = self.items.get_mut(&ticket)?;
+        item.attempts += 1;
+        Some(item.outgoing.clone())
+    }
+
+    /// Takes the outcome of an offer. `None` if the frame was withdrawn meanwhile.
+    pub(crate) fn result(&mut self, ticket: u64, outcome: SendOutcome, random: &mut Random) -> Option<Sent> {
+        let item = self.items.get(&ticket)?;
+        let attempts = item.attempts;
+        let once = item.purpose == Purpose::Cancel;
+        if outcome == SendOutcome::Busy && attempts < self.attempts_max && !once {
+            let delay = random.jitter(self.delay, JITTER_PERCENT);
+            return Some(Sent::Again { delay, attempts });
+        }
+        let purpose = item.purpose.clone();
+        Some(match outcome {
+            SendOutcome::Accepted => Sent::Accepted(purpose),
+            SendOutcome::Busy => Sent::GivenUp { purpose, attempts },
+            SendOutcome::Closed => Sent::Closed(purpose),
+        })
+    }
+
+    /// Removes a frame. The next of its lane, if that is to be offered now.
+    pub(crate) fn remove(&mut self, ticket: u64) -> Option<(u64, Outgoing)> {
+        let item = self.items.remove(&ticket)?;
+        let queue = self.lanes.get_mut(&item.lane)?;
+        if queue.head != ticket {
+            queue.behind.retain(|behind| *behind != ticket);
+            return None;
+        }
+        let Some(next) = queue.behind.pop_front() else {
+            self.lanes.remove(&item.lane);
+            return None;
+        };
+        queue.head = next;
+        self.offer(next).map(|outgoing| (next, outgoing))
+    }
+
+    /// Forgets everything. The tickets that were there, for their timers.
+    pub(crate) fn clear(&mut self) -> Vec<u64> {
+        self.lanes.clear();
+        self.items.drain().map(|(ticket, _)| ticket).collect()
+    }
+
+    /// How many frames of a lane have not been taken.
+    pub(crate) fn len_of(&self, lane: Lane) -> usize {
+        self.lanes.get(&lane).map_or(0, |queue| queue.behind.len() + 1)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty() && self.lanes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::event::OutgoingKind;
+
+    fn frame(text: &'static str) -> Outgoing {
+        Outgoing {
+            frame: Bytes::from_static(text.as_bytes()),
+            kind: OutgoingKind::Answer,
+            headers: Arc::from([]),
+        }
+    }
+
+    #[test]
+    fn a_lane_keeps_its_order_and_others_go_ahead() {
+        let mut random = Random::new(1);
+        let mut outbox = Outbox::new(3, Duration::from_millis(10));
+        let (a, sent) = outbox.push(Lane::Caller(1), Purpose::Call(1), frame("a"));
+        assert!(sent.is_some());
+        assert!(matches!(
+            outbox.result(a, SendOutcome::Busy, &mut random),
+            Some(Sent::Again { attempts: 1, .. })
+        ));
+        let (_, behind) = outbox.push(Lane::Caller(1), Purpose::Call(2), frame("b"));
+        assert!(behind.is_none(), "b may not overtake a");
+        let (_, other) = outbox.push(Lane::Caller(2), Purpose::Call(3), frame("c"));
+        assert!(other.is_some(), "c is another caller's");
+        assert!(outbox.offer(a).is_some());
+        assert_eq!(
+            outbox.result(a, SendOutcome::Accepted, &mut random),
+            Some(Sent::Accepted(Purpose::Call(1)))
+        );
+        let (_, next) = outbox.remove(a).unwrap();
+        assert_eq!(next.frame, "b");
+    }
+
+    #[test]
+    fn the_third_busy_is_the_last() {
+        let mut random = Random::new(1);
+        let mut outbox = Outbox::new(3, Duration::from_millis(10));
+        let (ticket, _) = outbox.push(Lane::Caller(1), Purpose::Call(1), frame("a"));
+        for _ in 0..2 {
+            let Some(Sent::Again { delay, .. }) = outbox.result(ticket, SendOutcome::Busy, &mut random) else {
+                panic!("given up early");
+            };
+            assert!((5..=15).contains(&delay.as_millis()));
+            outbox.offer(ticket);
+        }
+        assert_eq!(
+            outbox.result(ticket, SendOutcome::Busy, &mut random),
+            Some(Sent::GivenUp {
+                purpose: Purpose::Call(1),
+                attempts: 3
+            })
+        );
+    }
+}

@@ -1,0 +1,454 @@
+//! The lossless envelope: what a frame says to a router, around the bytes as they came.
+
+use bytes::{Bytes, BytesMut};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::{ErrorObject, Id, Raw, code, limits};
+
+/// What one frame carries.
+#[derive(Debug, Clone)]
+pub enum Frame {
+    /// One message.
+    Single(Message),
+    /// A batch, which only 2025-03-26 has. A member that cannot be read spoils itself alone.
+    Batch(Vec<Result<Message, EnvelopeError>>),
+}
+
+/// One JSON-RPC message.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// Wants an answer.
+    Request(Request),
+    /// Wants none.
+    Notification(Notification),
+    /// Is one.
+    Response(Response),
+}
+
+/// A message that wants an answer.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What the answer must carry.
+    pub id: Id,
+    /// What is asked for.
+    pub method: String,
+    /// With which parameters: an object or an array.
+    pub params: Option<Raw>,
+    frame: Bytes,
+}
+
+/// A message that wants no answer.
+#[derive(Debug, Clone)]
+pub struct Notification {
+    /// What happened.
+    pub method: String,
+    /// The details: an object or an array.
+    pub params: Option<Raw>,
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Response {
+    /// Which request it answers; `None` if its sender could not read the request's id.
+    pub id: Option<Id>,
+    /// What the answer is.
+    pub outcome: Outcome,
+    frame: Bytes,
+}
+
+/// What an answer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The request succeeded.
+    Result(Raw),
+    /// The request failed.
+    Error(ErrorObject),
+}
+
+/// Why a frame is not JSON-RPC.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnvelopeError {
+    /// The bytes are not UTF-8.
+    #[error("frame is not valid UTF-8 after byte {valid_up_to}")]
+    NotUtf8 {
+        /// How many bytes were.
+        valid_up_to: usize,
+    },
+    /// The text is not JSON.
+    #[error("frame is not valid JSON: {reason}")]
+    NotJson {
+        /// What the parser said.
+        reason: String,
+    },
+    /// Arrays and objects are nested deeper than [`limits::DEPTH`].
+    #[error("frame is nested deeper than {} levels", limits::DEPTH)]
+    TooDeep,
+    /// The JSON is not a JSON-RPC message.
+    #[error("frame is not JSON-RPC 2.0: {reason}")]
+    NotJsonRpc {
+        /// Which rule it breaks.
+        reason: &'static str,
+        /// The id it gives, if that can be read, for whoever has to answer.
+        id: Option<Id>,
+    },
+    /// A batch with nothing in it, or more than [`limits::BATCH_MESSAGES`].
+    #[error("batch of {count} messages, allowed are 1 to {}", limits::BATCH_MESSAGES)]
+    BatchSize {
+        /// How many it has.
+        count: usize,
+    },
+}
+
+impl Frame {
+    /// Reads a frame. The parts of the message share its memory.
+    pub fn parse(frame: impl Into<Bytes>) -> Result<Self, EnvelopeError> {
+        let frame = frame.into();
+        let text = std::str::from_utf8(&frame).map_err(|error| EnvelopeError::NotUtf8 {
+            valid_up_to: error.valid_up_to(),
+        })?;
+        if nested_too_deep(text.as_bytes()) {
+            return Err(EnvelopeError::TooDeep);
+        }
+        if !text.trim_ascii_start().starts_with('[') {
+            return Message::parse_text(&frame, text).map(Self::Single);
+        }
+        let members: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+        if members.is_empty() || members.len() > limits::BATCH_MESSAGES {
+            return Err(EnvelopeError::BatchSize { count: members.len() });
+        }
+        let messages = members
+            .into_iter()
+            .map(|member| Message::parse_text(&Raw::part_of(&frame, member).bytes(), member.get()))
+            .collect();
+        Ok(Self::Batch(messages))
+    }
+}
+
+impl Message {
+    fn parse_text(frame: &Bytes, text: &str) -> Result<Self, EnvelopeError> {
+        let view: View<'_> = serde_json::from_str(text).map_err(|error| {
+            if error.is_data() {
+                EnvelopeError::NotJsonRpc {
+                    reason: "not an object with each member once",
+                    id: None,
+                }
+            } else {
+                not_json(&error)
+            }
+        })?;
+        view.classify(frame)
+    }
+}
+
+impl Request {
+    /// The same request under another id: the id is replaced, every other byte stays.
+    pub fn with_id(&self, id: &Id) -> Bytes {
+        replace(&self.frame, self.id.raw(), id.raw())
+    }
+
+    /// The frame as it came.
+    pub fn frame(&self) -> &Bytes {
+        &self.frame
+    }
+}
+
+impl Response {
+    /// The same answer under another id: the id is replaced, every other byte stays. An answer
+    /// without a readable id is given back as it came.
+    pub fn with_id(&self, id: &Id) -> Bytes {
+        match &self.id {
+            Some(own) => replace(&self.frame, own.raw(), id.raw()),
+            None => self.frame.clone(),
+        }
+    }
+
+    /// The frame as it came.
+    pub fn frame(&self) -> &Bytes {
+        &self.frame
+    }
+}
+
+impl EnvelopeError {
+    /// The JSON-RPC error code to answer with.
+    pub const fn code(&self) -> i64 {
+        match self {
+            Self::NotUtf8 { .. } | Self::NotJson { .. } | Self::TooDeep => code::PARSE,
+            Self::NotJsonRpc { .. } | Self::BatchSize { .. } => code::INVALID_REQUEST,
+        }
+    }
+}
+
+/// The members that JSON-RPC gives a meaning. Others pass by unread; the same one twice is an
+/// error, because readers disagree on which of the two counts.
+#[derive(Deserialize)]
+struct View<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// Tells `"id": null` from no id at all, which a plain `Option` does not.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl View<'_> {
+    fn classify(self, frame: &Bytes) -> Result<Message, EnvelopeError> {
+        let is_null = self.id.is_some_and(|id| id.get() == "null");
+        let id = self.id.and_then(|id| Id::from_raw(Raw::part_of(frame, id)));
+        let bad_id = self.id.is_some() && id.is_none();
+        let reject = |reason| {
+            let id = id.clone();
+            Err(EnvelopeError::NotJsonRpc { reason, id })
+        };
+        if self.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+            return reject("`jsonrpc` is not \"2.0\"");
+        }
+        match (self.method, self.result, self.error) {
+            (Some(method), None, None) => {
+                let Ok(method) = serde_json::from_str::<String>(method.get()) else {
+                    return reject("`method` is not a string");
+                };
+                let params = self.params.filter(|params| params.get() != "null");
+                if params.is_some_and(|params| !params.get().starts_with(['{', '['])) {
+                    return reject("`params` is neither an object nor an array");
+                }
+                let params = params.map(|params| Raw::part_of(frame, params));
+                match id {
+                    _ if bad_id => reject("`id` is neither a string nor an integer"),
+                    Some(id) => Ok(Message::Request(Request {
+                        id,
+                        method,
+                        params,
+                        frame: frame.clone(),
+                    })),
+                    None => Ok(Message::Notification(Notification { method, params })),
+                }
+            }
+            (None, Some(result), None) => {
+                let Some(id) = id else {
+                    return reject("a result without the id of its request");
+                };
+                Ok(Message::Response(Response {
+                    id: Some(id),
+                    outcome: Outcome::Result(Raw::part_of(frame, result)),
+                    frame: frame.clone(),
+                }))
+            }
+            (None, None, Some(_)) if bad_id && !is_null => reject("`id` is neither a string nor an integer"),
+            (None, None, Some(error)) => Ok(Message::Response(Response {
+                id,
+                outcome: Outcome::Error(ErrorObject::from_raw(Raw::part_of(frame, error))),
+                frame: frame.clone(),
+            })),
+            (None, None, None) => reject("none of `method`, `result` and `error`"),
+            _ => reject("more than one of `method`, `result` and `error`"),
+        }
+    }
+}
+
+fn replace(frame: &Bytes, old: &Raw, new: &Raw) -> Bytes {
+    let old_text = old.as_bytes();
+    let start = old_text.as_ptr() as usize - frame.as_ptr() as usize;
+    let mut out = BytesMut::with_capacity(frame.len() + new.as_bytes().len());
+    out.extend_from_slice(&frame[..start]);
+    out.extend_from_slice(new.as_bytes());
+    out.extend_from_slice(&frame[start + old_text.len()..]);
+    out.freeze()
+}
+
+fn not_json(error: &serde_json::Error) -> EnvelopeError {
+    EnvelopeError::NotJson {
+        reason: error.to_string(),
+    }
+}
+
+/// Whether arrays and objects are nested deeper than the limit. Text that is no JSON may be
+/// misjudged, and is refused by the parser either way.
+fn nested_too_deep(text: &[u8]) -> bool {
+    // Counting is far faster than following, and most frames have few brackets.
+    let opened = memchr::memchr2_iter(b'{', b'[', text).take(limits::DEPTH + 1).count();
+    if opened <= limits::DEPTH {
+        return false;
+    }
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > limits::DEPTH {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => at = after_string(text, at),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Where the string that starts at `at` ends.
+fn after_string(text: &[u8], mut at: usize) -> usize {
+    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found + 1;
+        if text[at - 1] == b'"' {
+            return at;
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn single(text: &str) -> Result<Message, EnvelopeError> {
+        match Frame::parse(text.to_owned())? {
+            Frame::Single(message) => Ok(message),
+            Frame::Batch(_) => panic!("a batch"),
+        }
+    }
+
+    fn reason(text: &str) -> &'static str {
+        match single(text) {
+            Err(EnvelopeError::NotJsonRpc { reason, .. }) => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn tells_the_kinds_apart() {
+        assert!(matches!(
+            single(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#),
+            Ok(Message::Request(Request { id, params: None, .. })) if id == Id::from("a")
+        ));
+        assert!(matches!(
+            single(r#" {"method":"tools\/x","params":[],"jsonrpc":"2.0"} "#),
+            Ok(Message::Notification(Notification { method, .. })) if method == "tools/x"
+        ));
+        assert!(matches!(
+            single(r#"{"jsonrpc":"2.0","id":1,"result":null}"#),
+            Ok(Message::Response(Response { outcome: Outcome::Result(raw), .. })) if raw.as_str() == "null"
+        ));
+        assert!(matches!(
+            single(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}"#),
+            Ok(Message::Response(Response { id: None, outcome: Outcome::Error(error), .. })) if error.code == -32700
+        ));
+    }
+
+    #[test]
+    fn rejects_what_is_not_json_rpc_and_says_why() {
+        assert_eq!(reason(r#"{"id":1,"method":"x"}"#), "`jsonrpc` is not \"2.0\"");
+        assert_eq!(
+            reason(r#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#),
+            "`id` is neither a string nor an integer"
+        );
+        assert_eq!(
+            reason(r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#),
+            "`id` is neither a string nor an integer"
+        );
+        assert_eq!(reason(r#"{"jsonrpc":"2.0","id":1}"#), "none of `method`, `result` and `error`");
+        assert_eq!(
+            reason(r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{}}"#),
+            "more than one of `method`, `result` and `error`"
+        );
+        assert_eq!(reason(r#"{"jsonrpc":"2.0","result":1}"#), "a result without the id of its request");
+        assert_eq!(reason(r#"{"jsonrpc":"2.0","method":1}"#), "`method` is not a string");
+        assert_eq!(
+            reason(r#"{"jsonrpc":"2.0","method":"x","params":1}"#),
+            "`params` is neither an object nor an array"
+        );
+        assert_eq!(
+            reason(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}"#),
+            "not an object with each member once"
+        );
+        assert_eq!(reason("17"), "not an object with each member once");
+    }
+
+    #[test]
+    fn the_id_of_a_bad_request_is_there_to_answer_it() {
+        let Err(EnvelopeError::NotJsonRpc { id, .. }) = single(r#"{"id":9,"method":"x"}"#) else {
+            panic!("accepted");
+        };
+        assert_eq!(id, Some(Id::from(9)));
+    }
+
+    #[test]
+    fn another_id_changes_the_id_and_nothing_else() {
+        let text = r#"{ "x":1e400, "id" : "one" ,"jsonrpc":"2.0","result":{"id":"one","n":1.0}, "y":"\u00e9"}"#;
+        let Ok(Message::Response(response)) = single(text) else {
+            panic!("no response");
+        };
+        let renamed = response.with_id(&Id::from(77));
+        assert_eq!(renamed, text.replacen("\"one\"", "77", 1));
+        assert_eq!(response.with_id(&Id::from("one")), text);
+    }
+
+    #[test]
+    fn nesting_is_followed_to_the_limit_and_no_further() {
+        let nested = |depth: usize, open: &str, close: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"x","params":{}{}}}"#,
+                open.repeat(depth),
+                close.repeat(depth)
+            )
+        };
+        assert!(single(&nested(limits::DEPTH - 1, "[", "]")).is_ok());
+        assert_eq!(single(&nested(limits::DEPTH, "[", "]")).unwrap_err(), EnvelopeError::TooDeep);
+        assert_eq!(single(&nested(10_000, "[", "]")).unwrap_err(), EnvelopeError::TooDeep);
+        let flat = format!(r#"{{"jsonrpc":"2.0","method":"x","params":[{}0]}}"#, "[],{},\"[\",".repeat(500));
+        assert!(single(&flat).is_ok());
+        let quoted = format!(r#"{{"jsonrpc":"2.0","method":"x","params":["{}"]}}"#, "[\\\"".repeat(500));
+        assert!(single(&quoted).is_ok());
+    }
+
+    #[test]
+    fn whatever_is_let_in_a_typed_view_can_read() {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","method":"x","params":{}{}}}"#,
+            "[".repeat(limits::DEPTH - 1),
+            "]".repeat(limits::DEPTH - 1)
+        );
+        assert!(single(&text).is_ok());
+        assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+    }
+
+    #[test]
+    fn a_bad_member_of_a_batch_spoils_itself_alone() {
+        let Ok(Frame::Batch(members)) =
+            Frame::parse(r#" [{"jsonrpc":"2.0","id":1,"result":{}}, 7, {"jsonrpc":"2.0","method":"a"}]"#)
+        else {
+            panic!("no batch");
+        };
+        assert_eq!(members.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(Frame::parse("[]").unwrap_err(), EnvelopeError::BatchSize { count: 0 });
+        let long = format!("[{}0]", "0,".repeat(limits::BATCH_MESSAGES));
+        assert!(matches!(Frame::parse(long), Err(EnvelopeError::BatchSize { .. })));
+    }
+
+    #[test]
+    fn garbage_is_named() {
+        assert_eq!(
+            Frame::parse(b"{\"a\":\"\xc3".as_slice()).unwrap_err(),
+            EnvelopeError::NotUtf8 { valid_up_to: 6 }
+        );
+        assert!(matches!(Frame::parse("{"), Err(EnvelopeError::NotJson { .. })));
+        assert!(matches!(Frame::parse(""), Err(EnvelopeError::NotJson { .. })));
+        assert!(matches!(Frame::parse("npm warn deprecated"), Err(EnvelopeError::NotJson { .. })));
+    }
+}

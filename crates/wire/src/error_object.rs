@@ -1,0 +1,137 @@
+//! The error object of a JSON-RPC response.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use crate::Raw;
+
+/// The error codes that have a meaning in MCP.
+pub mod code {
+    /// The text was not JSON.
+    pub const PARSE: i64 = -32700;
+    /// The JSON was not a request.
+    pub const INVALID_REQUEST: i64 = -32600;
+    /// No such method.
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    /// The parameters do not fit; also an unknown tool or prompt.
+    pub const INVALID_PARAMS: i64 = -32602;
+    /// The server failed.
+    pub const INTERNAL: i64 = -32603;
+    /// No such resource (before 2026-07-28).
+    pub const RESOURCE_NOT_FOUND: i64 = -32002;
+    /// HTTP headers and body disagree (2026-07-28).
+    pub const HEADER_MISMATCH: i64 = -32020;
+    /// The request needs a client capability that it did not declare (2026-07-28).
+    pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
+    /// The server does not speak the revision of the request (2026-07-28).
+    pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
+
+    /// Whether only a server of 2026-07-28 or later gives this code.
+    pub const fn is_modern(code: i64) -> bool {
+        matches!(code, HEADER_MISMATCH | MISSING_CLIENT_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION)
+    }
+}
+
+/// The error of a response: what a program reads of it, and the object as it was spelled.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ErrorObject {
+    /// What kind of error, see [`code`]. 0 if the peer gave none that can be read.
+    pub code: i64,
+    /// What to tell a person. Empty if the peer gave none.
+    pub message: String,
+    /// Whatever else the peer said.
+    pub data: Option<Raw>,
+    raw: Raw,
+}
+
+impl ErrorObject {
+    /// An error with a code and a message.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self::build(code, message.into(), None)
+    }
+
+    /// This error with data.
+    #[must_use]
+    pub fn with_data(self, data: Raw) -> Self {
+        Self::build(self.code, self.message, Some(data))
+    }
+
+    /// Reads an error object. It is lenient, because somebody waits for the answer: what cannot be
+    /// read is left out, and [`raw`](Self::raw) still has it.
+    pub fn from_raw(raw: Raw) -> Self {
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct View {
+            code: Option<Raw>,
+            message: Option<Raw>,
+            data: Option<Raw>,
+        }
+        let view: View = raw.read().unwrap_or_default();
+        Self {
+            code: view.code.and_then(|code| code.read().ok()).unwrap_or_default(),
+            message: view
+                .message
+                .and_then(|message| message.to_text())
+                .unwrap_or_default(),
+            data: view.data,
+            raw,
+        }
+    }
+
+    /// The object as it was spelled.
+    pub fn raw(&self) -> &Raw {
+        &self.raw
+    }
+
+    fn build(code: i64, message: String, data: Option<Raw>) -> Self {
+        let number = if code < 0 {
+            // The sign is the only spelling `Raw::number` lacks.
+            Raw::parse(code.to_string()).unwrap_or_else(|_| Raw::number(0))
+        } else {
+            Raw::number(code.unsigned_abs())
+        };
+        let members = [("code", number), ("message", Raw::string(&message))];
+        let raw = Raw::object(members.into_iter().chain(data.clone().map(|data| ("data", data))));
+        Self { code, message, data, raw }
+    }
+}
+
+impl fmt::Debug for ErrorObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.raw, f)
+    }
+}
+
+impl fmt::Display for ErrorObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.message.is_empty() {
+            write!(f, "error {}", self.code)
+        } else {
+            write!(f, "{} ({})", self.message, self.code)
+        }
+    }
+}
+
+impl std::error::Error for ErrorObject {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_left_out_not_lost() {
+        let odd = ErrorObject::from_raw(Raw::parse(r#"{"code":"x","message":7,"hint":1.0}"#).unwrap());
+        assert_eq!((odd.code, odd.message.as_str()), (0, ""));
+        assert_eq!(odd.raw().as_str(), r#"{"code":"x","message":7,"hint":1.0}"#);
+        let text = ErrorObject::from_raw(Raw::parse("\"boom\"").unwrap());
+        assert_eq!((text.code, text.raw().as_str()), (0, "\"boom\""));
+    }
+
+    #[test]
+    fn an_error_we_make_reads_back() {
+        let made = ErrorObject::new(code::INVALID_PARAMS, "no \"x\"").with_data(Raw::empty_object());
+        assert_eq!(made.raw().as_str(), r#"{"code":-32602,"message":"no \"x\"","data":{}}"#);
+        assert_eq!(ErrorObject::from_raw(made.raw().clone()), made);
+    }
+}

@@ -1,0 +1,40 @@
+//! MCP on the wire: what a message is, and nothing about how it travels.
+//!
+//! The crate is a set of pure functions and small values: it opens no socket, reads no clock and
+//! spawns no task. Its one promise is that **nothing is lost**: a message is an envelope (id,
+//! method, the few members a router must read) around the very bytes that arrived. Unknown
+//! members, the spelling of numbers and the order of keys leave as they came.
+//!
+//! ```
+//! use switchboard_wire::{Frame, Id, Message, Outcome};
+//!
+//! let line = br#"{"jsonrpc":"2.0","id":7,"result":{"big":12345678901234567890123}}"#;
+//! let Frame::Single(Message::Response(response)) = Frame::parse(line.as_slice())? else {
+//!     unreachable!()
+//! };
+//! assert_eq!(response.id, Some(Id::from(7)));
+//! let Outcome::Result(result) = &response.outcome else { unreachable!() };
+//! assert_eq!(result.as_str(), r#"{"big":12345678901234567890123}"#);
+//! # Ok::<(), switchboard_wire::EnvelopeError>(())
+//! ```
+
+pub mod encode;
+mod envelope;
+mod error_object;
+mod frame;
+//H pub mod header;
+mod id;
+pub mod limits;
+pub mod meta;
+pub mod method;
+mod raw;
+mod revision;
+//H mod sse;
+
+pub use envelope::{EnvelopeError, Frame, Message, Notification, Outcome, Request, Response};
+pub use error_object::{ErrorObject, code};
+pub use frame::{FrameTooLarge, Splitter};
+pub use id::Id;
+pub use raw::{Raw, RawError};
+pub use revision::{Elicitation, Era, Facts, Revision};
+//H pub use sse::{SseEvent, SseParser, SseTooLarge};

@@ -1,0 +1,306 @@
+//! [`Raw`]: one JSON value, exactly as it was spelled.
+
+use std::{borrow::Cow, fmt};
+
+use bytes::{Bytes, BytesMut};
+use serde::{
+    Deserialize, Serialize,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+/// One JSON value, exactly as it was spelled: a shared slice of the frame it arrived in.
+///
+/// Cloning is a reference count. A `Raw` is valid JSON by construction.
+///
+/// ```
+/// use switchboard_wire::Raw;
+///
+/// let params = Raw::parse(r#"{"name":"add", "n": 1.50, "_meta":{"a":1}}"#)?;
+/// let stamped = params.with_member("_meta", &Raw::parse(r#"{"b":2}"#)?)?;
+/// assert_eq!(stamped.as_str(), r#"{"name":"add", "n": 1.50, "_meta":{"b":2}}"#);
+/// # Ok::<(), switchboard_wire::RawError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Raw(Bytes);
+
+/// Why bytes are not a [`Raw`], or a [`Raw`] is not what an operation needs.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RawError {
+    /// The text is not one JSON value.
+    #[error("not valid JSON")]
+    NotJson(#[source] serde_json::Error),
+    /// Members can only be set on an object.
+    #[error("expected a JSON object")]
+    NotAnObject,
+    /// Two members of one name: readers disagree on which one counts, so neither is trusted.
+    #[error("the member {0:?} appears more than once")]
+    DuplicateMember(String),
+}
+
+impl Raw {
+    /// Checks that `text` is one JSON value and keeps it, white space around it removed.
+    pub fn parse(text: impl Into<Bytes>) -> Result<Self, RawError> {
+        let text = text.into();
+        let value: &RawValue = serde_json::from_slice(&text).map_err(RawError::NotJson)?;
+        Ok(Self::part_of(&text, value))
+    }
+
+    /// Spells a value as JSON.
+    pub fn from_value<T: Serialize + ?Sized>(value: &T) -> Result<Self, RawError> {
+        serde_json::to_vec(value)
+            .map(|text| Self(text.into()))
+            .map_err(RawError::NotJson)
+    }
+
+    /// The empty object, `{}`.
+    pub fn empty_object() -> Self {
+        Self(Bytes::from_static(b"{}"))
+    }
+
+    /// A string, escaped as JSON wants it.
+    pub fn string(text: &str) -> Self {
+        let mut out = Vec::with_capacity(text.len() + 2);
+        write_string(&mut out, text);
+        Self(out.into())
+    }
+
+    /// An unsigned number.
+    pub fn number(number: u64) -> Self {
+        Self(number.to_string().into_bytes().into())
+    }
+
+    /// An object of these members, in this order. The names must differ.
+    pub fn object<'a>(members: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
+        let mut out = vec![b'{'];
+        for (name, value) in members {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            write_string(&mut out, name);
+            out.push(b':');
+            out.extend_from_slice(value.as_bytes());
+        }
+        out.push(b'}');
+        Self(out.into())
+    }
+
+    /// The text.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text, sharing the memory.
+    pub fn bytes(&self) -> Bytes {
+        self.0.clone()
+    }
+
+    /// The text. Checks UTF-8 again, so prefer [`as_bytes`](Self::as_bytes) on a hot path.
+    pub fn as_str(&self) -> &str {
+        // Every constructor has seen the bytes pass through a UTF-8 check, so the default is never taken.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// Reads the value as a type that may borrow from it.
+    pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.0)
+    }
+
+    /// Whether this is an object.
+    pub fn is_object(&self) -> bool {
+        self.0.first() == Some(&b'{')
+    }
+
+    /// The member of an object; `None` if this is no object or has no such member. Of two members
+    /// of one name the last counts, as in JavaScript.
+    pub fn member(&self, name: &str) -> Option<Self> {
+        let (value, _) = self.find(name).ok()?;
+        value.map(|value| Self::part_of(&self.0, value))
+    }
+
+    /// The members of an object in their order; `None` if this is no object.
+    pub fn members(&self) -> Option<Vec<(String, Self)>> {
+        let Members(members) = self.read().ok()?;
+        Some(
+            members
+                .into_iter()
+                .map(|(name, value)| (name.0.into_owned(), Self::part_of(&self.0, value)))
+                .collect(),
+        )
+    }
+
+    /// The elements of an array; `None` if this is no array.
+    pub fn elements(&self) -> Option<Vec<Self>> {
+        let elements: Vec<&RawValue> = self.read().ok()?;
+        Some(
+            elements
+                .into_iter()
+                .map(|value| Self::part_of(&self.0, value))
+                .collect(),
+        )
+    }
+
+    /// A string value, unescaped; `None` if this is no string.
+    pub fn to_text(&self) -> Option<String> {
+        self.read().ok()
+    }
+
+    /// This object with one member replaced, or added at the end. Every other byte stays.
+    pub fn with_member(&self, name: &str, value: &Self) -> Result<Self, RawError> {
+        if !self.is_object() {
+            return Err(RawError::NotAnObject);
+        }
+        let (found, count) = self.find(name).map_err(RawError::NotJson)?;
+        if count > 1 {
+            return Err(RawError::DuplicateMember(name.to_owned()));
+        }
+        let mut out = BytesMut::with_capacity(self.0.len() + name.len() + value.0.len() + 4);
+        if let Some(found) = found {
+            let start = offset_in(&self.0, found);
+            out.extend_from_slice(&self.0[..start]);
+            out.extend_from_slice(&value.0);
+            out.extend_from_slice(&self.0[start + found.get().len()..]);
+        } else {
+            let body = self.0[..self.0.len() - 1].trim_ascii_end();
+            out.extend_from_slice(body);
+            if body.len() > 1 {
+                out.extend_from_slice(b",");
+            }
+            let mut key = Vec::with_capacity(name.len() + 2);
+            write_string(&mut key, name);
+            out.extend_from_slice(&key);
+            out.extend_from_slice(b":");
+            out.extend_from_slice(&value.0);
+            out.extend_from_slice(b"}");
+        }
+        Ok(Self(out.freeze()))
+    }
+
+    /// The slice of `text` that `value` was read from.
+    pub(crate) fn part_of(text: &Bytes, value: &RawValue) -> Self {
+        Self(text.slice_ref(value.get().as_bytes()))
+    }
+
+    fn find(&self, name: &str) -> Result<(Option<&RawValue>, usize), serde_json::Error> {
+        let Members(members) = self.read()?;
+        let mut found = None;
+        let mut count = 0;
+        for (key, value) in members {
+            if key.0 == name {
+                found = Some(value);
+                count += 1;
+            }
+        }
+        Ok((found, count))
+    }
+}
+
+impl fmt::Debug for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Raw {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value: &RawValue = serde_json::from_slice(&self.0).map_err(serde::ser::Error::custom)?;
+        value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(Bytes::from(Box::<str>::from(value).into_string().into_bytes())))
+    }
+}
+
+/// Writes a JSON string.
+pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
+    // Writing a string to a vector has no way to fail: there is no I/O and no map key.
+    let _ = serde_json::to_writer(out, text);
+}
+
+/// Where in `text` the borrowed `value` starts.
+pub(crate) fn offset_in(text: &[u8], value: &RawValue) -> usize {
+    value.get().as_ptr() as usize - text.as_ptr() as usize
+}
+
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+struct Members<'a>(Vec<(Key<'a>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Raw {
+        Raw::parse(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn setting_a_member_leaves_every_other_byte() {
+        let set = |object: &str| raw(object).with_member("_meta", &raw("1")).unwrap().as_str().to_owned();
+        assert_eq!(set("{}"), r#"{"_meta":1}"#);
+        assert_eq!(set("{ }"), r#"{"_meta":1}"#);
+        assert_eq!(set(r#"{"a" : 1e400 }"#), r#"{"a" : 1e400,"_meta":1}"#);
+        assert_eq!(set(r#"{"_meta" : {"x":[]}, "b":2}"#), r#"{"_meta" : 1, "b":2}"#);
+        assert_eq!(set(r#"{"\u005fmeta":0}"#), r#"{"\u005fmeta":1}"#);
+        assert_eq!(set(r#"{"a":{"_meta":0}}"#), r#"{"a":{"_meta":0},"_meta":1}"#);
+    }
+
+    #[test]
+    fn members_of_one_name_are_not_guessed_at() {
+        let twice = raw(r#"{"a":1,"a":2}"#);
+        assert!(matches!(
+            twice.with_member("a", &raw("3")),
+            Err(RawError::DuplicateMember(name)) if name == "a"
+        ));
+        assert_eq!(twice.member("a").unwrap().as_str(), "2");
+        assert!(matches!(raw("[1]").with_member("a", &raw("3")), Err(RawError::NotAnObject)));
+    }
+
+    #[test]
+    fn white_space_around_the_value_is_no_part_of_it() {
+        assert_eq!(raw(" \n [1, 2] ").as_str(), "[1, 2]");
+        assert!(Raw::parse("1 2").is_err());
+        assert!(Raw::parse(b"\"\xff\"".as_slice()).is_err());
+    }
+
+    #[test]
+    fn survives_a_typed_round_trip() {
+        let value = raw(r#"{"n": 12345678901234567890123, "e": 1e400}"#);
+        let again: Raw = serde_json::from_slice(&serde_json::to_vec(&value).unwrap()).unwrap();
+        assert_eq!(again, value);
+    }
+}

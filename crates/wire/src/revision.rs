@@ -1,0 +1,222 @@
+//! The protocol revisions and their differences, as data.
+
+use std::fmt;
+
+/// A protocol revision, oldest first.
+///
+/// ```
+/// use switchboard_wire::{Era, Revision};
+///
+/// let revision = Revision::parse("2025-03-26").unwrap();
+/// assert!(revision.facts().batches);
+/// assert_eq!(revision.facts().era, Era::Legacy);
+/// assert!(revision < Revision::LATEST);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)] // The names say all there is.
+pub enum Revision {
+    V2024_11_05,
+    V2025_03_26,
+    V2025_06_18,
+    V2025_11_25,
+    V2026_07_28,
+}
+
+/// The two worlds: a handshake that opens a session, or requests that carry everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Era {
+    /// `initialize` opens a session; the server may send requests.
+    Legacy,
+    /// Every request stands alone; the server asks back through its results.
+    Modern,
+}
+
+/// What a server may ask a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Elicitation {
+    /// Nothing.
+    None,
+    /// To fill in a form.
+    Form,
+    /// That, or to open an address.
+    FormAndUrl,
+}
+
+/// What one revision has and the others may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // A table of yes and no is what this is.
+pub struct Facts {
+    /// The name of the revision on the wire.
+    pub date: &'static str,
+    /// Which of the two worlds it belongs to.
+    pub era: Era,
+    /// A frame may be an array of messages.
+    pub batches: bool,
+    /// HTTP requests name the revision in a header.
+    pub version_header: bool,
+    /// One HTTP endpoint takes POST and answers with JSON or an event stream. (If not: HTTP+SSE.)
+    pub streamable_http: bool,
+    /// HTTP has sessions, a stream opened with GET, and resumption by event id.
+    pub http_sessions: bool,
+    /// An event stream may open with an empty event that carries an id.
+    pub priming_events: bool,
+    /// Content may be audio.
+    pub audio: bool,
+    /// Tools have output schemas, results have structured content.
+    pub structured_content: bool,
+    /// Structured content may be any JSON value, not only an object.
+    pub any_structured_content: bool,
+    /// Content may be a link to a resource.
+    pub resource_links: bool,
+    /// What a server may ask a person.
+    pub elicitation: Elicitation,
+    /// Sampling requests may carry tools.
+    pub sampling_tools: bool,
+    /// Completion requests carry the arguments already given.
+    pub completion_context: bool,
+    /// Tools, prompts and resources may have icons.
+    pub icons: bool,
+    /// Tasks are part of the core. (2026-07-28 has them as an extension.)
+    pub core_tasks: bool,
+    /// Either side may `ping`.
+    pub ping: bool,
+    /// The log level is set once for a session. (If not: with each request.)
+    pub session_log_level: bool,
+    /// Results say how long they may be kept.
+    pub cache_hints: bool,
+}
+
+impl Revision {
+    /// All of them, oldest first.
+    pub const ALL: [Self; 5] = [
+        Self::V2024_11_05,
+        Self::V2025_03_26,
+        Self::V2025_06_18,
+        Self::V2025_11_25,
+        Self::V2026_07_28,
+    ];
+
+    /// The newest.
+    pub const LATEST: Self = Self::V2026_07_28;
+
+    /// The newest that opens with `initialize`.
+    pub const LATEST_LEGACY: Self = Self::V2025_11_25;
+
+    /// The revision of this name.
+    pub fn parse(date: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|revision| revision.as_str() == date)
+    }
+
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        self.facts().date
+    }
+
+    /// Which of the two worlds it belongs to.
+    pub const fn era(self) -> Era {
+        self.facts().era
+    }
+
+    /// What it has and others may not.
+    pub const fn facts(self) -> &'static Facts {
+        match self {
+            Self::V2024_11_05 => &V2024_11_05,
+            Self::V2025_03_26 => &V2025_03_26,
+            Self::V2025_06_18 => &V2025_06_18,
+            Self::V2025_11_25 => &V2025_11_25,
+            Self::V2026_07_28 => &V2026_07_28,
+        }
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+const V2024_11_05: Facts = Facts {
+    date: "2024-11-05",
+    era: Era::Legacy,
+    batches: false,
+    version_header: false,
+    streamable_http: false,
+    http_sessions: false,
+    priming_events: false,
+    audio: false,
+    structured_content: false,
+    any_structured_content: false,
+    resource_links: false,
+    elicitation: Elicitation::None,
+    sampling_tools: false,
+    completion_context: false,
+    icons: false,
+    core_tasks: false,
+    ping: true,
+    session_log_level: true,
+    cache_hints: false,
+};
+
+const V2025_03_26: Facts = Facts {
+    date: "2025-03-26",
+    batches: true,
+    streamable_http: true,
+    http_sessions: true,
+    audio: true,
+    ..V2024_11_05
+};
+
+const V2025_06_18: Facts = Facts {
+    date: "2025-06-18",
+    batches: false,
+    version_header: true,
+    structured_content: true,
+    resource_links: true,
+    elicitation: Elicitation::Form,
+    completion_context: true,
+    ..V2025_03_26
+};
+
+const V2025_11_25: Facts = Facts {
+    date: "2025-11-25",
+    priming_events: true,
+    elicitation: Elicitation::FormAndUrl,
+    sampling_tools: true,
+    icons: true,
+    core_tasks: true,
+    ..V2025_06_18
+};
+
+const V2026_07_28: Facts = Facts {
+    date: "2026-07-28",
+    era: Era::Modern,
+    http_sessions: false,
+    priming_events: false,
+    any_structured_content: true,
+    core_tasks: false,
+    ping: false,
+    session_log_level: false,
+    cache_hints: true,
+    ..V2025_11_25
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back_and_sort_by_age() {
+        for revision in Revision::ALL {
+            assert_eq!(Revision::parse(revision.as_str()), Some(revision));
+        }
+        assert!(Revision::ALL.is_sorted_by_key(|revision| revision.as_str()));
+        assert!(Revision::ALL.is_sorted());
+        assert_eq!(Revision::parse("2025-01-01"), None);
+    }
+
+    #[test]
+    fn batches_belong_to_one_revision() {
+        let with: Vec<_> = Revision::ALL.into_iter().filter(|r| r.facts().batches).collect();
+        assert_eq!(with, [Revision::V2025_03_26]);
+    }
+}

@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Installs the tools that ./test needs into .tools, at pinned versions.
+#
+#   scripts/tools.sh          everything ./test needs
+#   scripts/tools.sh quick    without the peers: what ./test quick needs
+#   scripts/tools.sh fuzz     cargo-fuzz, for the fuzz targets
+#
+# What is installed already at the right version is left alone, so a second run takes no time. To start
+# afresh, remove .tools.
+#
+#   .tools/cargo/bin/          cargo-deny, cargo-fuzz, and cargo-nextest where the machine has none
+#   .tools/node/bin/node       Node.js 22 or newer: the machine's own, or one from npm
+#   .tools/peers/node_modules  MCP servers by others and the conformance suite (tests/peers/package.json)
+#   .tools/python/bin/python   a venv with the Python servers (tests/peers/requirements.txt)
+#   .tools/log/                what the installers said
+
+set -euo pipefail
+shopt -s inherit_errexit
+
+CARGO_DENY=0.20.2
+CARGO_FUZZ=0.13.2
+CARGO_NEXTEST=0.9.143
+NODE=22.23.3
+NODE_MAJOR=22
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+tools=$root/.tools
+peers=$root/tests/peers
+
+main() {
+    mkdir -p "$tools/log"
+    exec 9>"$tools/.lock"
+    flock 9 # two runs at once would install over each other
+
+    case "${1:-all}" in
+        quick) cargo_tools ;;
+        fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
+        all)
+            # Side by side: the peers mostly wait for the network, the cargo tools for a processor.
+            local steps=() step ok=true
+            for step in cargo_tools node_peers python_peers; do
+                "$step" 9>&- & # without the lock, lest a process that outlives us hold it
+                steps+=($!)
+            done
+            for step in "${steps[@]}"; do
+                wait "$step" || ok=false
+            done
+            $ok
+            ;;
+        *)
+            echo "usage: scripts/tools.sh [quick|fuzz]" >&2
+            return 2
+            ;;
+    esac
+}
+
+cargo_tools() {
+    cargo_tool cargo-deny "$CARGO_DENY"
+    if ! cargo nextest --version >/dev/null 2>&1; then
+        cargo_tool cargo-nextest "$CARGO_NEXTEST"
+    fi
+}
+
+# An unoptimised build without debug information: a third of the time to install, and fast enough to use.
+cargo_tool() {
+    local name=$1 version=$2
+    local found
+    found=$("$tools/cargo/bin/$name" "${name#cargo-}" --version 2>/dev/null) || found=
+    if [[ $found == *" $version"* ]]; then
+        return
+    fi
+    logged "$name" env CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
+        cargo install "$name@$version" --locked --profile dev --root "$tools/cargo"
+}
+
+node_peers() {
+    local stamp
+    stamp=$(stamp_of "node $NODE" "$peers/package.json" "$peers/package-lock.json")
+    if is_stamped "$tools/peers" "$stamp" && "$tools/node/bin/node" --version >/dev/null 2>&1; then
+        return
+    fi
+    if ! command -v npm >/dev/null; then
+        system_packages nodejs npm
+    fi
+    mkdir -p "$tools/node/bin" "$tools/peers"
+    local node
+    node=$(find_node)
+    ln -sfn "$node" "$tools/node/bin/node"
+    cp "$peers/package.json" "$peers/package-lock.json" "$tools/peers/"
+    PATH=$tools/node/bin:$PATH logged npm-peers \
+        npm ci --prefix "$tools/peers" --ignore-scripts --no-audit --no-fund
+    echo "$stamp" >"$tools/peers/.stamp"
+}
+
+# Prints the path of a Node.js that is new enough, installing one if need be.
+find_node() {
+    local own
+    own=$(command -v node || true)
+    if [[ -n $own ]] && (($("$own" -p 'parseInt(process.versions.node)') >= NODE_MAJOR)); then
+        readlink -f "$own"
+        return
+    fi
+    local arch
+    case "$(uname -m)" in
+        x86_64) arch=x64 ;;
+        aarch64) arch=arm64 ;;
+        *)
+            echo "no Node.js $NODE_MAJOR for $(uname -m) on npm: install it first" >&2
+            return 1
+            ;;
+    esac
+    logged node npm install --prefix "$tools/node" --no-save --no-package-lock --no-audit --no-fund \
+        "node-linux-$arch@$NODE"
+    echo "$tools/node/node_modules/node-linux-$arch/bin/node"
+}
+
+python_peers() {
+    local stamp
+    stamp=$(stamp_of "$(python3 --version 2>/dev/null)" "$peers/requirements.txt")
+    if is_stamped "$tools/python" "$stamp" && "$tools/python/bin/python" --version >/dev/null 2>&1; then
+        return
+    fi
+    if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+        system_packages python3 python3-venv
+        stamp=$(stamp_of "$(python3 --version)" "$peers/requirements.txt")
+    fi
+    logged venv python3 -m venv --clear "$tools/python"
+    logged pip "$tools/python/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+        -r "$peers/requirements.txt"
+    echo "$stamp" >"$tools/python/.stamp"
+}
+
+system_packages() {
+    local sudo=()
+    if [[ $(id -u) != 0 ]]; then
+        sudo=(sudo -n)
+    fi
+    if ! command -v apt-get >/dev/null || { ((${#sudo[@]})) && ! sudo -n true 2>/dev/null; }; then
+        echo "install $* first: there is no apt-get, or no right to use it" >&2
+        return 1
+    fi
+    # One at a time: Node.js and Python are installed side by side.
+    (
+        flock 8
+        logged "apt-update" "${sudo[@]}" apt-get update
+        logged "apt-$1" "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y --no-install-recommends "$@"
+    ) 8>"$tools/.apt.lock"
+}
+
+# Runs a command with its output in .tools/log, shown only if the command fails.
+logged() {
+    local log=$tools/log/$1.log start=$SECONDS
+    shift
+    if ! "$@" >"$log" 2>&1 </dev/null; then
+        echo "failed: $*" >&2
+        tail -n 40 "$log" >&2
+        return 1
+    fi
+    echo "installed: $(basename "$log" .log) ($((SECONDS - start)) s)" >&2
+}
+
+stamp_of() {
+    echo "$1" | cat - "${@:2}" | sha256sum | cut -d ' ' -f 1
+}
+
+is_stamped() {
+    [[ $(cat "$1/.stamp" 2>/dev/null) == "$2" ]]
+}
+
+main "$@"
