@@ -26,7 +26,9 @@ impl Backoff {
 
     /// Counts a failure and gives the delay that follows it.
     pub(crate) fn next(&mut self, random: &mut Random) -> Duration {
-        let doubled = self.base.saturating_mul(2_u32.saturating_pow(self.failures));
+        let doubled = self
+            .base
+            .saturating_mul(2_u32.saturating_pow(self.failures));
         self.failures = self.failures.saturating_add(1);
         random.jitter(doubled.min(self.max), JITTER_PERCENT)
     }
@@ -52,7 +54,10 @@ mod tests {
         for _ in 0..2 {
             for expected in [1, 2, 4, 8, 16, 30, 30, 30] {
                 let delay = backoff.next(&mut random).as_millis();
-                assert!((expected * 800..=expected * 1200).contains(&delay), "{delay} for {expected} s");
+                assert!(
+                    (expected * 800..=expected * 1200).contains(&delay),
+                    "{delay} for {expected} s"
+                );
             }
             backoff.reset();
         }

@@ -83,7 +83,9 @@ impl CallError {
     /// What kind of trouble this is.
     pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::Backpressure { .. } | Self::ConnectionLost { .. } | Self::RequestFailed(_) => ErrorKind::Transport,
+            Self::Backpressure { .. } | Self::ConnectionLost { .. } | Self::RequestFailed(_) => {
+                ErrorKind::Transport
+            }
             Self::Timeout { .. } => ErrorKind::Timeout,
             Self::NotReady { .. } | Self::Failed { .. } => ErrorKind::State,
             Self::Cancelled | Self::CancelledByServer => ErrorKind::Cancelled,
@@ -97,13 +99,19 @@ impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Backpressure { attempts: 0 } => f.write_str("too many calls in flight"),
-            Self::Backpressure { attempts } => write!(f, "transport busy after {attempts} attempts"),
+            Self::Backpressure { attempts } => {
+                write!(f, "transport busy after {attempts} attempts")
+            }
             Self::Timeout { after, sent: true } => write!(f, "no answer within {after:.1?}"),
-            Self::Timeout { after, sent: false } => write!(f, "connection not ready within {after:.1?}"),
+            Self::Timeout { after, sent: false } => {
+                write!(f, "connection not ready within {after:.1?}")
+            }
             Self::ConnectionLost { reason } => write!(f, "connection lost: {reason}"),
             Self::RequestFailed(failure) => f.write_str(&failure.message),
             Self::NotReady { state } => write!(f, "connection is {state}, not ready"),
-            Self::Failed { reason } => write!(f, "connection failed and waits for a restart: {reason}"),
+            Self::Failed { reason } => {
+                write!(f, "connection failed and waits for a restart: {reason}")
+            }
             Self::Cancelled => f.write_str("cancelled"),
             Self::CancelledByServer => f.write_str("cancelled by the server"),
             Self::Shutdown => f.write_str("client shutting down"),

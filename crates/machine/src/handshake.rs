@@ -85,7 +85,10 @@ pub(crate) fn initialize_frame(settings: &Settings, id: u64, offer: Revision) ->
 pub(crate) fn modern_meta(settings: &Settings, revision: Revision) -> [(&'static str, Raw); 3] {
     [
         (meta::PROTOCOL_VERSION, Raw::string(revision.as_str())),
-        (meta::CLIENT_CAPABILITIES, settings.modern_capabilities.clone()),
+        (
+            meta::CLIENT_CAPABILITIES,
+            settings.modern_capabilities.clone(),
+        ),
         (meta::CLIENT_INFO, settings.client_info.clone()),
     ]
 }
@@ -101,13 +104,24 @@ pub(crate) fn judge_discover(outcome: &Outcome) -> Verdict {
             else {
                 return Verdict::Initialize(Revision::LATEST_LEGACY);
             };
-            if supported.iter().any(|version| version == Revision::LATEST.as_str()) {
+            if supported
+                .iter()
+                .any(|version| version == Revision::LATEST.as_str())
+            {
                 return Verdict::Agreed(Box::new(modern_session(result)));
             }
             offer_legacy(&supported)
         }
         Outcome::Error(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => {
-            offer_legacy(&supported_in(error).unwrap_or_default())
+            let supported = supported_in(error).unwrap_or_default();
+            if supported
+                .iter()
+                .any(|version| version == Revision::LATEST.as_str())
+            {
+                // It names what it was just asked in, as one does that has only now come up.
+                return Verdict::Discover;
+            }
+            offer_legacy(&supported)
         }
         Outcome::Error(error) if code::is_modern(error.code) => Verdict::Refused {
             permanent: false,
@@ -142,7 +156,9 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdic
         }
         Outcome::Error(error) => match supported_in(error) {
             Some(supported) => {
-                let modern = supported.iter().any(|version| version == Revision::LATEST.as_str());
+                let modern = supported
+                    .iter()
+                    .any(|version| version == Revision::LATEST.as_str());
                 if modern && settings.newest == Revision::LATEST {
                     Verdict::Discover
                 } else {
@@ -180,7 +196,9 @@ fn modern_session(result: &Raw) -> Session {
         revision: Revision::LATEST,
         capabilities: object_or_empty(result.member("capabilities")),
         server_info,
-        instructions: result.member("instructions").and_then(|text| text.to_text()),
+        instructions: result
+            .member("instructions")
+            .and_then(|text| text.to_text()),
         raw: result.clone(),
     }
 }
@@ -258,7 +276,13 @@ mod tests {
         assert_eq!(session.server_info.unwrap().as_str(), r#"{"name":"s"}"#);
 
         let legacy = Verdict::Initialize(Revision::LATEST_LEGACY);
-        for empty in ["{}", "null", "[]", r#"{"supportedVersions":7}"#, r#"{"tools":[]}"#] {
+        for empty in [
+            "{}",
+            "null",
+            "[]",
+            r#"{"supportedVersions":7}"#,
+            r#"{"tools":[]}"#,
+        ] {
             assert_eq!(judge_discover(&result(empty)), legacy, "{empty}");
         }
         for code in [-32601, -32600, -32602, -32603, -32000, 0, 400] {
@@ -269,43 +293,92 @@ mod tests {
     #[test]
     fn a_server_of_both_worlds_that_lacks_our_newest_is_asked_the_old_way() {
         let older = result(r#"{"supportedVersions":["2025-03-26","2025-06-18","2030-01-01"]}"#);
-        assert_eq!(judge_discover(&older), Verdict::Initialize(Revision::V2025_06_18));
-        let refused = error(code::UNSUPPORTED_PROTOCOL_VERSION, r#"{"supported":["2025-11-25"]}"#);
-        assert_eq!(judge_discover(&refused), Verdict::Initialize(Revision::V2025_11_25));
-        let strange = error(code::UNSUPPORTED_PROTOCOL_VERSION, r#"{"supported":["2030-01-01"]}"#);
-        assert!(matches!(judge_discover(&strange), Verdict::Refused { permanent: true, .. }));
+        assert_eq!(
+            judge_discover(&older),
+            Verdict::Initialize(Revision::V2025_06_18)
+        );
+        let refused = error(
+            code::UNSUPPORTED_PROTOCOL_VERSION,
+            r#"{"supported":["2025-11-25"]}"#,
+        );
+        assert_eq!(
+            judge_discover(&refused),
+            Verdict::Initialize(Revision::V2025_11_25)
+        );
+        let again = error(
+            code::UNSUPPORTED_PROTOCOL_VERSION,
+            r#"{"supported":["2026-07-28"]}"#,
+        );
+        assert_eq!(judge_discover(&again), Verdict::Discover);
+        let strange = error(
+            code::UNSUPPORTED_PROTOCOL_VERSION,
+            r#"{"supported":["2030-01-01"]}"#,
+        );
+        assert!(matches!(
+            judge_discover(&strange),
+            Verdict::Refused {
+                permanent: true,
+                ..
+            }
+        ));
     }
 
     #[test]
     fn initialize_settles_on_any_older_revision_we_know() {
         for revision in Revision::ALL {
-            let answer = result(&format!(r#"{{"protocolVersion":"{revision}","capabilities":{{}}}}"#));
+            let answer = result(&format!(
+                r#"{{"protocolVersion":"{revision}","capabilities":{{}}}}"#
+            ));
             let verdict = judge_initialize(&settings(), &answer);
             match revision.era() {
-                Era::Legacy => assert!(matches!(verdict, Verdict::Agreed(s) if s.revision == revision)),
-                Era::Modern => assert!(matches!(verdict, Verdict::Refused { permanent: true, .. })),
+                Era::Legacy => {
+                    assert!(matches!(verdict, Verdict::Agreed(s) if s.revision == revision));
+                }
+                Era::Modern => assert!(matches!(
+                    verdict,
+                    Verdict::Refused {
+                        permanent: true,
+                        ..
+                    }
+                )),
             }
         }
         let unknown = result(r#"{"protocolVersion":"1999-01-01"}"#);
-        let Verdict::Refused { permanent: true, reason } = judge_initialize(&settings(), &unknown) else {
+        let Verdict::Refused {
+            permanent: true,
+            reason,
+        } = judge_initialize(&settings(), &unknown)
+        else {
             panic!("accepted");
         };
-        assert!(reason.contains("the server speaks 1999-01-01, we speak 2024-11-05"), "{reason}");
+        assert!(
+            reason.contains("the server speaks 1999-01-01, we speak 2024-11-05"),
+            "{reason}"
+        );
         assert!(matches!(
             judge_initialize(&settings(), &result("{}")),
-            Verdict::Refused { permanent: false, .. }
+            Verdict::Refused {
+                permanent: false,
+                ..
+            }
         ));
     }
 
     #[test]
     fn a_modern_only_server_names_its_versions_when_initialized() {
-        let modern = error(code::UNSUPPORTED_PROTOCOL_VERSION, r#"{"supported":["2026-07-28"]}"#);
+        let modern = error(
+            code::UNSUPPORTED_PROTOCOL_VERSION,
+            r#"{"supported":["2026-07-28"]}"#,
+        );
         assert_eq!(judge_initialize(&settings(), &modern), Verdict::Discover);
         let mut pinned = settings();
         pinned.newest = Revision::V2025_06_18;
         assert!(matches!(
             judge_initialize(&pinned, &modern),
-            Verdict::Refused { permanent: true, .. }
+            Verdict::Refused {
+                permanent: true,
+                ..
+            }
         ));
         let older = error(code::INVALID_PARAMS, r#"{"supported":["2024-11-05"]}"#);
         assert_eq!(
@@ -318,7 +391,10 @@ mod tests {
     fn missing_credentials_are_permanent_and_other_statuses_mean_an_older_server() {
         assert!(matches!(
             judge_failure(true, Some(401), "x"),
-            Verdict::Refused { permanent: true, .. }
+            Verdict::Refused {
+                permanent: true,
+                ..
+            }
         ));
         for status in [Some(400), Some(404), Some(405), Some(500), None] {
             assert_eq!(
@@ -327,7 +403,10 @@ mod tests {
             );
             assert!(matches!(
                 judge_failure(false, status, "x"),
-                Verdict::Refused { permanent: false, .. }
+                Verdict::Refused {
+                    permanent: false,
+                    ..
+                }
             ));
         }
     }

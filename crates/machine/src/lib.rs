@@ -54,8 +54,8 @@ pub use connection::Machine;
 pub use counters::{Counter, CounterValues, Counters};
 pub use error::{CallError, ErrorKind, RequestFailure};
 pub use event::{
-    Action, Call, CallKind, Down, DownKind, Event, Extend, Headers, Inbound, Outgoing, OutgoingKind, Reply,
-    SendOutcome, State, Stopped, Telemetry,
+    Action, Call, CallKind, Down, DownKind, Event, Extend, Headers, Inbound, Outgoing,
+    OutgoingKind, Reply, SendOutcome, State, Stopped, Telemetry,
 };
 pub use handshake::Session;
 pub use ids::Ids;

@@ -89,7 +89,12 @@ impl Outbox {
     }
 
     /// Takes a frame in. Its ticket, and the frame if it is to be offered at once.
-    pub(crate) fn push(&mut self, lane: Lane, purpose: Purpose, outgoing: Outgoing) -> (u64, Option<Outgoing>) {
+    pub(crate) fn push(
+        &mut self,
+        lane: Lane,
+        purpose: Purpose,
+        outgoing: Outgoing,
+    ) -> (u64, Option<Outgoing>) {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         let item = Item {
@@ -119,7 +124,12 @@ impl Outbox {
     }
 
     /// Takes the outcome of an offer. `None` if the frame was withdrawn meanwhile.
-    pub(crate) fn result(&mut self, ticket: u64, outcome: SendOutcome, random: &mut Random) -> Option<Sent> {
+    pub(crate) fn result(
+        &mut self,
+        ticket: u64,
+        outcome: SendOutcome,
+        random: &mut Random,
+    ) -> Option<Sent> {
         let item = self.items.get(&ticket)?;
         let attempts = item.attempts;
         let once = item.purpose == Purpose::Cancel;
@@ -159,7 +169,9 @@ impl Outbox {
 
     /// How many frames of a lane have not been taken.
     pub(crate) fn len_of(&self, lane: Lane) -> usize {
-        self.lanes.get(&lane).map_or(0, |queue| queue.behind.len() + 1)
+        self.lanes
+            .get(&lane)
+            .map_or(0, |queue| queue.behind.len() + 1)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -213,7 +225,9 @@ mod tests {
         let mut outbox = Outbox::new(3, Duration::from_millis(10));
         let (ticket, _) = outbox.push(Lane::Caller(1), Purpose::Call(1), frame("a"));
         for _ in 0..2 {
-            let Some(Sent::Again { delay, .. }) = outbox.result(ticket, SendOutcome::Busy, &mut random) else {
+            let Some(Sent::Again { delay, .. }) =
+                outbox.result(ticket, SendOutcome::Busy, &mut random)
+            else {
                 panic!("given up early");
             };
             assert!((5..=15).contains(&delay.as_millis()));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A small generator (SplitMix64). Good enough to spread retries, not for secrets.
+/// A small generator (`SplitMix64`). Good enough to spread retries, not for secrets.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 

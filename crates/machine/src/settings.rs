@@ -63,7 +63,7 @@ impl Settings {
             backoff_max: Duration::from_secs(30),
             send_attempts: 3,
             send_retry_delay: Duration::from_millis(10),
-            sweep_interval: Duration::from_secs(60),
+            sweep_interval: Duration::from_mins(1),
             tombstones_max: 4_096,
             in_flight_max: 1_024,
             server_requests_max: 64,

@@ -74,7 +74,10 @@ mod tests {
         assert_eq!(tombstones.len(), 3);
         assert!(!tombstones.contains(at(5), 1));
         assert!(tombstones.contains(at(76), 2));
-        assert!(!tombstones.contains(at(77), 2), "a look-up checks the end too");
+        assert!(
+            !tombstones.contains(at(77), 2),
+            "a look-up checks the end too"
+        );
         tombstones.sweep(at(78));
         assert_eq!(tombstones.len(), 1);
         tombstones.sweep(at(100));

@@ -94,7 +94,10 @@ pub enum EnvelopeError {
         id: Option<Id>,
     },
     /// A batch with nothing in it, or more than [`limits::BATCH_MESSAGES`].
-    #[error("batch of {count} messages, allowed are 1 to {}", limits::BATCH_MESSAGES)]
+    #[error(
+        "batch of {count} messages, allowed are 1 to {}",
+        limits::BATCH_MESSAGES
+    )]
     BatchSize {
         /// How many it has.
         count: usize,
@@ -114,9 +117,12 @@ impl Frame {
         if !text.trim_ascii_start().starts_with('[') {
             return Message::parse_text(&frame, text).map(Self::Single);
         }
-        let members: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+        let members: Vec<&RawValue> =
+            serde_json::from_str(text).map_err(|error| not_json(&error))?;
         if members.is_empty() || members.len() > limits::BATCH_MESSAGES {
-            return Err(EnvelopeError::BatchSize { count: members.len() });
+            return Err(EnvelopeError::BatchSize {
+                count: members.len(),
+            });
         }
         let messages = members
             .into_iter()
@@ -128,17 +134,22 @@ impl Frame {
 
 impl Message {
     fn parse_text(frame: &Bytes, text: &str) -> Result<Self, EnvelopeError> {
-        let view: View<'_> = serde_json::from_str(text).map_err(|error| {
-            if error.is_data() {
-                EnvelopeError::NotJsonRpc {
-                    reason: "not an object with each member once",
-                    id: None,
-                }
-            } else {
-                not_json(&error)
+        // Anything else is not tried: serde reads a struct from an array too, its members in their order.
+        if text.trim_ascii_start().starts_with('{') {
+            match serde_json::from_str::<View<'_>>(text) {
+                Ok(view) => return view.classify(frame),
+                Err(error) if !error.is_data() => return Err(not_json(&error)),
+                // Said at the first thing amiss, so that what follows may still not be JSON.
+                Err(_) => {}
             }
-        })?;
-        view.classify(frame)
+        }
+        Err(match serde_json::from_str::<&RawValue>(text) {
+            Ok(_) => EnvelopeError::NotJsonRpc {
+                reason: "not an object with each member once",
+                id: None,
+            },
+            Err(error) => not_json(&error),
+        })
     }
 }
 
@@ -212,7 +223,10 @@ impl View<'_> {
             let id = id.clone();
             Err(EnvelopeError::NotJsonRpc { reason, id })
         };
-        if self.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+        if self
+            .jsonrpc
+            .is_none_or(|version| version.get() != "\"2.0\"")
+        {
             return reject("`jsonrpc` is not \"2.0\"");
         }
         match (self.method, self.result, self.error) {
@@ -246,7 +260,9 @@ impl View<'_> {
                     frame: frame.clone(),
                 }))
             }
-            (None, None, Some(_)) if bad_id && !is_null => reject("`id` is neither a string nor an integer"),
+            (None, None, Some(_)) if bad_id && !is_null => {
+                reject("`id` is neither a string nor an integer")
+            }
             (None, None, Some(error)) => Ok(Message::Response(Response {
                 id,
                 outcome: Outcome::Error(ErrorObject::from_raw(Raw::part_of(frame, error))),
@@ -278,7 +294,9 @@ fn not_json(error: &serde_json::Error) -> EnvelopeError {
 /// misjudged, and is refused by the parser either way.
 fn nested_too_deep(text: &[u8]) -> bool {
     // Counting is far faster than following, and most frames have few brackets.
-    let opened = memchr::memchr2_iter(b'{', b'[', text).take(limits::DEPTH + 1).count();
+    let opened = memchr::memchr2_iter(b'{', b'[', text)
+        .take(limits::DEPTH + 1)
+        .count();
     if opened <= limits::DEPTH {
         return false;
     }
@@ -303,7 +321,10 @@ fn nested_too_deep(text: &[u8]) -> bool {
 
 /// Where the string that starts at `at` ends.
 fn after_string(text: &[u8], mut at: usize) -> usize {
-    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+    while let Some(found) = text
+        .get(at..)
+        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+    {
         at += found + 1;
         if text[at - 1] == b'"' {
             return at;
@@ -353,7 +374,10 @@ mod tests {
 
     #[test]
     fn rejects_what_is_not_json_rpc_and_says_why() {
-        assert_eq!(reason(r#"{"id":1,"method":"x"}"#), "`jsonrpc` is not \"2.0\"");
+        assert_eq!(
+            reason(r#"{"id":1,"method":"x"}"#),
+            "`jsonrpc` is not \"2.0\""
+        );
         assert_eq!(
             reason(r#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#),
             "`id` is neither a string nor an integer"
@@ -362,13 +386,22 @@ mod tests {
             reason(r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#),
             "`id` is neither a string nor an integer"
         );
-        assert_eq!(reason(r#"{"jsonrpc":"2.0","id":1}"#), "none of `method`, `result` and `error`");
+        assert_eq!(
+            reason(r#"{"jsonrpc":"2.0","id":1}"#),
+            "none of `method`, `result` and `error`"
+        );
         assert_eq!(
             reason(r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{}}"#),
             "more than one of `method`, `result` and `error`"
         );
-        assert_eq!(reason(r#"{"jsonrpc":"2.0","result":1}"#), "a result without the id of its request");
-        assert_eq!(reason(r#"{"jsonrpc":"2.0","method":1}"#), "`method` is not a string");
+        assert_eq!(
+            reason(r#"{"jsonrpc":"2.0","result":1}"#),
+            "a result without the id of its request"
+        );
+        assert_eq!(
+            reason(r#"{"jsonrpc":"2.0","method":1}"#),
+            "`method` is not a string"
+        );
         assert_eq!(
             reason(r#"{"jsonrpc":"2.0","method":"x","params":1}"#),
             "`params` is neither an object nor an array"
@@ -409,11 +442,23 @@ mod tests {
             )
         };
         assert!(single(&nested(limits::DEPTH - 1, "[", "]")).is_ok());
-        assert_eq!(single(&nested(limits::DEPTH, "[", "]")).unwrap_err(), EnvelopeError::TooDeep);
-        assert_eq!(single(&nested(10_000, "[", "]")).unwrap_err(), EnvelopeError::TooDeep);
-        let flat = format!(r#"{{"jsonrpc":"2.0","method":"x","params":[{}0]}}"#, "[],{},\"[\",".repeat(500));
+        assert_eq!(
+            single(&nested(limits::DEPTH, "[", "]")).unwrap_err(),
+            EnvelopeError::TooDeep
+        );
+        assert_eq!(
+            single(&nested(10_000, "[", "]")).unwrap_err(),
+            EnvelopeError::TooDeep
+        );
+        let flat = format!(
+            r#"{{"jsonrpc":"2.0","method":"x","params":[{}0]}}"#,
+            "[],{},\"[\",".repeat(500)
+        );
         assert!(single(&flat).is_ok());
-        let quoted = format!(r#"{{"jsonrpc":"2.0","method":"x","params":["{}"]}}"#, "[\\\"".repeat(500));
+        let quoted = format!(
+            r#"{{"jsonrpc":"2.0","method":"x","params":["{}"]}}"#,
+            "[\\\"".repeat(500)
+        );
         assert!(single(&quoted).is_ok());
     }
 
@@ -430,15 +475,35 @@ mod tests {
 
     #[test]
     fn a_bad_member_of_a_batch_spoils_itself_alone() {
-        let Ok(Frame::Batch(members)) =
-            Frame::parse(r#" [{"jsonrpc":"2.0","id":1,"result":{}}, 7, {"jsonrpc":"2.0","method":"a"}]"#)
-        else {
+        let Ok(Frame::Batch(members)) = Frame::parse(
+            r#" [{"jsonrpc":"2.0","id":1,"result":{}}, 7, {"jsonrpc":"2.0","method":"a"}]"#,
+        ) else {
             panic!("no batch");
         };
-        assert_eq!(members.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
-        assert_eq!(Frame::parse("[]").unwrap_err(), EnvelopeError::BatchSize { count: 0 });
+        assert_eq!(
+            members.iter().map(Result::is_ok).collect::<Vec<_>>(),
+            [true, false, true]
+        );
+        assert_eq!(
+            Frame::parse("[]").unwrap_err(),
+            EnvelopeError::BatchSize { count: 0 }
+        );
         let long = format!("[{}0]", "0,".repeat(limits::BATCH_MESSAGES));
-        assert!(matches!(Frame::parse(long), Err(EnvelopeError::BatchSize { .. })));
+        assert!(matches!(
+            Frame::parse(long),
+            Err(EnvelopeError::BatchSize { .. })
+        ));
+    }
+
+    #[test]
+    fn an_array_of_the_right_members_is_no_message() {
+        let Ok(Frame::Batch(members)) = Frame::parse(r#"[["2.0",1,"ping"]]"#) else {
+            panic!("no batch");
+        };
+        assert!(matches!(
+            members[..],
+            [Err(EnvelopeError::NotJsonRpc { id: None, .. })]
+        ));
     }
 
     #[test]
@@ -447,8 +512,25 @@ mod tests {
             Frame::parse(b"{\"a\":\"\xc3".as_slice()).unwrap_err(),
             EnvelopeError::NotUtf8 { valid_up_to: 6 }
         );
-        assert!(matches!(Frame::parse("{"), Err(EnvelopeError::NotJson { .. })));
-        assert!(matches!(Frame::parse(""), Err(EnvelopeError::NotJson { .. })));
-        assert!(matches!(Frame::parse("npm warn deprecated"), Err(EnvelopeError::NotJson { .. })));
+        assert!(matches!(
+            Frame::parse("{"),
+            Err(EnvelopeError::NotJson { .. })
+        ));
+        assert!(matches!(
+            Frame::parse(""),
+            Err(EnvelopeError::NotJson { .. })
+        ));
+        assert!(matches!(
+            Frame::parse("npm warn deprecated"),
+            Err(EnvelopeError::NotJson { .. })
+        ));
+        assert!(matches!(
+            Frame::parse("2026-07-28 INFO up"),
+            Err(EnvelopeError::NotJson { .. })
+        ));
+        assert!(matches!(
+            Frame::parse("{\"id\":1,\"id\":"),
+            Err(EnvelopeError::NotJson { .. })
+        ));
     }
 }

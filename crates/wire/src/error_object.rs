@@ -29,7 +29,10 @@ pub mod code {
 
     /// Whether only a server of 2026-07-28 or later gives this code.
     pub const fn is_modern(code: i64) -> bool {
-        matches!(code, HEADER_MISMATCH | MISSING_CLIENT_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION)
+        matches!(
+            code,
+            HEADER_MISMATCH | MISSING_CLIENT_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION
+        )
     }
 }
 
@@ -67,9 +70,14 @@ impl ErrorObject {
             message: Option<Raw>,
             data: Option<Raw>,
         }
-        let view: View = raw.read().unwrap_or_default();
+        // A struct is read from an array too, its members in their order; that is no error object.
+        let view: Option<View> = raw.is_object().then(|| raw.read().ok()).flatten();
+        let view = view.unwrap_or_default();
         Self {
-            code: view.code.and_then(|code| code.read().ok()).unwrap_or_default(),
+            code: view
+                .code
+                .and_then(|code| code.read().ok())
+                .unwrap_or_default(),
             message: view
                 .message
                 .and_then(|message| message.to_text())
@@ -92,8 +100,17 @@ impl ErrorObject {
             Raw::number(code.unsigned_abs())
         };
         let members = [("code", number), ("message", Raw::string(&message))];
-        let raw = Raw::object(members.into_iter().chain(data.clone().map(|data| ("data", data))));
-        Self { code, message, data, raw }
+        let raw = Raw::object(
+            members
+                .into_iter()
+                .chain(data.clone().map(|data| ("data", data))),
+        );
+        Self {
+            code,
+            message,
+            data,
+            raw,
+        }
     }
 }
 
@@ -121,17 +138,24 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_left_out_not_lost() {
-        let odd = ErrorObject::from_raw(Raw::parse(r#"{"code":"x","message":7,"hint":1.0}"#).unwrap());
+        let odd =
+            ErrorObject::from_raw(Raw::parse(r#"{"code":"x","message":7,"hint":1.0}"#).unwrap());
         assert_eq!((odd.code, odd.message.as_str()), (0, ""));
         assert_eq!(odd.raw().as_str(), r#"{"code":"x","message":7,"hint":1.0}"#);
         let text = ErrorObject::from_raw(Raw::parse("\"boom\"").unwrap());
         assert_eq!((text.code, text.raw().as_str()), (0, "\"boom\""));
+        let array = ErrorObject::from_raw(Raw::parse("[-32600,\"boom\"]").unwrap());
+        assert_eq!((array.code, array.message.as_str()), (0, ""));
     }
 
     #[test]
     fn an_error_we_make_reads_back() {
-        let made = ErrorObject::new(code::INVALID_PARAMS, "no \"x\"").with_data(Raw::empty_object());
-        assert_eq!(made.raw().as_str(), r#"{"code":-32602,"message":"no \"x\"","data":{}}"#);
+        let made =
+            ErrorObject::new(code::INVALID_PARAMS, "no \"x\"").with_data(Raw::empty_object());
+        assert_eq!(
+            made.raw().as_str(),
+            r#"{"code":-32602,"message":"no \"x\"","data":{}}"#
+        );
         assert_eq!(ErrorObject::from_raw(made.raw().clone()), made);
     }
 }

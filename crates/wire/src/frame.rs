@@ -95,7 +95,11 @@ impl Splitter {
         }
         self.searched = self.buffer.len();
         // A carriage return may turn out to belong to the line end.
-        let length = self.buffer.strip_suffix(b"\r").unwrap_or(&self.buffer).len();
+        let length = self
+            .buffer
+            .strip_suffix(b"\r")
+            .unwrap_or(&self.buffer)
+            .len();
         if length <= self.limit {
             return None;
         }
@@ -158,7 +162,10 @@ mod tests {
     #[test]
     fn a_carriage_return_split_from_its_line_feed() {
         assert_eq!(split(2, &[b"ab\r", b"\n"]), [Ok(b"ab".to_vec())]);
-        assert_eq!(split(2, &[b"ab\r", b"c\n"]), [Err(FrameTooLarge { limit: 2 })]);
+        assert_eq!(
+            split(2, &[b"ab\r", b"c\n"]),
+            [Err(FrameTooLarge { limit: 2 })]
+        );
     }
 
     #[test]

@@ -16,7 +16,8 @@ impl Id {
     pub fn from_raw(raw: Raw) -> Option<Self> {
         let text = raw.as_bytes();
         let digits = text.strip_prefix(b"-").unwrap_or(text);
-        let valid = text.first() == Some(&b'"') || (!digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
+        let valid = text.first() == Some(&b'"')
+            || (!digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
         valid.then_some(Self(raw))
     }
 
@@ -29,7 +30,10 @@ impl Id {
     pub fn as_u64(&self) -> Option<u64> {
         // A JSON number has no leading zero and no plus sign, so what parses is spelled canonically.
         let text = std::str::from_utf8(self.0.as_bytes()).ok()?;
-        text.as_bytes().first()?.is_ascii_digit().then(|| text.parse().ok())?
+        text.as_bytes()
+            .first()?
+            .is_ascii_digit()
+            .then(|| text.parse().ok())?
     }
 }
 

@@ -61,6 +61,9 @@ mod tests {
     #[test]
     fn parameters_that_are_no_object_are_refused() {
         let params = Raw::parse("[1]").unwrap();
-        assert!(matches!(stamp(Some(&params), &[]), Err(RawError::NotAnObject)));
+        assert!(matches!(
+            stamp(Some(&params), &[]),
+            Err(RawError::NotAnObject)
+        ));
     }
 }

@@ -210,7 +210,8 @@ impl fmt::Display for Raw {
 
 impl Serialize for Raw {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let value: &RawValue = serde_json::from_slice(&self.0).map_err(serde::ser::Error::custom)?;
+        let value: &RawValue =
+            serde_json::from_slice(&self.0).map_err(serde::ser::Error::custom)?;
         value.serialize(serializer)
     }
 }
@@ -218,7 +219,9 @@ impl Serialize for Raw {
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Box::<RawValue>::deserialize(deserializer)?;
-        Ok(Self(Bytes::from(Box::<str>::from(value).into_string().into_bytes())))
+        Ok(Self(Bytes::from(
+            Box::<str>::from(value).into_string().into_bytes(),
+        )))
     }
 }
 
@@ -270,13 +273,25 @@ mod tests {
 
     #[test]
     fn setting_a_member_leaves_every_other_byte() {
-        let set = |object: &str| raw(object).with_member("_meta", &raw("1")).unwrap().as_str().to_owned();
+        let set = |object: &str| {
+            raw(object)
+                .with_member("_meta", &raw("1"))
+                .unwrap()
+                .as_str()
+                .to_owned()
+        };
         assert_eq!(set("{}"), r#"{"_meta":1}"#);
         assert_eq!(set("{ }"), r#"{"_meta":1}"#);
         assert_eq!(set(r#"{"a" : 1e400 }"#), r#"{"a" : 1e400,"_meta":1}"#);
-        assert_eq!(set(r#"{"_meta" : {"x":[]}, "b":2}"#), r#"{"_meta" : 1, "b":2}"#);
+        assert_eq!(
+            set(r#"{"_meta" : {"x":[]}, "b":2}"#),
+            r#"{"_meta" : 1, "b":2}"#
+        );
         assert_eq!(set(r#"{"\u005fmeta":0}"#), r#"{"\u005fmeta":1}"#);
-        assert_eq!(set(r#"{"a":{"_meta":0}}"#), r#"{"a":{"_meta":0},"_meta":1}"#);
+        assert_eq!(
+            set(r#"{"a":{"_meta":0}}"#),
+            r#"{"a":{"_meta":0},"_meta":1}"#
+        );
     }
 
     #[test]
@@ -287,7 +302,10 @@ mod tests {
             Err(RawError::DuplicateMember(name)) if name == "a"
         ));
         assert_eq!(twice.member("a").unwrap().as_str(), "2");
-        assert!(matches!(raw("[1]").with_member("a", &raw("3")), Err(RawError::NotAnObject)));
+        assert!(matches!(
+            raw("[1]").with_member("a", &raw("3")),
+            Err(RawError::NotAnObject)
+        ));
     }
 
     #[test]

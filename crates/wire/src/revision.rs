@@ -104,7 +104,9 @@ impl Revision {
 
     /// The revision of this name.
     pub fn parse(date: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|revision| revision.as_str() == date)
+        Self::ALL
+            .into_iter()
+            .find(|revision| revision.as_str() == date)
     }
 
     /// The name on the wire.
@@ -216,7 +218,10 @@ mod tests {
 
     #[test]
     fn batches_belong_to_one_revision() {
-        let with: Vec<_> = Revision::ALL.into_iter().filter(|r| r.facts().batches).collect();
+        let with: Vec<_> = Revision::ALL
+            .into_iter()
+            .filter(|r| r.facts().batches)
+            .collect();
         assert_eq!(with, [Revision::V2025_03_26]);
     }
 }

@@ -42,7 +42,8 @@ impl Machine {
         }
         self.counters.calls.add();
         let method = call.method.clone();
-        self.actions.push_back(Action::Emit(Telemetry::CallStarted { id, method }));
+        self.actions
+            .push_back(Action::Emit(Telemetry::CallStarted { id, method }));
         let refusal = match &self.phase {
             Phase::Closing | Phase::Exited => Some(CallError::Shutdown),
             Phase::Failed { reason } => Some(CallError::Failed {
@@ -52,7 +53,9 @@ impl Machine {
                 let state = self.state_name();
                 Some(CallError::NotReady { state })
             }
-            _ if self.calls.len() >= self.settings.in_flight_max => Some(CallError::Backpressure { attempts: 0 }),
+            _ if self.calls.len() >= self.settings.in_flight_max => {
+                Some(CallError::Backpressure { attempts: 0 })
+            }
             Phase::Starting | Phase::Initializing { .. } | Phase::Backoff | Phase::Ready(_) => None,
         };
         if let Some(error) = refusal {
@@ -117,8 +120,14 @@ impl Machine {
     }
 
     /// Hands an answer to the call it is for. Gives it back if there is none.
-    pub(super) fn call_answered(&mut self, now: Moment, id: u64, response: Response) -> Option<Response> {
-        let waits = |entry: &Entry| entry.stage == Stage::Sent && entry.call.kind == CallKind::Request;
+    pub(super) fn call_answered(
+        &mut self,
+        now: Moment,
+        id: u64,
+        response: Response,
+    ) -> Option<Response> {
+        let waits =
+            |entry: &Entry| entry.stage == Stage::Sent && entry.call.kind == CallKind::Request;
         if !self.calls.get(&id).is_some_and(waits) {
             return Some(response);
         }
@@ -175,12 +184,16 @@ impl Machine {
             .and_then(Id::from_raw)
             .and_then(|token| token.as_u64());
         let entry = token.and_then(|id| Some((id, self.calls.get_mut(&id)?)));
-        let Some((id, entry)) = entry.filter(|(_, entry)| entry.stage == Stage::Sent && entry.call.progress) else {
+        let Some((id, entry)) =
+            entry.filter(|(_, entry)| entry.stage == Stage::Sent && entry.call.progress)
+        else {
             self.counters.dropped.add();
             return;
         };
         if let (Some(extend), Some(deadline)) = (entry.call.extend, entry.deadline) {
-            let extended = (now + extend.by).min(entry.started + extend.cap).max(deadline);
+            let extended = (now + extend.by)
+                .min(entry.started + extend.cap)
+                .max(deadline);
             entry.deadline = Some(extended);
             self.timers.set(Timer::Deadline(id), extended);
         }
@@ -213,12 +226,15 @@ impl Machine {
     pub(super) fn sweep(&mut self, now: Moment) {
         self.tombstones.sweep(now);
         if self.tombstones.len() > 0 {
-            self.timers.set(Timer::Sweep, now + self.settings.sweep_interval);
+            self.timers
+                .set(Timer::Sweep, now + self.settings.sweep_interval);
         }
     }
 
     fn is_sent(&self, id: u64) -> bool {
-        self.calls.get(&id).is_some_and(|entry| entry.stage == Stage::Sent)
+        self.calls
+            .get(&id)
+            .is_some_and(|entry| entry.stage == Stage::Sent)
     }
 
     /// Tells the server, once, that nobody waits for the answer. Only if it has seen the question.
@@ -239,7 +255,8 @@ impl Machine {
 
     fn bury(&mut self, now: Moment, id: u64) {
         if self.tombstones.len() == 0 {
-            self.timers.set(Timer::Sweep, now + self.settings.sweep_interval);
+            self.timers
+                .set(Timer::Sweep, now + self.settings.sweep_interval);
         }
         self.tombstones.insert(now, id);
     }
@@ -288,10 +305,7 @@ impl Machine {
             }
         }
         members.extend(call.trace.clone().map(|trace| (meta::TRACEPARENT, trace)));
-        let stamped = match members.is_empty() {
-            true => call.params.clone(),
-            false => Some(meta::stamp(call.params.as_ref(), &members)?),
-        };
+        let stamped = if members.is_empty() { call.params.clone() } else { Some(meta::stamp(call.params.as_ref(), &members)?) };
         Ok(match call.kind {
             CallKind::Request => encode::request(&Id::from(id), &call.method, stamped.as_ref()),
             CallKind::Notification => encode::notification(&call.method, stamped.as_ref()),

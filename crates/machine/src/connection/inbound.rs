@@ -18,7 +18,11 @@ impl Machine {
     pub(super) fn frame(&mut self, now: Moment, frame: Bytes) {
         match self.phase {
             Phase::Initializing { .. } | Phase::Ready(_) => {}
-            Phase::Starting | Phase::Backoff | Phase::Failed { .. } | Phase::Closing | Phase::Exited => return,
+            Phase::Starting
+            | Phase::Backoff
+            | Phase::Failed { .. }
+            | Phase::Closing
+            | Phase::Exited => return,
         }
         match Frame::parse(frame) {
             Ok(Frame::Single(message)) => self.dispatch(now, message),
@@ -74,7 +78,8 @@ impl Machine {
         }
         if self.tombstones.contains(now, number) {
             self.counters.late.add();
-            self.actions.push_back(Action::Emit(Telemetry::LateResponse { id }));
+            self.actions
+                .push_back(Action::Emit(Telemetry::LateResponse { id }));
         } else {
             self.unknown(Some(id));
         }
@@ -91,32 +96,43 @@ impl Machine {
             return;
         }
         match &mut self.phase {
-            Phase::Ready(_) if !pings => self.violation("a request from a server that may only answer"),
+            Phase::Ready(_) if !pings => {
+                self.violation("a request from a server that may only answer");
+            }
             Phase::Ready(_) => {
                 if self.server_requests.contains(&request.id) {
                     self.violation("two requests under one id");
                 } else if self.server_requests.len() >= self.settings.server_requests_max {
                     self.counters.dropped.add();
-                    let busy = ErrorObject::new(code::INTERNAL, "too many requests wait for an answer");
+                    let busy =
+                        ErrorObject::new(code::INTERNAL, "too many requests wait for an answer");
                     self.send_answer(&request.id, Err(busy));
                 } else {
                     self.server_requests.insert(request.id.clone());
-                    self.actions.push_back(Action::Deliver(Inbound::Request(request)));
+                    self.actions
+                        .push_back(Action::Deliver(Inbound::Request(request)));
                 }
             }
             Phase::Initializing { .. } => self.hold(Message::Request(request)),
-            Phase::Starting | Phase::Backoff | Phase::Failed { .. } | Phase::Closing | Phase::Exited => {}
+            Phase::Starting
+            | Phase::Backoff
+            | Phase::Failed { .. }
+            | Phase::Closing
+            | Phase::Exited => {}
         }
     }
 
     fn notification(&mut self, now: Moment, notification: Notification) {
-        if matches!(self.phase, Phase::Initializing { .. }) && notification.method != method::LOG_MESSAGE {
+        if matches!(self.phase, Phase::Initializing { .. })
+            && notification.method != method::LOG_MESSAGE
+        {
             self.hold(Message::Notification(notification));
             return;
         }
         self.counters.notifications.add();
         let method = notification.method.clone();
-        self.actions.push_back(Action::Emit(Telemetry::Notification { method }));
+        self.actions
+            .push_back(Action::Emit(Telemetry::Notification { method }));
         match (notification.method.as_str(), &notification.params) {
             (method::PROGRESS, Some(params)) => self.progressed(now, params.clone()),
             (method::CANCELLED, Some(params)) => {
@@ -169,7 +185,8 @@ impl Machine {
 
     fn unknown(&mut self, id: Option<Id>) {
         self.counters.unknown.add();
-        self.actions.push_back(Action::Emit(Telemetry::UnknownResponse { id }));
+        self.actions
+            .push_back(Action::Emit(Telemetry::UnknownResponse { id }));
     }
 
     fn malformed(&mut self, reason: &str) {

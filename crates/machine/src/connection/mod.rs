@@ -72,7 +72,13 @@ enum Phase {
 
 impl Machine {
     /// A machine that has just asked for its first transport.
-    pub fn new(settings: Settings, ids: Ids, counters: Arc<Counters>, seed: u64, now: Moment) -> Self {
+    pub fn new(
+        settings: Settings,
+        ids: Ids,
+        counters: Arc<Counters>,
+        seed: u64,
+        now: Moment,
+    ) -> Self {
         let mut machine = Self {
             random: Random::new(seed),
             phase: Phase::Backoff,
@@ -99,9 +105,13 @@ impl Machine {
     pub fn handle(&mut self, now: Moment, event: Event) {
         match event {
             Event::TransportUp { epoch } if self.is_current(epoch) => self.transport_up(now),
-            Event::TransportDown { epoch, down } if self.is_current(epoch) => self.transport_down(now, &down),
+            Event::TransportDown { epoch, down } if self.is_current(epoch) => {
+                self.transport_down(now, &down);
+            }
             Event::Frame { epoch, frame } if self.is_current(epoch) => self.frame(now, frame),
-            Event::FrameTooLarge { epoch, limit } if self.is_current(epoch) => self.frame_too_large(now, limit),
+            Event::FrameTooLarge { epoch, limit } if self.is_current(epoch) => {
+                self.frame_too_large(now, limit);
+            }
             Event::RequestFailed { epoch, id, failure } if self.is_current(epoch) => {
                 self.request_failed(now, id, failure);
             }
@@ -148,7 +158,10 @@ impl Machine {
 
     /// Whether nothing is left to wait for: no call, no frame, no timer.
     pub fn is_idle(&self) -> bool {
-        self.calls.is_empty() && self.waiting.is_empty() && self.outbox.is_empty() && self.timers.next().is_none()
+        self.calls.is_empty()
+            && self.waiting.is_empty()
+            && self.outbox.is_empty()
+            && self.timers.next().is_none()
     }
 
     fn is_current(&self, epoch: u64) -> bool {
@@ -166,7 +179,9 @@ impl Machine {
     fn transport_down(&mut self, now: Moment, down: &Down) {
         self.live = false;
         match &self.phase {
-            Phase::Initializing { handshake, .. } if handshake.open_probe.is_some() && down.kind == DownKind::Closed => {
+            Phase::Initializing { handshake, .. }
+                if handshake.open_probe.is_some() && down.kind == DownKind::Closed =>
+            {
                 // An older server may leave when it is asked what it does not know. Ask it the old
                 // way, at once: it is not the server's failure.
                 self.era = Some(Era::Legacy);
@@ -191,7 +206,11 @@ impl Machine {
                 self.emit_violation(&reason);
                 self.give_up(now, false, &reason);
             }
-            Phase::Starting | Phase::Backoff | Phase::Failed { .. } | Phase::Closing | Phase::Exited => {}
+            Phase::Starting
+            | Phase::Backoff
+            | Phase::Failed { .. }
+            | Phase::Closing
+            | Phase::Exited => {}
         }
     }
 
@@ -204,7 +223,8 @@ impl Machine {
         }
         match sent {
             Sent::Again { delay, attempts } => {
-                self.actions.push_back(Action::Emit(Telemetry::Busy { attempts }));
+                self.actions
+                    .push_back(Action::Emit(Telemetry::Busy { attempts }));
                 self.timers.set(Timer::Retry(ticket), now + delay);
                 return;
             }
@@ -215,7 +235,11 @@ impl Machine {
                 Purpose::Call(id) => self.end_call(now, id, CallError::Backpressure { attempts }),
                 Purpose::Handshake(_) | Purpose::Confirm => {
                     self.era = None;
-                    self.give_up(now, false, &format!("transport busy after {attempts} attempts"));
+                    self.give_up(
+                        now,
+                        false,
+                        &format!("transport busy after {attempts} attempts"),
+                    );
                 }
                 Purpose::Answer | Purpose::Cancel => self.counters.dropped.add(),
             },
@@ -263,14 +287,19 @@ impl Machine {
                 self.enter(State::Starting, "restart");
                 self.open(now);
             }
-            Phase::Starting | Phase::Initializing { .. } | Phase::Ready(_) | Phase::Closing | Phase::Exited => {}
+            Phase::Starting
+            | Phase::Initializing { .. }
+            | Phase::Ready(_)
+            | Phase::Closing
+            | Phase::Exited => {}
         }
     }
 
     fn stop(&mut self, now: Moment) {
         let waits_for_close = match self.phase {
             Phase::Closing | Phase::Exited => {
-                self.actions.push_back(Action::Stopped(Stopped::AlreadyClosing));
+                self.actions
+                    .push_back(Action::Stopped(Stopped::AlreadyClosing));
                 return;
             }
             Phase::Initializing { .. } | Phase::Ready(_) => true,
@@ -286,7 +315,8 @@ impl Machine {
             self.actions.push_back(Action::Close { epoch: self.epoch });
         }
         if waits_for_close {
-            self.timers.set(Timer::Exit, now + self.settings.close_linger);
+            self.timers
+                .set(Timer::Exit, now + self.settings.close_linger);
         } else {
             self.exit();
         }
@@ -304,7 +334,8 @@ impl Machine {
         self.live = true;
         self.phase = Phase::Starting;
         self.timers.stop(Timer::Probe);
-        self.timers.set(Timer::Handshake, now + self.settings.handshake_timeout);
+        self.timers
+            .set(Timer::Handshake, now + self.settings.handshake_timeout);
         self.actions.push_back(Action::Open { epoch: self.epoch });
     }
 
@@ -401,6 +432,7 @@ impl Machine {
 
     fn emit_violation(&mut self, reason: &str) {
         let reason = Arc::from(reason);
-        self.actions.push_back(Action::Emit(Telemetry::Violation { reason }));
+        self.actions
+            .push_back(Action::Emit(Telemetry::Violation { reason }));
     }
 }

@@ -63,7 +63,12 @@ impl Machine {
     }
 
     /// The transport could not carry a request of the handshake. Whether it was one.
-    pub(super) fn handshake_failed(&mut self, now: Moment, id: u64, failure: &RequestFailure) -> bool {
+    pub(super) fn handshake_failed(
+        &mut self,
+        now: Moment,
+        id: u64,
+        failure: &RequestFailure,
+    ) -> bool {
         let Phase::Initializing { handshake, .. } = &mut self.phase else {
             return false;
         };
@@ -85,7 +90,10 @@ impl Machine {
         if let Phase::Initializing { handshake, .. } = &self.phase
             && let Asked::Discover(_) = handshake.asked
         {
-            self.follow(now, Verdict::Initialize(switchboard_wire::Revision::LATEST_LEGACY));
+            self.follow(
+                now,
+                Verdict::Initialize(switchboard_wire::Revision::LATEST_LEGACY),
+            );
         }
     }
 
@@ -119,7 +127,8 @@ impl Machine {
                 handshake.open_probe = Some(id);
                 let frame = handshake::discover_frame(&self.settings, id);
                 self.ask(id, method::DISCOVER, frame);
-                self.timers.set(Timer::Probe, now + self.settings.probe_timeout);
+                self.timers
+                    .set(Timer::Probe, now + self.settings.probe_timeout);
             }
             Verdict::Initialize(offer) => {
                 let id = self.ids.draw();

@@ -1,0 +1,236 @@
+//! Everything about a client that is settled before it connects.
+
+use std::{
+    fmt,
+    future::Future,
+    sync::{
+        Arc, LazyLock, RwLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use switchboard_machine::{Counters, Ids, Machine, Moment, Settings, State};
+use switchboard_wire::{Era, ErrorObject, Notification, Raw, Revision};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
+use tracing::Instrument;
+
+use crate::{
+    Client, Lossless,
+    attendant::Attendant,
+    client::Shared,
+    driver::Driver,
+    handlers::{self, Handlers},
+    keeper::Keeper,
+    model::{ElicitationAnswer, ElicitationRequest, Root, SamplingRequest, SamplingResult},
+    telemetry,
+    transport::Connect,
+};
+
+/// Builds a [`Client`].
+///
+/// ```no_run
+/// use switchboard_client::{Client, model::{ElicitationAnswer, Root}, stdio::{Command, Stdio}};
+///
+/// # async fn run() {
+/// let client = Client::builder("my-agent", "1.0")
+///     .roots([Root::new("file:///home/me/project")])
+///     .on_elicitation(|question| async move {
+///         // Ask a person; here, take what the form starts out with.
+///         Ok(ElicitationAnswer::accept(question.defaults()))
+///     })
+///     .on_notification(|news| println!("{}", news.method))
+///     .connect(Stdio::new(Command::new("my-server")));
+/// # }
+/// ```
+#[must_use = "a builder does nothing until `connect`"]
+pub struct ClientBuilder {
+    settings: Settings,
+    handlers: Handlers,
+}
+
+/// The one row of ids of this process.
+static IDS: LazyLock<Ids> = LazyLock::new(Ids::new);
+
+/// Sets connections apart in their jitter; nothing secret hangs on it.
+static SEED: AtomicU64 = AtomicU64::new(0);
+
+/// How many notifications and requests of the server wait for their handlers.
+const INBOUND_DEPTH: usize = 1_024;
+
+impl ClientBuilder {
+    pub(crate) fn new(name: &str, version: &str) -> Self {
+        let info = Raw::object([
+            ("name", Raw::string(name)),
+            ("version", Raw::string(version)),
+        ]);
+        Self {
+            settings: Settings::new(info),
+            handlers: Handlers::default(),
+        }
+    }
+
+    /// Answers the server's requests for a model's words.
+    pub fn on_sampling<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(Lossless<SamplingRequest>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<SamplingResult, ErrorObject>> + Send + 'static,
+    {
+        self.handlers.sampling = Some(handlers::sampling(handler));
+        self
+    }
+
+    /// Answers the server's questions to a person: forms, and addresses to open.
+    pub fn on_elicitation<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(Lossless<ElicitationRequest>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ElicitationAnswer, ErrorObject>> + Send + 'static,
+    {
+        self.handlers.elicitation = Some(handlers::elicitation(handler));
+        self
+    }
+
+    /// Tells the server where we work. [`Client::set_roots`] changes it later.
+    pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
+        self.handlers.roots = Some(RwLock::new(roots.into_iter().collect()));
+        self
+    }
+
+    /// Answers every other request of the server, in raw JSON.
+    pub fn on_request<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(String, Option<Raw>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Raw, ErrorObject>> + Send + 'static,
+    {
+        self.handlers.other = Some(Box::new(move |method, params| {
+            Box::pin(handler(method, params))
+        }));
+        self
+    }
+
+    /// Takes the server's notifications: changed lists, updated resources, log messages. They come
+    /// one after another, in order; a slow handler delays the next of them and nothing else.
+    pub fn on_notification(
+        mut self,
+        handler: impl Fn(Notification) + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers.notification = Some(Box::new(handler));
+        self
+    }
+
+    /// How long a call may take unless it says otherwise. 30 seconds by default.
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.request_timeout = timeout;
+        self
+    }
+
+    /// How long starting the server and the handshake may take together. 10 seconds by default.
+    pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.handshake_timeout = timeout;
+        self
+    }
+
+    /// The first and the longest wait between attempts to connect; it doubles in between. 1 and 30
+    /// seconds by default.
+    pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
+        self.settings.backoff_base = first;
+        self.settings.backoff_max = longest;
+        self
+    }
+
+    /// The most calls at a time; one more fails at once. 1,024 by default.
+    pub fn max_in_flight(mut self, calls: usize) -> Self {
+        self.settings.in_flight_max = calls;
+        self
+    }
+
+    /// The newest protocol revision to offer. The newest of all by default.
+    pub fn newest_revision(mut self, revision: Revision) -> Self {
+        self.settings.newest = revision;
+        self
+    }
+
+    /// What is known of the server from an earlier connection ([`Client::era`]), so that it need
+    /// not be probed again.
+    pub fn known_era(mut self, era: Era) -> Self {
+        self.settings.era = Some(era);
+        self
+    }
+
+    /// Starts to connect, in the background, and returns at once.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime with its timer enabled.
+    pub fn connect(self, connect: impl Connect) -> Client {
+        let Self {
+            mut settings,
+            handlers,
+        } = self;
+        settings.legacy_capabilities = handlers.legacy_capabilities();
+        settings.modern_capabilities = handlers.modern_capabilities();
+        let handlers = Arc::new(handlers);
+        let counters = Arc::new(Counters::default());
+        let (calls_sender, calls) = mpsc::channel(settings.in_flight_max.max(1));
+        let (control_sender, control) = mpsc::unbounded_channel();
+        let (inbound_sender, inbound) = mpsc::channel(INBOUND_DEPTH);
+        let (state_sender, state) = watch::channel(State::Starting);
+        let (wishes_sender, wishes) = mpsc::channel(1);
+        let (acknowledged_sender, acknowledged) = mpsc::channel(8);
+        let started = Instant::now();
+        let span = telemetry::connection_span(&connect.describe());
+        let shared = Arc::new(Shared {
+            calls: calls_sender,
+            control: control_sender.clone(),
+            state: state.clone(),
+            wishes: wishes_sender,
+            counters: Arc::clone(&counters),
+            handlers: Arc::clone(&handlers),
+            ids: IDS.clone(),
+            request_timeout: settings.request_timeout,
+            carries_headers: connect.carries_headers(),
+            param_headers: RwLock::default(),
+            log_level: RwLock::default(),
+        });
+        let keeper = Keeper::new(&shared, wishes, acknowledged, state);
+        let seed = SEED.fetch_add(0x9E37_79B9_7F4A_7C15, Relaxed) ^ u64::from(std::process::id());
+        let machine = Machine::new(
+            settings,
+            IDS.clone(),
+            Arc::clone(&counters),
+            seed,
+            Moment::START,
+        );
+        let driver = Driver {
+            machine,
+            connect: Box::new(connect),
+            calls,
+            control,
+            inbound: inbound_sender,
+            state: state_sender,
+            counters,
+            started,
+        };
+        let attendant = Attendant {
+            inbound,
+            handlers,
+            control: control_sender,
+            acknowledged: acknowledged_sender,
+        };
+        tokio::spawn(driver.run().instrument(span.clone()));
+        tokio::spawn(attendant.run().instrument(span.clone()));
+        tokio::spawn(keeper.run().instrument(span));
+        Client::new(shared)
+    }
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,377 @@
+//! The driver: one task a connection. It carries events in and actions out, and decides nothing.
+
+use std::{
+    collections::HashMap,
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use switchboard_machine::{
+    Action, Call, CallError, Event, Inbound, Machine, Moment, Reply, SendOutcome, State,
+};
+use switchboard_wire::{ErrorObject, Id, Raw};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, Sleep},
+};
+
+use crate::{
+    telemetry,
+    transport::{Connect, Connecting, Transport, TransportEvent},
+};
+
+/// A call on its way to the driver.
+pub(crate) struct Submission {
+    pub(crate) id: u64,
+    pub(crate) call: Call,
+    pub(crate) caller: Caller,
+}
+
+/// Where a caller waits.
+pub(crate) struct Caller {
+    pub(crate) reply: oneshot::Sender<Result<Reply, CallError>>,
+    /// Progress, if it is wanted. A caller that does not read loses the newest.
+    pub(crate) progress: Option<mpsc::Sender<Raw>>,
+}
+
+/// What needs no admission, because each of them belongs to something admitted before.
+pub(crate) enum Control {
+    CallerGone(u64),
+    Cancel {
+        id: u64,
+        reason: Option<Arc<str>>,
+    },
+    Answer {
+        id: Id,
+        answer: Result<Raw, ErrorObject>,
+    },
+    Restart,
+    Stop(oneshot::Sender<()>),
+}
+
+pub(crate) struct Driver {
+    pub(crate) machine: Machine,
+    pub(crate) connect: Box<dyn Connect>,
+    pub(crate) calls: mpsc::Receiver<Submission>,
+    pub(crate) control: mpsc::UnboundedReceiver<Control>,
+    pub(crate) inbound: mpsc::Sender<Inbound>,
+    pub(crate) state: watch::Sender<State>,
+    pub(crate) counters: Arc<switchboard_machine::Counters>,
+    pub(crate) started: Instant,
+}
+
+/// What a pass of the loop found to do.
+enum Turn {
+    Calls,
+    Control(Control),
+    Opened(Result<Box<dyn Transport>, switchboard_machine::Down>),
+    Transport(TransportEvent),
+    Tick,
+}
+
+enum Link {
+    None,
+    Opening {
+        epoch: u64,
+        connecting: Connecting,
+    },
+    Up {
+        epoch: u64,
+        armed: bool,
+        transport: Box<dyn Transport>,
+    },
+}
+
+/// How many calls are taken in before the transport is looked at again: enough to fill one write.
+const CALLS_PER_TURN: usize = 64;
+
+impl Driver {
+    pub(crate) async fn run(self) {
+        let Self {
+            machine,
+            connect,
+            mut calls,
+            mut control,
+            inbound,
+            state,
+            counters,
+            started,
+        } = self;
+        let mut hands = Hands {
+            machine,
+            connect,
+            inbound,
+            state,
+            counters,
+            started,
+            link: Link::None,
+            callers: HashMap::new(),
+            stop_waiters: Vec::new(),
+            exited: false,
+        };
+        let mut batch = Vec::with_capacity(CALLS_PER_TURN);
+        let mut clients_gone = false;
+        let mut timer = Timer::default();
+        // Whoever had the last turn waits for the other, so that neither a flood of calls nor a
+        // flood of frames can starve the rest.
+        let mut link_first = false;
+        loop {
+            hands.carry_out();
+            if hands.exited {
+                break;
+            }
+            let due = hands
+                .machine
+                .next_timeout()
+                .map(|due| started + due.since_start());
+            let turn = poll_fn(|cx| {
+                if let Poll::Ready(Some(control)) = control.poll_recv(cx) {
+                    return Poll::Ready(Turn::Control(control));
+                }
+                if let Poll::Ready(()) = timer.poll(cx, due) {
+                    return Poll::Ready(Turn::Tick);
+                }
+                if link_first && let Poll::Ready(turn) = hands.poll_link(cx) {
+                    return Poll::Ready(turn);
+                }
+                if !clients_gone
+                    && let Poll::Ready(taken) = calls.poll_recv_many(cx, &mut batch, CALLS_PER_TURN)
+                {
+                    clients_gone = taken == 0;
+                    return Poll::Ready(Turn::Calls);
+                }
+                hands.poll_link(cx)
+            })
+            .await;
+            link_first = matches!(turn, Turn::Calls);
+            match turn {
+                // The last handle is gone: the same as a stop.
+                Turn::Calls if batch.is_empty() => hands.event(Event::Stop),
+                Turn::Calls => {
+                    for submission in batch.drain(..) {
+                        hands.submit(submission);
+                    }
+                }
+                Turn::Control(control) => hands.control(control),
+                Turn::Opened(result) => hands.opened(result),
+                Turn::Transport(event) => hands.transport(event),
+                Turn::Tick => hands.event(Event::Tick),
+            }
+        }
+        // Whoever comes now, or came while the end was decided, is answered by the closed queue.
+        calls.close();
+        while let Ok(submission) = calls.try_recv() {
+            let _ = submission.caller.reply.send(Err(CallError::Shutdown));
+        }
+    }
+}
+
+/// Everything the driver holds, and the one place where actions are carried out.
+struct Hands {
+    machine: Machine,
+    connect: Box<dyn Connect>,
+    inbound: mpsc::Sender<Inbound>,
+    state: watch::Sender<State>,
+    counters: Arc<switchboard_machine::Counters>,
+    started: Instant,
+    link: Link,
+    callers: HashMap<u64, Caller>,
+    stop_waiters: Vec<oneshot::Sender<()>>,
+    exited: bool,
+}
+
+impl Hands {
+    fn event(&mut self, event: Event) {
+        let now = Moment::after_start(self.started.elapsed());
+        self.machine.handle(now, event);
+    }
+
+    fn submit(&mut self, Submission { id, call, caller }: Submission) {
+        // A caller that left before its call got here has nothing to wait for.
+        if !caller.reply.is_closed() {
+            self.callers.insert(id, caller);
+            self.event(Event::Call { id, call });
+            self.carry_out();
+        }
+    }
+
+    fn control(&mut self, control: Control) {
+        match control {
+            Control::CallerGone(id) => {
+                self.callers.remove(&id);
+                self.event(Event::CallerGone { id });
+            }
+            Control::Cancel { id, reason } => self.event(Event::Cancel { id, reason }),
+            Control::Answer { id, answer } => self.event(Event::Answer { id, answer }),
+            Control::Restart => self.event(Event::Restart),
+            Control::Stop(waiter) => {
+                self.stop_waiters.push(waiter);
+                self.event(Event::Stop);
+            }
+        }
+    }
+
+    fn poll_link(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        match &mut self.link {
+            Link::None => Poll::Pending,
+            Link::Opening { connecting, .. } => connecting.as_mut().poll(cx).map(Turn::Opened),
+            Link::Up { armed: false, .. } => Poll::Pending,
+            Link::Up { transport, .. } => transport.poll_event(cx).map(Turn::Transport),
+        }
+    }
+
+    fn opened(&mut self, result: Result<Box<dyn Transport>, switchboard_machine::Down>) {
+        let Link::Opening { epoch, .. } = self.link else {
+            return;
+        };
+        match result {
+            Ok(transport) => {
+                self.link = Link::Up {
+                    epoch,
+                    armed: false,
+                    transport,
+                };
+                self.event(Event::TransportUp { epoch });
+            }
+            Err(down) => {
+                self.link = Link::None;
+                self.event(Event::TransportDown { epoch, down });
+            }
+        }
+    }
+
+    fn transport(&mut self, event: TransportEvent) {
+        let Link::Up { epoch, armed, .. } = &mut self.link else {
+            return;
+        };
+        let epoch = *epoch;
+        let event = match event {
+            TransportEvent::Frame(frame) => {
+                *armed = false;
+                Event::Frame { epoch, frame }
+            }
+            TransportEvent::FrameTooLarge { limit } => Event::FrameTooLarge { epoch, limit },
+            TransportEvent::RequestFailed { id, failure } => {
+                Event::RequestFailed { epoch, id, failure }
+            }
+            TransportEvent::Down(down) => {
+                self.link = Link::None;
+                Event::TransportDown { epoch, down }
+            }
+        };
+        self.event(event);
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(action) = self.machine.poll_action() {
+            self.act(action);
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Open { epoch } => {
+                let connecting = self.connect.connect();
+                self.link = Link::Opening { epoch, connecting };
+            }
+            Action::Close { epoch } => self.close(epoch),
+            Action::Send { ticket, outgoing } => {
+                let outcome = match &mut self.link {
+                    Link::Up { transport, .. } => transport.send(outgoing),
+                    Link::None | Link::Opening { .. } => SendOutcome::Closed,
+                };
+                self.event(Event::SendResult { ticket, outcome });
+            }
+            Action::Arm { epoch: armed_epoch } => {
+                if let Link::Up { epoch, armed, .. } = &mut self.link {
+                    *armed = *epoch == armed_epoch;
+                }
+            }
+            Action::Negotiated { session, .. } => {
+                if let Link::Up { transport, .. } = &mut self.link {
+                    transport.negotiated(&session);
+                }
+            }
+            Action::Reply { id, outcome } => {
+                if let Some(caller) = self.callers.remove(&id) {
+                    let _ = caller.reply.send(outcome);
+                }
+            }
+            Action::Progress { id, params } => {
+                let progress = self
+                    .callers
+                    .get(&id)
+                    .and_then(|caller| caller.progress.as_ref());
+                if let Some(progress) = progress
+                    && progress.try_send(params).is_err()
+                {
+                    self.counters.dropped.add();
+                }
+            }
+            Action::Deliver(inbound) => {
+                if self.inbound.try_send(inbound).is_err() {
+                    self.counters.dropped.add();
+                }
+            }
+            Action::State(state) => {
+                self.state.send_replace(state);
+            }
+            Action::Emit(what) => telemetry::emit(&what),
+            Action::Stopped(_) => {
+                for waiter in self.stop_waiters.drain(..) {
+                    let _ = waiter.send(());
+                }
+            }
+            Action::Exit => self.exited = true,
+        }
+    }
+
+    fn close(&mut self, closing: u64) {
+        match &mut self.link {
+            Link::Up {
+                epoch,
+                armed,
+                transport,
+            } if *epoch == closing => {
+                transport.close();
+                // While the connection ends, the transport is polled for the rest of its close.
+                // In every other case it is dropped when the next one opens, or here.
+                *armed = true;
+                if !matches!(*self.state.borrow(), State::Closing) {
+                    self.link = Link::None;
+                }
+            }
+            Link::Opening { epoch, .. } if *epoch == closing => self.link = Link::None,
+            Link::None | Link::Opening { .. } | Link::Up { .. } => {}
+        }
+    }
+}
+
+/// The one timer of the task, which is set anew only when it has to ring earlier than it would.
+#[derive(Default)]
+struct Timer {
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Timer {
+    /// Ready when `due` has come. May also be ready without that, which does no harm.
+    fn poll(&mut self, cx: &mut Context<'_>, due: Option<Instant>) -> Poll<()> {
+        let Some(due) = due else {
+            return Poll::Pending;
+        };
+        let sleep = self
+            .sleep
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
+        if sleep.deadline() > due || sleep.is_elapsed() {
+            sleep.as_mut().reset(due);
+        }
+        // The clock counts, not only the ring: a task that always has something else to do may
+        // never be rung.
+        if due <= Instant::now() {
+            return Poll::Ready(());
+        }
+        sleep.as_mut().poll(cx)
+    }
+}

@@ -1,0 +1,61 @@
+//! An MCP client whose connection is an explicit state machine.
+//!
+//! ```no_run
+//! use switchboard_client::{Client, stdio::{Command, Stdio}};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Command::new("npx").args(["-y", "@modelcontextprotocol/server-everything"]);
+//! let client = Client::connect(Stdio::new(server));
+//!
+//! for tool in client.tools().all().await? {
+//!     println!("{}: {}", tool.name, tool.description.as_deref().unwrap_or(""));
+//! }
+//! let result = client.call_tool("echo", serde_json::json!({"message": "hello"})).await?;
+//! println!("{}", result.text());
+//!
+//! client.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What to expect
+//!
+//! * [`Client::connect`] returns at once. A call made before the connection is ready waits for it,
+//!   up to the call's own deadline; after a loss the connection is opened again by itself, with
+//!   subscriptions and log level as they were. [`Client::state`] tells where it stands.
+//! * Every call ends: with an answer, or with an [`Error`] that says why, within its deadline
+//!   (30 s unless [set](Call::timeout)). Dropping its future withdraws it.
+//! * All five protocol revisions are spoken; which one is settled with the server by itself.
+//! * Nothing is lost: each typed value keeps [the JSON it was read from](Lossless::raw), and
+//!   [`Client::request`] hands back raw JSON altogether.
+//! * A server may ask back ([sampling](ClientBuilder::on_sampling),
+//!   [elicitation](ClientBuilder::on_elicitation), [roots](ClientBuilder::roots)); handlers serve
+//!   old servers, which send requests, and new ones, which ask through their results, alike.
+//! * [`Client::stop`] answers every waiting call and is done within 100 ms whatever the server does.
+
+mod attendant;
+mod builder;
+mod call;
+mod client;
+mod driver;
+mod error;
+mod handlers;
+mod input;
+mod keeper;
+pub mod model;
+mod paging;
+mod pending;
+mod telemetry;
+pub mod transport;
+
+pub use builder::ClientBuilder;
+pub use call::{Call, Canceller, InFlight, Progress};
+pub use client::Client;
+pub use error::Error;
+pub use model::Lossless;
+pub use paging::Pages;
+pub use switchboard_machine::{CallError, CounterValues, ErrorKind, RequestFailure, Session, State};
+pub use switchboard_wire::{Era, ErrorObject, Id, Notification, Raw, RawError, Request, Revision};
+#[cfg(feature = "http")]
+pub use transport::{http, sse};
+pub use transport::{memory, stdio};

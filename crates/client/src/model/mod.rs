@@ -1,0 +1,102 @@
+//! The protocol's values as types, each with the JSON it was read from.
+//!
+//! The types name what programs commonly use. Whatever else a server says is in
+//! [`Lossless::raw`], as it was spelled.
+
+mod asking;
+mod content;
+mod offers;
+mod results;
+
+use std::{fmt, ops::Deref};
+
+use serde::de::DeserializeOwned;
+use switchboard_wire::Raw;
+
+pub use asking::{
+    ElicitationAction, ElicitationAnswer, ElicitationRequest, Root, SamplingMessage,
+    SamplingRequest, SamplingResult,
+};
+pub use content::{Content, Role};
+pub use offers::{
+    Listed, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, ToolAnnotations,
+};
+pub use results::{
+    CallToolResult, CompleteResult, Completion, CompletionRef, GetPromptResult, LogLevel,
+    PromptMessage, ReadResourceResult, ResourceContents,
+};
+
+/// A typed value together with the JSON it was read from, down to the last byte.
+///
+/// ```
+/// use switchboard_client::{Lossless, Raw, model::Tool};
+///
+/// let raw = Raw::parse(r#"{"name":"add","inputSchema":{"type":"object"},"x-vendor":1.50}"#)?;
+/// let tool = Lossless::<Tool>::read(raw)?;
+/// assert_eq!(tool.name, "add");
+/// assert_eq!(tool.raw().member("x-vendor").unwrap().as_str(), "1.50");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Lossless<T> {
+    value: T,
+    raw: Raw,
+}
+
+impl<T: DeserializeOwned> Lossless<T> {
+    /// Reads a value from JSON and keeps the JSON.
+    pub fn read(raw: Raw) -> Result<Self, serde_json::Error> {
+        let value = raw.read()?;
+        Ok(Self { value, raw })
+    }
+}
+
+impl<T> Lossless<T> {
+    /// The JSON, exactly as the server spelled it.
+    pub fn raw(&self) -> &Raw {
+        &self.raw
+    }
+
+    /// The typed value alone.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+impl<T> Deref for Lossless<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Lossless<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+/// What an answer can be read as.
+pub trait FromAnswer: Sized {
+    /// Reads it.
+    fn from_answer(answer: Raw) -> Result<Self, serde_json::Error>;
+}
+
+impl FromAnswer for Raw {
+    fn from_answer(answer: Raw) -> Result<Self, serde_json::Error> {
+        Ok(answer)
+    }
+}
+
+impl FromAnswer for () {
+    fn from_answer(_: Raw) -> Result<Self, serde_json::Error> {
+        Ok(())
+    }
+}
+
+impl<T: DeserializeOwned> FromAnswer for Lossless<T> {
+    fn from_answer(answer: Raw) -> Result<Self, serde_json::Error> {
+        Self::read(answer)
+    }
+}

@@ -1,0 +1,160 @@
+//! What a server offers: tools, prompts, resources.
+
+use serde::{Deserialize, de::DeserializeOwned};
+use switchboard_wire::{Raw, method};
+
+use super::Lossless;
+use crate::Client;
+
+/// What comes in lists, and can be asked for as [`Pages`](crate::Pages). The protocol has four
+/// such kinds, and so has this trait.
+pub trait Listed: DeserializeOwned + Unpin + sealed::Sealed {
+    /// The method that lists them.
+    const METHOD: &'static str;
+    /// The member of its result that holds them.
+    const MEMBER: &'static str;
+
+    /// Whether this client can use the item. Called once for each that is listed.
+    #[doc(hidden)]
+    fn admit(client: &Client, item: &Lossless<Self>) -> bool {
+        let _ = (client, item);
+        true
+    }
+}
+
+/// Something the server can do.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Tool {
+    /// What to call it by.
+    pub name: String,
+    /// What to show a person.
+    pub title: Option<String>,
+    /// What to tell a model.
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments.
+    pub input_schema: Raw,
+    /// The JSON Schema of its structured result.
+    pub output_schema: Option<Raw>,
+    /// What the server says of its effects.
+    pub annotations: Option<ToolAnnotations>,
+}
+
+/// What a server says of the effects of a tool. Not to be trusted more than the server is.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct ToolAnnotations {
+    /// What to show a person.
+    pub title: Option<String>,
+    /// It changes nothing.
+    pub read_only_hint: Option<bool>,
+    /// It may destroy.
+    pub destructive_hint: Option<bool>,
+    /// Doing it twice is the same as doing it once.
+    pub idempotent_hint: Option<bool>,
+    /// It deals with the world outside.
+    pub open_world_hint: Option<bool>,
+}
+
+/// A text with gaps that the server offers.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Prompt {
+    /// What to call it by.
+    pub name: String,
+    /// What to show a person.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The gaps.
+    #[serde(default)]
+    pub arguments: Vec<PromptArgument>,
+}
+
+/// A gap in a prompt.
+#[derive(Debug, Clone, Deserialize)]
+#[non_exhaustive]
+pub struct PromptArgument {
+    /// What to call it by.
+    pub name: String,
+    /// What to show a person.
+    pub title: Option<String>,
+    /// What belongs there.
+    pub description: Option<String>,
+    /// Whether it must be filled.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// Something the server can show.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Resource {
+    /// Its address.
+    pub uri: String,
+    /// Its name.
+    pub name: String,
+    /// What to show a person.
+    pub title: Option<String>,
+    /// What it is.
+    pub description: Option<String>,
+    /// Its type.
+    pub mime_type: Option<String>,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+}
+
+/// A family of resources whose address has gaps.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceTemplate {
+    /// The address with its gaps (RFC 6570).
+    pub uri_template: String,
+    /// Its name.
+    pub name: String,
+    /// What to show a person.
+    pub title: Option<String>,
+    /// What it is.
+    pub description: Option<String>,
+    /// The type, if all have the same.
+    pub mime_type: Option<String>,
+}
+
+impl Listed for Tool {
+    const METHOD: &'static str = method::TOOLS_LIST;
+    const MEMBER: &'static str = "tools";
+
+    fn admit(client: &Client, tool: &Lossless<Self>) -> bool {
+        client.learn_param_headers(tool)
+    }
+}
+
+impl Listed for Prompt {
+    const METHOD: &'static str = method::PROMPTS_LIST;
+    const MEMBER: &'static str = "prompts";
+}
+
+impl Listed for Resource {
+    const METHOD: &'static str = method::RESOURCES_LIST;
+    const MEMBER: &'static str = "resources";
+}
+
+impl Listed for ResourceTemplate {
+    const METHOD: &'static str = method::RESOURCE_TEMPLATES_LIST;
+    const MEMBER: &'static str = "resourceTemplates";
+}
+
+mod sealed {
+    /// Keeps [`Listed`](super::Listed) to the kinds of the protocol.
+    #[expect(unnameable_types, reason = "that is what seals it")]
+    pub trait Sealed {}
+    impl Sealed for super::Tool {}
+    impl Sealed for super::Prompt {}
+    impl Sealed for super::Resource {}
+    impl Sealed for super::ResourceTemplate {}
+}

@@ -1,0 +1,145 @@
+//! [`Pages`]: a list of the server, page after page, as one stream.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use futures_core::Stream;
+use switchboard_wire::Raw;
+
+use crate::{Client, Error, Lossless, call::InFlight, model::Listed};
+
+/// A list of the server as a stream. Pages are fetched as they are needed.
+///
+/// An item that cannot be read is left out, with a warning, and costs no more than itself.
+#[must_use = "a list is only fetched when it is polled"]
+pub struct Pages<T> {
+    client: Client,
+    page: Option<InFlight<Raw>>,
+    items: VecDeque<Lossless<T>>,
+    next: Next,
+    /// The cursor of the page under way.
+    asked: Option<Raw>,
+    fetched: usize,
+}
+
+enum Next {
+    First,
+    After(Raw),
+    Nothing,
+}
+
+/// More pages than this are no list but a trap.
+const PAGES_MAX: usize = 10_000;
+
+impl<T: Listed> Pages<T> {
+    pub(crate) fn new(client: Client) -> Self {
+        Self {
+            client,
+            page: None,
+            items: VecDeque::new(),
+            next: Next::First,
+            asked: None,
+            fetched: 0,
+        }
+    }
+
+    /// The whole list.
+    pub async fn all(mut self) -> Result<Vec<Lossless<T>>, Error> {
+        let mut all = Vec::new();
+        while let Some(item) = std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await {
+            all.push(item?);
+        }
+        Ok(all)
+    }
+
+    fn ask(&mut self) -> Result<Option<InFlight<Raw>>, Error> {
+        let params = match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::Nothing => return Ok(None),
+            Next::First => None,
+            Next::After(cursor) => {
+                self.asked = Some(cursor.clone());
+                Some(Raw::object([("cursor", cursor)]))
+            }
+        };
+        self.fetched += 1;
+        if self.fetched > PAGES_MAX {
+            return Err(endless::<T>("too many pages"));
+        }
+        Ok(Some(self.client.request(T::METHOD, params).start()))
+    }
+
+    fn take_in(&mut self, page: &Raw) -> Result<(), Error> {
+        for item in page
+            .member(T::MEMBER)
+            .and_then(|items| items.elements())
+            .unwrap_or_default()
+        {
+            match Lossless::<T>::read(item) {
+                Ok(item) if T::admit(&self.client, &item) => self.items.push_back(item),
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(target: "switchboard::list", method = T::METHOD, %error, "left out an item that cannot be read");
+                }
+            }
+        }
+        // An empty cursor is a cursor; only none, or null, ends the list.
+        self.next = match page.member("nextCursor") {
+            Some(cursor) if cursor.as_str() != "null" => Next::After(cursor),
+            _ => Next::Nothing,
+        };
+        match &self.next {
+            Next::After(cursor) if self.asked.as_ref() == Some(cursor) => {
+                self.next = Next::Nothing;
+                Err(endless::<T>("the same page again and again"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<T: Listed> Stream for Pages<T> {
+    type Item = Result<Lossless<T>, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(item) = self.items.pop_front() {
+                return Poll::Ready(Some(Ok(item)));
+            }
+            if self.page.is_none() {
+                match self.ask() {
+                    Ok(Some(page)) => self.page = Some(page),
+                    Ok(None) => return Poll::Ready(None),
+                    Err(error) => return Poll::Ready(Some(Err(error))),
+                }
+            }
+            let Some(page) = &mut self.page else {
+                return Poll::Ready(None);
+            };
+            let answer = std::task::ready!(Pin::new(page).poll(cx));
+            self.page = None;
+            if let Err(error) = answer.and_then(|answer| self.take_in(&answer)) {
+                return Poll::Ready(Some(Err(error)));
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for Pages<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages")
+            .field("fetched", &self.fetched)
+            .finish_non_exhaustive()
+    }
+}
+
+fn endless<T: Listed>(reason: &'static str) -> Error {
+    Error::Endless {
+        method: T::METHOD.to_owned(),
+        reason,
+    }
+}

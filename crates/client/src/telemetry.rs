@@ -1,0 +1,62 @@
+//! What a connection records, under names that stay.
+//!
+//! | event (target `switchboard::connection`) | level | fields |
+//! |---|---|---|
+//! | `connection.transition` | info | `from`, `to`, `reason` |
+//! | `request.start` | trace | `id`, `method` |
+//! | `request.stop` | trace | `id`, `duration_us` |
+//! | `request.failure` | debug | `id`, `duration_us`, `error` |
+//! | `response.late` | debug | `id` |
+//! | `response.unknown` | debug | `id` |
+//! | `transport.busy` | debug | `attempts` |
+//! | `protocol.violation` | warn | `reason` |
+//! | `notification.received` | trace | `method` |
+//!
+//! All of them happen inside the span `connection` with the field `server`. Payloads are never
+//! recorded. The same facts are counted, see [`Counters`](switchboard_machine::Counters).
+
+use switchboard_machine::Telemetry;
+
+const TARGET: &str = "switchboard::connection";
+
+pub(crate) fn connection_span(server: &str) -> tracing::Span {
+    tracing::info_span!(target: TARGET, "connection", server)
+}
+
+pub(crate) fn emit(what: &Telemetry) {
+    match what {
+        Telemetry::Transition { from, to, reason } => {
+            tracing::info!(name: "connection.transition", target: TARGET, from, to, %reason, "connection.transition");
+        }
+        Telemetry::CallStarted { id, method } => {
+            tracing::trace!(name: "request.start", target: TARGET, id, %method, "request.start");
+        }
+        Telemetry::CallAnswered { id, after } => {
+            let duration_us = micros(*after);
+            tracing::trace!(name: "request.stop", target: TARGET, id, duration_us, "request.stop");
+        }
+        Telemetry::CallFailed { id, after, error } => {
+            let duration_us = micros(*after);
+            tracing::debug!(name: "request.failure", target: TARGET, id, duration_us, %error, "request.failure");
+        }
+        Telemetry::LateResponse { id } => {
+            tracing::debug!(name: "response.late", target: TARGET, %id, "response.late");
+        }
+        Telemetry::UnknownResponse { id } => {
+            tracing::debug!(name: "response.unknown", target: TARGET, ?id, "response.unknown");
+        }
+        Telemetry::Busy { attempts } => {
+            tracing::debug!(name: "transport.busy", target: TARGET, attempts, "transport.busy");
+        }
+        Telemetry::Violation { reason } => {
+            tracing::warn!(name: "protocol.violation", target: TARGET, %reason, "protocol.violation");
+        }
+        Telemetry::Notification { method } => {
+            tracing::trace!(name: "notification.received", target: TARGET, method, "notification.received");
+        }
+    }
+}
+
+fn micros(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
