@@ -1,0 +1,305 @@
+//! Servers that ask back, in both shapes: with a request, and with a result that wants input.
+
+use std::{
+    future::IntoFuture,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use switchboard_client::{
+    CallError, ClientBuilder, Error, ErrorObject, Raw,
+    model::{ElicitationAnswer, Root, SamplingResult},
+};
+
+use crate::peer::{Peer, World, builder, ready};
+
+fn helpful() -> ClientBuilder {
+    builder()
+        .roots([Root::new("file:///p")])
+        .on_elicitation(
+            |question| async move { Ok(ElicitationAnswer::accept(question.defaults())) },
+        )
+        .on_sampling(|request| async move {
+            let said = request.messages[0].content[0]
+                .as_text()
+                .unwrap_or_default()
+                .to_owned();
+            Ok(SamplingResult::text("m", format!("re: {said}")))
+        })
+}
+
+fn questions() -> [(&'static str, Value, Value); 3] {
+    let schema =
+        json!({"type": "object", "properties": {"name": {"type": "string", "default": "Ada"}}});
+    let message = json!({"role": "user", "content": {"type": "text", "text": "hi"}});
+    [
+        (
+            "elicitation/create",
+            json!({"message": "?", "requestedSchema": schema}),
+            json!({"action": "accept", "content": {"name": "Ada"}}),
+        ),
+        (
+            "sampling/createMessage",
+            json!({"messages": [message], "maxTokens": 9}),
+            json!({"role": "assistant", "content": {"type": "text", "text": "re: hi"}, "model": "m", "stopReason": "endTurn"}),
+        ),
+        (
+            "roots/list",
+            json!({}),
+            json!({"roots": [{"uri": "file:///p"}]}),
+        ),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_of_an_older_server_are_answered() {
+    let (_client, _listener, mut peer) = ready(helpful(), World::Old).await;
+    for (n, (method, params, answer)) in questions().into_iter().enumerate() {
+        let id = json!(format!("q{n}"));
+        peer.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
+        assert_eq!(
+            peer.recv().await,
+            json!({"jsonrpc": "2.0", "id": id, "result": answer})
+        );
+    }
+    peer.send(json!({"jsonrpc": "2.0", "id": 0, "method": "ping"}))
+        .await;
+    assert_eq!(
+        peer.recv().await,
+        json!({"jsonrpc": "2.0", "id": 0, "result": {}})
+    );
+    peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "vendor/x"}))
+        .await;
+    assert_eq!(peer.recv().await["error"]["code"], -32601);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_wants_input_is_answered_and_the_call_goes_on() {
+    let (client, _listener, mut peer) = ready(helpful(), World::New).await;
+    let call = tokio::spawn(client.call_tool("t", json!({"a": 1})).into_future());
+    let first = peer.expect("tools/call").await;
+    let keys = ["e", "s", "r"];
+    let asked = questions();
+    let requests: serde_json::Map<_, _> = keys
+        .iter()
+        .zip(&asked)
+        .map(|(key, (method, params, _))| {
+            (
+                (*key).to_owned(),
+                json!({"method": method, "params": params}),
+            )
+        })
+        .collect();
+    let id = &first["id"];
+    // The state is spelled in a way that re-encoding would change.
+    peer.send_raw(format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{},"requestState":"\u0061\/b"}}}}"#,
+        Value::Object(requests)
+    ))
+    .await;
+    let second = peer.recv().await;
+    assert_ne!(second["id"], first["id"]);
+    assert_eq!(second["params"]["arguments"], json!({"a": 1}));
+    assert_eq!(second["params"]["requestState"], "a/b");
+    for (key, (_, _, answer)) in keys.iter().zip(&asked) {
+        assert_eq!(&second["params"]["inputResponses"][key], answer);
+    }
+    // Another round, with nothing but state: a pause.
+    let more = json!({"resultType": "input_required", "requestState": "s2"});
+    peer.answer(&second, more).await;
+    let third = peer.recv().await;
+    assert_eq!(third["params"]["requestState"], "s2");
+    peer.answer(
+        &third,
+        json!({"resultType": "complete", "content": [{"type": "text", "text": "done"}]}),
+    )
+    .await;
+    assert_eq!(call.await.unwrap().unwrap().text(), "done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_stops_asking_is_given_up() {
+    let (client, _listener, mut peer) = ready(helpful(), World::New).await;
+    let call = tokio::spawn(client.call_tool("t", ()).into_future());
+    let mut rounds = 0;
+    while !call.is_finished() {
+        let Ok(request) = tokio::time::timeout(Duration::from_secs(1), peer.recv()).await else {
+            break;
+        };
+        rounds += 1;
+        peer.answer(
+            &request,
+            json!({"resultType": "input_required", "requestState": "s"}),
+        )
+        .await;
+    }
+    assert_eq!(rounds, 10);
+    assert!(matches!(call.await.unwrap(), Err(Error::Endless { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn input_that_nobody_can_give_ends_the_call_with_the_reason() {
+    let (client, _listener, mut peer) = ready(builder(), World::New).await;
+    let call = tokio::spawn(client.call_tool("t", ()).into_future());
+    let request = peer.expect("tools/call").await;
+    let asked = json!({"k": {"method": "elicitation/create", "params": {"message": "?"}}});
+    peer.answer(
+        &request,
+        json!({"resultType": "input_required", "inputRequests": asked}),
+    )
+    .await;
+    let error = call.await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::InputRefused { .. }));
+    assert!(error.to_string().contains("elicitation/create"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_can_be_cancelled_while_a_person_thinks() {
+    let slow = builder().on_elicitation(|_| std::future::pending());
+    let (client, _listener, mut peer) = ready(slow, World::New).await;
+    let call = client.call_tool("t", ()).start();
+    let canceller = call.canceller();
+    let call = tokio::spawn(call);
+    ask_in_result(&mut peer).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    canceller.cancel("enough");
+    assert!(matches!(
+        call.await.unwrap(),
+        Err(Error::Call(CallError::Cancelled))
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_holds_while_a_person_thinks() {
+    let slow = builder().on_elicitation(|_| std::future::pending());
+    let (client, _listener, mut peer) = ready(slow, World::New).await;
+    let call = tokio::spawn(
+        client
+            .call_tool("t", ())
+            .timeout(Duration::from_secs(4))
+            .into_future(),
+    );
+    ask_in_result(&mut peer).await;
+    let started = tokio::time::Instant::now();
+    assert!(matches!(
+        call.await.unwrap(),
+        Err(Error::Call(CallError::Timeout { .. }))
+    ));
+    assert_eq!(started.elapsed().as_secs(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_answers_with_an_error_and_the_next_one_works() {
+    let rude = builder()
+        .on_sampling(|_| async move { panic!("on purpose") })
+        .on_notification(|news| assert_ne!(news.method, "notifications/bad", "on purpose"))
+        .on_request(|method, _| async move {
+            match method.as_str() {
+                "vendor/no" => Err(ErrorObject::new(7, "no")),
+                _ => Ok(Raw::string(&method)),
+            }
+        });
+    let (_client, _listener, mut peer) = ready(rude, World::Old).await;
+    let params = json!({"messages": [], "maxTokens": 1});
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/bad"}))
+        .await;
+    peer.send(
+        json!({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": params}),
+    )
+    .await;
+    assert_eq!(peer.recv().await["error"]["code"], -32603);
+    peer.send(json!({"jsonrpc": "2.0", "id": 2, "method": "vendor/x"}))
+        .await;
+    assert_eq!(peer.recv().await["result"], "vendor/x");
+    peer.send(json!({"jsonrpc": "2.0", "id": 3, "method": "vendor/no"}))
+        .await;
+    assert_eq!(peer.recv().await["error"]["code"], 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_the_server_takes_back_is_dropped() {
+    let dropped = Arc::new(Mutex::new(false));
+    let watched = Arc::clone(&dropped);
+    let (entered, mut asked) = tokio::sync::mpsc::channel(1);
+    let slow = builder().on_elicitation(move |_| {
+        entered.try_send(()).unwrap();
+        let tell = TellDrop(Arc::clone(&watched));
+        async move {
+            let _tell = tell;
+            std::future::pending().await
+        }
+    });
+    let (_client, _listener, mut peer) = ready(slow, World::Old).await;
+    peer.send(json!({"jsonrpc": "2.0", "id": 5, "method": "elicitation/create", "params": {"message": "?"}})).await;
+    asked.recv().await;
+    let params = json!({"requestId": 5});
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+        .await;
+    peer.send(json!({"jsonrpc": "2.0", "id": 6, "method": "ping"}))
+        .await;
+    assert_eq!(
+        peer.recv().await["id"],
+        6,
+        "no answer to what was taken back"
+    );
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert!(*dropped.lock().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_says_before_the_handshake_is_done_is_kept_for_after() {
+    let news = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&news);
+    let listening = helpful().on_notification(move |news| heard.lock().unwrap().push(news.method));
+    let (client, mut listener) = crate::peer::connect(listening);
+    let mut peer = listener.accept().await;
+    let probe = peer.expect("server/discover").await;
+    peer.send(json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}))
+        .await;
+    assert_eq!(
+        peer.recv().await["id"],
+        "p",
+        "a ping is answered at any time"
+    );
+    peer.send(json!({"jsonrpc": "2.0", "id": "r", "method": "roots/list"}))
+        .await;
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+        .await;
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}))
+        .await;
+    peer.refuse(&probe, -32601).await;
+    let request = peer.expect("initialize").await;
+    assert_eq!(*news.lock().unwrap(), ["notifications/message"]);
+    peer.answer(
+        &request,
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}}),
+    )
+    .await;
+    peer.expect("notifications/initialized").await;
+    assert_eq!(peer.recv().await["id"], "r");
+    client.ready().await.unwrap();
+    assert_eq!(
+        *news.lock().unwrap(),
+        ["notifications/message", "notifications/tools/list_changed"]
+    );
+}
+
+async fn ask_in_result(peer: &mut Peer) {
+    let request = peer.expect("tools/call").await;
+    let asked = json!({"k": {"method": "elicitation/create", "params": {"message": "?"}}});
+    peer.answer(
+        &request,
+        json!({"resultType": "input_required", "inputRequests": asked}),
+    )
+    .await;
+}
+
+struct TellDrop(Arc<Mutex<bool>>);
+
+impl Drop for TellDrop {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap() = true;
+    }
+}

@@ -1,0 +1,402 @@
+//! Calls: what goes out, what comes back, and every way a call can end.
+
+use std::{
+    future::IntoFuture,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use switchboard_client::{CallError, Error, ErrorKind, Raw, model::CompletionRef};
+
+use crate::peer::{World, builder, connect, connect_with_depth, ready};
+
+#[tokio::test(start_paused = true)]
+async fn a_result_comes_back_byte_for_byte() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let call = tokio::spawn(
+        client
+            .request("vendor/thing", Raw::parse(r#"{"n": 1.50}"#).unwrap())
+            .into_future(),
+    );
+    let request = peer.recv().await;
+    assert_eq!(request["params"], json!({"n": 1.50}));
+    let spelled = r#"{"z":1e400,"a" : 12345678901234567890123}"#;
+    peer.send_raw(format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{spelled}}}"#,
+        request["id"]
+    ))
+    .await;
+    assert_eq!(call.await.unwrap().unwrap().as_str(), spelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_request_carries_who_we_are_and_what_we_can() {
+    let (client, _listener, mut peer) = ready(builder().roots([]), World::New).await;
+    let _call = tokio::spawn(
+        client
+            .call_tool("add", json!({"a": 1}))
+            .traceparent("00-a-b-01")
+            .into_future(),
+    );
+    let request = peer.expect("tools/call").await;
+    let meta = &request["params"]["_meta"];
+    assert_eq!(
+        meta["io.modelcontextprotocol/protocolVersion"],
+        "2026-07-28"
+    );
+    assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "test");
+    assert_eq!(
+        meta["io.modelcontextprotocol/clientCapabilities"],
+        json!({"roots": {}})
+    );
+    assert_eq!(meta["traceparent"], "00-a-b-01");
+    assert_eq!(request["params"]["arguments"], json!({"a": 1}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_before_the_connection_is_ready_waits_for_it() {
+    let (client, mut listener) = connect(builder());
+    let call = tokio::spawn(client.request("x", None).into_future());
+    let mut peer = listener.accept_and_greet(World::Old).await;
+    let request = peer.expect("x").await;
+    peer.answer(&request, json!({})).await;
+    assert!(call.await.unwrap().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_may_not_wait_fails_at_once() {
+    let (client, _listener) = connect(builder());
+    let error = client.request("x", None).fail_fast().await.unwrap_err();
+    assert!(matches!(error, Error::Call(CallError::NotReady { .. })));
+    assert_eq!(error.kind(), ErrorKind::State);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_covers_the_wait_for_the_connection() {
+    let (client, _listener) = connect(builder());
+    let started = tokio::time::Instant::now();
+    let error = client
+        .request("x", None)
+        .timeout(Duration::from_secs(3))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::Call(CallError::Timeout { sent: false, .. })),
+        "{error}"
+    );
+    assert_eq!(started.elapsed().as_secs(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_takes_too_long_is_withdrawn_once() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let error = client
+        .request("x", None)
+        .timeout(Duration::from_secs(1))
+        .await
+        .unwrap_err();
+    assert!(matches!(
+        error,
+        Error::Call(CallError::Timeout { sent: true, .. })
+    ));
+    assert!(error.is_retryable());
+    let request = peer.expect("x").await;
+    let cancelled = peer.expect("notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
+    peer.answer(&request, json!({})).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(client.counters().late, 1);
+    assert!(peer.try_recv().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_a_call_withdraws_it() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let call = tokio::spawn(client.request("x", None).into_future());
+    let request = peer.expect("x").await;
+    call.abort();
+    let cancelled = peer.expect("notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_a_call_tells_both_sides_why() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let call = client.request("x", None).start();
+    let canceller = call.canceller();
+    let call = tokio::spawn(call);
+    peer.expect("x").await;
+    canceller.cancel("changed my mind");
+    let cancelled = peer.expect("notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["reason"], "changed my mind");
+    assert!(matches!(
+        call.await.unwrap(),
+        Err(Error::Call(CallError::Cancelled))
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_is_told_in_order_and_before_the_answer() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&seen);
+    let call = client.request("x", None).on_progress(move |progress| {
+        told.lock().unwrap().push(progress.progress);
+    });
+    let call = tokio::spawn(call.into_future());
+    let request = peer.expect("x").await;
+    let token = &request["params"]["_meta"]["progressToken"];
+    for step in 0..500 {
+        let params = json!({"progressToken": token, "progress": step});
+        peer.send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+            .await;
+    }
+    peer.answer(&request, json!({})).await;
+    call.await.unwrap().unwrap();
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 500);
+    assert!(seen.is_sorted());
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_moves_the_deadline_but_not_past_the_cap() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let started = tokio::time::Instant::now();
+    let call = client
+        .request("x", None)
+        .timeout(Duration::from_secs(2))
+        .extend_on_progress(Duration::from_secs(5))
+        .on_progress(drop);
+    let call = tokio::spawn(call.into_future());
+    let request = peer.expect("x").await;
+    let params =
+        json!({"progressToken": request["params"]["_meta"]["progressToken"], "progress": 1});
+    while !call.is_finished() {
+        peer.send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+            .await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    assert!(matches!(
+        call.await.unwrap(),
+        Err(Error::Call(CallError::Timeout { .. }))
+    ));
+    assert!((5.0..5.6).contains(&started.elapsed().as_secs_f64()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_the_server_is_handed_on_whole() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let call = tokio::spawn(client.call_tool("nope", ()).into_future());
+    let request = peer.expect("tools/call").await;
+    assert_eq!(
+        request["params"],
+        json!({"name": "nope"}),
+        "no arguments are no arguments"
+    );
+    let error = json!({"code": -32602, "message": "unknown tool", "data": {"did_you_mean": "yes"}});
+    peer.send(json!({"jsonrpc": "2.0", "id": request["id"], "error": error}))
+        .await;
+    let Err(Error::Server(error)) = call.await.unwrap() else {
+        panic!("no server error");
+    };
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        (-32602, "unknown tool")
+    );
+    assert_eq!(error.data.unwrap().as_str(), r#"{"did_you_mean":"yes"}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_transport_is_tried_three_times_then_given_up_and_others_go_on() {
+    let (client, mut listener) = connect_with_depth(builder(), 1);
+    let mut peer = listener.accept_and_greet(World::Old).await;
+    client.ready().await.unwrap();
+    // One frame fills the queue that nobody reads.
+    let first = tokio::spawn(client.request("first", None).into_future());
+    tokio::task::yield_now().await;
+    let error = client.request("second", None).await.unwrap_err();
+    assert!(
+        matches!(error, Error::Call(CallError::Backpressure { attempts: 3 })),
+        "{error}"
+    );
+    assert_eq!(error.to_string(), "transport busy after 3 attempts");
+    assert_eq!(error.kind(), ErrorKind::Transport);
+    assert_eq!((client.counters().busy, client.counters().retries), (3, 2));
+    let request = peer.expect("first").await;
+    assert!(peer.try_recv().is_none(), "the second was never sent");
+    peer.answer(&request, json!({})).await;
+    assert!(first.await.unwrap().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_call_too_many_fails_at_once_and_harms_nobody() {
+    let (client, _listener, mut peer) = ready(builder().max_in_flight(2), World::Old).await;
+    let calls: Vec<_> = (0..2)
+        .map(|_| tokio::spawn(client.request("x", None).into_future()))
+        .collect();
+    let requests = [peer.expect("x").await, peer.expect("x").await];
+    let error = client.request("y", None).await.unwrap_err();
+    assert!(matches!(
+        error,
+        Error::Call(CallError::Backpressure { attempts: 0 })
+    ));
+    for request in &requests {
+        peer.answer(request, json!({})).await;
+    }
+    for call in calls {
+        assert!(call.await.unwrap().is_ok());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_fetched_page_by_page_and_a_bad_item_costs_itself() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let tools = tokio::spawn(async move { client.tools().all().await });
+    let first = peer.expect("tools/list").await;
+    assert!(first.get("params").is_none());
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}, "x": 1});
+    let page = json!({"tools": [tool("a"), {"name": 7}, tool("b")], "nextCursor": ""});
+    peer.answer(&first, page).await;
+    let second = peer.expect("tools/list").await;
+    assert_eq!(
+        second["params"],
+        json!({"cursor": ""}),
+        "an empty cursor is a cursor"
+    );
+    peer.answer(&second, json!({"tools": [tool("c")]})).await;
+    let tools = tools.await.unwrap().unwrap();
+    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert_eq!(tools[0].raw().member("x").unwrap().as_str(), "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_without_end_ends() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let tools = tokio::spawn(async move { client.tools().all().await });
+    for _ in 0..2 {
+        let request = peer.expect("tools/list").await;
+        peer.answer(&request, json!({"tools": [], "nextCursor": "more"}))
+            .await;
+    }
+    assert!(matches!(tools.await.unwrap(), Err(Error::Endless { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_typed_calls_say_what_the_protocol_says() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    async fn check(
+        peer: &mut crate::peer::Peer,
+        call: impl Future<Output = Result<String, Error>> + Send + 'static,
+        method: &str,
+        params: Value,
+        result: Value,
+        read: &str,
+    ) {
+        let call = tokio::spawn(call);
+        let request = peer.expect(method).await;
+        assert_eq!(request["params"], params);
+        peer.answer(&request, result).await;
+        assert_eq!(call.await.unwrap().unwrap(), read);
+    }
+    let call = client.get_prompt("greet", json!({"name": "Ada"}));
+    let call = async move {
+        Ok(call.await?.messages[0]
+            .content
+            .as_text()
+            .unwrap()
+            .to_owned())
+    };
+    let result = json!({"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}]});
+    let params = json!({"name": "greet", "arguments": {"name": "Ada"}});
+    check(&mut peer, call, "prompts/get", params, result, "hi").await;
+
+    let call = client.read_resource("a://b");
+    let call = async move { Ok(call.await?.contents[0].text.clone().unwrap()) };
+    let result = json!({"contents": [{"uri": "a://b", "text": "t"}]});
+    check(
+        &mut peer,
+        call,
+        "resources/read",
+        json!({"uri": "a://b"}),
+        result,
+        "t",
+    )
+    .await;
+
+    let of = CompletionRef::Prompt {
+        name: "p".to_owned(),
+    };
+    let context = [("x".to_owned(), "y".to_owned())].into();
+    let call = client.complete(&of, "arg", "v", &context);
+    let call = async move { Ok(call.await?.completion.values.join(",")) };
+    let params = json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "arg", "value": "v"},
+        "context": {"arguments": {"x": "y"}}});
+    let result = json!({"completion": {"values": ["v1", "v2"]}});
+    check(
+        &mut peer,
+        call,
+        "completion/complete",
+        params,
+        result,
+        "v1,v2",
+    )
+    .await;
+
+    let call = client.call_tool("t", json!({}));
+    let call = async move {
+        let result = call.await?;
+        assert!(result.is_error);
+        Ok(format!(
+            "{} {}",
+            result.text(),
+            result.structured_content.clone().unwrap()
+        ))
+    };
+    let result = json!({"content": [{"type": "text", "text": "no"}], "structuredContent": [1], "isError": true});
+    check(
+        &mut peer,
+        call,
+        "tools/call",
+        json!({"name": "t", "arguments": {}}),
+        result,
+        "no [1]",
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn frames_of_one_handle_keep_their_order_when_the_transport_is_busy() {
+    let (client, mut listener) = connect_with_depth(builder(), 1);
+    let mut peer = listener.accept_and_greet(World::Old).await;
+    client.ready().await.unwrap();
+    let client = Arc::new(client);
+    let notes: Vec<_> = (0..6)
+        .map(|n| {
+            let client = Arc::clone(&client);
+            tokio::spawn(async move { client.notify(format!("note/{n}"), None).await })
+        })
+        .collect();
+    for n in 0..6 {
+        peer.expect(&format!("note/{n}")).await;
+    }
+    for note in notes {
+        note.await.unwrap().unwrap();
+    }
+    assert!(client.counters().busy > 0, "the transport was busy");
+}
+
+#[tokio::test(start_paused = true)]
+async fn parameters_that_cannot_be_stamped_are_refused_by_name() {
+    let (client, _listener, _peer) = ready(builder(), World::New).await;
+    let error = client
+        .request("x", Raw::parse("[1]").unwrap())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::Call(CallError::InvalidParams { .. })),
+        "{error}"
+    );
+    assert_eq!(error.kind(), ErrorKind::Usage);
+}

@@ -1,0 +1,1 @@
+//! One contract for all transports.

@@ -1,0 +1,164 @@
+//! Bad input: no panic, no growth without bound, a name for everything.
+
+use std::{future::IntoFuture, sync::Mutex, time::Duration};
+
+use serde_json::json;
+use switchboard_client::{CallError, Error, State};
+
+use crate::peer::{World, builder, connect_with_depth, ready};
+
+#[tokio::test(start_paused = true)]
+async fn garbage_is_counted_and_the_connection_goes_on() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{}{}}}"#,
+        "[".repeat(10_000),
+        "]".repeat(10_000)
+    );
+    let garbage: [&[u8]; 7] = [
+        b"npm warn deprecated",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xc3",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1}",
+        b"[]",
+        b"null",
+        b"\0\0\0",
+        deep.as_bytes(),
+    ];
+    for frame in garbage {
+        peer.send_raw(frame.to_vec()).await;
+    }
+    let call = tokio::spawn(client.request("x", None).into_future());
+    let request = peer.expect("x").await;
+    peer.answer(&request, json!({})).await;
+    assert!(call.await.unwrap().is_ok());
+    assert_eq!(client.counters().malformed, 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_nobody_asked_for_and_answers_given_twice_go_nowhere() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let call = tokio::spawn(client.request("x", None).into_future());
+    let request = peer.expect("x").await;
+    for id in [json!(999_999_999), json!("x"), json!(-1)] {
+        peer.send(json!({"jsonrpc": "2.0", "id": id, "result": {}}))
+            .await;
+    }
+    peer.send(json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "?"}}))
+        .await;
+    peer.answer(&request, json!({"first": true})).await;
+    peer.answer(&request, json!({"second": true})).await;
+    assert_eq!(call.await.unwrap().unwrap().as_str(), r#"{"first":true}"#);
+    peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}))
+        .await;
+    peer.recv().await;
+    assert_eq!(client.counters().unknown, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_read_message_by_message() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let calls: Vec<_> = (0..2)
+        .map(|_| tokio::spawn(client.request("x", None).into_future()))
+        .collect();
+    let requests = [peer.expect("x").await, peer.expect("x").await];
+    let batch = json!([
+        {"jsonrpc": "2.0", "id": requests[1]["id"], "result": {}},
+        "nonsense",
+        {"jsonrpc": "2.0", "id": requests[0]["id"], "result": {}},
+    ]);
+    peer.send(batch).await;
+    for call in calls {
+        assert!(call.await.unwrap().is_ok());
+    }
+    assert_eq!(client.counters().malformed, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_notifications_is_bounded_and_calls_go_through() {
+    let (let_go, stuck_on) = std::sync::mpsc::channel::<()>();
+    let stuck_on = Mutex::new(stuck_on);
+    let stuck = builder().on_notification(move |_| drop(stuck_on.lock().unwrap().recv()));
+    let (client, _listener, mut peer) = ready(stuck, World::Old).await;
+    let call = tokio::spawn(client.request("x", None).into_future());
+    let request = peer.expect("x").await;
+    for _ in 0..20_000 {
+        peer.send(
+            json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {}}),
+        )
+        .await;
+    }
+    peer.answer(&request, json!({})).await;
+    assert!(call.await.unwrap().is_ok());
+    let counters = client.counters();
+    assert_eq!(counters.notifications, 20_000);
+    assert!(
+        counters.dropped > 18_000,
+        "the queue of a stuck handler is bounded"
+    );
+    drop(let_go);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_requests_is_answered_with_a_bound() {
+    let slow = builder().on_request(|_, _| std::future::pending());
+    let (client, _listener, mut peer) = ready(slow, World::Old).await;
+    for id in 0..100 {
+        peer.send(json!({"jsonrpc": "2.0", "id": id, "method": "vendor/slow"}))
+            .await;
+    }
+    for _ in 64..100 {
+        let refused = peer.recv().await;
+        assert_eq!(
+            refused["error"]["message"],
+            "too many requests wait for an answer"
+        );
+    }
+    peer.send(json!({"jsonrpc": "2.0", "id": 0, "method": "vendor/slow"}))
+        .await;
+    peer.send(json!({"jsonrpc": "2.0", "id": "ping", "method": "ping"}))
+        .await;
+    assert_eq!(peer.recv().await["id"], "ping");
+    assert_eq!(client.counters().violations, 1, "one id for two requests");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_reads_costs_its_callers_an_error_each() {
+    let (client, mut listener) = connect_with_depth(builder(), 4);
+    let peer = listener.accept_and_greet(World::Old).await;
+    client.ready().await.unwrap();
+    let calls: Vec<_> = (0..50)
+        .map(|_| {
+            tokio::spawn(
+                client
+                    .clone()
+                    .request("x", None)
+                    .timeout(Duration::from_secs(1))
+                    .into_future(),
+            )
+        })
+        .collect();
+    let (mut busy, mut late) = (0, 0);
+    for call in calls {
+        match call.await.unwrap() {
+            Err(Error::Call(CallError::Backpressure { attempts: 3 })) => busy += 1,
+            Err(Error::Call(CallError::Timeout { sent: true, .. })) => late += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((busy, late), (46, 4));
+    assert!(matches!(client.state(), State::Ready(_)));
+    drop(peer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_newer_server_may_not_send_requests() {
+    let (client, _listener, mut peer) = ready(builder(), World::New).await;
+    peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}))
+        .await;
+    peer.send(json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}))
+        .await;
+    let call = tokio::spawn(client.request("x", None).into_future());
+    assert_eq!(peer.recv().await["method"], "x", "nothing is answered");
+    assert_eq!(client.counters().violations, 2);
+    call.abort();
+}
