@@ -3,6 +3,7 @@
 #
 #   scripts/tools.sh          everything ./test needs
 #   scripts/tools.sh quick    without the peers: what ./test quick needs
+#   scripts/tools.sh demo     the server that ./demo talks to
 #   scripts/tools.sh fuzz     cargo-fuzz, for the fuzz targets
 #
 # What is installed already at the right version is left alone, so a second run takes no time. To start
@@ -34,6 +35,7 @@ main() {
 
     case "${1:-all}" in
         quick) cargo_tools ;;
+        demo) node_peers ;;
         fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
         all)
             # Side by side: the peers mostly wait for the network, the cargo tools for a processor.
@@ -48,7 +50,7 @@ main() {
             $ok
             ;;
         *)
-            echo "usage: scripts/tools.sh [quick|fuzz]" >&2
+            echo "usage: scripts/tools.sh [quick|demo|fuzz]" >&2
             return 2
             ;;
     esac
@@ -61,7 +63,7 @@ cargo_tools() {
     fi
 }
 
-# An unoptimised build without debug information: a third of the time to install, and fast enough to use.
+# An unoptimised build without debug information: sooner installed, and fast enough to use.
 cargo_tool() {
     local name=$1 version=$2
     local found

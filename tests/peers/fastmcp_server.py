@@ -1,4 +1,4 @@
-"""A server on fastmcp, with the tools of mcp_server.py.
+"""A server on fastmcp, with most of the tools of mcp_server.py, under the same names.
 
     python fastmcp_server.py stdio
     python fastmcp_server.py http [PORT]   streamable HTTP, at /mcp
@@ -53,7 +53,8 @@ async def count(ctx: Context, to: int, delay: float = 0.0) -> str:
 
 @server.tool
 async def sleep(seconds: float) -> str:
-    """Sleeps; says on stderr if it was cancelled."""
+    """Sleeps; says on stderr that it began, and if it was cancelled."""
+    print("sleep began", file=sys.stderr, flush=True)
     try:
         await anyio.sleep(seconds)
     except anyio.get_cancelled_exc_class():

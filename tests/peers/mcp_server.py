@@ -51,7 +51,8 @@ async def count(ctx: Context, to: int, delay: float = 0.0) -> str:
 
 @server.tool()
 async def sleep(seconds: float) -> str:
-    """Sleeps; says on stderr if it was cancelled."""
+    """Sleeps; says on stderr that it began, and if it was cancelled."""
+    print("sleep began", file=sys.stderr, flush=True)
     try:
         await anyio.sleep(seconds)
     except anyio.get_cancelled_exc_class():

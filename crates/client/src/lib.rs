@@ -59,3 +59,7 @@ pub use switchboard_wire::{Era, ErrorObject, Id, Notification, Raw, RawError, Re
 #[cfg(feature = "http")]
 pub use transport::{http, sse};
 pub use transport::{memory, stdio};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

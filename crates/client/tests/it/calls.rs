@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_client::{CallError, Error, ErrorKind, Raw, model::CompletionRef};
 
-use crate::peer::{World, builder, connect, connect_with_depth, ready};
+use crate::peer::{Peer, World, builder, connect, connect_with_depth, ready};
 
 #[tokio::test(start_paused = true)]
 async fn a_result_comes_back_byte_for_byte() {
@@ -286,20 +286,6 @@ async fn a_list_without_end_ends() {
 #[tokio::test(start_paused = true)]
 async fn the_typed_calls_say_what_the_protocol_says() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
-    async fn check(
-        peer: &mut crate::peer::Peer,
-        call: impl Future<Output = Result<String, Error>> + Send + 'static,
-        method: &str,
-        params: Value,
-        result: Value,
-        read: &str,
-    ) {
-        let call = tokio::spawn(call);
-        let request = peer.expect(method).await;
-        assert_eq!(request["params"], params);
-        peer.answer(&request, result).await;
-        assert_eq!(call.await.unwrap().unwrap(), read);
-    }
     let call = client.get_prompt("greet", json!({"name": "Ada"}));
     let call = async move {
         Ok(call.await?.messages[0]
@@ -399,4 +385,19 @@ async fn parameters_that_cannot_be_stamped_are_refused_by_name() {
         "{error}"
     );
     assert_eq!(error.kind(), ErrorKind::Usage);
+}
+
+async fn check(
+    peer: &mut Peer,
+    call: impl Future<Output = Result<String, Error>> + Send + 'static,
+    method: &str,
+    params: Value,
+    result: Value,
+    read: &str,
+) {
+    let call = tokio::spawn(call);
+    let request = peer.expect(method).await;
+    assert_eq!(request["params"], params);
+    peer.answer(&request, result).await;
+    assert_eq!(call.await.unwrap().unwrap(), read);
 }

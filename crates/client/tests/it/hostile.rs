@@ -77,7 +77,9 @@ async fn a_batch_is_read_message_by_message() {
 async fn a_flood_of_notifications_is_bounded_and_calls_go_through() {
     let (let_go, stuck_on) = std::sync::mpsc::channel::<()>();
     let stuck_on = Mutex::new(stuck_on);
-    let stuck = builder().on_notification(move |_| drop(stuck_on.lock().unwrap().recv()));
+    let stuck = builder().on_notification(move |_| {
+        let _ = stuck_on.lock().unwrap().recv();
+    });
     let (client, _listener, mut peer) = ready(stuck, World::Old).await;
     let call = tokio::spawn(client.request("x", None).into_future());
     let request = peer.expect("x").await;

@@ -1,4 +1,10 @@
 //! The client library from the outside, against scripted servers, in virtual time.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
 
 mod asking;
 mod calls;
@@ -6,4 +12,6 @@ mod contract;
 mod hostile;
 mod peer;
 mod reconnect;
+mod stdio;
 mod stop;
+mod telemetry;

@@ -1,0 +1,241 @@
+//! Reading what comes back: JSON up to a limit, or events as they arrive.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::{
+    Response,
+    header::{CONTENT_TYPE, HeaderValue},
+};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+use switchboard_wire::{SseEvent, SseParser};
+use tokio::time::timeout;
+
+use super::headers::EVENTS;
+
+/// How long to wait before a stream is taken up again, if the server does not say.
+const RETRY: Duration = Duration::from_secs(1);
+/// However short a wait the server asks for, it is not to keep us busy.
+const RETRY_MIN: Duration = Duration::from_millis(20);
+/// How much of a refusal is read, and for how long.
+const REFUSAL_BYTES: usize = 1024 * 1024;
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The type of an answer, without its parameters, in lower case.
+pub(in crate::transport) fn content_type(response: &Response) -> Option<String> {
+    let value = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
+    let essence = value.split(';').next().unwrap_or_default();
+    Some(essence.trim().to_ascii_lowercase())
+}
+
+/// Whether the answer is a stream of events.
+pub(in crate::transport) fn is_event_stream(response: &Response) -> bool {
+    response.status().is_success() && content_type(response).is_some_and(|found| found == EVENTS)
+}
+
+/// A body that was read up to a limit.
+#[derive(Debug)]
+pub(in crate::transport) enum Body {
+    /// All of it.
+    Whole(Bytes),
+    /// There is more than the limit allows.
+    TooLarge,
+}
+
+/// Reads a body, as long as it is within the limit.
+pub(in crate::transport) async fn read_body(
+    mut response: Response,
+    limit: usize,
+) -> Result<Body, reqwest::Error> {
+    let announced = response.content_length().unwrap_or(0);
+    let Some(capacity) = usize::try_from(announced)
+        .ok()
+        .filter(|bytes| *bytes <= limit)
+    else {
+        return Ok(Body::TooLarge);
+    };
+    // What a server announces is not reserved at once: it costs nothing to announce much.
+    let mut body = BytesMut::with_capacity(capacity.min(64 * 1024));
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > limit {
+            return Ok(Body::TooLarge);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Body::Whole(body.freeze()))
+}
+
+/// Reads what a server says when it turns a request away. Not all of it, and not for long.
+pub(in crate::transport) async fn read_refusal(response: Response, limit: usize) -> Bytes {
+    match timeout(
+        REFUSAL_TIMEOUT,
+        read_body(response, limit.min(REFUSAL_BYTES)),
+    )
+    .await
+    {
+        Ok(Ok(Body::Whole(body))) => body,
+        Ok(Ok(Body::TooLarge) | Err(_)) | Err(_) => Bytes::new(),
+    }
+}
+
+/// The events of an answer.
+#[derive(Debug)]
+pub(in crate::transport) struct EventStream {
+    response: Response,
+    parser: SseParser,
+}
+
+/// What comes next on a stream.
+#[derive(Debug)]
+pub(in crate::transport) enum Next {
+    /// An event.
+    Event(SseEvent),
+    /// An event that is over the limit, and was dropped.
+    TooLarge { limit: usize },
+    /// The end, and what broke if it was not the server's doing.
+    End(Option<reqwest::Error>),
+}
+
+impl EventStream {
+    pub(in crate::transport) fn new(response: Response, limit: usize) -> Self {
+        Self {
+            response,
+            parser: SseParser::new(limit),
+        }
+    }
+
+    pub(in crate::transport) async fn next(&mut self) -> Next {
+        loop {
+            match self.parser.next_event() {
+                Some(Ok(event)) => return Next::Event(event),
+                Some(Err(error)) => return Next::TooLarge { limit: error.limit },
+                None => {}
+            }
+            match self.response.chunk().await {
+                Ok(Some(chunk)) => self.parser.push(&chunk),
+                Ok(None) => return Next::End(None),
+                Err(error) => return Next::End(Some(error)),
+            }
+        }
+    }
+}
+
+/// The message that an event carries. Events of other names, and those that only give an id or a
+/// time to wait, carry none.
+pub(in crate::transport) fn message(event: SseEvent) -> Option<Bytes> {
+    let named = event.event.is_none_or(|name| name == "message");
+    Some(event.data).filter(|data| named && !data.is_empty())
+}
+
+/// Where a stream can be taken up again.
+#[derive(Debug, Default)]
+pub(super) struct Resume {
+    /// The last id that the server gave.
+    pub(super) last: Option<HeaderValue>,
+    /// How many events have come.
+    pub(super) events: u64,
+    retry: Option<Duration>,
+}
+
+impl Resume {
+    pub(super) fn note(&mut self, event: &SseEvent) {
+        self.events += 1;
+        if let Some(id) = &event.id {
+            // The empty id takes back the one before it. What fits no header cannot be sent back.
+            self.last = HeaderValue::from_bytes(id.as_bytes())
+                .ok()
+                .filter(|_| !id.is_empty());
+        }
+        self.retry = event.retry.or(self.retry);
+    }
+
+    /// How long to wait first.
+    pub(super) fn delay(&self) -> Duration {
+        self.retry.unwrap_or(RETRY).max(RETRY_MIN)
+    }
+}
+
+/// The ids of the requests that a frame answers.
+pub(super) fn answered(frame: &[u8]) -> Vec<u64> {
+    #[derive(Deserialize)]
+    struct View<'a> {
+        #[serde(borrow)]
+        id: Option<&'a RawValue>,
+        method: Option<IgnoredAny>,
+    }
+    let views: Vec<View<'_>> = if frame.trim_ascii_start().starts_with(b"[") {
+        serde_json::from_slice(frame).unwrap_or_default()
+    } else {
+        serde_json::from_slice(frame).into_iter().collect()
+    };
+    views
+        .into_iter()
+        .filter(|view| view.method.is_none())
+        .filter_map(|view| serde_json::from_str(view.id?.get()).ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_answers_answer() {
+        for (frame, ids) in [
+            (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, &[7][..]),
+            (r#" {"error":{"id":8},"id":7}"#, &[7]),
+            (
+                r#"[{"id":1,"result":{}},{"id":2,"method":"ping"},{"id":3,"error":{}}]"#,
+                &[1, 3],
+            ),
+            (r#"{"id":7,"method":"ping"}"#, &[]),
+            (r#"{"id":"7","result":{}}"#, &[]),
+            (r#"{"id":null,"error":{}}"#, &[]),
+            (r#"{"method":"x"}"#, &[]),
+            ("{", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(answered(frame.as_bytes()), ids, "{frame}");
+        }
+    }
+
+    #[test]
+    fn a_stream_is_taken_up_after_its_last_id() {
+        let event = |id: Option<&str>, retry: Option<u64>| SseEvent {
+            id: id.map(str::to_owned),
+            retry: retry.map(Duration::from_millis),
+            ..SseEvent::default()
+        };
+        let mut resume = Resume::default();
+        assert_eq!((resume.last.clone(), resume.delay()), (None, RETRY));
+        resume.note(&event(Some("a"), Some(500)));
+        resume.note(&event(None, None));
+        assert_eq!(resume.last.as_ref().unwrap(), "a");
+        assert_eq!(
+            (resume.delay(), resume.events),
+            (Duration::from_millis(500), 2)
+        );
+        resume.note(&event(Some("é"), Some(0)));
+        assert_eq!(resume.last.as_ref().unwrap().as_bytes(), "é".as_bytes());
+        assert_eq!(resume.delay(), RETRY_MIN);
+        for unfit in ["", "a\u{1}"] {
+            resume.note(&event(Some("a"), None));
+            resume.note(&event(Some(unfit), None));
+            assert_eq!(resume.last, None);
+        }
+    }
+
+    #[test]
+    fn only_message_events_carry_messages() {
+        let event = |name: Option<&str>, data: &'static str| SseEvent {
+            event: name.map(str::to_owned),
+            data: data.into(),
+            ..SseEvent::default()
+        };
+        assert_eq!(message(event(None, "{}")).unwrap(), "{}");
+        assert_eq!(message(event(Some("message"), "{}")).unwrap(), "{}");
+        assert_eq!(message(event(Some("ping"), "{}")), None);
+        assert_eq!(message(event(None, "")), None);
+    }
+}

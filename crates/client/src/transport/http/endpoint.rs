@@ -1,0 +1,439 @@
+//! Where a server is, and the one way to it.
+//!
+//! Whatever is sent goes to one origin, the one that was configured: a redirect or an address that
+//! the server names counts only if it leads back there. So credentials cannot be lured away.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use reqwest::{
+    Client, Method, Response, StatusCode, Url,
+    header::{HeaderMap, HeaderName, HeaderValue, LOCATION},
+    redirect::Policy,
+};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt;
+use switchboard_wire::{header, limits};
+
+use super::{super::RequestFailure, failure};
+
+/// How long reaching the server may take, until it is asked.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many redirects are followed, one after the other.
+const REDIRECTS: usize = 5;
+
+/// The headers that the transport sets itself, or that HTTP gives a meaning to.
+const RESERVED: [&str; 12] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+    header::LAST_EVENT_ID,
+    header::METHOD,
+    header::NAME,
+    header::PROTOCOL_VERSION,
+    header::SESSION_ID,
+];
+
+/// Why an address or a header cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpConfigError {
+    /// The address is not a URL.
+    #[error("not a URL: {reason}")]
+    NotAUrl {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The address is neither `http` nor `https`.
+    #[error("the address starts with `{scheme}:`, expected http: or https:")]
+    Scheme {
+        /// What it is.
+        scheme: String,
+    },
+    /// The name cannot be that of a header.
+    #[error("{name:?} cannot be the name of a header")]
+    HeaderName {
+        /// The name.
+        name: String,
+    },
+    /// The value cannot be that of a header.
+    #[error("the value of the header `{name}` has characters that cannot be sent")]
+    HeaderValue {
+        /// The name of the header. Its value may be a secret.
+        name: String,
+    },
+    /// The protocol sets this header itself.
+    #[error("the header `{name}` is set by the protocol")]
+    ReservedHeader {
+        /// The name of the header.
+        name: String,
+    },
+    /// TLS cannot be set up: commonly no root certificates are installed.
+    #[error("TLS cannot be set up: {reason}")]
+    Tls {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Why a request did not get as far as an answer.
+#[derive(Debug)]
+pub(in crate::transport) enum Trouble {
+    /// Nothing was sent: nobody is there.
+    Unreachable(String),
+    /// It was sent, and then something broke; or it must not be sent.
+    Failed {
+        status: Option<StatusCode>,
+        reason: String,
+    },
+}
+
+/// One server: its address, what is sent with everything, and the pool of connections to it.
+#[derive(Clone)]
+pub(in crate::transport) struct Endpoint {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    /// The largest message to accept.
+    pub(in crate::transport) limit: usize,
+}
+
+impl Endpoint {
+    pub(in crate::transport) fn new(address: &str) -> Result<Self, HttpConfigError> {
+        let mut url = Url::parse(address).map_err(|error| HttpConfigError::NotAUrl {
+            reason: error.to_string(),
+        })?;
+        if !matches!(url.scheme(), "http" | "https") {
+            let scheme = url.scheme().to_owned();
+            return Err(HttpConfigError::Scheme { scheme });
+        }
+        url.set_fragment(None);
+        Ok(Self {
+            client: client(&url)?,
+            url,
+            headers: HeaderMap::new(),
+            limit: limits::FRAME_BYTES,
+        })
+    }
+
+    pub(in crate::transport) fn add_header(
+        &mut self,
+        name: &str,
+        value: &str,
+    ) -> Result<(), HttpConfigError> {
+        let name = name.to_ascii_lowercase();
+        if RESERVED.contains(&name.as_str()) || name.starts_with(header::PARAM_PREFIX) {
+            return Err(HttpConfigError::ReservedHeader { name });
+        }
+        let Ok(key) = HeaderName::from_bytes(name.as_bytes()) else {
+            return Err(HttpConfigError::HeaderName { name });
+        };
+        let Ok(mut value) = HeaderValue::from_bytes(value.as_bytes()) else {
+            return Err(HttpConfigError::HeaderValue { name });
+        };
+        value.set_sensitive(true);
+        self.headers.insert(key, value);
+        Ok(())
+    }
+
+    pub(in crate::transport) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The address, without what may be a secret.
+    pub(in crate::transport) fn address(&self) -> String {
+        display(&self.url)
+    }
+
+    /// What `reference` leads to, seen from `base`. Only the origin of this endpoint is let through.
+    pub(in crate::transport) fn resolve(&self, base: &Url, reference: &str) -> Result<Url, String> {
+        let mut target = base
+            .join(reference)
+            .map_err(|error| format!("names an address that is none ({error})"))?;
+        if target.origin() != self.url.origin() {
+            let target = display(&target);
+            return Err(format!(
+                "leads to {target}, which is another origin; if you trust it, configure that address"
+            ));
+        }
+        target.set_fragment(None);
+        // The credentials are ours to give. Neither call fails on an address that has a host.
+        let _ = target.set_username(self.url.username());
+        let _ = target.set_password(self.url.password());
+        Ok(target)
+    }
+
+    /// Sends a request, follows redirects within the origin, and waits for the head of the answer.
+    pub(in crate::transport) async fn request(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response, Trouble> {
+        let mut url = url.clone();
+        for _ in 0..=REDIRECTS {
+            let request = self
+                .client
+                .request(method.clone(), url.clone())
+                .headers(self.headers.clone())
+                .headers(headers.clone())
+                .body(body.clone());
+            let response = request
+                .send()
+                .await
+                .map_err(|error| Trouble::from(&error))?;
+            let Some(location) = redirect(&method, &response) else {
+                return Ok(response);
+            };
+            url = self
+                .resolve(&url, location)
+                .map_err(|reason| Trouble::at(&response, format!("the redirect {reason}")))?;
+        }
+        Err(Trouble::Failed {
+            status: None,
+            reason: format!("more than {REDIRECTS} redirects"),
+        })
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.address())
+    }
+}
+
+impl Trouble {
+    fn at(response: &Response, reason: String) -> Self {
+        let status = Some(response.status());
+        Self::Failed { status, reason }
+    }
+
+    /// What to tell about it: what was sent, and where to.
+    pub(in crate::transport) fn failure(&self, what: &str, endpoint: &Endpoint) -> RequestFailure {
+        match self {
+            Self::Unreachable(reason) => failure::failure(what, endpoint, None, reason),
+            Self::Failed { status, reason } => failure::failure(what, endpoint, *status, reason),
+        }
+    }
+}
+
+impl From<&reqwest::Error> for Trouble {
+    fn from(error: &reqwest::Error) -> Self {
+        let cause = failure::cause(error);
+        if error.is_connect() {
+            Self::Unreachable(format!("cannot reach the server: {cause}"))
+        } else {
+            Self::Failed {
+                status: None,
+                reason: cause,
+            }
+        }
+    }
+}
+
+/// Where the answer sends us with the same request again. A POST that is to become a GET is not
+/// followed: it would get us something, but no answer.
+fn redirect<'a>(method: &Method, response: &'a Response) -> Option<&'a str> {
+    let follow = match response.status() {
+        StatusCode::MOVED_PERMANENTLY
+        | StatusCode::FOUND
+        | StatusCode::TEMPORARY_REDIRECT
+        | StatusCode::PERMANENT_REDIRECT => true,
+        StatusCode::SEE_OTHER => *method == Method::GET,
+        _ => false,
+    };
+    response
+        .headers()
+        .get(LOCATION)
+        .filter(|_| follow)
+        .and_then(|location| location.to_str().ok())
+}
+
+/// An address without user, password, query and fragment.
+fn display(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    // These fail only on addresses without a host, which have nothing to hide there.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.into()
+}
+
+fn client(url: &Url) -> Result<Client, HttpConfigError> {
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(tls(url.scheme() == "https")?)
+        .redirect(Policy::none())
+        .referer(false)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
+    if is_loopback(url) {
+        // No proxy can reach this machine's own address for us.
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| HttpConfigError::Tls {
+        reason: failure::cause(&error),
+    })
+}
+
+/// The certificates of the platform, checked with ring, whatever the process has installed.
+fn tls(required: bool) -> Result<ClientConfig, HttpConfigError> {
+    // Reading the platform's certificates takes milliseconds, and keeping them takes memory.
+    static SHARED: OnceLock<ClientConfig> = OnceLock::new();
+    if let Some(config) = SHARED.get() {
+        return Ok(config.clone());
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| no_tls(&error))?;
+    match builder.clone().with_platform_verifier() {
+        Ok(verified) => {
+            let mut config = verified.with_no_client_auth();
+            config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+            Ok(SHARED.get_or_init(|| config).clone())
+        }
+        Err(error) if required => Err(no_tls(&error)),
+        // A machine without certificates can still speak plain HTTP.
+        Err(_) => Ok(builder
+            .with_root_certificates(RootCertStore::empty())
+            .with_no_client_auth()),
+    }
+}
+
+fn no_tls(error: &rustls::Error) -> HttpConfigError {
+    HttpConfigError::Tls {
+        reason: error.to_string(),
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let ip = host.trim_start_matches('[').trim_end_matches(']').parse();
+    match ip {
+        Ok(ip) => std::net::IpAddr::is_loopback(&ip),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(url: &str) -> Endpoint {
+        Endpoint::new(url).unwrap()
+    }
+
+    #[test]
+    fn only_http_addresses_are_taken() {
+        for good in [
+            "http://localhost:1/mcp",
+            "https://example.com",
+            "HTTP://[::1]/x",
+        ] {
+            assert!(Endpoint::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "/mcp", "example.com/mcp", "http://", "http://[::1"] {
+            assert!(
+                matches!(Endpoint::new(bad), Err(HttpConfigError::NotAUrl { .. })),
+                "{bad}"
+            );
+        }
+        for bad in ["ftp://example.com", "file:///etc/passwd", "localhost:80"] {
+            assert!(
+                matches!(Endpoint::new(bad), Err(HttpConfigError::Scheme { .. })),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_secrets() {
+        let endpoint = endpoint("https://user:secret@example.com:8443/mcp?key=secret#secret");
+        assert_eq!(endpoint.address(), "https://example.com:8443/mcp");
+        assert_eq!(endpoint.url().fragment(), None);
+    }
+
+    #[test]
+    fn only_the_own_origin_is_let_through() {
+        let endpoint = endpoint("https://u:p@example.com/a/sse?key=1");
+        let resolve = |reference| endpoint.resolve(endpoint.url(), reference);
+        for (reference, target) in [
+            ("/messages?s=1", "https://u:p@example.com/messages?s=1"),
+            ("messages", "https://u:p@example.com/a/messages"),
+            ("?s=1", "https://u:p@example.com/a/sse?s=1"),
+            ("https://example.com:443/m#f", "https://u:p@example.com/m"),
+            ("//x:y@example.com/m", "https://u:p@example.com/m"),
+        ] {
+            assert_eq!(resolve(reference).unwrap().as_str(), target, "{reference}");
+        }
+        for reference in [
+            "http://example.com/m",
+            "https://example.com:8443/m",
+            "https://evil.example/m",
+            "//evil.example/m",
+            "https://example.com.evil.example/m",
+            "https://example.com@evil.example/m",
+            "\\\\evil.example\\m",
+            "file:///m",
+            "data:,x",
+        ] {
+            let error = resolve(reference).unwrap_err();
+            assert!(error.contains("another origin"), "{reference}: {error}");
+            assert!(!error.contains("u:p"), "{error}");
+        }
+        assert!(
+            resolve("https://[")
+                .unwrap_err()
+                .contains("names an address that is none")
+        );
+    }
+
+    #[test]
+    fn headers_are_checked_and_kept_secret() {
+        let mut endpoint = endpoint("http://localhost/");
+        endpoint
+            .add_header("Authorization", "Bearer secret")
+            .unwrap();
+        assert!(!format!("{:?}", endpoint.headers).contains("secret"));
+        let mut refuse = |name, value| endpoint.add_header(name, value).unwrap_err().to_string();
+        assert_eq!(refuse("a b", "c"), "\"a b\" cannot be the name of a header");
+        let error = refuse("x-key", "secret\n");
+        assert!(
+            error.contains("x-key") && !error.contains("secret"),
+            "{error}"
+        );
+        for name in [
+            "Accept",
+            "MCP-Protocol-Version",
+            "mcp-param-region",
+            "Mcp-Session-Id",
+        ] {
+            assert!(refuse(name, "x").contains("set by the protocol"), "{name}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_recognised() {
+        for (url, loopback) in [
+            ("http://localhost/", true),
+            ("http://a.localhost/", true),
+            ("http://127.8.9.1/", true),
+            ("http://[::1]:8/", true),
+            ("http://10.0.0.1/", false),
+            ("http://localhost.example/", false),
+            ("http://[::2]/", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), loopback, "{url}");
+        }
+    }
+}

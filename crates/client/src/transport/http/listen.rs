@@ -1,0 +1,148 @@
+//! The stream on which a server of an older revision says what nobody asked for.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::{Duration, Instant},
+};
+
+use reqwest::StatusCode;
+use tokio::time::sleep;
+
+use super::{
+    super::TransportEvent,
+    EventStream,
+    body::{Next, Resume, answered, is_event_stream, message},
+    peer::{Deaf, Peer, Report, is_transient},
+    post::Gate,
+};
+
+/// The longest wait between two attempts.
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// A stream that ends sooner than this without an event was of no use.
+const WORTHWHILE: Duration = Duration::from_secs(10);
+/// How often a stream that was never there is asked for.
+const ATTEMPTS: u32 = 5;
+
+/// Keeps the stream open for as long as the server offers one.
+pub(super) async fn listen(peer: Peer, mut gate: Gate) {
+    // It never changes: an error is how it opens.
+    let _ = gate.changed().await;
+    let outcome = Listener {
+        peer,
+        resume: Resume::default(),
+        failures: 0,
+        opened: false,
+    };
+    // Deaf or done, it is over.
+    let _ = outcome.run().await;
+}
+
+struct Listener {
+    peer: Peer,
+    resume: Resume,
+    failures: u32,
+    opened: bool,
+}
+
+impl Listener {
+    async fn run(mut self) -> Result<(), Deaf> {
+        loop {
+            match self.peer.get(self.resume.last.as_ref()).await {
+                Ok(response) if is_event_stream(&response) => {
+                    self.opened = true;
+                    let useful = self
+                        .read(EventStream::new(response, self.peer.endpoint.limit))
+                        .await?;
+                    self.failures = if useful {
+                        0
+                    } else {
+                        self.failures.saturating_add(1)
+                    };
+                }
+                Ok(response) if self.lost_session(response.status()) => {
+                    return self.peer.session_gone().await;
+                }
+                Ok(response) if !is_transient(response.status()) => {
+                    let status = response.status().as_u16();
+                    tracing::debug!(target: "switchboard::transport", status, "the server offers no stream");
+                    return Ok(());
+                }
+                Ok(_) | Err(_) => self.failures = self.failures.saturating_add(1),
+            }
+            if !self.opened && self.failures >= ATTEMPTS {
+                return Ok(());
+            }
+            sleep(delay(
+                self.resume.delay(),
+                self.failures,
+                RandomState::new().hash_one(()),
+            ))
+            .await;
+        }
+    }
+
+    /// Reads a stream to its end. Whether it was of any use.
+    async fn read(&mut self, mut events: EventStream) -> Result<bool, Deaf> {
+        let since = Instant::now();
+        let before = self.resume.events;
+        loop {
+            match events.next().await {
+                Next::Event(event) => {
+                    self.resume.note(&event);
+                    if let Some(frame) = message(event) {
+                        let answered = answered(&frame);
+                        self.peer.report(Report::Frame { frame, answered }).await?;
+                    }
+                }
+                Next::TooLarge { limit } => {
+                    self.peer
+                        .event(TransportEvent::FrameTooLarge { limit })
+                        .await?
+                }
+                Next::End(_) => {
+                    return Ok(self.resume.events > before || since.elapsed() >= WORTHWHILE);
+                }
+            }
+        }
+    }
+
+    /// Whether the session is gone. A server that never had a stream says the same with the same
+    /// status, so that it counts only after there was one.
+    fn lost_session(&self, status: StatusCode) -> bool {
+        status == StatusCode::NOT_FOUND && self.opened && self.peer.standing.session.is_some()
+    }
+}
+
+/// How long to wait: what the server asks for at least, doubled with each failure, and up to a
+/// fifth more, so that clients do not all come back at once.
+fn delay(asked: Duration, failures: u32, random: u64) -> Duration {
+    let doubled = asked
+        .saturating_mul(2_u32.saturating_pow(failures))
+        .min(BACKOFF_MAX);
+    let wait = doubled.max(asked);
+    let jitter = u32::try_from(random % 200).unwrap_or_default();
+    wait.saturating_add((wait / 1_000).saturating_mul(jitter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_doubles_up_to_its_end_and_never_undercuts_the_server() {
+        let second = Duration::from_secs(1);
+        for (asked, failures, expected) in [
+            (second, 0, second),
+            (second, 1, 2 * second),
+            (second, 3, 8 * second),
+            (second, 5, 30 * second),
+            (second, u32::MAX, 30 * second),
+            (40 * second, 2, 40 * second),
+            (Duration::MAX, 9, Duration::MAX),
+        ] {
+            assert_eq!(delay(asked, failures, 0), expected);
+            let jittered = delay(asked, failures, 199);
+            assert!(jittered >= expected && jittered <= expected.saturating_add(expected / 5));
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! One POST, from the message to its last answer.
+
+use std::{future::Future, time::Duration};
+
+use bytes::Bytes;
+use reqwest::{Method, Response, StatusCode};
+use switchboard_wire::{Frame, Id, Message, Outcome, encode, header, method};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
+
+use super::{
+    super::{DownKind, Outgoing, OutgoingKind, RequestFailure, TransportEvent, sse},
+    EventStream, Trouble,
+    body::{
+        Body, Next, Resume, answered, content_type, is_event_stream, message, read_body,
+        read_refusal,
+    },
+    failure::{cause, excerpt, failure},
+    headers::{EVENTS, JSON, Modern},
+    peer::{Deaf, Peer, Report, is_transient},
+};
+
+/// How long the server may take to accept what has no answer.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long everything else waits for the word that the session is open.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to read on after the answer, so that the connection can be used again.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
+/// How often a stream is taken up again without a new event.
+const RESUMES: u32 = 5;
+/// How long a server of the older transport may take to show itself.
+const FALLBACK_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// Opens when the other end is dropped.
+pub(super) type Gate = watch::Receiver<()>;
+
+/// A message on its way.
+#[derive(Debug)]
+pub(super) struct Post {
+    pub(super) peer: Peer,
+    pub(super) outgoing: Outgoing,
+    pub(super) modern: Option<Modern>,
+    /// What has to be over first.
+    pub(super) gate: Option<Gate>,
+}
+
+/// How a request came to nothing.
+#[derive(Debug)]
+enum End {
+    /// This one only.
+    Failed(RequestFailure),
+    /// The server is not there.
+    Unreachable(RequestFailure),
+    /// The server does not know the session any more.
+    SessionGone,
+    /// Nobody wants to know.
+    Deaf,
+}
+
+impl From<Deaf> for End {
+    fn from(_: Deaf) -> Self {
+        Self::Deaf
+    }
+}
+
+impl Post {
+    /// Carries a request, until it is answered or cannot be. Gives back its id.
+    pub(super) async fn request(mut self, id: u64) -> Option<u64> {
+        if let Err(end) = self.carry(id).await {
+            // If nobody listens, there is nobody to tell.
+            let _ = self.report(id, end).await;
+        }
+        Some(id)
+    }
+
+    /// Carries what has no answer.
+    pub(super) async fn message(self) -> Option<u64> {
+        self.deliver(MESSAGE_TIMEOUT).await;
+        None
+    }
+
+    /// Carries the word that the session is open. What waits for that goes on when `hold` is dropped.
+    pub(super) async fn confirm(self, hold: watch::Sender<()>) -> Option<u64> {
+        self.deliver(CONFIRM_TIMEOUT).await;
+        drop(hold);
+        None
+    }
+
+    async fn deliver(self, limit: Duration) {
+        let outcome = within(limit, self.send()).await;
+        let problem = match outcome {
+            Some(Ok(response)) if response.status().is_success() => return,
+            Some(Ok(response)) if self.lost_session(&response) => {
+                let _ = self.peer.session_gone().await;
+                return;
+            }
+            Some(Ok(response)) => self.failed(Some(response.status()), ""),
+            Some(Err(trouble @ Trouble::Unreachable(_))) => {
+                let failure = trouble.failure(self.what(), &self.peer.endpoint);
+                let _ = self
+                    .peer
+                    .down(DownKind::Unreachable, &failure.message)
+                    .await;
+                return;
+            }
+            Some(Err(trouble)) => trouble.failure(self.what(), &self.peer.endpoint),
+            None => self.failed(None, &format!("not accepted within {limit:?}")),
+        };
+        tracing::warn!(target: "switchboard::transport", problem = &*problem.message, "message not delivered");
+    }
+
+    async fn report(&self, id: u64, end: End) -> Result<(), Deaf> {
+        match end {
+            End::Failed(failure) => {
+                self.peer
+                    .event(TransportEvent::RequestFailed { id, failure })
+                    .await
+            }
+            End::Unreachable(failure) => {
+                let message = failure.message.clone();
+                self.peer
+                    .event(TransportEvent::RequestFailed { id, failure })
+                    .await?;
+                self.peer.down(DownKind::Unreachable, &message).await
+            }
+            End::SessionGone => self.peer.session_gone().await,
+            End::Deaf => Ok(()),
+        }
+    }
+
+    async fn carry(&mut self, id: u64) -> Result<(), End> {
+        let response = self.send().await.map_err(|trouble| {
+            let failure = trouble.failure(self.what(), &self.peer.endpoint);
+            match trouble {
+                Trouble::Unreachable(_) => End::Unreachable(failure),
+                Trouble::Failed { .. } => End::Failed(failure),
+            }
+        })?;
+        if !response.status().is_success() {
+            return self.refused(id, response).await;
+        }
+        if self.what() == method::INITIALIZE
+            && let Some(session) = response.headers().get(header::SESSION_ID)
+        {
+            let mut session = session.clone();
+            // Whoever knows it can act in it.
+            session.set_sensitive(true);
+            self.peer.standing.session = Some(session.clone());
+            self.peer.report(Report::Session(session)).await?;
+        }
+        let status = response.status();
+        match content_type(&response).as_deref() {
+            Some(EVENTS) => self.follow(id, response).await,
+            Some(JSON) | None => self.take(id, response).await,
+            Some(_) if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) => {
+                Err(self.end(Some(status), "accepted, and not answered"))
+            }
+            Some(other) => {
+                let other = excerpt(other.as_bytes());
+                let reason = format!(
+                    "the answer is {other}, expected JSON or an event stream; is this an MCP server?"
+                );
+                Err(self.end(Some(status), &reason))
+            }
+        }
+    }
+
+    /// Sends the message and waits for the head of the answer.
+    async fn send(&self) -> Result<Response, Trouble> {
+        if let Some(mut gate) = self.gate.clone() {
+            // It never changes: an error is how it opens.
+            let _ = gate.changed().await;
+        }
+        let headers = self
+            .peer
+            .standing
+            .headers(&self.outgoing, self.modern.as_ref());
+        let headers = headers.map_err(|reason| Trouble::Failed {
+            status: None,
+            reason,
+        })?;
+        let endpoint = &self.peer.endpoint;
+        let frame = self.outgoing.frame.clone();
+        endpoint
+            .request(Method::POST, endpoint.url(), headers, frame)
+            .await
+    }
+
+    /// The answer is one JSON document.
+    async fn take(&self, id: u64, response: Response) -> Result<(), End> {
+        let status = Some(response.status());
+        let limit = self.peer.endpoint.limit;
+        let body = match read_body(response, limit).await {
+            Ok(Body::Whole(body)) => body,
+            Ok(Body::TooLarge) => {
+                return Ok(self
+                    .peer
+                    .event(TransportEvent::FrameTooLarge { limit })
+                    .await?);
+            }
+            Err(error) => {
+                return Err(self.end(status, &format!("the answer broke off: {}", cause(&error))));
+            }
+        };
+        if body.trim_ascii().is_empty() {
+            return Err(self.end(status, "accepted, and not answered"));
+        }
+        if answered(&body).contains(&id) {
+            return Ok(self.peer.event(TransportEvent::Frame(body)).await?);
+        }
+        let reason = format!("not the answer to this request: {}", excerpt(&body));
+        self.peer.event(TransportEvent::Frame(body)).await?;
+        Err(self.end(status, &reason))
+    }
+
+    /// The answer is the last of a stream of events, or of several: a stream whose events have ids
+    /// can be taken up again where it broke.
+    async fn follow(&self, id: u64, mut response: Response) -> Result<(), End> {
+        let mut resume = Resume::default();
+        let mut fruitless = 0;
+        loop {
+            let before = resume.events;
+            let Some(mut reason) = self.read(id, response, &mut resume).await? else {
+                return Ok(());
+            };
+            if resume.events > before {
+                fruitless = 0;
+            }
+            response = loop {
+                let Some(last) = resume
+                    .last
+                    .as_ref()
+                    .filter(|_| self.modern.is_none() && fruitless < RESUMES)
+                else {
+                    return Err(self.end(None, &reason));
+                };
+                fruitless += 1;
+                sleep(resume.delay()).await;
+                match self.peer.get(Some(last)).await {
+                    Ok(response) if is_event_stream(&response) => break response,
+                    Ok(response) if self.lost_session(&response) => return Err(End::SessionGone),
+                    Ok(response) => {
+                        let status = response.status();
+                        reason =
+                            format!("the stream broke, and to resume it failed with HTTP {status}");
+                        if !is_transient(status) {
+                            return Err(self.end(None, &reason));
+                        }
+                    }
+                    Err(trouble) => {
+                        reason = trouble
+                            .failure(self.what(), &self.peer.endpoint)
+                            .message
+                            .to_string()
+                    }
+                }
+            };
+        }
+    }
+
+    /// Reads a stream up to the answer. If that does not come, tells why.
+    async fn read(
+        &self,
+        id: u64,
+        response: Response,
+        resume: &mut Resume,
+    ) -> Result<Option<String>, End> {
+        let mut events = EventStream::new(response, self.peer.endpoint.limit);
+        loop {
+            match events.next().await {
+                Next::Event(event) => {
+                    resume.note(&event);
+                    let Some(frame) = message(event) else {
+                        continue;
+                    };
+                    let done = answered(&frame).contains(&id);
+                    self.peer.event(TransportEvent::Frame(frame)).await?;
+                    if done {
+                        within(DRAIN_TIMEOUT, self.drain(events)).await;
+                        return Ok(None);
+                    }
+                }
+                Next::TooLarge { limit } => {
+                    self.peer
+                        .event(TransportEvent::FrameTooLarge { limit })
+                        .await?
+                }
+                Next::End(None) => {
+                    return Ok(Some("the stream ended before the answer".to_owned()));
+                }
+                Next::End(Some(error)) => {
+                    let cause = cause(&error);
+                    return Ok(Some(format!("the stream broke before the answer: {cause}")));
+                }
+            }
+        }
+    }
+
+    async fn drain(&self, mut events: EventStream) {
+        while let Next::Event(event) = events.next().await {
+            if let Some(frame) = message(event)
+                && self.peer.event(TransportEvent::Frame(frame)).await.is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// The server turned the request away. It may say so in JSON-RPC, which is an answer.
+    async fn refused(&self, id: u64, response: Response) -> Result<(), End> {
+        let status = response.status();
+        if self.lost_session(&response) {
+            return Err(End::SessionGone);
+        }
+        let body = read_refusal(response, self.peer.endpoint.limit).await;
+        let end = self.end(Some(status), &excerpt(&body));
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return Err(end);
+        }
+        match refusal(&body, id) {
+            Some(Refusal::Session(_))
+                if status == StatusCode::BAD_REQUEST && self.names_session() =>
+            {
+                return Err(End::SessionGone);
+            }
+            Some(Refusal::Request(frame) | Refusal::Session(frame)) => {
+                return Ok(self.peer.event(TransportEvent::Frame(frame)).await?);
+            }
+            None => {}
+        }
+        let is_older = matches!(
+            status,
+            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+        );
+        if self.what() == method::INITIALIZE && is_older {
+            let opening = sse::open(self.peer.endpoint.clone());
+            match within(FALLBACK_TIMEOUT, opening).await {
+                Some(Ok(opened)) => {
+                    let fallback = Report::Fallback(Box::new(opened), self.outgoing.clone());
+                    return Ok(self.peer.report(fallback).await?);
+                }
+                Some(Err(down)) => {
+                    tracing::debug!(target: "switchboard::transport", reason = &*down.message, "not HTTP+SSE either");
+                }
+                None => {
+                    tracing::debug!(target: "switchboard::transport", "not HTTP+SSE either: no answer to GET")
+                }
+            }
+        }
+        Err(end)
+    }
+
+    /// Whether the message names a session.
+    fn names_session(&self) -> bool {
+        self.modern.is_none()
+            && self.peer.standing.session.is_some()
+            && self.what() != method::INITIALIZE
+    }
+
+    /// Whether the answer says that the session it was asked in is gone.
+    fn lost_session(&self, response: &Response) -> bool {
+        response.status() == StatusCode::NOT_FOUND && self.names_session()
+    }
+
+    /// What is being sent, for people.
+    fn what(&self) -> &str {
+        match &self.outgoing.kind {
+            OutgoingKind::Request { method, .. } | OutgoingKind::Notification { method } => method,
+            OutgoingKind::Cancel { .. } => method::CANCELLED,
+            OutgoingKind::Answer => "answer",
+        }
+    }
+
+    fn failed(&self, status: Option<StatusCode>, reason: &str) -> RequestFailure {
+        failure(self.what(), &self.peer.endpoint, status, reason)
+    }
+
+    fn end(&self, status: Option<StatusCode>, reason: &str) -> End {
+        End::Failed(self.failed(status, reason))
+    }
+}
+
+/// A refusal in JSON-RPC, as a frame that answers the request.
+#[derive(Debug, PartialEq, Eq)]
+enum Refusal {
+    /// Of this request.
+    Request(Bytes),
+    /// Of the session it was made in, by the sound of it.
+    Session(Bytes),
+}
+
+/// Reads a refusal; `None` if it is not JSON-RPC, or about another request.
+fn refusal(body: &Bytes, id: u64) -> Option<Refusal> {
+    let Ok(Frame::Single(Message::Response(response))) = Frame::parse(body.clone()) else {
+        return None;
+    };
+    let Outcome::Error(error) = &response.outcome else {
+        return None;
+    };
+    let id = Id::from(id);
+    match &response.id {
+        Some(own) if *own == id => Some(Refusal::Request(body.clone())),
+        Some(_) => None,
+        None => {
+            let frame = encode::error(Some(&id), error);
+            // Servers that do not answer 404 for a session they have lost answer 400 and say so.
+            let text = error.message.to_ascii_lowercase();
+            if text.contains("session") || text.contains("not initialized") {
+                Some(Refusal::Session(frame))
+            } else {
+                Some(Refusal::Request(frame))
+            }
+        }
+    }
+}
+
+/// What the future gives, if it does so in time.
+async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
+    timeout(limit, future).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: &'static str) -> Option<Refusal> {
+        refusal(&Bytes::from_static(body.as_bytes()), 7)
+    }
+
+    #[test]
+    fn a_refusal_in_json_rpc_is_an_answer() {
+        let own = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no","x":1.0}}"#;
+        assert_eq!(read(own), Some(Refusal::Request(own.into())));
+        for body in [
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"no","x":1.0}}"#,
+            r#"{"jsonrpc":"2.0","error":{"code":-32022,"message":"no","x":1.0}}"#,
+        ] {
+            let expected =
+                r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"no","x":1.0}}"#;
+            assert_eq!(read(body), Some(Refusal::Request(expected.into())));
+        }
+        for body in [
+            "",
+            "<html>",
+            r#"{"error":"no"}"#,
+            r#"{"jsonrpc":"2.0","id":8,"error":{"code":1,"message":"no"}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#,
+        ] {
+            assert_eq!(read(body), None, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_the_session_is_recognised() {
+        for body in [
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}"#,
+        ] {
+            assert!(matches!(read(body), Some(Refusal::Session(_))), "{body}");
+        }
+        let own = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no such session"}}"#;
+        assert_eq!(read(own), Some(Refusal::Request(own.into())));
+    }
+}

@@ -1,0 +1,484 @@
+//! Requests and their answers, whichever revision.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_client::transport::{DownKind, SendOutcome, TransportEvent, http::Http};
+use tokio::{net::TcpListener, time::Instant};
+
+use crate::{Server, Wire, answer, cancel, modern, notification, request};
+
+#[tokio::test]
+async fn a_json_answer_is_one_frame() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    let call = request(1, "tools/call", json!({"name": "add"}));
+    let sent = call.frame.clone();
+    wire.send(call);
+    let post = server.next().await;
+    assert_eq!((post.method.as_str(), post.path.as_str()), ("POST", "/mcp"));
+    assert_eq!(post.header("accept"), "application/json, text/event-stream");
+    assert_eq!(post.header("content-type"), "application/json");
+    assert_eq!(post.body, sent);
+    for absent in [
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "cookie",
+    ] {
+        assert_eq!(post.header(absent), "", "{absent}");
+    }
+    let body = r#"{"id":1, "jsonrpc":"2.0", "result":{"n":1.0, "big":12345678901234567890123}}"#;
+    post.json(200, body).await;
+    assert_eq!(wire.frame().await, body, "byte for byte");
+}
+
+#[tokio::test]
+async fn a_modern_request_carries_its_headers() {
+    let mut server = Server::start().await;
+    let http = Http::new(&server.url("/mcp?tenant=1")).unwrap();
+    let http = http.header("Authorization", "Bearer secret").unwrap();
+    assert!(!format!("{http:?}").contains("secret"));
+    let mut wire = Wire::over(&http).await;
+    let mut call = modern(1, "tools/call", json!({"name": "Grüße"}));
+    call.headers = [("Mcp-Param-Region".to_owned(), "us west 1".to_owned())].into();
+    wire.send(call);
+    let post = server.next().await;
+    assert_eq!(post.path, "/mcp?tenant=1");
+    for (name, value) in [
+        ("authorization", "Bearer secret"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "=?base64?R3LDvMOfZQ==?="),
+        ("mcp-param-region", "us west 1"),
+    ] {
+        assert_eq!(post.header(name), value, "{name}");
+    }
+    post.result(json!({})).await;
+    wire.frame().await;
+}
+
+#[tokio::test]
+async fn a_header_that_cannot_be_sent_fails_its_request_only() {
+    let server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    let mut call = modern(1, "tools/call", json!({"name": "x"}));
+    call.headers = [("Mcp-Param-A".to_owned(), "a\r\nb".to_owned())].into();
+    wire.send(call);
+    let (id, status, message) = wire.failure().await;
+    assert_eq!((id, status), (1, None));
+    assert!(
+        message.contains("Mcp-Param-A") || message.contains("mcp-param-a"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn a_stream_gives_every_message_in_order_however_it_is_cut() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    wire.send(modern(1, "tools/call", json!({"name": "x"})));
+    let mut events = server.next().await.events().await;
+    let text = concat!(
+        ": keep-alive\n\n",
+        "data: {\"method\":\"a\"}\n\n",
+        "event: message\r\ndata: {\"method\":\r\ndata: \"b\"}\r\n\r\n",
+        "event: other\ndata: {\"method\":\"x\"}\n\n",
+        "id: 1\ndata:\n\n",
+        "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n",
+    );
+    let sender = tokio::spawn(async move {
+        for character in text.chars() {
+            events.send(&character.to_string()).await;
+        }
+        events.end().await;
+    });
+    assert_eq!(wire.message().await["method"], "a");
+    assert_eq!(wire.message().await["method"], "b");
+    assert_eq!(wire.message().await["id"], 1);
+    sender.await.unwrap();
+    assert!(wire.is_quiet(50).await);
+}
+
+#[tokio::test]
+async fn a_failure_costs_its_request_only_and_tells_why() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    let html = "content-type: text/html\r\n";
+    let json_type = "content-type: application/json\r\n";
+    let cases = [
+        (
+            500,
+            html,
+            "<h1>Oops\n\x1b[0m</h1>",
+            "HTTP 500 Internal Server Error: <h1>Oops [0m</h1>",
+        ),
+        (400, "", "", "HTTP 400 Bad Request"),
+        (
+            401,
+            json_type,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#,
+            "HTTP 401 Unauthorized: {",
+        ),
+        (403, "", "go away", "HTTP 403 Forbidden: go away"),
+        (404, "", "", "HTTP 404 Not Found"),
+        (302, "", "", "HTTP 302 Found"),
+        (
+            200,
+            html,
+            "<p>",
+            "the answer is text/html, expected JSON or an event stream",
+        ),
+        (200, json_type, " ", "accepted, and not answered"),
+        (200, "", "", "accepted, and not answered"),
+        (202, "", "", "accepted, and not answered"),
+        (
+            202,
+            "content-type: text/plain\r\n",
+            "ok",
+            "accepted, and not answered",
+        ),
+    ];
+    for (id, (status, headers, body, expected)) in (1..).zip(cases) {
+        wire.send(request(id, "tools/list", json!({})));
+        server.next().await.respond(status, headers, body).await;
+        let (failed, code, message) = wire.failure().await;
+        assert_eq!((failed, code), (id, Some(status)));
+        let prefix = format!(
+            "`tools/list` to http://127.0.0.1:{}/mcp: HTTP {status}",
+            server.port()
+        );
+        assert!(message.starts_with(&prefix), "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+    wire.send(request(99, "tools/list", json!({})));
+    server.next().await.result(json!({})).await;
+    assert_eq!(wire.message().await["id"], 99);
+}
+
+#[tokio::test]
+async fn an_answer_to_something_else_is_no_answer() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    wire.send(request(1, "tools/list", json!({})));
+    server
+        .next()
+        .await
+        .json(200, r#"{"jsonrpc":"2.0","id":2,"result":{}}"#)
+        .await;
+    assert_eq!(wire.message().await["id"], 2, "it is shown all the same");
+    let (id, _, message) = wire.failure().await;
+    assert!(
+        id == 1 && message.contains("not the answer to this request"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_fails_its_request() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    wire.send(request(1, "tools/list", json!({})));
+    let mut chunks = server
+        .next()
+        .await
+        .stream("content-type: application/json\r\n")
+        .await;
+    chunks.send("{\"jsonrpc\"").await;
+    drop(chunks);
+    let (id, _, message) = wire.failure().await;
+    assert!(
+        id == 1 && message.contains("the answer broke off"),
+        "{message}"
+    );
+    wire.send(request(2, "tools/list", json!({})));
+    drop(server.next().await);
+    assert_eq!(wire.failure().await.0, 2, "hung up without a word");
+}
+
+#[tokio::test]
+async fn a_refusal_in_json_rpc_reaches_the_caller_as_an_answer() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    for (status, id, code) in [
+        (400, Value::Null, -32020),
+        (400, json!(2), -32022),
+        (404, json!(3), -32601),
+        (500, Value::Null, -32603),
+    ] {
+        let own = id.as_u64().unwrap_or(1);
+        wire.send(modern(own, "server/discover", json!({})));
+        let body = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no", "data": {"a": 1}}});
+        server.next().await.json(status, body.to_string()).await;
+        let message = wire.message().await;
+        assert_eq!(message["id"], own);
+        assert_eq!(message["error"], body["error"]);
+    }
+    wire.send(modern(5, "server/discover", json!({})));
+    let other = r#"{"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"no"}}"#;
+    server.next().await.json(404, other).await;
+    assert_eq!((wire.failure().await.0, wire.is_quiet(20).await), (5, true));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_ends_the_transport() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let address = format!("http://127.0.0.1:{port}/mcp");
+    for first in [
+        request(1, "initialize", json!({})),
+        modern(1, "server/discover", json!({})),
+    ] {
+        let mut wire = Wire::over(&Http::new(&address).unwrap()).await;
+        wire.send(first);
+        let (id, status, message) = wire.failure().await;
+        assert_eq!((id, status), (1, None));
+        assert!(
+            message.contains("cannot reach the server: Connection refused"),
+            "{message}"
+        );
+        assert_eq!(wire.down().await, (DownKind::Unreachable, message));
+        assert_eq!(wire.0.send(notification("n")), SendOutcome::Closed);
+        assert!(wire.is_quiet(20).await, "down is the last word");
+    }
+    let mut wire = Wire::over(&Http::new(&address).unwrap()).await;
+    wire.send(notification("n"));
+    assert_eq!(wire.down().await.0, DownKind::Unreachable);
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_not_there_for_https() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            stream.try_write(b"HTTP/1.1 400 Bad Request\r\n\r\n").ok();
+        }
+    });
+    let Ok(https) = Http::new(&format!("https://127.0.0.1:{port}/mcp")) else {
+        // A machine without certificates says so before it tries.
+        return;
+    };
+    let mut wire = Wire::over(&https).await;
+    wire.send(request(1, "initialize", json!({})));
+    assert_eq!(wire.failure().await.0, 1);
+    assert_eq!(wire.down().await.0, DownKind::Unreachable);
+}
+
+#[tokio::test]
+async fn a_modern_stream_that_ends_early_is_lost() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    for (id, expected) in [
+        (1, "the stream ended before the answer"),
+        (2, "the stream broke before the answer"),
+    ] {
+        wire.send(modern(id, "tools/call", json!({"name": "x"})));
+        let mut events = server.next().await.events().await;
+        events
+            .send("id: 7\nretry: 20\ndata: {\"method\":\"a\"}\n\n")
+            .await;
+        wire.frame().await;
+        match id {
+            1 => events.end().await,
+            _ => drop(events),
+        }
+        let (failed, _, message) = wire.failure().await;
+        assert_eq!(failed, id);
+        assert!(message.contains(expected), "{message}");
+    }
+    assert!(server.is_left_alone(100).await, "nothing is taken up again");
+}
+
+#[tokio::test]
+async fn the_limit_is_exact() {
+    let mut server = Server::start().await;
+    let http = Http::new(&server.url("/mcp")).unwrap().frame_limit(100);
+    let mut wire = Wire::over(&http).await;
+    let body = |id: u64, size: usize| {
+        let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"x"}}"#);
+        frame.replace('x', &"x".repeat(size - frame.len() + 1))
+    };
+    let mut id = 0;
+    for (size, is_stream) in [(100, false), (101, false), (100, true), (101, true)] {
+        id += 1;
+        wire.send(request(id, "tools/list", json!({})));
+        let post = server.next().await;
+        let text = body(id, size);
+        assert_eq!(text.len(), size);
+        if is_stream {
+            let mut events = post.events().await;
+            events.message("", &text).await;
+            events.end().await;
+        } else {
+            post.json(200, text).await;
+        }
+        match wire.event().await {
+            TransportEvent::Frame(frame) => assert_eq!((frame.len(), size), (100, 100)),
+            TransportEvent::FrameTooLarge { limit } => assert_eq!((limit, size), (100, 101)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_oversized_answer_of_unknown_length_is_not_read_to_its_end() {
+    let mut server = Server::start().await;
+    let http = Http::new(&server.url("/mcp")).unwrap().frame_limit(1000);
+    let mut wire = Wire::over(&http).await;
+    wire.send(request(1, "tools/list", json!({})));
+    let mut chunks = server
+        .next()
+        .await
+        .stream("content-type: application/json\r\n")
+        .await;
+    chunks.send(&"x".repeat(1001)).await;
+    assert!(matches!(
+        wire.event().await,
+        TransportEvent::FrameTooLarge { limit: 1000 }
+    ));
+    chunks.hung_up().await;
+}
+
+#[tokio::test]
+async fn past_its_bound_the_transport_is_busy_for_requests_only() {
+    let mut server = Server::start().await;
+    let http = Http::new(&server.url("/mcp")).unwrap().in_flight_limit(2);
+    let mut wire = Wire::over(&http).await;
+    wire.send(request(1, "tools/list", json!({})));
+    wire.send(request(2, "tools/list", json!({})));
+    assert_eq!(
+        wire.0.send(request(3, "tools/list", json!({}))),
+        SendOutcome::Busy
+    );
+    let (first, second) = (server.next().await, server.next().await);
+    wire.send(answer(9));
+    let post = server.next().await;
+    assert_eq!(post.message()["id"], 9, "an answer gets through");
+    post.accept().await;
+    first.result(json!({})).await;
+    wire.frame().await;
+    let free = Instant::now();
+    while wire.0.send(request(4, "tools/list", json!({}))) == SendOutcome::Busy {
+        assert!(free.elapsed() < Duration::from_secs(5));
+        tokio::task::yield_now().await;
+    }
+    server.next().await.result(json!({})).await;
+    second.result(json!({})).await;
+    wire.frame().await;
+    wire.frame().await;
+}
+
+#[tokio::test]
+async fn a_modern_request_is_withdrawn_by_hanging_up() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    wire.send(modern(1, "tools/call", json!({"name": "x"})));
+    wire.send(modern(2, "tools/call", json!({"name": "x"})));
+    let (one, two) = (server.next().await, server.next().await);
+    let (silent, streaming) = if one.message()["id"] == 1 {
+        (one, two)
+    } else {
+        (two, one)
+    };
+    let mut events = streaming.events().await;
+    events.send("data: {\"method\":\"a\"}\n\n").await;
+    wire.frame().await;
+    wire.send(cancel(1));
+    wire.send(cancel(2));
+    silent.hung_up().await;
+    events.hung_up().await;
+    wire.send(cancel(2));
+    assert!(server.is_left_alone(50).await, "nothing else is said");
+    assert!(wire.is_quiet(20).await);
+}
+
+#[tokio::test]
+async fn redirects_are_followed_within_the_origin() {
+    let mut server = Server::start().await;
+    let http = Http::new(&server.url("/mcp"))
+        .unwrap()
+        .header("x-key", "secret")
+        .unwrap();
+    let mut wire = Wire::over(&http).await;
+    for (id, status) in [(1, 307), (2, 308), (3, 301), (4, 302)] {
+        let call = request(id, "tools/list", json!({}));
+        let frame = call.frame.clone();
+        wire.send(call);
+        let location = format!("location: {}\r\n", server.url("/mcp/?x=1"));
+        server.next().await.respond(status, &location, "").await;
+        let again = server.next().await;
+        assert_eq!(
+            (again.method.as_str(), again.path.as_str()),
+            ("POST", "/mcp/?x=1")
+        );
+        assert_eq!(again.header("x-key"), "secret");
+        assert_eq!(again.body, frame);
+        again.result(json!({})).await;
+        assert_eq!(wire.message().await["id"], id);
+    }
+    wire.send(request(5, "tools/list", json!({})));
+    server
+        .next()
+        .await
+        .respond(303, "location: /elsewhere\r\n", "")
+        .await;
+    let (id, status, _) = wire.failure().await;
+    assert_eq!((id, status), (5, Some(303)), "a POST does not become a GET");
+}
+
+#[tokio::test]
+async fn redirects_to_another_origin_and_in_circles_are_refused() {
+    let mut server = Server::start().await;
+    let mut other = Server::start().await;
+    let http = Http::new(&server.url("/mcp"))
+        .unwrap()
+        .header("x-key", "secret")
+        .unwrap();
+    let mut wire = Wire::over(&http).await;
+    let same_host = format!("http://localhost:{}/mcp", server.port());
+    for (id, target) in [(1, other.url("/mcp")), (2, same_host)] {
+        wire.send(request(id, "tools/list", json!({})));
+        let location = format!("location: {target}?token=secret\r\n");
+        server.next().await.respond(307, &location, "").await;
+        let (failed, status, message) = wire.failure().await;
+        assert_eq!((failed, status), (id, Some(307)));
+        let expected = format!("the redirect leads to {target}, which is another origin");
+        assert!(
+            message.contains(&expected) && !message.contains("secret"),
+            "{message}"
+        );
+    }
+    assert!(other.is_left_alone(50).await);
+    wire.send(request(3, "tools/list", json!({})));
+    for _ in 0..6 {
+        server
+            .next()
+            .await
+            .respond(307, "location: /mcp\r\n", "")
+            .await;
+    }
+    assert!(wire.failure().await.2.contains("more than 5 redirects"));
+}
+
+#[tokio::test]
+async fn a_flood_is_held_back_until_it_is_polled() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    wire.send(modern(1, "tools/call", json!({"name": "x"})));
+    let mut events = server.next().await.events().await;
+    let event = format!("data: {{\"method\":\"{}\"}}\n\n", "x".repeat(1 << 20));
+    let mut sent = 0;
+    while !events.stalls(&event).await {
+        sent += 1;
+        assert!(sent < 200, "nothing holds the server back");
+    }
+    for _ in 0..sent {
+        assert_eq!(
+            wire.message().await["method"].as_str().unwrap().len(),
+            1 << 20
+        );
+    }
+}

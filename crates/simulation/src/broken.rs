@@ -1,0 +1,226 @@
+//! Machines with a mistake in them, each a mistake that a machine could well have: the proof that
+//! the simulation would notice.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use switchboard_machine::{
+    Action, CallError, Counters, Event, Ids, Machine, Moment, Outgoing, OutgoingKind, SendOutcome, Settings,
+};
+
+use crate::subject::Subject;
+
+/// A mistake: it sees what goes in and what comes out, and spoils it.
+pub trait Mistake: Default {
+    /// An event on its way in.
+    fn event(&mut self, event: Event, _out: &mut VecDeque<Action>) -> Event {
+        event
+    }
+
+    /// An action on its way out.
+    fn action(&mut self, action: Action, out: &mut VecDeque<Action>) {
+        out.push_back(action);
+    }
+}
+
+/// A machine with a mistake in it.
+#[derive(Debug)]
+pub struct With<M> {
+    machine: Machine,
+    mistake: M,
+    out: VecDeque<Action>,
+}
+
+impl<M: Mistake> Subject for With<M> {
+    fn begin(settings: Settings, ids: Ids, counters: Arc<Counters>, seed: u64, now: Moment) -> Self {
+        Self {
+            machine: Machine::new(settings, ids, counters, seed, now),
+            mistake: M::default(),
+            out: VecDeque::new(),
+        }
+    }
+
+    fn handle(&mut self, now: Moment, event: Event) {
+        let event = self.mistake.event(event, &mut self.out);
+        self.machine.handle(now, event);
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        if let Some(action) = self.machine.poll_action() {
+            self.mistake.action(action, &mut self.out);
+        }
+        self.out.pop_front()
+    }
+
+    fn next_timeout(&self) -> Option<Moment> {
+        self.machine.next_timeout()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.machine.in_flight()
+    }
+
+    fn tombstones(&self) -> usize {
+        self.machine.tombstones()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.machine.is_idle()
+    }
+}
+
+/// The frames that met a busy transport and wait, with the call that each is of.
+#[derive(Debug, Default)]
+struct Waiting {
+    offered: Vec<(u64, u64, u32)>,
+}
+
+impl Waiting {
+    fn see_action(&mut self, action: &Action) {
+        if let Action::Send { ticket, outgoing } = action
+            && let OutgoingKind::Request { id, .. } = outgoing.kind
+            && !self.offered.iter().any(|(known, ..)| known == ticket)
+        {
+            self.offered.push((*ticket, id, 0));
+        }
+    }
+
+    /// How often the frame of this result has met a busy transport, if it has now.
+    fn see_event(&mut self, event: &Event) -> Option<u32> {
+        let Event::SendResult { ticket, outcome } = event else {
+            return None;
+        };
+        if *outcome != SendOutcome::Busy {
+            self.offered.retain(|(known, ..)| known != ticket);
+            return None;
+        }
+        let (.., busy) = self.offered.iter_mut().find(|(known, ..)| known == ticket)?;
+        *busy += 1;
+        Some(*busy)
+    }
+
+    fn has_call(&self, call: u64) -> bool {
+        self.offered.iter().any(|(_, id, busy)| *id == call && *busy > 0)
+    }
+}
+
+/// A stop replies to a call that waits for a retry, and the retry that never comes does so again.
+#[derive(Debug, Default)]
+pub struct AnswersTwice(Waiting);
+
+impl Mistake for AnswersTwice {
+    fn event(&mut self, event: Event, _out: &mut VecDeque<Action>) -> Event {
+        self.0.see_event(&event);
+        event
+    }
+
+    fn action(&mut self, action: Action, out: &mut VecDeque<Action>) {
+        self.0.see_action(&action);
+        if let Action::Reply { id, outcome: Err(CallError::Shutdown) } = &action
+            && self.0.has_call(*id)
+        {
+            out.push_back(action.clone());
+        }
+        out.push_back(action);
+    }
+}
+
+/// Events of a transport that was given up are taken for events of the present one.
+#[derive(Debug, Default)]
+pub struct ActsOnStale {
+    epoch: u64,
+}
+
+impl Mistake for ActsOnStale {
+    fn event(&mut self, mut event: Event, _out: &mut VecDeque<Action>) -> Event {
+        if let Event::TransportDown { epoch, .. } | Event::Frame { epoch, .. } = &mut event {
+            *epoch = self.epoch;
+        }
+        event
+    }
+
+    fn action(&mut self, action: Action, out: &mut VecDeque<Action>) {
+        if let Action::Open { epoch } = action {
+            self.epoch = epoch;
+        }
+        out.push_back(action);
+    }
+}
+
+/// A call that waits behind another of its caller has no deadline.
+#[derive(Debug, Default)]
+pub struct ForgetsDeadline {
+    lanes: Vec<u64>,
+}
+
+impl Mistake for ForgetsDeadline {
+    fn event(&mut self, mut event: Event, _out: &mut VecDeque<Action>) -> Event {
+        if let Event::Call { call, .. } = &mut event {
+            if self.lanes.contains(&call.lane) {
+                call.timeout = None;
+            }
+            self.lanes.push(call.lane);
+        }
+        event
+    }
+}
+
+/// A frame is offered a fourth time.
+#[derive(Debug, Default)]
+pub struct SendsAgain {
+    waiting: Waiting,
+    frames: Vec<(u64, Outgoing)>,
+}
+
+impl Mistake for SendsAgain {
+    fn event(&mut self, event: Event, out: &mut VecDeque<Action>) -> Event {
+        if self.waiting.see_event(&event) == Some(3)
+            && let Event::SendResult { ticket, .. } = &event
+            && let Some((ticket, outgoing)) = self.frames.iter().find(|(known, _)| known == ticket)
+        {
+            out.push_back(Action::Send {
+                ticket: *ticket,
+                outgoing: outgoing.clone(),
+            });
+        }
+        event
+    }
+
+    fn action(&mut self, action: Action, out: &mut VecDeque<Action>) {
+        self.waiting.see_action(&action);
+        if let Action::Send { ticket, outgoing } = &action {
+            self.frames.push((*ticket, outgoing.clone()));
+        }
+        out.push_back(action);
+    }
+}
+
+/// A frame does not wait for the one before it of the same caller.
+#[derive(Debug, Default)]
+pub struct Overtakes {
+    lanes: u64,
+}
+
+impl Mistake for Overtakes {
+    fn event(&mut self, mut event: Event, _out: &mut VecDeque<Action>) -> Event {
+        if let Event::Call { call, .. } = &mut event {
+            self.lanes += 1;
+            call.lane = self.lanes;
+        }
+        event
+    }
+}
+
+/// A transport is armed after it was closed.
+#[derive(Debug, Default)]
+pub struct ArmsClosed;
+
+impl Mistake for ArmsClosed {
+    fn action(&mut self, action: Action, out: &mut VecDeque<Action>) {
+        let armed = match &action {
+            Action::Close { epoch } => Some(Action::Arm { epoch: *epoch }),
+            _ => None,
+        };
+        out.push_back(action);
+        out.extend(armed);
+    }
+}

@@ -1,0 +1,156 @@
+//! Many schedules, on many threads, and the first that fails.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    thread,
+};
+
+use crate::{
+    coverage::Coverage,
+    generate,
+    invariant::{Broken, Invariant},
+    schedule::Schedule,
+    shrink::{Shrunk, shrink},
+    subject::Subject,
+    world::{Summary, run},
+};
+
+/// The schedules of a row of seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Campaign {
+    /// The first seed.
+    pub first_seed: u64,
+    /// How many.
+    pub schedules: u64,
+    /// On how many threads.
+    pub threads: usize,
+}
+
+/// How far a campaign has come, for whoever waits for it.
+#[derive(Debug, Default)]
+pub struct Progress(AtomicU64);
+
+impl Progress {
+    /// How many schedules have been played.
+    pub fn schedules(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// What came of a campaign.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// How many schedules were played.
+    pub schedules: u64,
+    /// What they came to, in sum.
+    pub totals: Summary,
+    /// What they met.
+    pub coverage: Coverage,
+    /// The failure with the lowest seed.
+    pub failure: Option<Failure>,
+}
+
+/// A schedule that fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// As it was made from its seed.
+    pub schedule: Schedule,
+    /// The same, with all taken away that has no part in it.
+    pub shrunk: Shrunk,
+}
+
+/// How many schedules a thread takes at a time.
+const SHARE: u64 = 256;
+
+impl Campaign {
+    /// Plays all schedules, or all up to the first that fails.
+    pub fn run<S: Subject>(&self, progress: &Progress) -> Outcome {
+        let (next, failed) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+        let worker = || self.work::<S>(&next, &failed, progress);
+        let parts: Vec<Outcome> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.threads.max(1)).map(|_| scope.spawn(worker)).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        let mut outcome = Outcome::default();
+        for part in parts {
+            outcome.schedules += part.schedules;
+            outcome.totals.add(&part.totals);
+            outcome.coverage.add(&part.coverage);
+        }
+        let failed = failed.into_inner();
+        if failed != u64::MAX {
+            let schedule = generate::schedule(self.first_seed.wrapping_add(failed));
+            let shrunk = shrink::<S>(&schedule).unwrap_or_else(|| passed_again(&schedule));
+            outcome.failure = Some(Failure { schedule, shrunk });
+        }
+        outcome
+    }
+
+    fn work<S: Subject>(&self, next: &AtomicU64, failed: &AtomicU64, progress: &Progress) -> Outcome {
+        let mut outcome = Outcome::default();
+        loop {
+            let start = next.fetch_add(SHARE, Relaxed);
+            // What lies beyond a failure cannot be the first one.
+            if start >= self.schedules || start > failed.load(Relaxed) {
+                return outcome;
+            }
+            let end = (start + SHARE).min(self.schedules);
+            for offset in start..end {
+                let schedule = generate::schedule(self.first_seed.wrapping_add(offset));
+                outcome.schedules += 1;
+                match try_run::<S>(&schedule, &mut outcome.coverage) {
+                    Ok(summary) => outcome.totals.add(&summary),
+                    Err(_) => {
+                        failed.fetch_min(offset, Relaxed);
+                        break;
+                    }
+                }
+            }
+            progress.0.fetch_add(end - start, Relaxed);
+        }
+    }
+}
+
+impl Summary {
+    fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.events += other.events;
+        self.actions += other.actions;
+        self.calls += other.calls;
+        self.answered += other.answered;
+        self.ready += other.ready;
+    }
+}
+
+/// Plays a schedule. A panic is a broken invariant like any other.
+pub fn try_run<S: Subject>(schedule: &Schedule, coverage: &mut Coverage) -> Result<Summary, Broken> {
+    // Whatever a panic leaves half done is thrown away, but for counts of what happened.
+    catch_unwind(AssertUnwindSafe(|| run::<S>(schedule, coverage))).unwrap_or_else(|panic| {
+        Err(Broken {
+            invariant: Invariant::Panic,
+            step_index: schedule.steps.len(),
+            detail: message(panic.as_ref()).to_owned(),
+        })
+    })
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without words")
+}
+
+/// It failed and did not fail again: so it depends on more than the schedule.
+fn passed_again(schedule: &Schedule) -> Shrunk {
+    Shrunk {
+        schedule: schedule.clone(),
+        broken: Broken {
+            invariant: Invariant::Determinism,
+            step_index: schedule.steps.len(),
+            detail: "it failed once, and not when it was played again".to_owned(),
+        },
+        tried: 1,
+    }
+}

@@ -1,0 +1,291 @@
+//! The handshake: what is asked next, and where each answer leads. Written from the protocol, not
+//! from the machine.
+
+use switchboard_machine::{Moment, Session};
+use switchboard_wire::{Era, Revision};
+
+use super::{Checker, Phase, calls::Due, inbound::Delivery};
+use crate::{
+    invariant::{Checked, ensure},
+    server::{Asked, Note},
+    step::Welcome,
+};
+
+/// Whose turn it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Turn {
+    /// Ours, to say the first word.
+    #[default]
+    Opening,
+    /// Ours, to ask this.
+    Ask(Asked, Option<Revision>),
+    /// The server's, to answer the request of this id.
+    Answer(Asked, u64),
+    /// Ours, to say that we agree.
+    Confirm(Revision),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Handshake {
+    turn: Turn,
+    since: Moment,
+    /// The first question.
+    pub(super) opening: Option<Asked>,
+    /// A probe is not answered, and this is its id once it is known.
+    probe: Option<Option<u64>>,
+    rounds: u8,
+    negotiated: Option<Revision>,
+    /// What the server said before its time.
+    pub(super) held: Vec<Note>,
+}
+
+/// Where an answer leads.
+enum Next {
+    Ready,
+    Confirm(Revision),
+    Ask(Asked, Option<Revision>),
+    Backoff,
+    Failed,
+}
+
+/// How many questions there may be.
+const ROUNDS_MAX: u8 = 4;
+
+impl Handshake {
+    /// Since when the answer to a probe is waited for.
+    pub(super) fn probing_since(&self) -> Option<Moment> {
+        matches!(
+            self.turn,
+            Turn::Ask(Asked::Discover, _) | Turn::Answer(Asked::Discover, _)
+        )
+        .then_some(self.since)
+    }
+
+    /// Whether a server that leaves now may have been driven away by the first question.
+    pub(super) fn left_when_probed(&self) -> bool {
+        self.probe.is_some() && self.opening == Some(Asked::Discover)
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn begin_handshake(&mut self) {
+        let held = std::mem::take(&mut self.handshake.held);
+        self.handshake = Handshake {
+            since: self.now,
+            held,
+            ..Handshake::default()
+        };
+        self.handshake.held.clear();
+    }
+
+    /// A request of the handshake is offered for the first time.
+    pub(super) fn on_greeting(&mut self, id: u64, asked: Asked, frame: &[u8]) -> Checked {
+        let modern = self.settings.newest.era() == Era::Modern;
+        let handshake = &mut self.handshake;
+        let offer = match handshake.turn {
+            Turn::Opening => {
+                ensure!(
+                    modern || asked == Asked::Initialize,
+                    Handshake,
+                    "a probe, and 2026-07-28 is not to be offered"
+                );
+                handshake.opening = Some(asked);
+                Some(self.settings.newest.min(Revision::LATEST_LEGACY))
+            }
+            Turn::Ask(expected, offer) => {
+                ensure!(asked == expected, Handshake, "{asked:?} is asked, and {expected:?} is next");
+                offer
+            }
+            Turn::Answer(..) | Turn::Confirm(_) => {
+                ensure!(false, Handshake, "{asked:?} is asked, and it is {:?}", handshake.turn);
+                None
+            }
+        };
+        if let (Asked::Initialize, Some(offer)) = (asked, offer) {
+            let version = format!(r#""protocolVersion":"{offer}""#);
+            let found = frame.windows(version.len()).any(|window| window == version.as_bytes());
+            ensure!(found, Handshake, "{offer} is to be offered, and is not");
+        }
+        handshake.rounds += 1;
+        ensure!(handshake.rounds <= ROUNDS_MAX, Handshake, "question {}", handshake.rounds);
+        handshake.turn = Turn::Answer(asked, id);
+        if asked == Asked::Discover {
+            handshake.probe = Some(Some(id));
+        }
+        Ok(())
+    }
+
+    /// The word that ends the handshake of an older revision is offered for the first time.
+    pub(super) fn on_confirm(&self) -> Checked {
+        let turn = self.handshake.turn;
+        ensure!(matches!(turn, Turn::Confirm(_)), Handshake, "we agree, and it is {turn:?}");
+        Ok(())
+    }
+
+    pub(super) fn on_confirmed(&mut self) {
+        if let Turn::Confirm(_) = self.handshake.turn {
+            self.due_phase = Phase::Ready;
+        }
+    }
+
+    /// A frame of the handshake could not be sent.
+    pub(super) fn on_handshake_given_up(&mut self) {
+        self.due_phase = Phase::Backoff;
+    }
+
+    pub(super) fn on_negotiated(&mut self, epoch: u64, session: &Session) -> Checked {
+        let expected = match (self.due_phase, self.handshake.turn) {
+            (Phase::Ready, _) => Some(Revision::LATEST),
+            (_, Turn::Confirm(revision)) => Some(revision),
+            _ => None,
+        };
+        let (revision, before) = (session.revision, self.handshake.negotiated);
+        ensure!(
+            self.life.listens_to(epoch) && expected == Some(revision) && before.is_none(),
+            Handshake,
+            "{revision} is agreed on with {epoch}, and the server said {expected:?}, before {before:?}"
+        );
+        self.handshake.negotiated = Some(revision);
+        Ok(())
+    }
+
+    pub(super) fn on_ready(&mut self, revision: Revision) -> Checked {
+        let agreed = self.handshake.negotiated;
+        ensure!(
+            self.due_phase == Phase::Ready && agreed == Some(revision),
+            Handshake,
+            "ready with {revision}, agreed on {agreed:?}"
+        );
+        self.release_held();
+        for index in 0..self.calls.records.len() {
+            let call = &self.calls.records[index];
+            if !call.ended && self.cannot_be_stamped(call.shape) {
+                self.calls.due.push((call.id, Due::InvalidParams));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn expect_probe_timeout(&mut self) {
+        if self.phase == Phase::Initializing
+            && let Some(since) = self.handshake.probing_since()
+            && since + self.settings.probe_timeout <= self.now
+        {
+            self.follow(Next::Ask(Asked::Initialize, Some(Revision::LATEST_LEGACY)));
+        }
+    }
+
+    pub(super) fn expect_failure(&mut self, id: u64, status: Option<u16>) {
+        if self.phase == Phase::Initializing {
+            if self.handshake.probe == Some(Some(id)) {
+                self.handshake.probe = None;
+            }
+            if let Turn::Answer(asked, expected) = self.handshake.turn
+                && expected == id
+            {
+                let next = match (status, asked) {
+                    (Some(401 | 403), _) => Next::Failed,
+                    (_, Asked::Discover) => Next::Ask(Asked::Initialize, Some(Revision::LATEST_LEGACY)),
+                    (_, Asked::Initialize) => Next::Backoff,
+                };
+                self.follow(next);
+                self.expect_loss();
+            }
+        }
+        if self.calls.awaits_answer(id) {
+            self.calls.due.push((id, Due::RequestFailed));
+        }
+    }
+
+    /// Whether the handshake waits for the answer to this request.
+    pub(super) fn decides(&self, id: u64) -> bool {
+        matches!(self.handshake.turn, Turn::Answer(_, expected) if expected == id)
+            && self.due_phase == Phase::Initializing
+    }
+
+    /// The server answers a request of a handshake.
+    pub(super) fn expect_welcome(&mut self, id: u64, how: Welcome) {
+        let late_probe = self.handshake.probe == Some(Some(id));
+        if late_probe {
+            self.handshake.probe = None;
+        }
+        match self.handshake.turn {
+            Turn::Answer(asked, expected) if expected == id => {
+                let next = judge(asked, how, self.settings.newest);
+                self.follow(next);
+                self.expect_loss();
+            }
+            // The server was only slow, and it is a modern one after all.
+            Turn::Answer(Asked::Initialize, _) | Turn::Ask(Asked::Initialize, _) if late_probe => {
+                if how == Welcome::Modern {
+                    self.follow(Next::Ready);
+                }
+            }
+            _ if late_probe => {}
+            _ => self.inbox.late_or_unknown(),
+        }
+    }
+
+    fn follow(&mut self, next: Next) {
+        match next {
+            Next::Ready => {
+                self.due_phase = Phase::Ready;
+                self.life.modern = true;
+                self.release_held();
+            }
+            Next::Confirm(revision) => self.handshake.turn = Turn::Confirm(revision),
+            Next::Ask(..) if self.handshake.rounds >= ROUNDS_MAX => self.due_phase = Phase::Backoff,
+            Next::Ask(asked, offer) => {
+                self.handshake.turn = Turn::Ask(asked, offer);
+                self.handshake.since = self.now;
+                if asked == Asked::Discover {
+                    self.handshake.probe = Some(None);
+                }
+            }
+            Next::Backoff => self.due_phase = Phase::Backoff,
+            Next::Failed => self.due_phase = Phase::Failed,
+        }
+    }
+
+    /// What was held back is now treated as if it had just come.
+    fn release_held(&mut self) {
+        for note in std::mem::take(&mut self.handshake.held) {
+            self.expect_news(note);
+        }
+    }
+
+    /// Holds a message back, if there is room.
+    pub(super) fn hold(&mut self, note: Note) {
+        if self.handshake.held.len() < self.settings.held_max {
+            self.handshake.held.push(note);
+        }
+    }
+
+    pub(super) fn expect_delivery(&mut self, delivery: Delivery) {
+        self.inbox.due.push_back(delivery);
+    }
+}
+
+/// Where an answer leads, as the protocol and the habits of real servers have it.
+fn judge(asked: Asked, how: Welcome, newest: Revision) -> Next {
+    let initialize = |offer| Next::Ask(Asked::Initialize, Some(offer));
+    match (asked, how) {
+        (Asked::Discover, Welcome::Modern) => Next::Ready,
+        (Asked::Discover, Welcome::ListsOld) => initialize(Revision::V2025_06_18),
+        (Asked::Discover, Welcome::NamesOld) => initialize(Revision::V2025_11_25),
+        (Asked::Discover, Welcome::NamesModern | Welcome::NamesStrange) => Next::Failed,
+        (Asked::Discover, Welcome::ModernError) => Next::Backoff,
+        (Asked::Discover, _) => initialize(Revision::LATEST_LEGACY),
+        (Asked::Initialize, Welcome::NamesModern) if newest == Revision::LATEST => Next::Ask(Asked::Discover, None),
+        (Asked::Initialize, Welcome::NamesOld) if newest >= Revision::V2025_11_25 => {
+            initialize(Revision::V2025_11_25)
+        }
+        (Asked::Initialize, Welcome::NamesOld) => initialize(Revision::V2024_11_05),
+        (Asked::Initialize, Welcome::NamesModern | Welcome::NamesStrange | Welcome::Strange) => Next::Failed,
+        (Asked::Initialize, _) => match Revision::parse(how.word()) {
+            Some(revision) if revision.era() == Era::Legacy && revision <= newest => Next::Confirm(revision),
+            Some(_) => Next::Failed,
+            None => Next::Backoff,
+        },
+    }
+}

@@ -1,0 +1,278 @@
+//! What the server says: to whom it goes, in which order, and what it is counted as.
+
+use std::collections::VecDeque;
+
+use switchboard_machine::{Counters, Inbound};
+use switchboard_wire::{Id, Raw};
+
+use super::{Checker, Phase, calls::Due};
+use crate::{
+    coverage::Happening,
+    invariant::{Checked, ensure},
+    server::{Note, SERVER_IDS},
+};
+
+/// Something to be handed to the owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivery {
+    News(u32),
+    Request(u8),
+    Cancelled(u8),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    pub(super) due: VecDeque<Delivery>,
+    progress: VecDeque<(u64, u32)>,
+    /// Requests of the server that the owner has, by their place in [`SERVER_IDS`].
+    pub(crate) outstanding: Vec<u8>,
+    /// How many answers may go out under each id of the server.
+    pub(super) answers: [u8; SERVER_IDS.len()],
+    /// An answer to a ping must go out with this very event.
+    ping: bool,
+    late: u64,
+    unknown: u64,
+    /// Answers to requests of a handshake that is past count as either.
+    either: u64,
+    malformed: u64,
+}
+
+impl Inbox {
+    pub(super) fn begin(&mut self) {
+        self.ping = false;
+        self.late = 0;
+        self.unknown = 0;
+        self.either = 0;
+        self.malformed = 0;
+    }
+
+    pub(super) fn new_transport(&mut self) {
+        self.answers = [0; SERVER_IDS.len()];
+    }
+
+    pub(super) fn late_or_unknown(&mut self) {
+        self.either += 1;
+    }
+}
+
+impl Checker<'_> {
+    /// One message of the frame that is about to be handed in.
+    pub(crate) fn note(&mut self, note: Note) {
+        // Within one frame, a message may already meet the state that the one before it led to.
+        let phase = self.due_phase;
+        let deaf = self.stale || !matches!(phase, Phase::Initializing | Phase::Ready);
+        let happening = match note {
+            Note::Answer { id, .. } if !deaf && self.calls.awaits_answer(id) => Happening::Answer,
+            Note::Answer { id, .. } => self.classify(id),
+            Note::Welcome { id, .. } if !deaf && self.decides(id) => Happening::Handshake,
+            Note::Welcome { .. } | Note::Stray => Happening::Unknown,
+            Note::Garbage => Happening::Garbage,
+            Note::Ping(_) => Happening::Ping,
+            Note::Ask(_) => Happening::Request,
+            Note::News { .. } | Note::Log { .. } => Happening::Notification,
+            Note::Progress { .. } => Happening::Progress,
+            Note::Withdraw { .. } => Happening::Withdrawal,
+        };
+        self.coverage.hit(phase, happening);
+        if deaf {
+            return;
+        }
+        match note {
+            Note::Answer { id, serial, error } => match happening {
+                Happening::Answer => self.calls.due.push((id, Due::Answered { serial, error })),
+                Happening::Late => self.inbox.late += 1,
+                _ => self.inbox.unknown += 1,
+            },
+            Note::Welcome { id, how } if phase == Phase::Initializing => self.expect_welcome(id, how),
+            Note::Welcome { .. } => self.inbox.either += 1,
+            Note::Stray => self.inbox.unknown += 1,
+            Note::Garbage => self.inbox.malformed += 1,
+            Note::Ping(own) => {
+                if phase == Phase::Initializing || !self.life.modern {
+                    self.inbox.answers[usize::from(own)] += 1;
+                    self.inbox.ping = true;
+                }
+            }
+            Note::Log { serial } => self.expect_delivery(Delivery::News(serial)),
+            Note::Ask(_) | Note::News { .. } | Note::Progress { .. } | Note::Withdraw { .. } => {
+                if phase == Phase::Initializing {
+                    self.hold(note);
+                } else {
+                    self.expect_news(note);
+                }
+            }
+        }
+    }
+
+    fn classify(&self, id: u64) -> Happening {
+        if self.calls.is_buried(self.now, id) {
+            Happening::Late
+        } else {
+            Happening::Unknown
+        }
+    }
+
+    /// The server tells or asks something while the connection is ready.
+    pub(super) fn expect_news(&mut self, note: Note) {
+        match note {
+            Note::News { serial } => self.expect_delivery(Delivery::News(serial)),
+            Note::Ask(own) => {
+                let known = self.inbox.outstanding.contains(&own);
+                if self.life.modern || known {
+                    return;
+                }
+                if self.inbox.outstanding.len() >= self.settings.server_requests_max {
+                    self.inbox.answers[usize::from(own)] += 1;
+                } else {
+                    self.inbox.outstanding.push(own);
+                    self.expect_delivery(Delivery::Request(own));
+                }
+            }
+            Note::Progress { id, serial } => {
+                if self.calls.awaits_answer(id)
+                    && let Some(index) = self.calls.index(id)
+                    && self.calls.records[index].shape.progress
+                {
+                    self.extend(index);
+                    self.inbox.progress.push_back((id, serial));
+                }
+            }
+            Note::Withdraw { own, number } => {
+                if let Some(own) = own.filter(|own| self.inbox.outstanding.contains(own)) {
+                    self.inbox.outstanding.retain(|outstanding| *outstanding != own);
+                    self.expect_delivery(Delivery::Cancelled(own));
+                } else if let Some(number) = number
+                    && self.life.modern
+                    && self.calls.awaits_answer(number)
+                {
+                    // An older server withdraws requests of its own and no others.
+                    self.calls.due.push((number, Due::CancelledByServer));
+                }
+            }
+            Note::Answer { .. }
+            | Note::Welcome { .. }
+            | Note::Stray
+            | Note::Garbage
+            | Note::Ping(_)
+            | Note::Log { .. } => {}
+        }
+    }
+
+    fn extend(&mut self, index: usize) {
+        let now = self.now;
+        let call = &mut self.calls.records[index];
+        let (by, cap) = call.shape.extend;
+        if (by, cap) == (0, 0) {
+            return;
+        }
+        let millis = |ms: u32| std::time::Duration::from_millis(u64::from(ms));
+        let limit = call.made + millis(cap);
+        call.deadline = call.deadline.map(|deadline| deadline.max((now + millis(by)).min(limit)));
+    }
+
+    pub(super) fn expect_owner_answer(&mut self, own: u8) {
+        if self.phase == Phase::Ready && self.inbox.outstanding.contains(&own) {
+            self.inbox.outstanding.retain(|outstanding| *outstanding != own);
+            self.inbox.answers[usize::from(own)] += 1;
+        }
+    }
+
+    pub(super) fn on_deliver(&mut self, inbound: &Inbound) -> Checked {
+        let delivered = match inbound {
+            Inbound::Notification(news) => news
+                .params
+                .as_ref()
+                .and_then(|params| super::calls::read_serial(params.as_bytes()))
+                .map(Delivery::News),
+            Inbound::Request(request) => own_id(&request.id).map(Delivery::Request),
+            Inbound::RequestCancelled { id } => own_id(id).map(Delivery::Cancelled),
+        };
+        // When the connection ends, every request that waits is withdrawn.
+        if let Some(Delivery::Cancelled(own)) = delivered
+            && self.ends_now()
+            && self.inbox.outstanding.contains(&own)
+        {
+            self.inbox.outstanding.retain(|outstanding| *outstanding != own);
+            return Ok(());
+        }
+        let due = self.inbox.due.pop_front();
+        ensure!(delivered.is_some() && delivered == due, Delivery, "{inbound:?} is delivered, and {due:?} is due");
+        Ok(())
+    }
+
+    fn ends_now(&self) -> bool {
+        matches!(self.due_phase, Phase::Backoff | Phase::Failed | Phase::Closing)
+    }
+
+    pub(super) fn check_requests_forgotten(&self) -> Checked {
+        let left = self.inbox.outstanding.len();
+        ensure!(left == 0, Delivery, "the connection ends, and {left} requests of the server are not withdrawn");
+        Ok(())
+    }
+
+    pub(super) fn on_progress(&mut self, id: u64, params: &Raw) -> Checked {
+        let due = self.inbox.progress.pop_front();
+        let right = due.is_some_and(|(due, serial)| {
+            due == id && params.as_str() == format!(r#"{{"progressToken":{id},"progress":{serial}}}"#)
+        });
+        ensure!(right, Delivery, "progress of {id}, {params}, and due is {due:?}");
+        Ok(())
+    }
+
+    /// An answer to the server is offered for the first time.
+    pub(super) fn on_answer(&mut self, frame: &[u8]) -> Checked {
+        let id = frame.strip_prefix(br#"{"jsonrpc":"2.0","id":"#).and_then(|rest| {
+            let end = rest.iter().position(|byte| *byte == b',')?;
+            SERVER_IDS.iter().position(|own| own.as_bytes() == &rest[..end])
+        });
+        let Some(own) = id else {
+            let text = String::from_utf8_lossy(frame);
+            ensure!(false, ServerAnswer, "an answer to nothing that was asked: {text}");
+            return Ok(());
+        };
+        let left = self.inbox.answers[own];
+        ensure!(left > 0, ServerAnswer, "an answer too many to {}", SERVER_IDS[own]);
+        self.inbox.answers[own] -= 1;
+        self.inbox.ping = false;
+        Ok(())
+    }
+
+    pub(super) fn check_inbox(&self) -> Checked {
+        if let Some(due) = self.inbox.due.front() {
+            ensure!(false, Delivery, "{due:?} is not delivered");
+        }
+        if let Some(due) = self.inbox.progress.front() {
+            ensure!(false, Delivery, "progress {due:?} is not delivered");
+        }
+        let could = matches!(self.phase, Phase::Initializing | Phase::Ready) && !self.sends.own_lane_waits();
+        ensure!(!self.inbox.ping || !could, ServerAnswer, "a ping is not answered");
+        Ok(())
+    }
+
+    pub(super) fn check_counted(&self, counters: &Counters) -> Checked {
+        let (before, inbox) = (&self.counted, &self.inbox);
+        let late = counters.late.get() - before.late;
+        let unknown = counters.unknown.get() - before.unknown;
+        let malformed = counters.malformed.get() - before.malformed;
+        ensure!(
+            late >= inbox.late && unknown >= inbox.unknown && late + unknown == inbox.late + inbox.unknown + inbox.either,
+            Counted,
+            "{late} late and {unknown} unknown, not {} and {} and {} of either",
+            inbox.late,
+            inbox.unknown,
+            inbox.either
+        );
+        ensure!(
+            malformed == inbox.malformed,
+            Counted,
+            "{malformed} malformed, not {}",
+            inbox.malformed
+        );
+        Ok(())
+    }
+}
+
+fn own_id(id: &Id) -> Option<u8> {
+    let text = id.raw().as_bytes();
+    SERVER_IDS.iter().zip(0..).find(|(own, _)| own.as_bytes() == text).map(|(_, own)| own)
+}

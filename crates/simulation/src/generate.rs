@@ -1,0 +1,325 @@
+//! Schedules from seeds. Not every step is as likely as every other: blind chance would hardly ever
+//! get past the handshake, so chance is given whole phrases to speak.
+
+use switchboard_machine::DownKind;
+use switchboard_wire::{Era, Revision};
+
+use crate::{
+    random::Random,
+    schedule::{Schedule, Setup},
+    step::{Garbage, Server, Shape, Step, Stray, Welcome},
+};
+
+/// The schedule of a seed.
+pub fn schedule(seed: u64) -> Schedule {
+    let mut random = Random::new(seed);
+    let setup = setup(&mut random);
+    let server = match random.below(10) {
+        0..4 => Server::Modern,
+        4..8 => Server::Old,
+        _ => Server::Older,
+    };
+    let length = 30 + usize::from(random.below(31));
+    let mut author = Author {
+        random,
+        quick: setup.quick,
+        server,
+        steps: Vec::with_capacity(length + 12),
+    };
+    if author.random.percent(92) {
+        author.connect();
+    }
+    while author.steps.len() < length {
+        author.phrase();
+    }
+    Schedule {
+        seed,
+        setup,
+        steps: author.steps,
+    }
+}
+
+fn setup(random: &mut Random) -> Setup {
+    Setup {
+        newest: if random.percent(75) {
+            Revision::LATEST
+        } else {
+            random.pick(&Revision::ALL)
+        },
+        era: random.pick(&[None, None, None, Some(Era::Legacy), Some(Era::Modern)]),
+        tight: random.percent(40),
+        quick: random.percent(40),
+        late_results: random.percent(25),
+        settle: random.percent(50),
+    }
+}
+
+struct Author {
+    random: Random,
+    quick: bool,
+    server: Server,
+    steps: Vec<Step>,
+}
+
+const DOWNS: [DownKind; 5] = [
+    DownKind::Closed,
+    DownKind::Closed,
+    DownKind::Unreachable,
+    DownKind::Unreachable,
+    DownKind::Permanent,
+];
+
+impl Author {
+    fn say(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// Any number: it is taken modulo what there is.
+    fn which(&mut self) -> u8 {
+        self.random.below(128)
+    }
+
+    fn phrase(&mut self) {
+        match self.random.below(100) {
+            0..22 => self.call(),
+            22..36 => self.answer(),
+            36..48 => self.time(),
+            48..56 => self.talk(),
+            56..62 => self.busy(),
+            62..66 => self.owner(),
+            66..71 => self.leave(),
+            71..74 => self.noise(),
+            74..78 => self.batch(),
+            78..82 => self.stale(),
+            82..85 => self.fail(),
+            85..90 => self.reconnect(),
+            90..93 => self.odd_handshake(),
+            93..96 => self.burst(),
+            96 => self.say(Step::Restart),
+            97 => self.say(Step::Up),
+            98 => {
+                let count = 1 + self.random.below(3);
+                self.say(Step::Shut(count));
+            }
+            _ => {
+                // An end is worth a look from all sides, but not in every schedule.
+                if self.random.percent(40) {
+                    self.say(Step::Stop);
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self) {
+        if self.random.percent(12) {
+            let busy = 1 + self.random.below(3);
+            self.say(Step::Busy(busy));
+        }
+        if self.random.percent(4) {
+            self.talk();
+        }
+        self.say(Step::Up);
+        for _ in 0..2 {
+            match self.random.below(20) {
+                0 => self.say(Step::Ring),
+                1 => self.talk(),
+                2 => self.call(),
+                3 => self.time(),
+                _ => {}
+            }
+            let server = self.server;
+            self.say(Step::Greet(server));
+        }
+    }
+
+    fn reconnect(&mut self) {
+        if self.random.percent(80) {
+            let kind = self.random.pick(&DOWNS);
+            self.say(Step::Down(kind));
+        } else {
+            self.say(Step::Oversize);
+        }
+        for _ in 0..self.random.below(3) {
+            match self.random.below(8) {
+                0 => self.talk(),
+                1 => self.answer(),
+                2 => self.leave(),
+                3 => self.time(),
+                _ => self.call(),
+            }
+        }
+        let again = if self.random.percent(30) { Step::Restart } else { Step::Ring };
+        self.say(again);
+        if self.random.percent(85) {
+            self.connect();
+        }
+    }
+
+    fn odd_handshake(&mut self) {
+        if self.random.percent(70) {
+            let kind = self.random.pick(&DOWNS);
+            self.say(Step::Down(kind));
+            self.say(Step::Restart);
+            if self.random.percent(25) {
+                self.busy();
+            }
+            self.say(Step::Up);
+        }
+        for _ in 0..=self.random.below(3) {
+            let late = u8::from(self.random.percent(20));
+            let how = self.random.pick(Welcome::ALL);
+            match self.random.below(10) {
+                0 => self.say(Step::Ring),
+                1 => self.fail(),
+                2 => self.say(Step::Down(DownKind::Closed)),
+                3 => self.say(Step::Up),
+                _ => self.say(Step::Welcome(late, how)),
+            }
+        }
+    }
+
+    fn call(&mut self) {
+        let random = &mut self.random;
+        let extend = match random.below(10) {
+            0 => (20, 60),
+            1 => (2_000, 40_000),
+            _ => (0, 0),
+        };
+        let shape = Shape {
+            lane: random.below(3),
+            timeout: random.pick(&[30_000, 30_000, 30_000, 0, 1, 4, 8, 12, 20, 60, 500, 2_000]),
+            extend,
+            notify: random.percent(15),
+            progress: extend != (0, 0) || random.percent(10),
+            fast: random.percent(8),
+            array: random.percent(4),
+        };
+        self.say(Step::Call(shape));
+    }
+
+    fn burst(&mut self) {
+        for _ in 0..2 + self.random.below(4) {
+            self.call();
+        }
+    }
+
+    fn answer(&mut self) {
+        let which = self.which();
+        let step = match self.random.below(10) {
+            0..7 => Step::Answer(which),
+            7..9 => Step::Error(which),
+            _ => Step::Again(which),
+        };
+        self.say(step);
+    }
+
+    fn time(&mut self) {
+        const SHORT: [u32; 12] = [0, 1, 3, 5, 8, 10, 12, 15, 16, 20, 50, 60];
+        const LONG: [u32; 8] = [100, 500, 2_000, 2_001, 10_000, 30_000, 60_000, 76_000];
+        let long = !self.quick && self.random.percent(30);
+        let ms = if long {
+            self.random.pick(&LONG)
+        } else {
+            self.random.pick(&SHORT)
+        };
+        let step = match self.random.below(10) {
+            0..5 => Step::Wait(ms),
+            5..8 => Step::Doze(ms),
+            _ => Step::Ring,
+        };
+        self.say(step);
+    }
+
+    fn talk(&mut self) {
+        let which = self.which();
+        let step = match self.random.below(10) {
+            0 | 1 => Step::Ping(which),
+            2 | 3 => Step::Ask(which),
+            4 => Step::News,
+            5 => Step::Log,
+            6 | 7 => Step::Progress(which),
+            8 => Step::WithdrawOwn(which),
+            _ => Step::WithdrawCall(which),
+        };
+        self.say(step);
+    }
+
+    fn busy(&mut self) {
+        let count = 1 + self.random.below(6);
+        self.say(Step::Busy(count));
+        for _ in 0..self.random.below(4) {
+            self.call();
+        }
+    }
+
+    fn owner(&mut self) {
+        let which = self.which();
+        let step = match self.random.below(4) {
+            0 => Step::Refuse(which),
+            1 => Step::Ask(which),
+            _ => Step::Reply(which),
+        };
+        self.say(step);
+    }
+
+    fn leave(&mut self) {
+        // Every now and then somebody who has long been answered.
+        let which = self.random.below(160);
+        let step = if self.random.percent(50) { Step::Gone(which) } else { Step::Cancel(which) };
+        self.say(step);
+    }
+
+    fn noise(&mut self) {
+        let step = if self.random.percent(50) {
+            Step::Stray(self.random.pick(Stray::ALL))
+        } else {
+            Step::Garbage(self.random.pick(Garbage::ALL))
+        };
+        self.say(step);
+    }
+
+    fn message(&mut self) {
+        match self.random.below(10) {
+            0..4 => self.answer(),
+            4..7 => self.talk(),
+            7 => self.noise(),
+            8 => {
+                let how = self.random.pick(Welcome::ALL);
+                self.say(Step::Welcome(0, how));
+            }
+            _ => {
+                let server = self.server;
+                self.say(Step::Greet(server));
+            }
+        }
+    }
+
+    fn batch(&mut self) {
+        let count = 2 + self.random.below(3);
+        self.say(Step::Batch(count));
+        for _ in 0..count {
+            self.message();
+        }
+    }
+
+    fn stale(&mut self) {
+        let back = self.random.below(3);
+        self.say(Step::Stale(back));
+        match self.random.below(6) {
+            0 => self.say(Step::Up),
+            1 | 2 => {
+                let kind = self.random.pick(&DOWNS);
+                self.say(Step::Down(kind));
+            }
+            3 => self.say(Step::Oversize),
+            4 => self.fail(),
+            _ => self.message(),
+        }
+    }
+
+    fn fail(&mut self) {
+        let which = self.random.below(u8::MAX);
+        let status = self.random.pick(&[0, 401, 404, 500]);
+        self.say(Step::Fail(which, status));
+    }
+}

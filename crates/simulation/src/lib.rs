@@ -1,0 +1,34 @@
+//! A million bad days of one connection.
+//!
+//! A [`Schedule`] is a list of small [`Step`]s, made from a seed: the transport is busy or gone, the
+//! server answers late, twice, wrongly or not at all, callers leave, time passes or is slept
+//! through. [`run`] plays it against a [`Subject`] in virtual time, and a checker that knows the
+//! protocol but not the machine watches every event and every action. What it holds to is the list
+//! of [`Invariant`]s. A schedule that breaks one is [`shrink`]-ed to the few steps that matter.
+//!
+//! Everything is deterministic: the same seed is the same schedule and the same outcome.
+
+mod campaign;
+mod check;
+mod coverage;
+pub mod broken;
+mod generate;
+mod invariant;
+mod random;
+mod schedule;
+mod server;
+mod shrink;
+mod step;
+mod subject;
+mod words;
+mod world;
+
+pub use campaign::{Campaign, Failure, Outcome, Progress, try_run};
+pub use coverage::{Coverage, Happening, Phase, reachable};
+pub use generate::schedule;
+pub use invariant::{Broken, Invariant};
+pub use schedule::{Schedule, Setup};
+pub use shrink::{Shrunk, shrink};
+pub use step::{Garbage, Server, Shape, Step, Stray, Welcome};
+pub use subject::Subject;
+pub use world::{Summary, run, trace};

@@ -1,0 +1,222 @@
+//! From a schedule that fails to the few steps that matter.
+
+use crate::{
+    campaign::try_run,
+    coverage::Coverage,
+    invariant::{Broken, Invariant},
+    schedule::{Schedule, Setup},
+    step::{Shape, Step},
+    subject::Subject,
+};
+
+/// A schedule that fails, made as small as it gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shrunk {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// How it fails: the same invariant as before.
+    pub broken: Broken,
+    /// How many schedules were tried on the way.
+    pub tried: u32,
+}
+
+/// More than a schedule of the usual length ever needs; a bound all the same.
+const TRIES_MAX: u32 = 50_000;
+
+/// Makes a failing schedule smaller, as long as it breaks the same invariant. `None` if it does not
+/// fail to begin with.
+pub fn shrink<S: Subject>(schedule: &Schedule) -> Option<Shrunk> {
+    let broken = try_run::<S>(schedule, &mut Coverage::default()).err()?;
+    let mut search = Search {
+        invariant: broken.invariant,
+        best: schedule.clone(),
+        broken,
+        tried: 0,
+    };
+    search.cut();
+    loop {
+        let mut smaller = search.remove_steps::<S>();
+        smaller |= search.simplify_setup::<S>();
+        smaller |= search.simplify_steps::<S>();
+        if !smaller {
+            return Some(Shrunk {
+                schedule: search.best,
+                broken: search.broken,
+                tried: search.tried,
+            });
+        }
+    }
+}
+
+struct Search {
+    invariant: Invariant,
+    best: Schedule,
+    broken: Broken,
+    tried: u32,
+}
+
+impl Search {
+    /// Takes the candidate if it fails in the same way.
+    fn accept<S: Subject>(&mut self, candidate: Schedule) -> bool {
+        if self.tried >= TRIES_MAX {
+            return false;
+        }
+        self.tried += 1;
+        match try_run::<S>(&candidate, &mut Coverage::default()) {
+            Err(broken) if broken.invariant == self.invariant => {
+                self.best = candidate;
+                self.broken = broken;
+                self.cut();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What comes after the failure has no part in it.
+    fn cut(&mut self) {
+        self.best.steps.truncate(self.broken.step_index + 1);
+    }
+
+    /// Delta debugging: takes away ever smaller runs of steps.
+    fn remove_steps<S: Subject>(&mut self) -> bool {
+        let before = self.best.steps.len();
+        let mut size = before.div_ceil(2);
+        while size > 0 {
+            let mut at = 0;
+            while at < self.best.steps.len() {
+                let end = (at + size).min(self.best.steps.len());
+                let mut candidate = self.best.clone();
+                candidate.steps.drain(at..end);
+                if !self.accept::<S>(candidate) {
+                    at += size;
+                }
+            }
+            size /= 2;
+        }
+        self.best.steps.len() < before
+    }
+
+    fn simplify_setup<S: Subject>(&mut self) -> bool {
+        let mut smaller = false;
+        for simpler in [
+            |setup: &mut Setup| setup.newest = Setup::PLAIN.newest,
+            |setup: &mut Setup| setup.era = Setup::PLAIN.era,
+            |setup: &mut Setup| setup.tight = false,
+            |setup: &mut Setup| setup.quick = false,
+            |setup: &mut Setup| setup.late_results = false,
+            |setup: &mut Setup| setup.settle = false,
+        ] {
+            let mut candidate = self.best.clone();
+            simpler(&mut candidate.setup);
+            smaller |= candidate != self.best && self.accept::<S>(candidate);
+        }
+        smaller
+    }
+
+    fn simplify_steps<S: Subject>(&mut self) -> bool {
+        let mut smaller = false;
+        let mut at = 0;
+        while let Some(step) = self.best.steps.get(at).copied() {
+            let found = simpler(step).into_iter().any(|simpler| {
+                let mut candidate = self.best.clone();
+                candidate.steps[at] = simpler;
+                self.accept::<S>(candidate)
+            });
+            smaller |= found;
+            // What became simpler may become simpler still.
+            at += usize::from(!found);
+        }
+        smaller
+    }
+}
+
+/// Steps that say less, the simplest first. No step is ever among its own.
+fn simpler(step: Step) -> Vec<Step> {
+    let fewer = |count: u8, make: fn(u8) -> Step| (1..count).map(make).collect();
+    let first = |which: u8, make: fn(u8) -> Step| if which > 0 { vec![make(0)] } else { Vec::new() };
+    match step {
+        Step::Wait(ms) => shorter(ms).map(Step::Wait).collect(),
+        Step::Doze(ms) => std::iter::once(Step::Wait(ms)).chain(shorter(ms).map(Step::Doze)).collect(),
+        Step::Busy(count) => fewer(count, Step::Busy),
+        Step::Shut(count) => fewer(count, Step::Shut),
+        Step::Batch(count) => fewer(count, Step::Batch),
+        Step::Stale(back) => fewer(back, Step::Stale),
+        Step::Answer(which) => first(which, Step::Answer),
+        Step::Error(which) => vec![Step::Answer(which)],
+        Step::Again(which) => first(which, Step::Again),
+        Step::Ping(which) => first(which, Step::Ping),
+        Step::Ask(which) => first(which, Step::Ask),
+        Step::Progress(which) => first(which, Step::Progress),
+        Step::WithdrawOwn(which) => first(which, Step::WithdrawOwn),
+        Step::WithdrawCall(which) => first(which, Step::WithdrawCall),
+        Step::Gone(which) => first(which, Step::Gone),
+        Step::Cancel(which) => first(which, Step::Cancel),
+        Step::Reply(which) => first(which, Step::Reply),
+        Step::Refuse(which) => vec![Step::Reply(which)],
+        Step::Welcome(which, how) if which > 0 => vec![Step::Welcome(0, how)],
+        Step::Fail(which, status) => [(0, 0), (128, 0), (0, status), (128, status)]
+            .into_iter()
+            .filter(|(other, code)| (*other, *code) < (which, status))
+            .map(|(which, status)| Step::Fail(which, status))
+            .collect(),
+        Step::Call(shape) => plainer(shape).into_iter().map(Step::Call).collect(),
+        Step::Ring
+        | Step::Up
+        | Step::Down(_)
+        | Step::Oversize
+        | Step::Greet(_)
+        | Step::Welcome(..)
+        | Step::Stray(_)
+        | Step::Garbage(_)
+        | Step::News
+        | Step::Log
+        | Step::Restart
+        | Step::Stop => Vec::new(),
+    }
+}
+
+fn shorter(ms: u32) -> impl Iterator<Item = u32> {
+    [1, 10, 100, 1_000, 10_000, ms / 2].into_iter().filter(move |less| *less < ms)
+}
+
+fn plainer(shape: Shape) -> Vec<Shape> {
+    let plain = Shape::PLAIN;
+    let candidates = [
+        plain,
+        Shape { extend: plain.extend, ..shape },
+        Shape { notify: false, ..shape },
+        Shape { progress: false, ..shape },
+        Shape { fast: false, ..shape },
+        Shape { array: false, ..shape },
+        Shape { lane: 0, ..shape },
+        Shape { timeout: plain.timeout, ..shape },
+    ];
+    candidates.into_iter().filter(|candidate| *candidate != shape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate;
+
+    #[test]
+    fn no_step_becomes_itself_and_every_one_comes_to_an_end() {
+        for seed in 0..500 {
+            for step in generate::schedule(seed).steps {
+                let (mut left, mut step) = (100, step);
+                while let Some(next) = simpler(step).last().copied() {
+                    assert_ne!(next, step);
+                    step = next;
+                    left -= 1;
+                    assert!(left > 0, "{step} never gets simple");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fail_is_not_shrunk() {
+        assert_eq!(shrink::<switchboard_machine::Machine>(&generate::schedule(1)), None);
+    }
+}
