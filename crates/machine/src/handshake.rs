@@ -110,7 +110,7 @@ pub(crate) fn judge_discover(outcome: &Outcome) -> Verdict {
             {
                 return Verdict::Agreed(Box::new(modern_session(result)));
             }
-            offer_legacy(&supported)
+            offer_legacy(&supported, Revision::LATEST)
         }
         Outcome::Error(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => {
             let supported = supported_in(error).unwrap_or_default();
@@ -121,7 +121,7 @@ pub(crate) fn judge_discover(outcome: &Outcome) -> Verdict {
                 // It names what it was just asked in, as one does that has only now come up.
                 return Verdict::Discover;
             }
-            offer_legacy(&supported)
+            offer_legacy(&supported, Revision::LATEST)
         }
         Outcome::Error(error) if code::is_modern(error.code) => Verdict::Refused {
             permanent: false,
@@ -162,7 +162,7 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdic
                 if modern && settings.newest == Revision::LATEST {
                     Verdict::Discover
                 } else {
-                    offer_legacy(&supported)
+                    offer_legacy(&supported, settings.newest)
                 }
             }
             None => Verdict::Refused {
@@ -203,11 +203,11 @@ fn modern_session(result: &Raw) -> Session {
     }
 }
 
-fn offer_legacy(supported: &[String]) -> Verdict {
+fn offer_legacy(supported: &[String], newest: Revision) -> Verdict {
     let common = supported
         .iter()
         .filter_map(|version| Revision::parse(version))
-        .filter(|revision| revision.era() == Era::Legacy)
+        .filter(|revision| revision.era() == Era::Legacy && *revision <= newest)
         .max();
     common.map_or_else(|| no_common_version(supported), Verdict::Initialize)
 }

@@ -47,6 +47,8 @@ struct Item {
     purpose: Purpose,
     outgoing: Outgoing,
     attempts: u32,
+    /// Offered, and the outcome is not known.
+    offered: bool,
 }
 
 /// Who waits for whom.
@@ -102,6 +104,7 @@ impl Outbox {
             purpose,
             outgoing,
             attempts: 0,
+            offered: false,
         };
         self.items.insert(ticket, item);
         if let Some(queue) = self.lanes.get_mut(&lane) {
@@ -120,6 +123,7 @@ impl Outbox {
     pub(crate) fn offer(&mut self, ticket: u64) -> Option<Outgoing> {
         let item = self.items.get_mut(&ticket)?;
         item.attempts += 1;
+        item.offered = true;
         Some(item.outgoing.clone())
     }
 
@@ -130,7 +134,8 @@ impl Outbox {
         outcome: SendOutcome,
         random: &mut Random,
     ) -> Option<Sent> {
-        let item = self.items.get(&ticket)?;
+        let item = self.items.get_mut(&ticket)?;
+        item.offered = false;
         let attempts = item.attempts;
         let once = item.purpose == Purpose::Cancel;
         if outcome == SendOutcome::Busy && attempts < self.attempts_max && !once {
@@ -143,6 +148,18 @@ impl Outbox {
             SendOutcome::Busy => Sent::GivenUp { purpose, attempts },
             SendOutcome::Closed => Sent::Closed(purpose),
         })
+    }
+
+    /// Whether a frame has been offered and the outcome is not known.
+    pub(crate) fn is_offered(&self, ticket: u64) -> bool {
+        self.items.get(&ticket).is_some_and(|item| item.offered)
+    }
+
+    /// A question of the handshake that the transport has not taken, if there is one.
+    pub(crate) fn question(&self) -> Option<u64> {
+        let asks = |item: &Item| matches!(item.purpose, Purpose::Handshake(_));
+        let mut items = self.items.iter();
+        items.find_map(|(ticket, item)| asks(item).then_some(*ticket))
     }
 
     /// Removes a frame. The next of its lane, if that is to be offered now.

@@ -119,6 +119,12 @@ impl Author {
             self.talk();
         }
         self.say(Step::Up);
+        if self.random.percent(3) {
+            // The server is slow to answer the probe, and the transport to take what follows.
+            let busy = self.random.below(5);
+            self.say(Step::Busy(busy));
+            self.say(Step::Ring);
+        }
         for _ in 0..2 {
             match self.random.below(20) {
                 0 => self.say(Step::Ring),

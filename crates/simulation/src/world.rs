@@ -157,7 +157,10 @@ impl<'a, S: Subject> World<'a, S> {
             Step::Wait(ms) => self.wait(millis(ms)),
             Step::Doze(ms) => {
                 self.check.now = self.check.now + millis(ms);
-                self.event(Cause::Tick, None, Event::Tick)
+                self.check.dozed = true;
+                let ticked = self.event(Cause::Tick, None, Event::Tick);
+                self.check.dozed = false;
+                ticked
             }
             Step::Ring => match self.subject.next_timeout() {
                 Some(next) => self.tick_at(next),

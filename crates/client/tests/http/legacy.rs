@@ -79,20 +79,31 @@ async fn nothing_overtakes_the_word_that_the_session_is_open() {
     assert_eq!(confirm.rpc(), "notifications/initialized");
     assert!(server.is_left_alone(100).await);
     confirm.accept().await;
-    let mut rest = Vec::new();
-    for _ in 0..3 {
-        let next = server.next().await;
-        rest.push(if next.method == "GET" {
-            "GET".to_owned()
-        } else {
-            next.rpc()
-        });
-    }
-    rest.sort();
-    assert_eq!(
-        rest,
-        ["GET", "notifications/roots/list_changed", "tools/list"]
+    let stream = server.next().await;
+    assert_eq!(stream.method, "GET");
+    assert!(
+        server.is_left_alone(100).await,
+        "the stream on which the server may ask comes first"
     );
+    let _events = stream.events().await;
+    let mut rest = [server.next().await.rpc(), server.next().await.rpc()];
+    rest.sort();
+    assert_eq!(rest, ["notifications/roots/list_changed", "tools/list"]);
+}
+
+#[tokio::test]
+async fn a_stream_that_is_slow_to_open_holds_requests_back_for_a_moment_only() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    wire.send(request(1, "initialize", json!({})));
+    server.next().await.initialized("s").await;
+    wire.frame().await;
+    wire.negotiated(REVISION);
+    wire.send(notification("notifications/initialized"));
+    wire.send(request(2, "tools/list", json!({})));
+    server.next().await.accept().await;
+    let _never_answered = server.next().await;
+    assert_eq!(server.next().await.rpc(), "tools/list");
 }
 
 #[tokio::test]

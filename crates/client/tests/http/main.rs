@@ -106,7 +106,8 @@ impl Wire {
 }
 
 fn request(id: u64, method: &'static str, params: Value) -> Outgoing {
-    let frame = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let mut frame = json!({"jsonrpc": "2.0", "id": id, "method": method});
+    frame["params"] = params;
     Outgoing {
         frame: frame.to_string().into(),
         kind: OutgoingKind::Request {

@@ -115,7 +115,7 @@ async fn a_server_that_is_none_is_refused() {
         ),
     ] {
         let down = refused(&mut server, &sse, async |get: Incoming| {
-            get.respond(status, headers, "no luck").await
+            get.respond(status, headers, "no luck").await;
         })
         .await;
         assert_eq!(down.kind, kind);

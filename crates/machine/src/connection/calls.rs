@@ -171,9 +171,12 @@ impl Machine {
         }
     }
 
-    /// The server ended a call of its own accord, as 2026-07-28 lets it end a listen stream.
+    /// The server ended a call of its own accord, as 2026-07-28 lets it end a listen stream. An
+    /// older one withdraws requests of its own, which may bear the numbers of ours.
     pub(super) fn cancelled_by_server(&mut self, now: Moment, id: u64) {
-        if self.is_sent(id) {
+        let modern =
+            matches!(&self.phase, Phase::Ready(session) if session.revision.era() == Era::Modern);
+        if modern && self.is_sent(id) {
             self.end_call(now, id, CallError::CancelledByServer);
         }
     }
@@ -205,9 +208,7 @@ impl Machine {
         let mut ids: Vec<u64> = self.calls.keys().copied().collect();
         ids.sort_unstable();
         // First the frames, so that the end of one does not offer the next.
-        for ticket in self.outbox.clear() {
-            self.timers.stop(Timer::Retry(ticket));
-        }
+        self.forget_frames();
         for id in ids {
             if self.is_sent(id) {
                 self.bury(now, id);

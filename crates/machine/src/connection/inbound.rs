@@ -28,6 +28,10 @@ impl Machine {
             Ok(Frame::Single(message)) => self.dispatch(now, message),
             Ok(Frame::Batch(messages)) => {
                 for message in messages {
+                    // One of them may have ended the attempt, and the rest with it.
+                    if !self.live {
+                        break;
+                    }
                     match message {
                         Ok(message) => self.dispatch(now, message),
                         Err(error) => self.malformed(&error.to_string()),

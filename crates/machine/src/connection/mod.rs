@@ -180,11 +180,15 @@ impl Machine {
         self.live = false;
         match &self.phase {
             Phase::Initializing { handshake, .. }
-                if handshake.open_probe.is_some() && down.kind == DownKind::Closed =>
+                if handshake.open_probe.is_some()
+                    && down.kind == DownKind::Closed
+                    && self.era != Some(Era::Legacy) =>
             {
                 // An older server may leave when it is asked what it does not know. Ask it the old
-                // way, at once: it is not the server's failure.
+                // way, at once: it is not the server's failure. But only once, or a server that
+                // sends one from `initialize` to the probe would be opened without end.
                 self.era = Some(Era::Legacy);
+                self.forget_frames();
                 self.enter(State::Starting, "server left when probed");
                 self.open(now);
             }
@@ -347,9 +351,7 @@ impl Machine {
             self.fail_all(now, &CallError::ConnectionLost { reason });
         }
         self.forget_server_requests();
-        for ticket in self.outbox.clear() {
-            self.timers.stop(Timer::Retry(ticket));
-        }
+        self.forget_frames();
         self.timers.stop(Timer::Handshake);
         self.timers.stop(Timer::Probe);
         if self.live {
@@ -413,8 +415,22 @@ impl Machine {
     /// Takes a frame out of the outbox and offers the one behind it.
     fn leave_outbox(&mut self, ticket: u64) {
         self.timers.stop(Timer::Retry(ticket));
+        if self.outbox.is_offered(ticket) {
+            // The offer is still among the actions: what ended before it was sent is not sent.
+            self.actions.retain(
+                |action| !matches!(action, Action::Send { ticket: offered, .. } if *offered == ticket),
+            );
+        }
         if let Some((ticket, outgoing)) = self.outbox.remove(ticket) {
             self.actions.push_back(Action::Send { ticket, outgoing });
+        }
+    }
+
+    /// Forgets what is on its way to a transport that was given up.
+    fn forget_frames(&mut self) {
+        self.actions.retain(|action| !matches!(action, Action::Send { .. }));
+        for ticket in self.outbox.clear() {
+            self.timers.stop(Timer::Retry(ticket));
         }
     }
 

@@ -179,6 +179,10 @@ impl Machine {
     fn become_ready(&mut self, now: Moment, session: Arc<Session>) {
         self.timers.stop(Timer::Handshake);
         self.timers.stop(Timer::Probe);
+        // A probe that was answered after all settles it while the next question is on its way.
+        while let Some(ticket) = self.outbox.question() {
+            self.leave_outbox(ticket);
+        }
         self.backoff.reset();
         self.counters.ready.add();
         self.era = Some(session.revision.era());

@@ -156,6 +156,7 @@ impl Checker<'_> {
             Handshake,
             "ready with {revision}, agreed on {agreed:?}"
         );
+        self.sends.forget_handshake();
         self.release_held();
         for index in 0..self.calls.records.len() {
             let call = &self.calls.records[index];
@@ -163,6 +164,7 @@ impl Checker<'_> {
                 self.calls.due.push((call.id, Due::InvalidParams));
             }
         }
+        self.line_up();
         Ok(())
     }
 
@@ -273,7 +275,9 @@ fn judge(asked: Asked, how: Welcome, newest: Revision) -> Next {
         (Asked::Discover, Welcome::Modern) => Next::Ready,
         (Asked::Discover, Welcome::ListsOld) => initialize(Revision::V2025_06_18),
         (Asked::Discover, Welcome::NamesOld) => initialize(Revision::V2025_11_25),
-        (Asked::Discover, Welcome::NamesModern | Welcome::NamesStrange) => Next::Failed,
+        // It names what it was just asked in, so it is asked once more.
+        (Asked::Discover, Welcome::NamesModern) => Next::Ask(Asked::Discover, None),
+        (Asked::Discover, Welcome::NamesStrange) => Next::Failed,
         (Asked::Discover, Welcome::ModernError) => Next::Backoff,
         (Asked::Discover, _) => initialize(Revision::LATEST_LEGACY),
         (Asked::Initialize, Welcome::NamesModern) if newest == Revision::LATEST => Next::Ask(Asked::Discover, None),

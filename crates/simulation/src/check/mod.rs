@@ -54,6 +54,8 @@ pub(crate) struct Checker<'a> {
     due_phase: Phase,
     cause: Cause,
     stale: bool,
+    /// Nobody looked for a while, so that whatever was due is late.
+    pub(crate) dozed: bool,
     /// Actions seen of this event, telemetry apart.
     actions: u32,
     /// Actions seen in all.
@@ -79,6 +81,7 @@ impl<'a> Checker<'a> {
             due_phase: Phase::Starting,
             cause: Cause::Begin,
             stale: false,
+            dozed: false,
             actions: 0,
             all_actions: 0,
             counted: CounterValues::default(),

@@ -1,6 +1,6 @@
 //! What is offered to the transport: how often, in which order, and whether it says what it should.
 
-use std::io::Write;
+use std::{collections::VecDeque, io::Write};
 
 use bytes::Bytes;
 use switchboard_machine::{Moment, Outgoing, OutgoingKind, SendOutcome};
@@ -51,6 +51,8 @@ pub(super) struct Sends {
     /// In the order of their first offer. The ones that matter are at the end.
     tickets: Vec<Ticket>,
     retrying: u32,
+    /// The first call of each caller that waited for the connection.
+    waited: VecDeque<usize>,
     scratch: Vec<u8>,
 }
 
@@ -64,6 +66,16 @@ impl Sends {
         self.retrying = 0;
         for ticket in &mut self.tickets {
             ticket.place = Place::Done;
+        }
+    }
+
+    /// The handshake is done: what was still to be asked is not asked any more.
+    pub(super) fn forget_handshake(&mut self) {
+        for ticket in &mut self.tickets {
+            if ticket.what == What::Handshake && ticket.place != Place::Done {
+                self.retrying -= u32::from(ticket.place == Place::Retry);
+                ticket.place = Place::Done;
+            }
         }
     }
 
@@ -126,6 +138,12 @@ impl Checker<'_> {
             RetryDelay,
             "{what:?} is offered again after {waited:?}, because of {:?}",
             self.cause
+        );
+        ensure!(
+            what != What::Handshake || self.phase == Phase::Initializing,
+            Handshake,
+            "a question of the handshake is offered again while {}",
+            self.phase.word()
         );
         ensure!(ticket.frame == outgoing.frame, RightFrame, "{what:?} is offered again with another frame");
         ticket.attempts += 1;
@@ -222,25 +240,41 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// No frame of the same caller, and no first frame of another, has waited for longer.
-    fn check_turn(&self, index: usize) -> Checked {
-        let mut lanes = 0_u32;
-        for (at, call) in self.calls.records.iter().enumerate().take(index + 1) {
+    /// No frame of the same caller has waited for longer, and among those that waited for the
+    /// connection the first of each caller go in the order of their calls.
+    fn check_turn(&mut self, index: usize) -> Checked {
+        let lane = self.calls.records[index].shape.lane;
+        for (at, call) in self.calls.records.iter().enumerate().take(index) {
             // A frame goes out ahead of the reply that makes room for it.
-            if call.ended || call.stage == Stage::Accepted || self.calls.is_due(call.id) {
-                continue;
-            }
-            let lane = 1 << (call.shape.lane % 32);
-            if lanes & lane == 0 {
-                let late = at < index && call.stage == Stage::Held;
-                ensure!(!late, LaneOrder, "call {index} goes ahead of {at}, which came first");
-            } else {
-                let lane = call.shape.lane;
-                ensure!(at < index, LaneOrder, "call {index} overtakes an earlier one of lane {lane}");
-            }
-            lanes |= lane;
+            let left = call.ended || call.stage == Stage::Accepted || self.calls.is_due(call.id);
+            ensure!(
+                left || call.shape.lane != lane,
+                LaneOrder,
+                "call {index} overtakes {at}, which is of the same caller"
+            );
+        }
+        if self.sends.waited.contains(&index) {
+            let first = self.sends.waited.pop_front();
+            ensure!(
+                first == Some(index),
+                LaneOrder,
+                "call {index} goes ahead of {first:?}, which waited for longer"
+            );
         }
         Ok(())
+    }
+
+    /// The connection is ready: whoever waited for it goes in order.
+    pub(super) fn line_up(&mut self) {
+        let mut lanes = 0_u32;
+        self.sends.waited.clear();
+        for (index, call) in self.calls.records.iter().enumerate() {
+            let lane = 1 << (call.shape.lane % 32);
+            if !call.ended && lanes & lane == 0 && !self.calls.is_due(call.id) {
+                self.sends.waited.push_back(index);
+                lanes |= lane;
+            }
+        }
     }
 
     /// After an event no caller's frame waits for another caller's.

@@ -1,12 +1,17 @@
 //! The stream on which a server of an older revision says what nobody asked for.
 
 use std::{
+    future::Future,
     hash::{BuildHasher, RandomState},
+    pin::pin,
     time::{Duration, Instant},
 };
 
 use reqwest::StatusCode;
-use tokio::time::sleep;
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
 
 use super::{
     super::TransportEvent,
@@ -23,15 +28,21 @@ const WORTHWHILE: Duration = Duration::from_secs(10);
 /// How often a stream that was never there is asked for.
 const ATTEMPTS: u32 = 5;
 
-/// Keeps the stream open for as long as the server offers one.
-pub(super) async fn listen(peer: Peer, mut gate: Gate) {
+/// How long requests wait for the stream. A server may ask on it in the middle of a request, so it
+/// should be there first; but some do not answer before they have something to say.
+const HEAD_START: Duration = Duration::from_millis(500);
+
+/// Keeps the stream open for as long as the server offers one, once the session is `confirmed`.
+/// What waits for the stream goes on when `hold` is dropped.
+pub(super) async fn listen(peer: Peer, mut confirmed: Gate, hold: watch::Sender<()>) {
     // It never changes: an error is how it opens.
-    let _ = gate.changed().await;
+    let _ = confirmed.changed().await;
     let outcome = Listener {
         peer,
         resume: Resume::default(),
         failures: 0,
         opened: false,
+        hold: Some(hold),
     };
     // Deaf or done, it is over.
     let _ = outcome.run().await;
@@ -42,12 +53,14 @@ struct Listener {
     resume: Resume,
     failures: u32,
     opened: bool,
+    hold: Option<watch::Sender<()>>,
 }
 
 impl Listener {
     async fn run(mut self) -> Result<(), Deaf> {
         loop {
-            match self.peer.get(self.resume.last.as_ref()).await {
+            let asked = self.peer.get(self.resume.last.as_ref());
+            match holding(self.hold.take(), asked).await {
                 Ok(response) if is_event_stream(&response) => {
                     self.opened = true;
                     let useful = self
@@ -97,7 +110,7 @@ impl Listener {
                 Next::TooLarge { limit } => {
                     self.peer
                         .event(TransportEvent::FrameTooLarge { limit })
-                        .await?
+                        .await?;
                 }
                 Next::End(_) => {
                     return Ok(self.resume.events > before || since.elapsed() >= WORTHWHILE);
@@ -111,6 +124,16 @@ impl Listener {
     fn lost_session(&self, status: StatusCode) -> bool {
         status == StatusCode::NOT_FOUND && self.opened && self.peer.standing.session.is_some()
     }
+}
+
+/// Waits for the answer, and holds back what waits for it, but not for long.
+async fn holding<T>(hold: Option<watch::Sender<()>>, answer: impl Future<Output = T>) -> T {
+    let mut answer = pin!(answer);
+    if let Ok(answer) = timeout(HEAD_START, &mut answer).await {
+        return answer;
+    }
+    drop(hold);
+    answer.await
 }
 
 /// How long to wait: what the server asks for at least, doubled with each failure, and up to a

@@ -26,6 +26,7 @@ mod headers;
 mod listen;
 mod peer;
 mod post;
+mod refusal;
 mod session;
 
 use std::{fmt, future, sync::Arc};

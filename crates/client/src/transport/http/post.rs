@@ -2,9 +2,8 @@
 
 use std::{future::Future, time::Duration};
 
-use bytes::Bytes;
 use reqwest::{Method, Response, StatusCode};
-use switchboard_wire::{Frame, Id, Message, Outcome, encode, header, method};
+use switchboard_wire::{header, method};
 use tokio::{
     sync::watch,
     time::{sleep, timeout},
@@ -20,6 +19,7 @@ use super::{
     failure::{cause, excerpt, failure},
     headers::{EVENTS, JSON, Modern},
     peer::{Deaf, Peer, Report, is_transient},
+    refusal::{Refusal, refusal},
 };
 
 /// How long the server may take to accept what has no answer.
@@ -253,7 +253,7 @@ impl Post {
                         reason = trouble
                             .failure(self.what(), &self.peer.endpoint)
                             .message
-                            .to_string()
+                            .to_string();
                     }
                 }
             };
@@ -285,7 +285,7 @@ impl Post {
                 Next::TooLarge { limit } => {
                     self.peer
                         .event(TransportEvent::FrameTooLarge { limit })
-                        .await?
+                        .await?;
                 }
                 Next::End(None) => {
                     return Ok(Some("the stream ended before the answer".to_owned()));
@@ -342,10 +342,11 @@ impl Post {
                     return Ok(self.peer.report(fallback).await?);
                 }
                 Some(Err(down)) => {
-                    tracing::debug!(target: "switchboard::transport", reason = &*down.message, "not HTTP+SSE either");
+                    let reason = &*down.message;
+                    tracing::debug!(target: "switchboard::transport", reason, "not HTTP+SSE either");
                 }
                 None => {
-                    tracing::debug!(target: "switchboard::transport", "not HTTP+SSE either: no answer to GET")
+                    tracing::debug!(target: "switchboard::transport", "no answer to GET either");
                 }
             }
         }
@@ -382,86 +383,7 @@ impl Post {
     }
 }
 
-/// A refusal in JSON-RPC, as a frame that answers the request.
-#[derive(Debug, PartialEq, Eq)]
-enum Refusal {
-    /// Of this request.
-    Request(Bytes),
-    /// Of the session it was made in, by the sound of it.
-    Session(Bytes),
-}
-
-/// Reads a refusal; `None` if it is not JSON-RPC, or about another request.
-fn refusal(body: &Bytes, id: u64) -> Option<Refusal> {
-    let Ok(Frame::Single(Message::Response(response))) = Frame::parse(body.clone()) else {
-        return None;
-    };
-    let Outcome::Error(error) = &response.outcome else {
-        return None;
-    };
-    let id = Id::from(id);
-    match &response.id {
-        Some(own) if *own == id => Some(Refusal::Request(body.clone())),
-        Some(_) => None,
-        None => {
-            let frame = encode::error(Some(&id), error);
-            // Servers that do not answer 404 for a session they have lost answer 400 and say so.
-            let text = error.message.to_ascii_lowercase();
-            if text.contains("session") || text.contains("not initialized") {
-                Some(Refusal::Session(frame))
-            } else {
-                Some(Refusal::Request(frame))
-            }
-        }
-    }
-}
-
 /// What the future gives, if it does so in time.
 async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
     timeout(limit, future).await.ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(body: &'static str) -> Option<Refusal> {
-        refusal(&Bytes::from_static(body.as_bytes()), 7)
-    }
-
-    #[test]
-    fn a_refusal_in_json_rpc_is_an_answer() {
-        let own = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no","x":1.0}}"#;
-        assert_eq!(read(own), Some(Refusal::Request(own.into())));
-        for body in [
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"no","x":1.0}}"#,
-            r#"{"jsonrpc":"2.0","error":{"code":-32022,"message":"no","x":1.0}}"#,
-        ] {
-            let expected =
-                r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"no","x":1.0}}"#;
-            assert_eq!(read(body), Some(Refusal::Request(expected.into())));
-        }
-        for body in [
-            "",
-            "<html>",
-            r#"{"error":"no"}"#,
-            r#"{"jsonrpc":"2.0","id":8,"error":{"code":1,"message":"no"}}"#,
-            r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
-            r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#,
-        ] {
-            assert_eq!(read(body), None, "{body}");
-        }
-    }
-
-    #[test]
-    fn a_refusal_of_the_session_is_recognised() {
-        for body in [
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}"#,
-        ] {
-            assert!(matches!(read(body), Some(Refusal::Session(_))), "{body}");
-        }
-        let own = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no such session"}}"#;
-        assert_eq!(read(own), Some(Refusal::Request(own.into())));
-    }
 }

@@ -109,10 +109,12 @@ impl HttpTransport {
         let confirms = matches!(&outgoing.kind, OutgoingKind::Notification { method } if method == method::INITIALIZED);
         let post = self.post(outgoing, None);
         if confirms {
+            let (confirming, confirmed) = watch::channel(());
             let (hold, gate) = watch::channel(());
-            self.listener.spawn(listen(self.peer.clone(), gate.clone()));
+            self.listener
+                .spawn(listen(self.peer.clone(), confirmed, hold));
             self.gate = Some(gate);
-            self.posts.spawn(post.confirm(hold));
+            self.posts.spawn(post.confirm(confirming));
         } else {
             self.posts.spawn(post.message());
         }

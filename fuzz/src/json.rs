@@ -1,0 +1,258 @@
+//! A JSON reader to compare with: slow, plain, and written from RFC 8259 alone.
+
+use serde_json::{Map, Value};
+use switchboard_wire::limits;
+
+/// One value, and where it stands.
+pub(crate) struct Node<'a> {
+    /// Its first byte in the text it was read from.
+    pub(crate) start: usize,
+    /// Its text, without white space around it.
+    pub(crate) text: &'a str,
+    pub(crate) kind: Kind<'a>,
+}
+
+pub(crate) enum Kind<'a> {
+    Null,
+    Bool(bool),
+    Number,
+    /// `None` if an escape names half of a surrogate pair: the grammar allows it, and no text has it.
+    String(Option<String>),
+    Array(Vec<Node<'a>>),
+    /// The names are as in `String`.
+    Object(Vec<(Option<String>, Node<'a>)>),
+}
+
+/// Why there is no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The text is not JSON.
+    Invalid,
+    /// The text is JSON as far as it was read, which is to where it nests too deep.
+    Deep,
+}
+
+pub(crate) fn parse(text: &str) -> Result<Node<'_>, Fault> {
+    let mut reader = Reader { text, at: 0 };
+    reader.space();
+    let node = reader.value(0)?;
+    reader.space();
+    if reader.at == text.len() {
+        Ok(node)
+    } else {
+        Err(Fault::Invalid)
+    }
+}
+
+impl Node<'_> {
+    pub(crate) fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.kind, Kind::Null)
+    }
+
+    /// The text of a string, if it is one.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::String(text) => text.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// All values of members of this name; none if this is no object.
+    pub(crate) fn all(&self, name: &str) -> Vec<&Self> {
+        let Kind::Object(members) = &self.kind else {
+            return Vec::new();
+        };
+        let named = members
+            .iter()
+            .filter(|(own, _)| own.as_deref() == Some(name));
+        named.map(|(_, value)| value).collect()
+    }
+
+    /// Whether this is an object that names a member by half of a surrogate pair, which no Rust
+    /// string can hold.
+    pub(crate) fn has_unreadable_name(&self) -> bool {
+        matches!(&self.kind, Kind::Object(members) if members.iter().any(|(name, _)| name.is_none()))
+    }
+
+    /// The value as `serde_json` ought to read it; `None` if it holds a number or a text beyond it.
+    pub(crate) fn to_value(&self) -> Option<Value> {
+        Some(match &self.kind {
+            Kind::Null => Value::Null,
+            Kind::Bool(value) => Value::Bool(*value),
+            // What a number is worth is for `serde_json` to say; where it ends is not.
+            Kind::Number => serde_json::from_str(self.text).ok()?,
+            Kind::String(text) => Value::String(text.clone()?),
+            Kind::Array(elements) => {
+                let values: Option<Vec<Value>> = elements.iter().map(Self::to_value).collect();
+                Value::Array(values?)
+            }
+            Kind::Object(members) => {
+                let mut map = Map::new();
+                for (name, value) in members {
+                    map.insert(name.clone()?, value.to_value()?);
+                }
+                Value::Object(map)
+            }
+        })
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn value(&mut self, depth: usize) -> Result<Node<'a>, Fault> {
+        let start = self.at;
+        let kind = match self.peek() {
+            Some(b'{' | b'[') if depth == limits::DEPTH => return Err(Fault::Deep),
+            Some(b'{') => self.object(depth + 1)?,
+            Some(b'[') => self.array(depth + 1)?,
+            Some(b'"') => Kind::String(self.string()?),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            _ if self.take("null") => Kind::Null,
+            _ if self.take("true") => Kind::Bool(true),
+            _ if self.take("false") => Kind::Bool(false),
+            _ => return Err(Fault::Invalid),
+        };
+        let text = &self.text[start..self.at];
+        Ok(Node { start, text, kind })
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Kind<'a>, Fault> {
+        let mut members = Vec::new();
+        self.expect("{")?;
+        self.space();
+        if self.take("}") {
+            return Ok(Kind::Object(members));
+        }
+        loop {
+            self.space();
+            let name = self.string()?;
+            self.space();
+            self.expect(":")?;
+            self.space();
+            members.push((name, self.value(depth)?));
+            self.space();
+            if self.take("}") {
+                return Ok(Kind::Object(members));
+            }
+            self.expect(",")?;
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Kind<'a>, Fault> {
+        let mut elements = Vec::new();
+        self.expect("[")?;
+        self.space();
+        if self.take("]") {
+            return Ok(Kind::Array(elements));
+        }
+        loop {
+            self.space();
+            elements.push(self.value(depth)?);
+            self.space();
+            if self.take("]") {
+                return Ok(Kind::Array(elements));
+            }
+            self.expect(",")?;
+        }
+    }
+
+    fn number(&mut self) -> Result<Kind<'a>, Fault> {
+        self.take("-");
+        if !self.take("0") {
+            self.digits()?;
+        }
+        if self.take(".") {
+            self.digits()?;
+        }
+        if self.take("e") || self.take("E") {
+            let _ = self.take("+") || self.take("-");
+            self.digits()?;
+        }
+        Ok(Kind::Number)
+    }
+
+    fn digits(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        if self.at > start {
+            Ok(())
+        } else {
+            Err(Fault::Invalid)
+        }
+    }
+
+    fn string(&mut self) -> Result<Option<String>, Fault> {
+        // In UTF-16, where half of a surrogate pair is a unit like any other.
+        let mut units = Vec::new();
+        self.expect("\"")?;
+        loop {
+            let rest = &self.text[self.at..];
+            let char = rest.chars().next().ok_or(Fault::Invalid)?;
+            self.at += char.len_utf8();
+            match char {
+                '"' => return Ok(String::from_utf16(&units).ok()),
+                '\\' => units.push(self.escape()?),
+                '\0'..'\u{20}' => return Err(Fault::Invalid),
+                _ => units.extend_from_slice(char.encode_utf16(&mut [0; 2])),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<u16, Fault> {
+        let escape = self.peek().ok_or(Fault::Invalid)?;
+        self.at += 1;
+        Ok(match escape {
+            b'"' | b'\\' | b'/' => escape.into(),
+            b'b' => 0x08,
+            b'f' => 0x0c,
+            b'n' => 0x0a,
+            b'r' => 0x0d,
+            b't' => 0x09,
+            b'u' => {
+                let digits = self.text.get(self.at..self.at + 4).ok_or(Fault::Invalid)?;
+                if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                    return Err(Fault::Invalid);
+                }
+                self.at += 4;
+                u16::from_str_radix(digits, 16).map_err(|_| Fault::Invalid)?
+            }
+            _ => return Err(Fault::Invalid),
+        })
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn take(&mut self, word: &str) -> bool {
+        let found = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
+        if found {
+            self.at += word.len();
+        }
+        found
+    }
+
+    fn expect(&mut self, word: &str) -> Result<(), Fault> {
+        if self.take(word) {
+            Ok(())
+        } else {
+            Err(Fault::Invalid)
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! End-to-end tests of the client library, against servers that nobody here wrote.
+//!
+//! The servers from npm and PyPI are installed by `./test`; with `SWITCHBOARD_TEST_QUICK=1` the tests
+//! that need them say so and pass. Each test starts its own servers, on ports and in directories of
+//! their own.
+
+mod conformance;
+mod everything;
+mod python;
+mod reference;
+mod rust_sdk;
+mod support;

@@ -1,0 +1,242 @@
+//! Servers on the two Python SDKs, `mcp` and `fastmcp`, over every transport and in both eras.
+
+use serde_json::{Value, json};
+use switchboard_client::{
+    CallError, Client, Error, Raw, Revision, http::Http, model::LogLevel, sse::Sse,
+};
+
+use crate::support::{Host, Marked, ROOT, Record, Server, Tools, wait_gone};
+
+/// A connection to a server of its own.
+struct Peer {
+    client: Client,
+    host: Host,
+    revision: Revision,
+    stderr: Record<String>,
+    mark: Marked,
+    // Lives as long as the connection is used.
+    _server: Option<Server>,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Stdio,
+    Http,
+    Sse,
+}
+
+use Revision::{V2025_11_25 as OLD, V2026_07_28 as NEW};
+
+impl Peer {
+    /// Starts the server and connects; `None` if such tests are to be left out.
+    async fn connect(script: &str, way: Way, revision: Revision) -> Option<Self> {
+        const READY: &str = "Uvicorn running on http://127.0.0.1:";
+        let program = Tools::find()?.python(script);
+        let (stderr, mark) = (program.stderr.clone(), program.mark.clone());
+        let host = Host::default();
+        let builder = host.client(revision);
+        let (client, server) = match way {
+            Way::Stdio => (builder.connect(program.arg("stdio").stdio()), None),
+            Way::Http => {
+                let server = program.arg("http").listen(READY).await;
+                let http = Http::new(&server.url("/mcp")).expect("a good address");
+                (builder.connect(http), Some(server))
+            }
+            Way::Sse => {
+                let server = program.arg("sse").listen(READY).await;
+                let sse = Sse::new(&server.url("/sse")).expect("a good address");
+                (builder.connect(sse), Some(server))
+            }
+        };
+        Some(Self { client, host, revision, stderr, mark, _server: server })
+    }
+}
+
+macro_rules! peers {
+    ($($name:ident: $script:literal, $way:ident, $revision:ident, [$($test:ident),*];)*) => { $(
+        mod $name { $(
+            #[tokio::test]
+            async fn $test() {
+                let peer = super::Peer::connect($script, super::Way::$way, super::$revision);
+                let Some(peer) = peer.await else { return };
+                super::$test(&peer).await;
+                peer.client.stop().await;
+            }
+        )* }
+    )* };
+}
+
+peers! {
+    mcp_stdio_old: "mcp_server.py", Stdio, OLD, [offers, works, asks_back, logs, learns, stops];
+    mcp_stdio_new: "mcp_server.py", Stdio, NEW, [offers, works, asks_back, logs, learns, updates, stops];
+    mcp_http_old: "mcp_server.py", Http, OLD, [offers, works, asks_back, logs, learns];
+    mcp_http_new: "mcp_server.py", Http, NEW, [offers, works, asks_back, logs, learns, updates];
+    mcp_sse: "mcp_server.py", Sse, OLD, [offers, works, asks_back, logs, learns];
+    fastmcp_stdio_old: "fastmcp_server.py", Stdio, OLD, [offers, works, asks_back, logs, stops];
+    fastmcp_stdio_new: "fastmcp_server.py", Stdio, NEW, [offers, works, asks_back, logs, stops];
+    fastmcp_http_old: "fastmcp_server.py", Http, OLD, [offers, works, asks_back, logs];
+    fastmcp_http_new: "fastmcp_server.py", Http, NEW, [offers, works, asks_back, logs];
+    fastmcp_sse: "fastmcp_server.py", Sse, OLD, [offers, works, asks_back, logs];
+}
+
+async fn offers(Peer { client, revision, .. }: &Peer) {
+    let session = client.ready().await.expect("it connects");
+    assert_eq!(session.revision, *revision);
+    assert_eq!(session.instructions.as_deref(), Some("A peer for tests."));
+
+    let tools = client.tools().all().await.expect("it lists tools");
+    let add = tools.iter().find(|tool| tool.name == "add").expect("a tool");
+    assert_eq!(add.description.as_deref(), Some("Adds two numbers."));
+    assert!(add.output_schema.is_some());
+    let sum = client.call_tool("add", json!({"a": 2, "b": 40})).await.expect("an answer");
+    assert_eq!(sum.text(), "42");
+    let structured = sum.structured_content.as_ref().expect("it is structured");
+    assert_eq!(structured.read::<Value>().expect("JSON"), json!({"result": 42}));
+    let failed = client.call_tool("fail", json!({"message": "on purpose"})).await;
+    let failed = failed.expect("an answer");
+    assert!(failed.is_error && failed.text().contains("on purpose"), "{failed:?}");
+    let unknown = client.call_tool("no-such-tool", json!({})).await;
+    let unknown = match unknown {
+        Ok(result) if result.is_error => result.text(),
+        Err(Error::Server(error)) => error.message.clone(),
+        other => panic!("not an error: {other:?}"),
+    };
+    assert!(unknown.contains("no-such-tool"), "{unknown}");
+
+    let prompts = client.prompts().all().await.expect("it lists prompts");
+    assert_eq!(prompts[0].arguments[0].name, "name");
+    assert!(prompts[0].arguments[0].required);
+    let prompt = client.get_prompt("greet", json!({"name": "Ann"})).await.expect("an answer");
+    assert_eq!(prompt.messages[0].content.as_text(), Some("Say hello to Ann."));
+    let incomplete = client.get_prompt("greet", json!({})).await;
+    assert!(matches!(incomplete, Err(Error::Server(_))), "{incomplete:?}");
+
+    let resources = client.resources().all().await.expect("it lists resources");
+    assert_eq!(resources[0].uri, "peer://about");
+    let templates = client.resource_templates().all().await.expect("it lists templates");
+    assert_eq!(templates[0].uri_template, "note://{name}");
+    let read = client.read_resource("note://greeting").await.expect("an answer");
+    assert_eq!(read.contents[0].text.as_deref(), Some("hello"));
+    let unknown = client.read_resource("nowhere://at/all").await;
+    assert!(matches!(unknown, Err(Error::Server(_))), "{unknown:?}");
+}
+
+async fn works(Peer { client, stderr, .. }: &Peer) {
+    let reported = Record::default();
+    let steps = reported.clone();
+    let call = client.call_tool("count", json!({"to": 20}));
+    let call = call.on_progress(move |progress| steps.push(progress));
+    assert_eq!(call.await.expect("an answer").text(), "counted to 20");
+    let reported = reported.all();
+    assert!(reported.iter().map(|step| step.progress).eq((1..=20).map(f64::from)), "{reported:?}");
+    assert_eq!(reported[6].total, Some(20.0));
+    assert_eq!(reported[6].message.as_deref(), Some("step 7"));
+
+    let call = client.call_tool("sleep", json!({"seconds": 60})).start();
+    let canceller = call.canceller();
+    let call = tokio::spawn(call);
+    stderr.wait_line("sleep began").await;
+    canceller.cancel("enough");
+    let ended = call.await.expect("no panic");
+    assert!(matches!(ended, Err(Error::Call(CallError::Cancelled))), "{ended:?}");
+    stderr.wait_line("sleep was cancelled").await;
+
+    let seen = stderr.len();
+    let is = |words: &'static str| move |line: &String| line.contains(words).then_some(());
+    let call = tokio::spawn(client.call_tool("sleep", json!({"seconds": 60})).start());
+    stderr.wait_from(seen, "the second sleep", is("sleep began")).await;
+    // Aborting the task drops the call.
+    call.abort();
+    stderr.wait_from(seen, "its end", is("sleep was cancelled")).await;
+
+    let sum = client.call_tool("add", json!({"a": 1, "b": 1})).await.expect("an answer");
+    assert_eq!(sum.text(), "2");
+}
+
+async fn asks_back(Peer { client, host, .. }: &Peer) {
+    let asked = client.call_tool("ask", json!({"question": "Who are you?"})).await;
+    assert_eq!(asked.expect("an answer").text(), "accept: Ann");
+    let sampled = client.call_tool("sample", json!({"prompt": "hi"})).await;
+    assert_eq!(sampled.expect("an answer").text(), "echo-model: You said: hi");
+    assert_eq!(host.questions.all(), ["Who are you?", "hi"]);
+
+    let tools = client.tools().all().await.expect("it lists tools");
+    if tools.iter().any(|tool| tool.name == "roots") {
+        let roots = client.call_tool("roots", json!({})).await.expect("an answer");
+        assert_eq!(roots.text(), ROOT);
+    }
+}
+
+async fn logs(Peer { client, host, revision, .. }: &Peer) {
+    let set = client.set_log_level(LogLevel::Warning).await;
+    let has_levels = match set {
+        Ok(()) => true,
+        // `mcp` has no levels in the older revisions, and sends everything.
+        Err(Error::Server(error)) if error.code == -32601 && *revision == OLD => false,
+        Err(other) => panic!("{other:?}"),
+    };
+    for (level, message) in [("info", "a whisper"), ("error", "a cry")] {
+        let arguments = json!({"message": message, "level": level});
+        client.call_tool("log", arguments).await.expect("an answer");
+    }
+    let says = |words: &'static str| {
+        move |params: &Raw| params.member("data").is_some_and(|data| data.as_str().contains(words))
+    };
+    let cry = host.told_from(0, "notifications/message", says("a cry")).await;
+    assert_eq!(cry.member("level").and_then(|level| level.to_text()).as_deref(), Some("error"));
+    // They come in order.
+    let whispered = host.news.all().iter().any(|news| {
+        news.params.as_ref().is_some_and(says("a whisper"))
+    });
+    assert_eq!(whispered, !has_levels);
+}
+
+async fn learns(Peer { client, host, .. }: &Peer) {
+    let names = async || {
+        let tools = client.tools().all().await.expect("it lists tools");
+        tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>()
+    };
+    assert!(!names().await.contains(&"juggle".to_owned()));
+    client.call_tool("learn", json!({"name": "juggle"})).await.expect("an answer");
+    host.told("notifications/tools/list_changed").await;
+    assert!(names().await.contains(&"juggle".to_owned()));
+    assert_eq!(client.call_tool("juggle", json!({})).await.expect("an answer").text(), "juggle");
+}
+
+async fn updates(Peer { client, host, .. }: &Peer) {
+    let set = async |text: &str| {
+        let arguments = json!({"name": "greeting", "text": text});
+        client.call_tool("set_note", arguments).await.expect("an answer");
+    };
+    set("unheard").await;
+    client.subscribe("note://greeting").await.expect("it can be subscribed to");
+    set("hallo").await;
+    let told = host.told("notifications/resources/updated").await;
+    assert_eq!(told.member("uri").and_then(|uri| uri.to_text()).as_deref(), Some("note://greeting"));
+    let read = client.read_resource("note://greeting").await.expect("an answer");
+    assert_eq!(read.contents[0].text.as_deref(), Some("hallo"));
+
+    // A second one makes a new stream, which holds both.
+    client.subscribe("note://other").await.expect("it can be subscribed to");
+    let seen = host.news.len();
+    set("bonjour").await;
+    host.told_from(seen, "notifications/resources/updated", |_| true).await;
+    client.unsubscribe("note://greeting").await.expect("it can be taken back");
+    let seen = host.news.len();
+    set("hola").await;
+    let other = json!({"name": "other", "text": "x"});
+    client.call_tool("set_note", other).await.expect("an answer");
+    let next = host.told_from(seen, "notifications/resources/updated", |_| true).await;
+    assert_eq!(next.member("uri").and_then(|uri| uri.to_text()).as_deref(), Some("note://other"));
+}
+
+async fn stops(Peer { client, stderr, mark, .. }: &Peer) {
+    let call = tokio::spawn(client.call_tool("sleep", json!({"seconds": 60})).start());
+    stderr.wait_line("sleep began").await;
+    let processes = mark.processes();
+    assert!(!processes.is_empty());
+    client.stop().await;
+    let ended = call.await.expect("no panic");
+    assert!(matches!(ended, Err(Error::Call(CallError::Shutdown))), "{ended:?}");
+    wait_gone(&processes).await;
+}

@@ -1,0 +1,114 @@
+//! Running a fixture in this process: behind pipes, like a child process, or on a port.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+};
+
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
+use rmcp::{
+    ServiceExt,
+    transport::streamable_http_server::{
+        StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+    },
+};
+use switchboard_client::stdio::{Process, ProcessGuard, Spawn, Spawning};
+use tokio::{
+    net::TcpListener,
+    task::{AbortHandle, JoinHandle, JoinSet},
+};
+
+use super::Fixture;
+
+/// Starts the fixture as if it were a child process.
+#[derive(Clone)]
+pub(crate) struct OverPipes {
+    fixture: Fixture,
+    running: Arc<Mutex<Option<AbortHandle>>>,
+}
+
+impl OverPipes {
+    pub(crate) fn new(fixture: &Fixture) -> Self {
+        Self { fixture: fixture.clone(), running: Arc::default() }
+    }
+
+    /// Ends the one that runs, without warning.
+    pub(crate) fn kill(&self) {
+        let running = self.running.lock().expect("sound").take();
+        running.expect("there is one").abort();
+    }
+}
+
+/// What a pipe holds.
+const PIPE: usize = 64 * 1024;
+
+impl Spawn for OverPipes {
+    fn spawn(&self) -> Spawning {
+        let (stdin, input) = tokio::io::duplex(PIPE);
+        let (output, stdout) = tokio::io::duplex(PIPE);
+        let fixture = self.fixture.clone();
+        let task = tokio::spawn(async move {
+            if let Ok(running) = fixture.serve((input, output)).await {
+                let _ = running.waiting().await;
+            }
+        });
+        *self.running.lock().expect("sound") = Some(task.abort_handle());
+        let process = Process {
+            stdin: Box::new(stdin),
+            stdout: Box::new(stdout),
+            guard: Box::new(Guard(task)),
+        };
+        Box::pin(std::future::ready(Ok(process)))
+    }
+
+    fn describe(&self) -> String {
+        "a fixture".to_owned()
+    }
+}
+
+struct Guard(JoinHandle<()>);
+
+impl ProcessGuard for Guard {
+    fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<String> {
+        let ended = Pin::new(&mut self.0).poll(cx);
+        ended.map(|_| "the fixture ended".to_owned())
+    }
+
+    // Its input has ended, and so will it.
+    fn end(self: Box<Self>) {}
+}
+
+/// The fixture on a port, for as long as the test runs.
+pub(crate) struct OnPort(u16);
+
+impl OnPort {
+    pub(crate) async fn listen(fixture: &Fixture) -> Self {
+        let fixture = fixture.clone();
+        let service = StreamableHttpService::new(
+            move || Ok(fixture.clone()),
+            Arc::new(LocalSessionManager::default()),
+            StreamableHttpServerConfig::default(),
+        );
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
+        let port = listener.local_addr().expect("it has an address").port();
+        tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let service = TowerToHyperService::new(service.clone());
+                connections.spawn(async move {
+                    let builder = hyper_util::server::conn::auto::Builder::new(
+                        hyper_util::rt::TokioExecutor::new(),
+                    );
+                    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+                });
+            }
+        });
+        Self(port)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.0)
+    }
+}

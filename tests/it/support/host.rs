@@ -1,0 +1,69 @@
+//! The program that the client belongs to, as far as the tests need one: it answers what servers
+//! ask, and writes down what they tell.
+
+use std::time::Duration;
+
+use serde_json::json;
+use switchboard_client::{
+    Client, ClientBuilder, Notification, Raw, Revision,
+    model::{ElicitationAnswer, Root, SamplingResult},
+};
+
+use super::Record;
+
+/// Where the host works.
+pub(crate) const ROOT: &str = "file:///home/ann/project";
+
+#[derive(Clone, Default)]
+pub(crate) struct Host {
+    /// What servers told.
+    pub(crate) news: Record<Notification>,
+    /// What servers asked, sampling and elicitation alike.
+    pub(crate) questions: Record<String>,
+}
+
+impl Host {
+    /// A client that speaks no newer revision than this and answers everything: sampling with an
+    /// echo, forms with their defaults and the name Ann, roots with [`ROOT`].
+    pub(crate) fn client(&self, newest: Revision) -> ClientBuilder {
+        let (news, samplings, forms) =
+            (self.news.clone(), self.questions.clone(), self.questions.clone());
+        Client::builder("switchboard-tests", "1.0")
+            .newest_revision(newest)
+            .backoff(Duration::from_millis(50), Duration::from_secs(1))
+            .roots([Root::new(ROOT)])
+            .on_notification(move |notification| news.push(notification))
+            .on_sampling(move |request| {
+                let asked = request.messages.iter().flat_map(|message| &message.content);
+                let asked: String = asked.filter_map(|content| content.as_text()).collect();
+                samplings.push(asked.clone());
+                async move { Ok(SamplingResult::text("echo-model", format!("You said: {asked}"))) }
+            })
+            .on_elicitation(move |question| {
+                forms.push(question.message.clone());
+                let mut form = question.defaults();
+                form.insert("name".to_owned(), json!("Ann"));
+                async move { Ok(ElicitationAnswer::accept(form)) }
+            })
+    }
+
+    /// Waits for a notification of this method.
+    pub(crate) async fn told(&self, method: &str) -> Raw {
+        self.told_from(0, method, |_| true).await
+    }
+
+    /// Waits for a notification of this method, after the first `skipped` of any, whose parameters
+    /// are as wanted.
+    pub(crate) async fn told_from(
+        &self,
+        skipped: usize,
+        method: &str,
+        is_it: impl Fn(&Raw) -> bool,
+    ) -> Raw {
+        let find = |news: &Notification| {
+            let params = news.params.clone().unwrap_or_else(Raw::empty_object);
+            (news.method == method && is_it(&params)).then_some(params)
+        };
+        self.news.wait_from(skipped, method, find).await
+    }
+}

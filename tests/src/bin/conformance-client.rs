@@ -1,0 +1,129 @@
+//! The client side of the official conformance suite: does what each scenario wants of a client.
+//!
+//! The suite starts it with the address of its server as the last argument, the scenario in
+//! `MCP_CONFORMANCE_SCENARIO` and what the scenario needs to say in `MCP_CONFORMANCE_CONTEXT`, then
+//! judges what it saw on the wire.
+
+use std::{env, error::Error, process::ExitCode, time::Duration};
+
+use serde_json::{Map, Value, json};
+use switchboard_client::{
+    Client, ClientBuilder, Lossless,
+    http::Http,
+    model::{ElicitationAnswer, SamplingResult, Tool},
+};
+use tokio::time::timeout;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// How long a scenario may take. The suite gives it 30 seconds.
+const LIMIT: Duration = Duration::from_secs(25);
+
+#[tokio::main(flavor = "current_thread")]
+#[expect(clippy::print_stderr, reason = "the suite shows it when a scenario fails")]
+async fn main() -> ExitCode {
+    match timeout(LIMIT, run()).await {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
+            eprintln!("failed: {error}");
+            ExitCode::FAILURE
+        }
+        Err(_) => {
+            eprintln!("failed: not done after {LIMIT:?}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Outcome {
+    let url = env::args().next_back().ok_or("no address given")?;
+    let scenario = env::var("MCP_CONFORMANCE_SCENARIO")?;
+    let builder = answering(&scenario);
+    let client = builder.connect(Http::new(&url)?);
+    let outcome = play(&scenario, &client).await;
+    client.stop().await;
+    outcome
+}
+
+/// A client that answers what the server of the scenario asks.
+fn answering(scenario: &str) -> ClientBuilder {
+    let builder = Client::builder("switchboard-conformance", env!("CARGO_PKG_VERSION"));
+    match scenario {
+        "elicitation-sep1034-client-defaults" => builder.on_elicitation(|question| async move {
+            Ok(ElicitationAnswer::accept(question.defaults()))
+        }),
+        "sep-2322-client-request-state" => builder.on_elicitation(|_| async {
+            let answer = Map::from_iter([("confirmed".to_owned(), json!(true))]);
+            Ok(ElicitationAnswer::accept(answer))
+        }),
+        // It looks at what a client declares.
+        "request-metadata" => builder
+            .roots([])
+            .on_sampling(|_| async { Ok(SamplingResult::text("none", "")) })
+            .on_elicitation(|_| async { Ok(ElicitationAnswer::decline()) }),
+        _ => builder,
+    }
+}
+
+async fn play(scenario: &str, client: &Client) -> Outcome {
+    let tools = client.tools().all().await?;
+    match scenario {
+        "initialize" | "request-metadata" | "json-schema-ref-no-deref" => {}
+        "tools_call" => call(client, "add_numbers", &json!({"a": 5, "b": 3})).await?,
+        "elicitation-sep1034-client-defaults" => {
+            call(client, "test_client_elicitation_defaults", &json!({})).await?;
+        }
+        "sse-retry" => call(client, "test_reconnection", &json!({})).await?,
+        "sep-2322-client-request-state" => {
+            for case in ["echo_state", "no_state", "unrelated", "no_result_type"] {
+                call(client, &format!("test_mrtr_{case}"), &json!({})).await?;
+            }
+        }
+        "http-standard-headers" => every_kind_of_request(client).await?,
+        "http-custom-headers" => {
+            for wanted in context()?["toolCalls"].as_array().ok_or("no calls given")? {
+                let name = wanted["name"].as_str().ok_or("a call without a name")?;
+                call(client, name, &wanted["arguments"]).await?;
+            }
+        }
+        "http-invalid-tool-headers" => {
+            for tool in &tools {
+                call(client, &tool.name, &json!({"region": "us-east1"})).await?;
+            }
+        }
+        "json-schema-2020-12-preservation" => echo_schema(client, &tools).await?,
+        other => return Err(format!("this client does not play `{other}`").into()),
+    }
+    Ok(())
+}
+
+async fn every_kind_of_request(client: &Client) -> Outcome {
+    call(client, "test_headers", &json!({})).await?;
+    call(client, "my-hyphenated-tool", &json!({})).await?;
+    client.resources().all().await?;
+    for uri in ["file:///path/to/file%20name.txt", "https://example.com/resource?id=123"] {
+        client.read_resource(uri).await?;
+    }
+    client.prompts().all().await?;
+    client.get_prompt("test_prompt", json!({})).await?;
+    Ok(())
+}
+
+/// Sends the schema of a tool back, which must not have changed on its way through the client.
+async fn echo_schema(client: &Client, tools: &[Lossless<Tool>]) -> Outcome {
+    let tool = tools.iter().find(|tool| tool.name == "json_schema_2020_12_tool");
+    let schema = &tool.ok_or("the tool with the schema is not there")?.input_schema;
+    let arguments = switchboard_client::Raw::object([("schema", schema.clone())]);
+    client.call_tool("json_schema_echo", arguments).await?;
+    Ok(())
+}
+
+/// Calls a tool. What it answers is for the suite to judge.
+async fn call(client: &Client, name: &str, arguments: &Value) -> Outcome {
+    client.call_tool(name, arguments).await?;
+    Ok(())
+}
+
+fn context() -> Result<Value, Box<dyn Error>> {
+    Ok(serde_json::from_str(&env::var("MCP_CONFORMANCE_CONTEXT")?)?)
+}

@@ -1,0 +1,249 @@
+//! `cargo xtask fuzz`: the checks of `fuzz/` under libFuzzer.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus},
+    time::SystemTime,
+};
+
+use crate::{USAGE, is_help, root};
+
+const SECONDS: u64 = 600;
+
+const HELP: &str = "\
+cargo xtask fuzz [TARGET]... [--seconds N]
+
+Makes up input for the checks in fuzz/src, guided by which code it reaches, until one of them fails or the
+time is over. The targets are the files in fuzz/fuzz_targets; without a TARGET all of them get their turn,
+one process at a time.
+
+  --seconds N   how long to spend on each target (default 600)
+
+It starts from fuzz/seeds/TARGET, and from what earlier runs found worth keeping in target/fuzz-corpus.
+An input that breaks a check is left in target/fuzz-artifacts, and the command to replay it is shown.
+The first run installs cargo-fuzz into .tools and builds libFuzzer, which takes a few minutes. No nightly
+toolchain is needed.";
+
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    targets: Vec<String>,
+    seconds: u64,
+}
+
+/// Where things are.
+struct Places {
+    root: PathBuf,
+    target: PathBuf,
+    host: String,
+}
+
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    if args.iter().any(|arg| is_help(arg)) {
+        println!("{USAGE} {HELP}");
+        return Ok(());
+    }
+    let root = root();
+    let options = parse(args, &all_targets(&root)?)?;
+    let places = Places {
+        target: std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| root.join("target"), Into::into),
+        host: host()?,
+        root,
+    };
+    build(&places, &options.targets)?;
+    let mut findings = Vec::new();
+    for target in &options.targets {
+        println!("==> {target}, {} s", options.seconds);
+        findings.extend(fuzz(&places, target, options.seconds)?);
+    }
+    if findings.is_empty() {
+        return Ok(());
+    }
+    Err(findings.join("\n\n"))
+}
+
+fn parse(args: &[String], known: &[String]) -> Result<Options, String> {
+    let usage = |what: String| format!("{USAGE} {HELP}\n\n{what}");
+    let mut targets = Vec::new();
+    let mut seconds = SECONDS;
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if arg == "--seconds" {
+            let value = args.next().map(String::as_str).unwrap_or_default();
+            // Zero is how libFuzzer says for ever.
+            let number = value.parse().ok().filter(|number| *number > 0);
+            seconds = number.ok_or_else(|| {
+                usage(format!(
+                    "--seconds wants a number of at least 1, not {value:?}"
+                ))
+            })?;
+        } else if known.contains(arg) {
+            targets.push(arg.clone());
+        } else {
+            let known = known.join(", ");
+            return Err(usage(format!(
+                "there is no target {arg:?}, there are: {known}"
+            )));
+        }
+    }
+    if targets.is_empty() {
+        targets = known.to_vec();
+    }
+    Ok(Options { targets, seconds })
+}
+
+fn all_targets(root: &Path) -> Result<Vec<String>, String> {
+    let folder = root.join("fuzz/fuzz_targets");
+    let entries =
+        fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut targets: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.path().file_stem()?.to_str().map(str::to_owned))
+        .collect();
+    targets.sort();
+    Ok(targets)
+}
+
+fn host() -> Result<String, String> {
+    let told = Command::new("rustc").arg("-vV").output();
+    let told = told.map_err(|error| format!("rustc -vV: {error}"))?;
+    let told = String::from_utf8_lossy(&told.stdout);
+    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned)
+        .ok_or_else(|| "rustc -vV names no host".to_owned())
+}
+
+fn build(places: &Places, targets: &[String]) -> Result<(), String> {
+    succeed(Command::new(places.root.join("scripts/tools.sh")).arg("fuzz"))?;
+    let mut build = Command::new(places.root.join(".tools/cargo/bin/cargo-fuzz"));
+    build
+        .current_dir(&places.root)
+        .args(["fuzz", "build", "--fuzz-dir", "fuzz"])
+        .args(["--target", &places.host])
+        .arg("--target-dir")
+        .arg(places.target.join("fuzz"))
+        // Sanitizers are not stable yet.
+        .env("RUSTC_BOOTSTRAP", "1")
+        // Without symbols a report says where in memory, and not where in the code.
+        .env("CARGO_PROFILE_RELEASE_STRIP", "none");
+    if let [target] = targets {
+        build.arg(target);
+    }
+    succeed(&mut build)
+}
+
+/// Runs one target. If it finds something: what to tell about it.
+fn fuzz(places: &Places, target: &str, seconds: u64) -> Result<Option<String>, String> {
+    let corpus = places.target.join("fuzz-corpus").join(target);
+    let artifacts = places.target.join("fuzz-artifacts").join(target);
+    for folder in [&corpus, &artifacts] {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    // The binary is called, not `cargo fuzz run`, which leaves its findings among the sources.
+    let binary = places
+        .target
+        .join("fuzz")
+        .join(&places.host)
+        .join("release")
+        .join(target);
+    let started = SystemTime::now();
+    let status = status(
+        Command::new(binary)
+            .current_dir(&places.root)
+            .arg(format!("-artifact_prefix={}/", artifacts.display()))
+            .arg(format!("-max_total_time={seconds}"))
+            .args(["-timeout=10", "-print_final_stats=1"])
+            .arg(&corpus)
+            .arg(places.root.join("fuzz/seeds").join(target))
+            // As cargo-fuzz has it: code that is linked twice is no finding.
+            .env("ASAN_OPTIONS", "detect_odr_violation=0"),
+    )?;
+    if status.success() {
+        return Ok(None);
+    }
+    let inputs = files_since(&artifacts, started);
+    let inputs: Vec<&Path> = inputs
+        .iter()
+        .map(|input| input.strip_prefix(&places.root).unwrap_or(input))
+        .collect();
+    Ok(Some(report(target, status, &inputs)))
+}
+
+fn report(target: &str, status: ExitStatus, inputs: &[&Path]) -> String {
+    if inputs.is_empty() {
+        return format!("{target} ended with {status} and left no input: its last lines say why");
+    }
+    let inputs = inputs.iter().map(|input| {
+        let input = input.display();
+        format!(
+            "\n  input   {input}\
+             \n  replay  cargo run -p switchboard-fuzz --bin {target} -- {input}\
+             \n  keep    move it to fuzz/seeds/{target}/ under a name that tells what it is: then it is a test"
+        )
+    });
+    let inputs: String = inputs.collect();
+    format!("{target} does not hold, see the panic above{inputs}")
+}
+
+fn files_since(folder: &Path, start: SystemTime) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .filter(|entry| {
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            modified.is_ok_and(|modified| modified >= start)
+        })
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    files
+}
+
+fn succeed(command: &mut Command) -> Result<(), String> {
+    let status = status(command)?;
+    if status.success() {
+        Ok(())
+    } else {
+        let program = command.get_program().display();
+        Err(format!("{program} ended with {status}"))
+    }
+}
+
+fn status(command: &mut Command) -> Result<ExitStatus, String> {
+    let status = command.status();
+    status.map_err(|error| format!("{}: {error}", command.get_program().display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_words(words: &str) -> Result<Options, String> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        parse(&words, &["a".to_owned(), "b".to_owned()])
+    }
+
+    #[test]
+    fn without_a_target_all_of_them_run() {
+        let all = parse_words("").unwrap();
+        assert_eq!(
+            (all.targets.join(" "), all.seconds),
+            ("a b".to_owned(), 600)
+        );
+        let one = parse_words("b --seconds 5").unwrap();
+        assert_eq!((one.targets.join(" "), one.seconds), ("b".to_owned(), 5));
+    }
+
+    #[test]
+    fn the_targets_are_those_in_the_tree() {
+        let targets = all_targets(&root()).unwrap();
+        assert!(targets.contains(&"envelope".to_owned()), "{targets:?}");
+        let error = parse(&["x".to_owned()], &targets).unwrap_err();
+        assert!(error.ends_with(&targets.join(", ")), "{error}");
+    }
+
+    #[test]
+    fn a_finding_tells_how_to_replay_it() {
+        let report = report("a", ExitStatus::default(), &[Path::new("target/x/crash-1")]);
+        assert!(report.contains("cargo run -p switchboard-fuzz --bin a -- target/x/crash-1"));
+    }
+}

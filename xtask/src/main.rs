@@ -1,0 +1,129 @@
+//! Everything a developer runs that a user does not: `cargo xtask COMMAND`.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // It has a terminal, and talks to it.
+
+mod bench;
+mod fuzz;
+mod tidy;
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// One command. An error of it is shown; if it starts with [`USAGE`], it was called wrongly.
+struct Command {
+    name: &'static str,
+    summary: &'static str,
+    run: fn(&[String]) -> Result<(), String>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "bench",
+        summary: "measure what the wire and a connection cost",
+        run: bench::run,
+    },
+    Command {
+        name: "fuzz",
+        summary: "look for bytes that break the code that reads bytes",
+        run: fuzz::run,
+    },
+    Command {
+        name: "tidy",
+        summary: "check the rules of the house that no compiler knows",
+        run: tidy::run,
+    },
+];
+
+/// How an error starts that is the caller's, for which the exit code is 2.
+const USAGE: &str = "usage:";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.starts_with(USAGE) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<(), String> {
+    let (name, rest) = match arguments {
+        [] => return Err(help()),
+        [name, ..] if is_help(name) => {
+            println!("{}", help());
+            return Ok(());
+        }
+        [name, rest @ ..] => (name, rest),
+    };
+    match COMMANDS.iter().find(|command| command.name == name) {
+        Some(command) => (command.run)(rest),
+        None => Err(format!("{}\n\nthere is no command {name:?}", help())),
+    }
+}
+
+fn help() -> String {
+    let commands: Vec<String> = COMMANDS
+        .iter()
+        .map(|Command { name, summary, .. }| format!("  {name:<10}{summary}"))
+        .collect();
+    format!(
+        "{USAGE} cargo xtask COMMAND [ARGUMENTS]\n\nWhat a developer runs:\n\n{}\n\n\
+         `cargo xtask COMMAND --help` tells more about one of them.",
+        commands.join("\n")
+    )
+}
+
+fn is_help(argument: &str) -> bool {
+    matches!(argument, "-h" | "--help" | "help")
+}
+
+/// The root of the workspace.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dispatch_words(words: &str) -> Result<(), String> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        dispatch(&words)
+    }
+
+    #[test]
+    fn wrong_usage_is_told_from_failure() {
+        for words in [
+            "",
+            "nonsense",
+            "bench",
+            "bench nonsense",
+            "bench wire --nonsense",
+            "fuzz --nonsense",
+            "fuzz nonsense",
+            "fuzz --seconds",
+            "fuzz --seconds 0",
+            "tidy nonsense",
+        ] {
+            let error = dispatch_words(words).unwrap_err();
+            assert!(error.starts_with(USAGE), "{words:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_command_has_help() {
+        assert_eq!(dispatch_words("--help"), Ok(()));
+        for command in COMMANDS {
+            assert_eq!((command.run)(&["--help".to_owned()]), Ok(()));
+            assert!(help().contains(command.summary));
+        }
+    }
+}
