@@ -1,8 +1,6 @@
 //! `cargo xtask bench`: what the wire and a connection cost.
 
-use std::process::Command;
-
-use crate::{USAGE, is_help, root};
+use crate::{USAGE, is_help, run_release};
 
 const HELP: &str = "\
 cargo xtask bench wire|connection [--quick] [--json]
@@ -33,23 +31,5 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             if known(what, &WHAT) && options.iter().all(|option| known(option, &OPTIONS)) => {}
         _ => return Err(format!("{USAGE} {HELP}")),
     }
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args([
-            "run",
-            "--quiet",
-            "--release",
-            "--package",
-            "switchboard-bench",
-            "--",
-        ])
-        .args(args)
-        .current_dir(root())
-        .status()
-        .map_err(|error| format!("cannot start cargo: {error}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("the benchmark ended with {status}"))
-    }
+    run_release("switchboard-bench", args)
 }

@@ -3,6 +3,7 @@
 
 mod bench;
 mod fuzz;
+mod simulate;
 mod tidy;
 
 use std::{
@@ -27,6 +28,11 @@ const COMMANDS: &[Command] = &[
         name: "fuzz",
         summary: "look for bytes that break the code that reads bytes",
         run: fuzz::run,
+    },
+    Command {
+        name: "simulate",
+        summary: "play random schedules against the state machine",
+        run: simulate::run,
     },
     Command {
         name: "tidy",
@@ -88,6 +94,22 @@ fn is_help(argument: &str) -> bool {
 fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().unwrap_or(own).to_owned()
+}
+
+/// Builds a package for release and runs it.
+fn run_release(package: &str, args: &[String]) -> Result<(), String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = std::process::Command::new(cargo)
+        .args(["run", "--quiet", "--release", "--package", package, "--"])
+        .args(args)
+        .current_dir(root())
+        .status()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{package} ended with {status}"))
+    }
 }
 
 #[cfg(test)]

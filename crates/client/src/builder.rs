@@ -133,6 +133,14 @@ impl ClientBuilder {
         self
     }
 
+    /// How long to wait for a server that keeps silent when asked in the newest revision, before it
+    /// is asked in an older one. 2 seconds by default; over HTTP, where every request is answered,
+    /// at least half of [`handshake_timeout`](Self::handshake_timeout).
+    pub fn probe_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.probe_timeout = timeout;
+        self
+    }
+
     /// The first and the longest wait between attempts to connect; it doubles in between. 1 and 30
     /// seconds by default.
     pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
@@ -170,6 +178,9 @@ impl ClientBuilder {
             mut settings,
             handlers,
         } = self;
+        if connect.answers_everything() {
+            settings.probe_timeout = settings.probe_timeout.max(settings.handshake_timeout / 2);
+        }
         settings.legacy_capabilities = handlers.legacy_capabilities();
         settings.modern_capabilities = handlers.modern_capabilities();
         let handlers = Arc::new(handlers);

@@ -39,6 +39,12 @@ pub trait Connect: Send + Sync + 'static {
     fn carries_headers(&self) -> bool {
         false
     }
+
+    /// Whether a server behind this transport answers even what it does not know, as HTTP makes it
+    /// do. If so, silence means a slow server rather than an old one, and is given more time.
+    fn answers_everything(&self) -> bool {
+        false
+    }
 }
 
 /// A transport being opened.

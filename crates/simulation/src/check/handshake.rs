@@ -29,6 +29,9 @@ enum Turn {
 pub(super) struct Handshake {
     turn: Turn,
     since: Moment,
+    /// What to ask after the question that is to be asked: it waited for so long in the queue that
+    /// its answer is not waited for any more.
+    then: Option<(Asked, Option<Revision>)>,
     /// The first question.
     pub(super) opening: Option<Asked>,
     /// A probe is not answered, and this is its id once it is known.
@@ -59,6 +62,7 @@ impl Handshake {
             Turn::Ask(Asked::Discover, _) | Turn::Answer(Asked::Discover, _)
         )
         .then_some(self.since)
+        .filter(|_| self.then.is_none())
     }
 
     /// Whether a server that leaves now may have been driven away by the first question.
@@ -108,7 +112,10 @@ impl Checker<'_> {
         }
         handshake.rounds += 1;
         ensure!(handshake.rounds <= ROUNDS_MAX, Handshake, "question {}", handshake.rounds);
-        handshake.turn = Turn::Answer(asked, id);
+        handshake.turn = match handshake.then.take() {
+            Some((asked, offer)) => Turn::Ask(asked, offer),
+            None => Turn::Answer(asked, id),
+        };
         if asked == Asked::Discover {
             handshake.probe = Some(Some(id));
         }
@@ -238,7 +245,11 @@ impl Checker<'_> {
             Next::Confirm(revision) => self.handshake.turn = Turn::Confirm(revision),
             Next::Ask(..) if self.handshake.rounds >= ROUNDS_MAX => self.due_phase = Phase::Backoff,
             Next::Ask(asked, offer) => {
-                self.handshake.turn = Turn::Ask(asked, offer);
+                if let Turn::Ask(..) = self.handshake.turn {
+                    self.handshake.then = Some((asked, offer));
+                } else {
+                    self.handshake.turn = Turn::Ask(asked, offer);
+                }
                 self.handshake.since = self.now;
                 if asked == Asked::Discover {
                     self.handshake.probe = Some(None);

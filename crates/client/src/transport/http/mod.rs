@@ -104,6 +104,10 @@ impl Connect for Http {
     fn carries_headers(&self) -> bool {
         true
     }
+
+    fn answers_everything(&self) -> bool {
+        true
+    }
 }
 
 impl fmt::Debug for Http {
