@@ -5,94 +5,101 @@ use std::{collections::HashMap, time::Duration};
 
 use serde_json::{Value, json};
 use switchboard_client::{
-    CallError, Client, Error, Revision,
+    CallError, Client, Era, Error, Raw, Revision,
     http::Http,
-    model::{CompletionRef, LogLevel, Root},
+    model::{CompletionRef, Content, LogLevel, Root},
     sse::Sse,
 };
 
-use crate::support::{Host, Program, ROOT, Record, Server, Tools, wait_gone};
+use crate::support::{Host, ROOT, Record, Server, Tools, wait_gone};
 
 /// A connection to a server of its own.
 struct Peer {
     client: Client,
     host: Host,
-    // Lives as long as the connection is used.
-    _server: Option<Server>,
+    way: Way,
+    server: Option<Server>,
 }
 
 #[derive(Clone, Copy)]
 enum Way {
     Stdio,
     Http,
+    /// Over HTTP+SSE, known to be that.
     Sse,
+    /// Over HTTP+SSE, by way of finding that out.
+    Fallback,
 }
 
 impl Peer {
     /// Starts the server and connects; `None` if such tests are to be left out.
     async fn connect(way: Way) -> Option<Self> {
-        let program = Tools::find()?.npm("server-everything");
+        let tools = Tools::find()?;
         let host = Host::default();
         let builder = host.client(Revision::LATEST);
-        let (client, server) = match way {
-            Way::Stdio => (builder.connect(program.arg("stdio").stdio()), None),
-            Way::Http => {
-                let program = program.arg("streamableHttp");
-                let server = program
-                    .listen_on_free_port("Streamable HTTP Server listening")
-                    .await;
-                let http = Http::new(&server.url("/mcp")).expect("a good address");
-                (builder.connect(http), Some(server))
-            }
-            Way::Sse => {
-                let server = program.arg("sse").listen_on_free_port("running on port").await;
-                let sse = Sse::new(&server.url("/sse")).expect("a good address");
-                (builder.connect(sse), Some(server))
-            }
+        let server = start(&tools, way, None).await;
+        let url = |path: &str| server.as_ref().expect("it is on a port").url(path);
+        let client = match way {
+            Way::Stdio => builder.connect(tools.npm("server-everything").arg("stdio").stdio()),
+            Way::Http => builder.connect(Http::new(&url("/mcp")).expect("a good address")),
+            Way::Sse => builder.connect(Sse::new(&url("/sse")).expect("a good address")),
+            Way::Fallback => builder.connect(Http::new(&url("/sse")).expect("a good address")),
         };
-        Some(Self { client, host, _server: server })
+        Some(Self { client, host, way, server })
+    }
+
+    /// Stops, which a server on a port must take notice of.
+    async fn stop(self) {
+        self.client.stop().await;
+        let Some(server) = self.server else { return };
+        let notice = match self.way {
+            Way::Http => "Received session termination request",
+            _ => "Client Disconnected",
+        };
+        server.said.wait_line(notice).await;
     }
 }
 
-macro_rules! over_every_transport {
-    ($($test:ident)*) => {
-        mod stdio { $(
-            #[tokio::test]
-            async fn $test() {
-                let Some(peer) = super::Peer::connect(super::Way::Stdio).await else { return };
-                super::$test(&peer).await;
-                peer.client.stop().await;
-            }
-        )* }
-        mod http { $(
-            #[tokio::test]
-            async fn $test() {
-                let Some(peer) = super::Peer::connect(super::Way::Http).await else { return };
-                super::$test(&peer).await;
-                peer.client.stop().await;
-            }
-        )* }
-        mod sse { $(
-            #[tokio::test]
-            async fn $test() {
-                let Some(peer) = super::Peer::connect(super::Way::Sse).await else { return };
-                super::$test(&peer).await;
-                peer.client.stop().await;
-            }
-        )* }
-    };
+/// Starts the server on a port, unless it is to be a child of the client.
+async fn start(tools: &Tools, way: Way, port: Option<u16>) -> Option<Server> {
+    let program = tools.npm("server-everything");
+    match way {
+        Way::Stdio => None,
+        Way::Http => {
+            let program = program.arg("streamableHttp");
+            Some(program.listen_on(port, "Streamable HTTP Server listening").await)
+        }
+        Way::Sse | Way::Fallback => {
+            Some(program.arg("sse").listen_on(port, "running on port").await)
+        }
+    }
 }
 
-over_every_transport! {
-    offers_tools_prompts_and_resources
-    reports_progress_and_takes_cancellations
-    asks_back
-    tells_of_logs_and_updates
+macro_rules! peers {
+    ($($name:ident: $way:ident, [$($test:ident),*];)*) => { $(
+        mod $name { $(
+            #[tokio::test]
+            async fn $test() {
+                let Some(peer) = super::Peer::connect(super::Way::$way).await else { return };
+                super::$test(&peer).await;
+                peer.stop().await;
+            }
+        )* }
+    )* };
 }
 
-async fn offers_tools_prompts_and_resources(Peer { client, .. }: &Peer) {
+peers! {
+    stdio: Stdio, [offers, works, asks_back, tells];
+    http: Http, [offers, works, asks_back, tells];
+    sse: Sse, [offers, works, asks_back, tells];
+    fallback: Fallback, [offers, asks_back];
+}
+
+async fn offers(Peer { client, .. }: &Peer) {
     let session = client.ready().await.expect("it connects");
     assert_eq!(session.revision, Revision::V2025_11_25);
+    assert_eq!(client.era(), Some(Era::Legacy));
+    assert_eq!(client.request("ping", None).await.expect("an answer").as_str(), "{}");
 
     let tools = client.tools().all().await.expect("it lists tools");
     let sum = tools.iter().find(|tool| tool.name == "get-sum").expect("a tool");
@@ -103,6 +110,21 @@ async fn offers_tools_prompts_and_resources(Peer { client, .. }: &Peer) {
     let weather = weather.await.expect("an answer");
     let structured = weather.structured_content.as_ref().expect("it is structured");
     assert_eq!(structured.read::<Value>().expect("JSON")["temperature"], 33);
+    let image = client.call_tool("get-tiny-image", json!({})).await.expect("an answer");
+    let is_png = |content: &Content| {
+        matches!(content, Content::Image { mime_type, .. } if mime_type == "image/png")
+    };
+    assert!(image.content.iter().any(is_png), "{image:?}");
+    let links = client.call_tool("get-resource-links", json!({"count": 3})).await;
+    let links = links.expect("an answer").into_inner().content;
+    let is_link = |content: &&Content| matches!(content, Content::ResourceLink { .. });
+    assert_eq!(links.iter().filter(is_link).count(), 3, "{links:?}");
+    let reference = client.call_tool("get-resource-reference", json!({"resourceType": "Blob"}));
+    let reference = reference.await.expect("an answer");
+    let is_blob = |content: &Content| {
+        matches!(content, Content::Resource { resource } if resource.blob.is_some())
+    };
+    assert!(reference.content.iter().any(is_blob), "{reference:?}");
     let wrong = client.call_tool("get-sum", json!({"a": "one"})).await.expect("an answer");
     assert!(wrong.is_error, "{wrong:?}");
     let unknown = client.call_tool("no-such-tool", json!({})).await.expect("an answer");
@@ -134,7 +156,7 @@ async fn offers_tools_prompts_and_resources(Peer { client, .. }: &Peer) {
     assert_eq!(ways.completion.values, ["David", "Eve", "Frank"]);
 }
 
-async fn reports_progress_and_takes_cancellations(Peer { client, .. }: &Peer) {
+async fn works(Peer { client, .. }: &Peer) {
     let reported = Record::default();
     let steps = reported.clone();
     let arguments = json!({"duration": 0.3, "steps": 3});
@@ -190,7 +212,11 @@ async fn asks_back(Peer { client, host, .. }: &Peer) {
     let form = client.call_tool("trigger-elicitation-request", json!({})).await;
     let form = form.expect("an answer").text();
     assert!(form.contains("Ann") && form.contains("It was a dark and stormy night."), "{form}");
-    assert_eq!(host.questions.len(), 2);
+    let address = json!({"url": "https://example.com/", "message": "Please look", "errorPath": false});
+    let visit = client.call_tool("trigger-url-elicitation", address).await;
+    let visit = visit.expect("an answer").text();
+    assert!(visit.contains("User completed"), "{visit}");
+    assert_eq!(host.questions.len(), 3);
 
     let roots = client.call_tool("get-roots-list", json!({})).await.expect("an answer").text();
     assert!(roots.contains(ROOT), "{roots}");
@@ -203,14 +229,14 @@ async fn asks_back(Peer { client, host, .. }: &Peer) {
     assert!(roots.contains("file:///b") && !roots.contains(ROOT), "{roots}");
 }
 
-async fn tells_of_logs_and_updates(Peer { client, host, .. }: &Peer) {
+async fn tells(Peer { client, host, .. }: &Peer) {
     let uri = "demo://resource/dynamic/text/1";
     client.subscribe(uri).await.expect("it can be subscribed to");
     // The server confirms that in its log, at the level of information, which is on.
     let is_confirmation = |params: &_| data(params).contains("Received Subscribe");
     host.told_from(0, "notifications/message", is_confirmation).await;
     client.call_tool("toggle-subscriber-updates", json!({})).await.expect("an answer");
-    let is_update = |params: &switchboard_client::Raw| {
+    let is_update = |params: &Raw| {
         params.member("uri").and_then(|uri| uri.to_text()).as_deref() == Some(uri)
     };
     host.told_from(0, "notifications/resources/updated", is_update).await;
@@ -229,14 +255,14 @@ async fn tells_of_logs_and_updates(Peer { client, host, .. }: &Peer) {
 }
 
 /// What a log message says.
-fn data(params: &switchboard_client::Raw) -> String {
+fn data(params: &Raw) -> String {
     params.member("data").map(|data| data.as_str().to_owned()).unwrap_or_default()
 }
 
 #[tokio::test]
 async fn a_killed_child_is_started_again_and_subscribed_to_again() {
     let Some(tools) = Tools::find() else { return };
-    let program: Program = tools.npm("server-everything");
+    let program = tools.npm("server-everything");
     let host = Host::default();
     let client = host.client(Revision::LATEST).connect(program.stdio());
     let uri = "demo://resource/dynamic/text/1";
@@ -248,7 +274,7 @@ async fn a_killed_child_is_started_again_and_subscribed_to_again() {
     let (sender, mut under_way) = tokio::sync::mpsc::unbounded_channel();
     let call = client
         .call_tool("trigger-long-running-operation", arguments)
-        .on_progress(move |_| drop(sender.send(())))
+        .on_progress(move |_| sender.send(()).expect("it is waited for"))
         .start();
     let call = tokio::spawn(call);
     under_way.recv().await.expect("progress");
@@ -268,4 +294,30 @@ async fn a_killed_child_is_started_again_and_subscribed_to_again() {
 
     client.stop().await;
     wait_gone(&[first, second].concat()).await;
+}
+
+#[tokio::test]
+async fn a_restarted_server_over_http_is_subscribed_to_again() {
+    is_subscribed_to_again(Way::Http).await;
+}
+
+#[tokio::test]
+async fn a_restarted_server_over_sse_is_subscribed_to_again() {
+    is_subscribed_to_again(Way::Sse).await;
+}
+
+async fn is_subscribed_to_again(way: Way) {
+    let Some(mut peer) = Peer::connect(way).await else { return };
+    peer.client.subscribe("demo://resource/dynamic/text/1").await.expect("it can be");
+    let mut server = peer.server.take().expect("it is on a port");
+    let before = peer.host.news.len();
+    server.kill().await;
+    let tools = Tools::find().expect("it was found before");
+    peer.server = start(&tools, way, Some(server.port)).await;
+    // Nobody calls: the client has to find out by itself.
+    let is_confirmation = |params: &_| data(params).contains("Received Subscribe");
+    peer.host.told_from(before, "notifications/message", is_confirmation).await;
+    peer.client.call_tool("toggle-subscriber-updates", json!({})).await.expect("an answer");
+    peer.host.told_from(before, "notifications/resources/updated", |_| true).await;
+    peer.stop().await;
 }

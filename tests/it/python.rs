@@ -12,7 +12,7 @@ struct Peer {
     client: Client,
     host: Host,
     revision: Revision,
-    stderr: Record<String>,
+    said: Record<String>,
     mark: Marked,
     // Lives as long as the connection is used.
     _server: Option<Server>,
@@ -32,7 +32,7 @@ impl Peer {
     async fn connect(script: &str, way: Way, revision: Revision) -> Option<Self> {
         const READY: &str = "Uvicorn running on http://127.0.0.1:";
         let program = Tools::find()?.python(script);
-        let (stderr, mark) = (program.stderr.clone(), program.mark.clone());
+        let (said, mark) = (program.said.clone(), program.mark.clone());
         let host = Host::default();
         let builder = host.client(revision);
         let (client, server) = match way {
@@ -48,7 +48,7 @@ impl Peer {
                 (builder.connect(sse), Some(server))
             }
         };
-        Some(Self { client, host, revision, stderr, mark, _server: server })
+        Some(Self { client, host, revision, said, mark, _server: server })
     }
 }
 
@@ -121,7 +121,7 @@ async fn offers(Peer { client, revision, .. }: &Peer) {
     assert!(matches!(unknown, Err(Error::Server(_))), "{unknown:?}");
 }
 
-async fn works(Peer { client, stderr, .. }: &Peer) {
+async fn works(Peer { client, said, .. }: &Peer) {
     let reported = Record::default();
     let steps = reported.clone();
     let call = client.call_tool("count", json!({"to": 20}));
@@ -135,19 +135,19 @@ async fn works(Peer { client, stderr, .. }: &Peer) {
     let call = client.call_tool("sleep", json!({"seconds": 60})).start();
     let canceller = call.canceller();
     let call = tokio::spawn(call);
-    stderr.wait_line("sleep began").await;
+    said.wait_line("sleep began").await;
     canceller.cancel("enough");
     let ended = call.await.expect("no panic");
     assert!(matches!(ended, Err(Error::Call(CallError::Cancelled))), "{ended:?}");
-    stderr.wait_line("sleep was cancelled").await;
+    said.wait_line("sleep was cancelled").await;
 
-    let seen = stderr.len();
+    let seen = said.len();
     let is = |words: &'static str| move |line: &String| line.contains(words).then_some(());
     let call = tokio::spawn(client.call_tool("sleep", json!({"seconds": 60})).start());
-    stderr.wait_from(seen, "the second sleep", is("sleep began")).await;
+    said.wait_from(seen, "the second sleep", is("sleep began")).await;
     // Aborting the task drops the call.
     call.abort();
-    stderr.wait_from(seen, "its end", is("sleep was cancelled")).await;
+    said.wait_from(seen, "its end", is("sleep was cancelled")).await;
 
     let sum = client.call_tool("add", json!({"a": 1, "b": 1})).await.expect("an answer");
     assert_eq!(sum.text(), "2");
@@ -230,9 +230,9 @@ async fn updates(Peer { client, host, .. }: &Peer) {
     assert_eq!(next.member("uri").and_then(|uri| uri.to_text()).as_deref(), Some("note://other"));
 }
 
-async fn stops(Peer { client, stderr, mark, .. }: &Peer) {
+async fn stops(Peer { client, said, mark, .. }: &Peer) {
     let call = tokio::spawn(client.call_tool("sleep", json!({"seconds": 60})).start());
-    stderr.wait_line("sleep began").await;
+    said.wait_line("sleep began").await;
     let processes = mark.processes();
     assert!(!processes.is_empty());
     client.stop().await;

@@ -19,7 +19,7 @@ async fn the_filesystem_server_works_within_our_roots() {
 
     // Roots take the place of the directories of the command line, once the server has asked.
     client.ready().await.expect("it connects");
-    program.stderr.wait_line("Updated allowed directories from MCP roots: 1").await;
+    program.said.wait_line("Updated allowed directories from MCP roots: 1").await;
     let write = client.call_tool("write_file", json!({"path": file, "content": "one\ntwo\n"}));
     assert!(!write.await.expect("an answer").is_error);
     let read = client.call_tool("read_text_file", json!({"path": file, "head": 1})).await;
@@ -30,7 +30,7 @@ async fn the_filesystem_server_works_within_our_roots() {
     assert!(outside.is_error && outside.text().contains("denied"), "{outside:?}");
 
     client.set_roots([&root, &other].map(|dir| Root::new(uri(dir)))).await.expect("ours");
-    program.stderr.wait_line("Updated allowed directories from MCP roots: 2").await;
+    program.said.wait_line("Updated allowed directories from MCP roots: 2").await;
     let allowed = client.call_tool("list_allowed_directories", json!({})).await;
     let allowed = allowed.expect("an answer").text();
     assert!(allowed.contains(other.path().to_str().expect("a path in UTF-8")), "{allowed}");

@@ -80,7 +80,9 @@ async def set_note(ctx: Context, name: str, text: str) -> str:
 async def learn(ctx: Context, name: str) -> str:
     """Adds a tool of that name, and tells that the list changed."""
     server.add_tool(lambda: name, name=name, description="A tool that was learnt.")
-    await ctx.notify_tools_changed()
+    await ctx.notify_tools_changed()  # tells those who listen, as of 2026-07-28
+    if ctx.request_context.protocol_version < "2026-07-28":
+        await ctx.session.send_tool_list_changed()
     return f"learnt {name}"
 
 

@@ -236,6 +236,8 @@ fn garbage(kind: Garbage) -> &'static [u8] {
     }
 }
 
+/// The one that a step means, counted from the latest.
 pub(crate) fn pick<T: Copy>(from: &[T], which: u8) -> Option<T> {
-    from.get(usize::from(which) % from.len().max(1)).copied()
+    let back = usize::from(which) % from.len().max(1);
+    from.iter().rev().nth(back).copied()
 }

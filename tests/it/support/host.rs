@@ -9,7 +9,7 @@ use switchboard_client::{
     model::{ElicitationAnswer, Root, SamplingResult},
 };
 
-use super::Record;
+use super::{Record, SOON};
 
 /// Where the host works.
 pub(crate) const ROOT: &str = "file:///home/ann/project";
@@ -24,13 +24,17 @@ pub(crate) struct Host {
 
 impl Host {
     /// A client that speaks no newer revision than this and answers everything: sampling with an
-    /// echo, forms with their defaults and the name Ann, roots with [`ROOT`].
+    /// echo, forms with their defaults and the name Ann,
+    /// addresses with consent, roots with [`ROOT`].
     pub(crate) fn client(&self, newest: Revision) -> ClientBuilder {
         let (news, samplings, forms) =
             (self.news.clone(), self.questions.clone(), self.questions.clone());
         Client::builder("switchboard-tests", "1.0")
             .newest_revision(newest)
             .backoff(Duration::from_millis(50), Duration::from_secs(1))
+            // A busy machine may take long to start an interpreter.
+            .handshake_timeout(2 * SOON)
+            .request_timeout(2 * SOON)
             .roots([Root::new(ROOT)])
             .on_notification(move |notification| news.push(notification))
             .on_sampling(move |request| {
@@ -43,7 +47,11 @@ impl Host {
                 forms.push(question.message.clone());
                 let mut form = question.defaults();
                 form.insert("name".to_owned(), json!("Ann"));
-                async move { Ok(ElicitationAnswer::accept(form)) }
+                let answer = match question.url {
+                    Some(_) => ElicitationAnswer::consent(),
+                    None => ElicitationAnswer::accept(form),
+                };
+                async move { Ok(answer) }
             })
     }
 

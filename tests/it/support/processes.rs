@@ -4,13 +4,11 @@ use std::{
     fs,
     path::Path,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
-    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::time::{sleep, timeout};
 
-use super::SOON;
+use super::until;
 
 /// A mark that processes carry in their environment, and everything that they start inherits.
 #[derive(Clone)]
@@ -57,13 +55,7 @@ impl Marked {
 
 /// Waits until these processes are gone, and nobody waits for their status any more.
 pub(crate) async fn wait_gone(processes: &[Pid]) {
-    let is_there = |pid: &&Pid| Path::new(&format!("/proc/{pid}")).exists();
-    let gone = async {
-        while processes.iter().any(|pid| is_there(&pid)) {
-            // Nobody tells when somebody else's child is gone.
-            sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let left = || processes.iter().filter(is_there).collect::<Vec<_>>();
-    assert!(timeout(SOON, gone).await.is_ok(), "left behind: {:?}", left());
+    let is_gone = |pid: &Pid| !Path::new(&format!("/proc/{pid}")).exists();
+    let what = format!("the end of {processes:?}");
+    until(&what, async || processes.iter().all(is_gone).then_some(())).await;
 }

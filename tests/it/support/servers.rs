@@ -9,7 +9,7 @@ use std::{
 
 use switchboard_client::stdio::{Command, Stdio};
 use tokio::{
-    io::{AsyncBufReadExt, BufReader},
+    io::{AsyncBufReadExt, AsyncRead, BufReader},
     process::Child,
     time::timeout,
 };
@@ -22,8 +22,8 @@ pub(crate) struct Program {
     program: PathBuf,
     args: Vec<OsString>,
     env: Vec<(String, OsString)>,
-    /// What it says on standard error.
-    pub(crate) stderr: Record<String>,
+    /// What it says on standard error and, if that is not for messages, on standard output.
+    pub(crate) said: Record<String>,
     pub(crate) mark: Marked,
 }
 
@@ -34,7 +34,7 @@ impl Program {
             program,
             args: Vec::new(),
             env: vec![(Marked::VARIABLE.to_owned(), mark.value().into())],
-            stderr: Record::default(),
+            said: Record::default(),
             mark,
         }
     }
@@ -59,34 +59,35 @@ impl Program {
 
     /// The server as a child of the client.
     pub(crate) fn stdio(&self) -> Stdio {
-        let stderr = self.stderr.clone();
+        let said = self.said.clone();
         let command = Command::new(&self.program).args(&self.args);
         let command = self
             .env
             .iter()
             .fold(command, |command, (name, value)| command.env(name, value));
-        Stdio::new(command.on_stderr(move |line| stderr.push(line.to_owned())))
+        Stdio::new(command.on_stderr(move |line| said.push(line.to_owned())))
     }
 
     /// Starts the server on a port of its own choice, which it names after `ready`.
     pub(crate) async fn listen(self, ready: &str) -> Server {
         let server = self.start();
-        let line = server.stderr.wait_line(ready).await;
+        let line = server.said.wait_line(ready).await;
         let rest = line.split_once(ready).expect("the line was found by it").1;
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
         let port = digits.parse().expect("a port follows");
         Server { port, ..server }
     }
 
-    /// Starts the server on a free port, given in `PORT`, and waits for it to say `ready`.
-    pub(crate) async fn listen_on_free_port(self, ready: &str) -> Server {
+    /// Starts the server on the port in its variable `PORT`: a free one, unless it is given.
+    pub(crate) async fn listen_on(self, port: Option<u16>, ready: &str) -> Server {
         // Between finding a port and the server taking it, somebody else may.
         for _ in 0..3 {
-            let port = free_port();
-            let program = Self { stderr: Record::default(), ..self.clone() };
-            let mut server = program.env("PORT", port.to_string()).start();
+            let port = port.unwrap_or_else(free_port);
+            let said = Record::default();
+            let program = Self { said, ..self.clone() }.env("PORT", port.to_string());
+            let mut server = program.start();
             let is_up = tokio::select! {
-                _ = server.stderr.wait_line(ready) => true,
+                _ = server.said.wait_line(ready) => true,
                 _ = server.child.wait() => false,
             };
             if is_up {
@@ -101,20 +102,23 @@ impl Program {
             .args(&self.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(StdStdio::null())
-            .stdout(StdStdio::null())
+            .stdout(StdStdio::piped())
             .stderr(StdStdio::piped())
             .kill_on_drop(true)
             .spawn()
             .expect("the server starts");
+        let stdout = child.stdout.take().expect("it has a standard output");
         let stderr = child.stderr.take().expect("it has a standard error");
-        let record = self.stderr.clone();
-        tokio::spawn(async move {
-            let mut lines = BufReader::new(stderr).lines();
-            while let Ok(Some(line)) = lines.next_line().await {
-                record.push(line);
-            }
-        });
-        Server { child, port: 0, stderr: self.stderr }
+        tokio::spawn(write_down(stdout, self.said.clone()));
+        tokio::spawn(write_down(stderr, self.said.clone()));
+        Server { child, port: 0, said: self.said }
+    }
+}
+
+async fn write_down(output: impl AsyncRead + Unpin, said: Record<String>) {
+    let mut lines = BufReader::new(output).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        said.push(line);
     }
 }
 
@@ -122,8 +126,8 @@ impl Program {
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
-    /// What it says on standard error.
-    pub(crate) stderr: Record<String>,
+    /// What it says.
+    pub(crate) said: Record<String>,
 }
 
 impl Server {

@@ -87,6 +87,10 @@ async fn play(scenario: &str, client: &Client) -> Outcome {
             }
         }
         "http-invalid-tool-headers" => {
+            let is_valid = |tool: &Lossless<Tool>| tool.name == "valid_tool";
+            if !tools.iter().any(is_valid) {
+                return Err("the valid tool was left out".into());
+            }
             for tool in &tools {
                 call(client, &tool.name, &json!({"region": "us-east1"})).await?;
             }

@@ -235,7 +235,7 @@ async fn a_stream_is_taken_up_where_it_broke_when_the_server_says() {
     let ended = Instant::now();
     let get = server.next().await;
     let waited = ended.elapsed().as_millis();
-    assert!((500..1000).contains(&waited), "{waited} ms");
+    assert!((500..1500).contains(&waited), "{waited} ms");
     assert_eq!(
         (get.method.as_str(), get.header("last-event-id")),
         ("GET", "e-1")
@@ -393,13 +393,31 @@ async fn closing_carries_out_what_was_accepted_and_asks_nothing_of_the_server() 
     assert_eq!(delete.method, "DELETE");
     // Nobody answers it.
     assert!(
-        started.elapsed() < Duration::from_millis(500),
+        started.elapsed() < Duration::from_secs(1),
         "{:?}",
         started.elapsed()
     );
     wire.0.close();
     assert!(wire.is_quiet(20).await, "down is the last word");
     delete.hung_up().await;
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_anybody_to_read_what_was_reported() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    wire.open_session(&mut server, "s", REVISION).await;
+    wire.send(request(2, "tools/call", json!({"name": "x"})));
+    let mut events = server.next().await.events().await;
+    for _ in 0..100 {
+        events.send("data: {\"method\":\"flood\"}\n\n").await;
+    }
+    wire.send(notification("notifications/progress"));
+    let progress = server.next().await;
+    assert!(server.is_left_alone(50).await);
+    wire.0.close();
+    progress.respond(404, "", "").await;
+    assert_eq!(wire.down().await, (DownKind::Closed, "closed".to_owned()));
 }
 
 #[tokio::test]
@@ -428,5 +446,5 @@ async fn closing_takes_no_time_when_nothing_listens() {
     let started = Instant::now();
     wire.0.close();
     wire.down().await;
-    assert!(started.elapsed() < Duration::from_millis(500));
+    assert!(started.elapsed() < Duration::from_secs(1));
 }

@@ -7,6 +7,9 @@
     reason = "a test may fail"
 )]
 
+#[path = "../common/contract.rs"]
+mod common_contract;
+mod contract;
 mod legacy;
 mod requests;
 mod server;

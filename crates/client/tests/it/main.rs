@@ -8,8 +8,10 @@
 
 mod asking;
 mod calls;
+#[path = "../common/contract.rs"]
 mod contract;
 mod hostile;
+mod local_contract;
 mod peer;
 mod reconnect;
 mod stdio;

@@ -34,10 +34,13 @@ async fn every_event_has_its_name_and_fields() {
     late.await.unwrap().unwrap_err();
     peer.expect("notifications/cancelled").await;
     peer.answer(&request, json!({})).await;
-    peer.send(json!({"jsonrpc": "2.0", "id": 0, "result": {}})).await;
+    peer.send(json!({"jsonrpc": "2.0", "id": 0, "result": {}}))
+        .await;
     peer.send_raw("garbage").await;
-    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/x"})).await;
-    peer.send(json!({"jsonrpc": "2.0", "id": 0, "method": "ping"})).await;
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/x"}))
+        .await;
+    peer.send(json!({"jsonrpc": "2.0", "id": 0, "method": "ping"}))
+        .await;
     peer.recv().await;
 
     let _fills_the_queue = tokio::spawn(client.request("first", None).into_future());
@@ -50,7 +53,10 @@ async fn every_event_has_its_name_and_fields() {
         let found = recorded.iter().find(|(recorded, _)| recorded == name);
         let (_, recorded) = found.unwrap_or_else(|| panic!("no {name} in {recorded:?}"));
         for field in fields {
-            assert!(recorded.iter().any(|name| name == field), "no {field} in {name}: {recorded:?}");
+            assert!(
+                recorded.iter().any(|name| name == field),
+                "no {field} in {name}: {recorded:?}"
+            );
         }
     };
     has("connection", &["server"]);
@@ -77,7 +83,10 @@ impl Subscriber for Recorder {
     fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
         let mut names = Names::default();
         span.record(&mut names);
-        self.0.lock().unwrap().push((span.metadata().name().to_owned(), names.0));
+        self.0
+            .lock()
+            .unwrap()
+            .push((span.metadata().name().to_owned(), names.0));
         span::Id::from_u64(1)
     }
 
@@ -88,7 +97,10 @@ impl Subscriber for Recorder {
     fn event(&self, event: &Event<'_>) {
         let mut names = Names::default();
         event.record(&mut names);
-        self.0.lock().unwrap().push((event.metadata().name().to_owned(), names.0));
+        self.0
+            .lock()
+            .unwrap()
+            .push((event.metadata().name().to_owned(), names.0));
     }
 
     fn enter(&self, _: &span::Id) {}

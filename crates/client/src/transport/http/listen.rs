@@ -37,7 +37,7 @@ const HEAD_START: Duration = Duration::from_millis(500);
 pub(super) async fn listen(peer: Peer, mut confirmed: Gate, hold: watch::Sender<()>) {
     // It never changes: an error is how it opens.
     let _ = confirmed.changed().await;
-    let outcome = Listener {
+    let listener = Listener {
         peer,
         resume: Resume::default(),
         failures: 0,
@@ -45,7 +45,7 @@ pub(super) async fn listen(peer: Peer, mut confirmed: Gate, hold: watch::Sender<
         hold: Some(hold),
     };
     // Deaf or done, it is over.
-    let _ = outcome.run().await;
+    let _ = listener.run().await;
 }
 
 struct Listener {

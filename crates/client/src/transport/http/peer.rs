@@ -11,7 +11,7 @@ use switchboard_wire::header;
 use tokio::{sync::mpsc, time::timeout};
 
 use super::{
-    super::{DownKind, Outgoing, TransportEvent, sse::Opened},
+    super::{Down, DownKind, Outgoing, TransportEvent, sse::Opened},
     Endpoint, Trouble,
     headers::{EVENTS, Standing},
 };
@@ -55,7 +55,7 @@ impl Peer {
 
     pub(super) async fn down(&self, kind: DownKind, message: &str) -> Result<(), Deaf> {
         let message = message.into();
-        self.event(TransportEvent::Down(super::super::Down { kind, message }))
+        self.event(TransportEvent::Down(Down { kind, message }))
             .await
     }
 

@@ -249,11 +249,8 @@ impl Post {
                             return Err(self.end(None, &reason));
                         }
                     }
-                    Err(trouble) => {
-                        reason = trouble
-                            .failure(self.what(), &self.peer.endpoint)
-                            .message
-                            .to_string();
+                    Err(Trouble::Unreachable(cause) | Trouble::Failed { reason: cause, .. }) => {
+                        reason = format!("the stream broke, and to resume it failed: {cause}");
                     }
                 }
             };
