@@ -37,7 +37,7 @@ use crate::{
 ///
 /// # async fn run() {
 /// let client = Client::builder("my-agent", "1.0")
-///     .roots([Root::new("file:///home/me/project")])
+///     .roots([Root::new("file:///projects/mine")])
 ///     .on_elicitation(|question| async move {
 ///         // Ask a person; here, take what the form starts out with.
 ///         Ok(ElicitationAnswer::accept(question.defaults()))

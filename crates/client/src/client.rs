@@ -143,6 +143,14 @@ impl Client {
         let _ = stopped.await;
     }
 
+    /// Waits until the connection is over and its task gone, at most 100 ms after a
+    /// [`stop`](Self::stop). For programs that are about to exit and want the server told.
+    pub async fn closed(&self) {
+        let mut state = self.shared.state.clone();
+        // The task holds the other end of the watch, and lets go of it when it ends.
+        while state.changed().await.is_ok() {}
+    }
+
     /// Sends any request, and hands back the raw result.
     pub fn request(
         &self,

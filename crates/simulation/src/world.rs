@@ -48,14 +48,15 @@ pub struct Summary {
 
 /// Carries out a schedule against a subject.
 pub fn run<S: Subject>(schedule: &Schedule, coverage: &mut Coverage) -> Result<Summary, Broken> {
-    World::<S>::begin(schedule, coverage, None).run(schedule).0
+    World::<S>::begin(schedule, coverage, None).run(schedule)
 }
 
 /// Carries out a schedule and tells all that happened, a line each.
 pub fn trace<S: Subject>(schedule: &Schedule) -> (Result<Summary, Broken>, Vec<String>) {
     let mut coverage = Coverage::default();
-    let (result, lines) = World::<S>::begin(schedule, &mut coverage, Some(Vec::new())).run(schedule);
-    (result, lines.unwrap_or_default())
+    let mut world = World::<S>::begin(schedule, &mut coverage, Some(Vec::new()));
+    let result = world.run(schedule);
+    (result, world.log.take().unwrap_or_default())
 }
 
 struct World<'a, S> {
@@ -116,7 +117,7 @@ impl<'a, S: Subject> World<'a, S> {
         }
     }
 
-    fn run(mut self, schedule: &Schedule) -> (Result<Summary, Broken>, Option<Vec<String>>) {
+    fn run(&mut self, schedule: &Schedule) -> Result<Summary, Broken> {
         let mut at = 0;
         let result = self.play(schedule, &mut at).map_err(|fault| Broken {
             invariant: fault.invariant,
@@ -132,7 +133,7 @@ impl<'a, S: Subject> World<'a, S> {
             answered: counted.answered,
             ready: counted.ready,
         };
-        (result.map(|()| summary), self.log)
+        result.map(|()| summary)
     }
 
     fn play(&mut self, schedule: &Schedule, at: &mut usize) -> Checked {

@@ -12,7 +12,7 @@ use switchboard_client::{
 use super::{Record, SOON};
 
 /// Where the host works.
-pub(crate) const ROOT: &str = "file:///home/ann/project";
+pub(crate) const ROOT: &str = "file:///srv/project";
 
 #[derive(Clone, Default)]
 pub(crate) struct Host {

@@ -53,7 +53,7 @@ impl Machine {
 
     /// The owner answers. Dropped if the server no longer waits for it.
     pub(super) fn answer(&mut self, id: &Id, answer: Result<Raw, ErrorObject>) {
-        if matches!(self.phase, Phase::Ready(_)) && self.server_requests.remove(id) {
+        if matches!(self.phase, Phase::Ready(_)) && self.forget_server_request(id) {
             self.send_answer(id, answer);
         }
     }
@@ -112,7 +112,7 @@ impl Machine {
                         ErrorObject::new(code::INTERNAL, "too many requests wait for an answer");
                     self.send_answer(&request.id, Err(busy));
                 } else {
-                    self.server_requests.insert(request.id.clone());
+                    self.server_requests.push(request.id.clone());
                     self.actions
                         .push_back(Action::Deliver(Inbound::Request(request)));
                 }
@@ -144,7 +144,7 @@ impl Machine {
                     self.violation("a cancellation without the id of a request");
                     return;
                 };
-                if self.server_requests.remove(&id) {
+                if self.forget_server_request(&id) {
                     let cancelled = Inbound::RequestCancelled { id };
                     self.actions.push_back(Action::Deliver(cancelled));
                 } else if let Some(number) = id.as_u64() {
@@ -156,6 +156,12 @@ impl Machine {
                 self.actions.push_back(Action::Deliver(news));
             }
         }
+    }
+
+    /// Takes a request out of those that wait for the owner. Whether it was one.
+    fn forget_server_request(&mut self, id: &Id) -> bool {
+        let at = self.server_requests.iter().position(|waits| waits == id);
+        at.map(|at| self.server_requests.remove(at)).is_some()
     }
 
     fn hold(&mut self, message: Message) {

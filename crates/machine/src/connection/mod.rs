@@ -6,7 +6,7 @@ mod inbound;
 mod opening;
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashMap, VecDeque},
     sync::Arc,
 };
 
@@ -48,8 +48,8 @@ pub struct Machine {
     /// Calls that wait for the connection to become ready, in the order they came.
     waiting: VecDeque<u64>,
     tombstones: Tombstones,
-    /// Requests of the server that the owner has not answered.
-    server_requests: HashSet<Id>,
+    /// Requests of the server that the owner has not answered, oldest first.
+    server_requests: Vec<Id>,
     actions: VecDeque<Action>,
 }
 
@@ -91,7 +91,7 @@ impl Machine {
             calls: HashMap::new(),
             waiting: VecDeque::new(),
             tombstones: Tombstones::new(settings.tombstone_ttl(), settings.tombstones_max),
-            server_requests: HashSet::new(),
+            server_requests: Vec::new(),
             actions: VecDeque::new(),
             settings,
             ids,

@@ -61,7 +61,7 @@ pub(super) enum Due {
     InvalidParams,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) records: Vec<Record>,
     /// The place of a record, and one, by its id.
@@ -72,6 +72,20 @@ pub(crate) struct Calls {
     pub(super) gone: u64,
     /// Ids that the server knows and nobody waits for, with the end of their tombstones.
     tombstones: VecDeque<(u64, Moment)>,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        // Room for a schedule of the usual length, so that hardly anything has to grow.
+        Self {
+            records: Vec::with_capacity(24),
+            places: Vec::with_capacity(48),
+            due: Vec::with_capacity(16),
+            open: 0,
+            gone: 0,
+            tombstones: VecDeque::with_capacity(16),
+        }
+    }
 }
 
 impl Calls {

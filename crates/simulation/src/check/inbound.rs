@@ -187,12 +187,12 @@ impl Checker<'_> {
             Inbound::Request(request) => own_id(&request.id).map(Delivery::Request),
             Inbound::RequestCancelled { id } => own_id(id).map(Delivery::Cancelled),
         };
-        // When the connection ends, every request that waits is withdrawn.
+        // When the connection ends, every request that waits is withdrawn, oldest first.
         if let Some(Delivery::Cancelled(own)) = delivered
             && self.ends_now()
-            && self.inbox.outstanding.contains(&own)
+            && self.inbox.outstanding.first() == Some(&own)
         {
-            self.inbox.outstanding.retain(|outstanding| *outstanding != own);
+            self.inbox.outstanding.remove(0);
             return Ok(());
         }
         let due = self.inbox.due.pop_front();

@@ -46,7 +46,7 @@ struct Ticket {
     place: Place,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sends {
     /// In the order of their first offer. The ones that matter are at the end.
     tickets: Vec<Ticket>,
@@ -54,6 +54,17 @@ pub(super) struct Sends {
     /// The first call of each caller that waited for the connection.
     waited: VecDeque<usize>,
     scratch: Vec<u8>,
+}
+
+impl Default for Sends {
+    fn default() -> Self {
+        Self {
+            tickets: Vec::with_capacity(32),
+            retrying: 0,
+            waited: VecDeque::new(),
+            scratch: Vec::with_capacity(128),
+        }
+    }
 }
 
 impl Sends {
