@@ -21,8 +21,9 @@ const NEW_ID: u32 = 4_000_123;
 
 pub(crate) fn run(effort: Effort) -> Result<Report> {
     let (rounds, turn) = match effort {
-        Effort::Quick => (5, Duration::from_millis(1)),
-        Effort::Full => (60, Duration::from_millis(4)),
+        Effort::Quick => (10, Duration::from_micros(500)),
+        // Short turns and many: a turn that another program interrupts is one of few.
+        Effort::Full => (400, Duration::from_micros(500)),
     };
     let mut ratios = Vec::new();
     let mut times = Vec::new();

@@ -21,7 +21,7 @@ async fn conforms_to(revision: &str) {
     let Some(tools) = Tools::find() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let suite = tools.npm("conformance");
-    let output = Command::new(suite.program())
+    let output = Command::new(suite.executable())
         .args(suite.args())
         .args(["client", "--requirements", revision])
         .args(["--command", env!("CARGO_BIN_EXE_conformance-client")])
@@ -34,11 +34,19 @@ async fn conforms_to(revision: &str) {
         .await
         .expect("the suite starts");
     let said = String::from_utf8_lossy(&output.stdout);
-    let summary = said.split_once("=== SUITE SUMMARY ===").map_or(&*said, |(_, summary)| summary);
+    let summary = said
+        .split_once("=== SUITE SUMMARY ===")
+        .map_or(&*said, |(_, summary)| summary);
     let failed = failed_checks(dir.path());
-    assert!(output.status.success(), "the suite is not content:\n{summary}\n{failed}");
+    assert!(
+        output.status.success(),
+        "the suite is not content:\n{summary}\n{failed}"
+    );
     // Not among what is required, because it is younger than the revision.
-    assert!(summary.contains("✓ json-schema-2020-12-preservation"), "{summary}\n{failed}");
+    assert!(
+        summary.contains("✓ json-schema-2020-12-preservation"),
+        "{summary}\n{failed}"
+    );
 }
 
 /// What failed, and how. The scenarios of authorization have a directory to themselves; those that

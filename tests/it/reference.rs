@@ -19,21 +19,42 @@ async fn the_filesystem_server_works_within_our_roots() {
 
     // Roots take the place of the directories of the command line, once the server has asked.
     client.ready().await.expect("it connects");
-    program.said.wait_line("Updated allowed directories from MCP roots: 1").await;
+    program
+        .said
+        .wait_line("Updated allowed directories from MCP roots: 1")
+        .await;
     let write = client.call_tool("write_file", json!({"path": file, "content": "one\ntwo\n"}));
     assert!(!write.await.expect("an answer").is_error);
-    let read = client.call_tool("read_text_file", json!({"path": file, "head": 1})).await;
+    let read = client
+        .call_tool("read_text_file", json!({"path": file, "head": 1}))
+        .await;
     assert_eq!(read.expect("an answer").text(), "one");
     let outside = given.path().join("note.txt");
-    let outside = client.call_tool("read_text_file", json!({"path": outside})).await;
+    let outside = client
+        .call_tool("read_text_file", json!({"path": outside}))
+        .await;
     let outside = outside.expect("an answer");
-    assert!(outside.is_error && outside.text().contains("denied"), "{outside:?}");
+    assert!(
+        outside.is_error && outside.text().contains("denied"),
+        "{outside:?}"
+    );
 
-    client.set_roots([&root, &other].map(|dir| Root::new(uri(dir)))).await.expect("ours");
-    program.said.wait_line("Updated allowed directories from MCP roots: 2").await;
-    let allowed = client.call_tool("list_allowed_directories", json!({})).await;
+    client
+        .set_roots([&root, &other].map(|dir| Root::new(uri(dir))))
+        .await
+        .expect("ours");
+    program
+        .said
+        .wait_line("Updated allowed directories from MCP roots: 2")
+        .await;
+    let allowed = client
+        .call_tool("list_allowed_directories", json!({}))
+        .await;
     let allowed = allowed.expect("an answer").text();
-    assert!(allowed.contains(other.path().to_str().expect("a path in UTF-8")), "{allowed}");
+    assert!(
+        allowed.contains(other.path().to_str().expect("a path in UTF-8")),
+        "{allowed}"
+    );
     client.stop().await;
 }
 
@@ -46,13 +67,20 @@ async fn the_memory_server_tells_of_updates_also_after_it_was_killed() {
     let host = Host::default();
     let client = host.client(Revision::LATEST).connect(program.stdio());
     let graph = "memory://knowledge-graph";
-    let entity = |name: &str| {
-        json!({"entities": [{"name": name, "entityType": "person", "observations": []}]})
-    };
+    let entity = |name: &str| json!({"entities": [{"name": name, "entityType": "person", "observations": []}]});
 
-    client.call_tool("create_entities", entity("Ann")).await.expect("an answer");
-    client.subscribe(graph).await.expect("it can be subscribed to");
-    client.call_tool("create_entities", entity("Ben")).await.expect("an answer");
+    client
+        .call_tool("create_entities", entity("Ann"))
+        .await
+        .expect("an answer");
+    client
+        .subscribe(graph)
+        .await
+        .expect("it can be subscribed to");
+    client
+        .call_tool("create_entities", entity("Ben"))
+        .await
+        .expect("an answer");
     host.told("notifications/resources/updated").await;
     assert_eq!(host.news.len(), 1, "nobody was subscribed before");
 
@@ -61,17 +89,38 @@ async fn the_memory_server_tells_of_updates_also_after_it_was_killed() {
     // A call does not wait for the old process, and may be lost with it; the next one is not.
     let mut state = client.watch_state();
     let is_lost = |state: &State| !matches!(state, State::Ready(_));
-    tokio::time::timeout(SOON, state.wait_for(is_lost)).await.expect("in time").expect("alive");
-    client.call_tool("create_entities", entity("Eve")).await.expect("an answer");
-    host.told_from(1, "notifications/resources/updated", |_| true).await;
-    let read = client.read_resource(graph).await.expect("an answer").into_inner();
+    tokio::time::timeout(SOON, state.wait_for(is_lost))
+        .await
+        .expect("in time")
+        .expect("alive");
+    client
+        .call_tool("create_entities", entity("Eve"))
+        .await
+        .expect("an answer");
+    host.told_from(1, "notifications/resources/updated", |_| true)
+        .await;
+    let read = client
+        .read_resource(graph)
+        .await
+        .expect("an answer")
+        .into_inner();
     let text = read.contents[0].text.clone().expect("text");
     let entities: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(entities["entities"].as_array().map(Vec::len), Some(3), "{text}");
+    assert_eq!(
+        entities["entities"].as_array().map(Vec::len),
+        Some(3),
+        "{text}"
+    );
 
-    client.unsubscribe(graph).await.expect("it can be taken back");
+    client
+        .unsubscribe(graph)
+        .await
+        .expect("it can be taken back");
     let told = host.news.len();
-    client.call_tool("create_entities", entity("Max")).await.expect("an answer");
+    client
+        .call_tool("create_entities", entity("Max"))
+        .await
+        .expect("an answer");
     client.read_resource(graph).await.expect("an answer");
     assert_eq!(host.news.len(), told, "still told");
     let after = program.mark.processes();
@@ -84,7 +133,9 @@ async fn a_server_that_cannot_start_says_why() {
     let Some(tools) = Tools::find() else { return };
     // Without a directory it starts, and ends in the middle of the handshake.
     let program = tools.npm("server-filesystem").arg("/no/such/directory");
-    let client = Host::default().client(Revision::LATEST).connect(program.stdio());
+    let client = Host::default()
+        .client(Revision::LATEST)
+        .connect(program.stdio());
     let mut state = client.watch_state();
     let is_waiting = |state: &State| matches!(state, State::Backoff { .. });
     let waiting = tokio::time::timeout(SOON, state.wait_for(is_waiting)).await;
@@ -96,10 +147,36 @@ async fn a_server_that_cannot_start_says_why() {
     assert!(reason.contains("/no/such/directory"), "{reason}");
     let call = client.call_tool("read_file", json!({})).fail_fast().await;
     let error = call.expect_err("it is not ready");
-    assert!(matches!(error, Error::Call(CallError::NotReady { .. })), "{error:?}");
+    assert!(
+        matches!(error, Error::Call(CallError::NotReady { .. })),
+        "{error:?}"
+    );
     assert_eq!(error.kind(), ErrorKind::State);
 
     client.stop().await;
-    let error = client.call_tool("read_file", json!({})).await.expect_err("it is stopped");
+    let error = client
+        .call_tool("read_file", json!({}))
+        .await
+        .expect_err("it is stopped");
     assert_eq!(error.kind(), ErrorKind::Shutdown);
+}
+
+#[tokio::test]
+async fn a_server_ends_with_its_last_client() {
+    let Some(tools) = Tools::find() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let program = tools
+        .npm("server-memory")
+        .env("MEMORY_FILE_PATH", dir.path().join("memory.jsonl"));
+    let client = Client::connect(program.stdio());
+    let other = client.clone();
+    drop(client);
+    other
+        .call_tool("read_graph", json!({}))
+        .await
+        .expect("an answer");
+    let processes = program.mark.processes();
+    assert_eq!(processes.len(), 1);
+    drop(other);
+    wait_gone(&processes).await;
 }

@@ -4,7 +4,8 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use switchboard_machine::{
-    Action, CallError, Counters, Event, Ids, Machine, Moment, Outgoing, OutgoingKind, SendOutcome, Settings,
+    Action, CallError, Counters, Event, Ids, Machine, Moment, Outgoing, OutgoingKind, SendOutcome,
+    Settings,
 };
 
 use crate::subject::Subject;
@@ -31,7 +32,13 @@ pub struct With<M> {
 }
 
 impl<M: Mistake> Subject for With<M> {
-    fn begin(settings: Settings, ids: Ids, counters: Arc<Counters>, seed: u64, now: Moment) -> Self {
+    fn begin(
+        settings: Settings,
+        ids: Ids,
+        counters: Arc<Counters>,
+        seed: u64,
+        now: Moment,
+    ) -> Self {
         Self {
             machine: Machine::new(settings, ids, counters, seed, now),
             mistake: M::default(),
@@ -93,13 +100,18 @@ impl Waiting {
             self.offered.retain(|(known, ..)| known != ticket);
             return None;
         }
-        let (.., busy) = self.offered.iter_mut().find(|(known, ..)| known == ticket)?;
+        let (.., busy) = self
+            .offered
+            .iter_mut()
+            .find(|(known, ..)| known == ticket)?;
         *busy += 1;
         Some(*busy)
     }
 
     fn has_call(&self, call: u64) -> bool {
-        self.offered.iter().any(|(_, id, busy)| *id == call && *busy > 0)
+        self.offered
+            .iter()
+            .any(|(_, id, busy)| *id == call && *busy > 0)
     }
 }
 
@@ -115,7 +127,10 @@ impl Mistake for AnswersTwice {
 
     fn action(&mut self, action: Action, out: &mut VecDeque<Action>) {
         self.0.see_action(&action);
-        if let Action::Reply { id, outcome: Err(CallError::Shutdown) } = &action
+        if let Action::Reply {
+            id,
+            outcome: Err(CallError::Shutdown),
+        } = &action
             && self.0.has_call(*id)
         {
             out.push_back(action.clone());

@@ -70,8 +70,13 @@ impl Campaign {
         let (next, failed) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
         let worker = || self.work::<S>(&next, &failed, progress);
         let parts: Vec<Outcome> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.threads.max(1)).map(|_| scope.spawn(worker)).collect();
-            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+            let threads: Vec<_> = (0..self.threads.max(1))
+                .map(|_| scope.spawn(worker))
+                .collect();
+            threads
+                .into_iter()
+                .filter_map(|thread| thread.join().ok())
+                .collect()
         });
         let mut outcome = Outcome::default();
         for part in parts {
@@ -88,7 +93,12 @@ impl Campaign {
         outcome
     }
 
-    fn work<S: Subject>(&self, next: &AtomicU64, failed: &AtomicU64, progress: &Progress) -> Outcome {
+    fn work<S: Subject>(
+        &self,
+        next: &AtomicU64,
+        failed: &AtomicU64,
+        progress: &Progress,
+    ) -> Outcome {
         let mut outcome = Outcome::default();
         loop {
             let start = next.fetch_add(SHARE, Relaxed);
@@ -100,13 +110,11 @@ impl Campaign {
             for offset in start..end {
                 let schedule = generate::schedule(self.first_seed.wrapping_add(offset));
                 outcome.schedules += 1;
-                match try_run::<S>(&schedule, &mut outcome.coverage) {
-                    Ok(summary) => outcome.totals.add(&summary),
-                    Err(_) => {
-                        failed.fetch_min(offset, Relaxed);
-                        break;
-                    }
-                }
+                let Ok(summary) = try_run::<S>(&schedule, &mut outcome.coverage) else {
+                    failed.fetch_min(offset, Relaxed);
+                    break;
+                };
+                outcome.totals.add(&summary);
             }
             progress.0.fetch_add(end - start, Relaxed);
         }
@@ -125,7 +133,10 @@ impl Summary {
 }
 
 /// Plays a schedule. A panic is a broken invariant like any other.
-pub fn try_run<S: Subject>(schedule: &Schedule, coverage: &mut Coverage) -> Result<Summary, Broken> {
+pub fn try_run<S: Subject>(
+    schedule: &Schedule,
+    coverage: &mut Coverage,
+) -> Result<Summary, Broken> {
     // Whatever a panic leaves half done is thrown away, but for counts of what happened.
     catch_unwind(AssertUnwindSafe(|| run::<S>(schedule, coverage))).unwrap_or_else(|panic| {
         Err(Broken {

@@ -110,30 +110,40 @@ impl Coverage {
     /// The pairs that can be reached and were not.
     pub fn missing(&self) -> Vec<(Phase, Happening)> {
         pairs()
-            .filter(|(phase, happening)| reachable(*phase, *happening) && self.hits(*phase, *happening) == 0)
+            .filter(|(phase, happening)| {
+                reachable(*phase, *happening) && self.hits(*phase, *happening) == 0
+            })
             .collect()
     }
 
     /// The pairs that cannot be reached and were: the table of what can be is wrong.
     pub fn impossible(&self) -> Vec<(Phase, Happening)> {
         pairs()
-            .filter(|(phase, happening)| !reachable(*phase, *happening) && self.hits(*phase, *happening) > 0)
+            .filter(|(phase, happening)| {
+                !reachable(*phase, *happening) && self.hits(*phase, *happening) > 0
+            })
             .collect()
     }
 
     /// How many pairs were hit, and how many can be.
     pub fn totals(&self) -> (usize, usize) {
-        let hit = pairs().filter(|(phase, happening)| self.hits(*phase, *happening) > 0).count();
-        let all = pairs().filter(|(phase, happening)| reachable(*phase, *happening)).count();
+        let hit = pairs()
+            .filter(|(phase, happening)| self.hits(*phase, *happening) > 0)
+            .count();
+        let all = pairs()
+            .filter(|(phase, happening)| reachable(*phase, *happening))
+            .count();
         (hit, all)
     }
 }
 
 fn pairs() -> impl Iterator<Item = (Phase, Happening)> {
-    let row = |happening: &Happening| Phase::ALL.iter().map({
-        let happening = *happening;
-        move |phase| (*phase, happening)
-    });
+    let row = |happening: &Happening| {
+        Phase::ALL.iter().map({
+            let happening = *happening;
+            move |phase| (*phase, happening)
+        })
+    };
     Happening::ALL.iter().flat_map(row)
 }
 

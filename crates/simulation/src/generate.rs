@@ -74,6 +74,9 @@ const DOWNS: [DownKind; 7] = [
     DownKind::Permanent,
 ];
 
+/// Mostly the default; the short ones end within the retry window.
+const TIMEOUTS: [u32; 12] = [30_000, 30_000, 30_000, 0, 1, 4, 8, 12, 20, 60, 500, 2_000];
+
 impl Author {
     fn say(&mut self, step: Step) {
         self.steps.push(step);
@@ -193,21 +196,28 @@ impl Author {
 
     fn call(&mut self) {
         let random = &mut self.random;
-        let extend = match random.below(10) {
-            0 => (20, 60),
-            1 => (2_000, 40_000),
-            _ => (0, 0),
+        // Where progress moves the deadline, the deadline is one that it can move.
+        let (timeout, extend) = match random.below(20) {
+            0 => (random.pick(&[4, 8, 12]), (20, 25)),
+            1 => (random.pick(&[12, 20]), (20, 60)),
+            2 => (2_000, (2_000, 3_000)),
+            _ => (random.pick(&TIMEOUTS), (0, 0)),
         };
         let shape = Shape {
             lane: random.below(3),
-            timeout: random.pick(&[30_000, 30_000, 30_000, 0, 1, 4, 8, 12, 20, 60, 500, 2_000]),
+            timeout,
             extend,
-            notify: random.percent(15),
+            notify: extend == (0, 0) && random.percent(15),
             progress: extend != (0, 0) || random.percent(10),
             fast: random.percent(8),
             array: random.percent(4),
         };
         self.say(Step::Call(shape));
+        if extend != (0, 0) && self.random.percent(50) {
+            let soon = self.random.pick(&[2, 3, 6, 10]);
+            self.say(Step::Wait(soon));
+            self.say(Step::Progress(0));
+        }
     }
 
     fn burst(&mut self) {
@@ -283,7 +293,11 @@ impl Author {
     fn leave(&mut self) {
         // Every now and then somebody who has long been answered.
         let which = self.random.below(160);
-        let step = if self.random.percent(50) { Step::Gone(which) } else { Step::Cancel(which) };
+        let step = if self.random.percent(50) {
+            Step::Gone(which)
+        } else {
+            Step::Cancel(which)
+        };
         self.say(step);
     }
 

@@ -95,7 +95,11 @@ pub struct Broken {
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` broken at step {}: {}", self.invariant, self.step_index, self.detail)
+        write!(
+            f,
+            "`{}` broken at step {}: {}",
+            self.invariant, self.step_index, self.detail
+        )
     }
 }
 

@@ -8,10 +8,10 @@
 //!
 //! Everything is deterministic: the same seed is the same schedule and the same outcome.
 
+pub mod broken;
 mod campaign;
 mod check;
 mod coverage;
-pub mod broken;
 mod generate;
 mod invariant;
 mod random;

@@ -15,7 +15,8 @@ use std::{
 use options::{Options, Request, Task, USAGE};
 use switchboard_machine::Machine;
 use switchboard_simulation::{
-    Broken, Campaign, Coverage, Failure, Outcome, Progress, Schedule, Subject, broken, schedule, trace, try_run,
+    Broken, Campaign, Coverage, Failure, Outcome, Progress, Schedule, Subject, broken, schedule,
+    trace, try_run,
 };
 
 fn main() -> ExitCode {
@@ -53,7 +54,8 @@ fn perform<S: Subject>(options: &Options) -> Done {
         Task::Campaign(campaign) => run_campaign::<S>(campaign),
         Task::Seed(seed) => replay::<S>(&schedule(*seed), options.trace),
         Task::Replay(file) => {
-            let text = fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+            let text = fs::read_to_string(file)
+                .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
             let schedule: Schedule = text.parse()?;
             replay::<S>(&schedule, options.trace)
         }
@@ -70,7 +72,12 @@ fn replay<S: Subject>(schedule: &Schedule, with_trace: bool) -> Done {
     }
     match try_run::<S>(schedule, &mut Coverage::default()) {
         Ok(summary) => {
-            writeln!(io::stderr(), "passed: {} steps, {} events", summary.steps, summary.events)?;
+            writeln!(
+                io::stderr(),
+                "passed: {} steps, {} events",
+                summary.steps,
+                summary.events
+            )?;
             Ok(ExitCode::SUCCESS)
         }
         Err(broken) => {
@@ -89,7 +96,10 @@ fn run_campaign<S: Subject>(campaign: &Campaign) -> Done {
     let outcome = thread::scope(|scope| {
         let (done, finished) = mpsc::channel();
         let (campaign, progress) = (*campaign, &progress);
-        scope.spawn(move || done.send(campaign.run::<S>(progress)));
+        scope.spawn(move || {
+            // Nobody who asked is gone before the answer.
+            let _ = done.send(campaign.run::<S>(progress));
+        });
         wait_for(&finished, campaign.schedules, progress, start)
     });
     let outcome = outcome.ok_or("the simulation itself failed")?;
@@ -116,7 +126,10 @@ fn wait_for(
                 let (done, seconds) = (progress.schedules(), start.elapsed().as_secs().max(1));
                 let percent = done * 100 / schedules.max(1);
                 let rate = done / seconds;
-                let _ = writeln!(io::stderr(), "{done} of {schedules} schedules ({percent} %), {rate} a second");
+                let _ = writeln!(
+                    io::stderr(),
+                    "{done} of {schedules} schedules ({percent} %), {rate} a second"
+                );
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -130,24 +143,50 @@ fn summarize(outcome: &Outcome, campaign: &Campaign, took: Duration) -> Done {
     let (totals, seconds) = (&outcome.totals, took.as_secs_f64());
     #[expect(clippy::cast_precision_loss, reason = "a rate for a person")]
     let rate = outcome.schedules as f64 / seconds;
-    writeln!(out, "schedules  {} from seed {}", outcome.schedules, campaign.first_seed)?;
+    writeln!(
+        out,
+        "schedules  {} from seed {}",
+        outcome.schedules, campaign.first_seed
+    )?;
     writeln!(out, "steps      {}", totals.steps)?;
     writeln!(out, "events     {}", totals.events)?;
     writeln!(out, "actions    {}", totals.actions)?;
-    writeln!(out, "calls      {}, of which {} answered", totals.calls, totals.answered)?;
+    writeln!(
+        out,
+        "calls      {}, of which {} answered",
+        totals.calls, totals.answered
+    )?;
     writeln!(out, "ready      {} times", totals.ready)?;
-    writeln!(out, "time       {seconds:.1} s, {rate:.0} schedules a second on {} threads", campaign.threads)?;
+    writeln!(
+        out,
+        "time       {seconds:.1} s, {rate:.0} schedules a second on {} threads",
+        campaign.threads
+    )?;
     let (hit, all) = outcome.coverage.totals();
-    writeln!(out, "coverage   {hit} of {all} pairs of state and event\n\n{}", outcome.coverage)?;
+    writeln!(
+        out,
+        "coverage   {hit} of {all} pairs of state and event\n\n{}",
+        outcome.coverage
+    )?;
     let mut code = ExitCode::SUCCESS;
     for (phase, happening) in outcome.coverage.missing() {
         if outcome.schedules >= ENOUGH {
-            writeln!(io::stderr(), "error: never met: {} while {}", happening.word(), phase.word())?;
+            writeln!(
+                io::stderr(),
+                "error: never met: {} while {}",
+                happening.word(),
+                phase.word()
+            )?;
             code = ExitCode::FAILURE;
         }
     }
     for (phase, happening) in outcome.coverage.impossible() {
-        writeln!(io::stderr(), "error: out of reach, and met: {} while {}", happening.word(), phase.word())?;
+        writeln!(
+            io::stderr(),
+            "error: out of reach, and met: {} while {}",
+            happening.word(),
+            phase.word()
+        )?;
         code = ExitCode::FAILURE;
     }
     Ok(code)
@@ -157,10 +196,16 @@ fn report(smallest: &Schedule, steps: usize, why: &Broken) -> io::Result<()> {
     let mut talk = io::stderr().lock();
     writeln!(talk, "error: {why}")?;
     let (seed, left) = (smallest.seed, smallest.steps.len());
-    writeln!(talk, "  seed {seed}, shrunk from {steps} steps to {left}:\n")?;
+    writeln!(
+        talk,
+        "  seed {seed}, shrunk from {steps} steps to {left}:\n"
+    )?;
     write!(io::stdout(), "# {why}\n{smallest}")?;
     io::stdout().flush()?;
-    writeln!(talk, "\nhint: save that as FILE and run `switchboard-simulation --replay FILE --trace`")
+    writeln!(
+        talk,
+        "\nhint: save that as FILE and run `switchboard-simulation --replay FILE --trace`"
+    )
 }
 
 fn say(out: &mut impl Write, text: &str) -> ExitCode {

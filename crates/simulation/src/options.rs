@@ -65,7 +65,8 @@ impl Options {
                 Task::Campaign(Campaign {
                     first_seed: seed.unwrap_or(0),
                     schedules: schedules.unwrap_or(100_000),
-                    threads: threads.map_or(cores, |threads| usize::try_from(threads).unwrap_or(cores)),
+                    threads: threads
+                        .map_or(cores, |threads| usize::try_from(threads).unwrap_or(cores)),
                 })
             }
         };
@@ -73,10 +74,52 @@ impl Options {
         if trace && !one {
             return Err("--trace is for one schedule".to_owned());
         }
-        Ok(Request::Run(Self { task, trace, subject }))
+        Ok(Request::Run(Self {
+            task,
+            trace,
+            subject,
+        }))
     }
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    text.replace('_', "").parse().map_err(|_| format!("not a number: {text}"))
+    text.replace('_', "")
+        .parse()
+        .map_err(|_| format!("not a number: {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(line: &str) -> Result<Task, String> {
+        match Options::read(line.split_whitespace().map(str::to_owned))? {
+            Request::Run(options) => Ok(options.task),
+            Request::Help => Err("help".to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_seed_alone_is_one_schedule_and_with_a_number_many() {
+        assert!(matches!(task("--seed 7"), Ok(Task::Seed(7))));
+        assert!(matches!(task("--replay x"), Ok(Task::Replay(_))));
+        let Ok(Task::Campaign(campaign)) = task("--schedules 1_000 --seed 7 --threads 3") else {
+            panic!("no campaign");
+        };
+        let (first, many) = (campaign.first_seed, campaign.schedules);
+        assert_eq!((first, many, campaign.threads), (7, 1_000, 3));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for line in [
+            "--seed",
+            "--seed x",
+            "--replay x --seed 1",
+            "--trace",
+            "--what",
+        ] {
+            assert!(task(line).is_err(), "{line}");
+        }
+    }
 }

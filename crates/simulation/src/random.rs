@@ -1,6 +1,6 @@
 //! Chance from a seed: the same seed, the same schedule, on every machine and in every release.
 
-/// A small generator (SplitMix64).
+/// A small generator (`SplitMix64`).
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 

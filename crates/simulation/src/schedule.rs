@@ -20,7 +20,10 @@ pub struct Schedule {
 
 /// The conditions under which a connection lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent choice of two")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent choice of two"
+)]
 pub struct Setup {
     /// The newest revision to offer.
     pub newest: Revision,
@@ -118,7 +121,9 @@ impl FromStr for Schedule {
                 continue;
             }
             let read = if let Some(seed) = line.strip_prefix("seed ") {
-                seed.parse().map(|seed| schedule.seed = seed).map_err(|error| error.to_string())
+                seed.parse()
+                    .map(|seed| schedule.seed = seed)
+                    .map_err(|error| error.to_string())
             } else if let Some(setup) = line.strip_prefix("setup") {
                 setup.parse().map(|setup| schedule.setup = setup)
             } else {
@@ -169,7 +174,9 @@ mod tests {
 
     #[test]
     fn what_is_no_step_is_named_with_its_line() {
-        let error = "# a comment\n\nup\ndown sideways\n".parse::<Schedule>().unwrap_err();
+        let error = "# a comment\n\nup\ndown sideways\n"
+            .parse::<Schedule>()
+            .unwrap_err();
         assert_eq!(error, "line 4: not a step: down sideways");
     }
 }

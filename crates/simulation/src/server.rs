@@ -34,7 +34,10 @@ pub(crate) enum Note {
     /// It tells how far a call has come.
     Progress { id: u64, serial: u32 },
     /// It withdraws a request under this id, of its own or of ours.
-    Withdraw { own: Option<u8>, number: Option<u64> },
+    Withdraw {
+        own: Option<u8>,
+        number: Option<u64>,
+    },
 }
 
 /// What a request of a handshake asks.
@@ -70,7 +73,11 @@ impl Peer {
     pub(crate) fn request(&self, which: u8) -> Option<u64> {
         let handshake = self.handshakes.last().map(|(id, ..)| *id);
         let call = pick(&self.open, which);
-        if which >= 128 { handshake.or(call) } else { call.or(handshake) }
+        if which >= 128 {
+            handshake.or(call)
+        } else {
+            call.or(handshake)
+        }
     }
 
     /// Writes the message of a step. `None` if there is nothing to say.
@@ -79,7 +86,10 @@ impl Peer {
         let serial = self.serial;
         match step {
             Step::Greet(server) => {
-                let last = self.handshakes.last_mut().filter(|(_, _, answered)| !answered)?;
+                let last = self
+                    .handshakes
+                    .last_mut()
+                    .filter(|(_, _, answered)| !answered)?;
                 last.2 = true;
                 let (id, how) = (last.0, greeting(server, last.1));
                 write_welcome(out, id, how);
@@ -98,7 +108,11 @@ impl Peer {
             Step::Again(which) => {
                 let id = pick(&self.answered, which)?;
                 write_answer(out, id, serial, false);
-                Some(Note::Answer { id, serial, error: false })
+                Some(Note::Answer {
+                    id,
+                    serial,
+                    error: false,
+                })
             }
             Step::Stray(kind) => {
                 out.extend_from_slice(stray(kind));
@@ -122,7 +136,10 @@ impl Peer {
             Step::Progress(which) => {
                 let id = pick(&self.open, which)?;
                 let params = format_args!(r#"{{"progressToken":{id},"progress":{serial}}}"#);
-                write(out, format_args!(r#""method":"notifications/progress","params":{params}"#));
+                write(
+                    out,
+                    format_args!(r#""method":"notifications/progress","params":{params}"#),
+                );
                 Some(Note::Progress { id, serial })
             }
             Step::WithdrawOwn(id) => {
@@ -130,7 +147,10 @@ impl Peer {
                 let text = SERVER_IDS[usize::from(own)];
                 write_withdrawal(out, text);
                 let number = text.parse().ok();
-                Some(Note::Withdraw { own: Some(own), number })
+                Some(Note::Withdraw {
+                    own: Some(own),
+                    number,
+                })
             }
             Step::WithdrawCall(which) => {
                 let number = pick(&self.open, which)?;
@@ -138,7 +158,10 @@ impl Peer {
                 write_withdrawal(out, &text);
                 let own = SERVER_IDS.iter().zip(0..).find(|(own, _)| **own == text);
                 let own = own.map(|(_, own)| own);
-                Some(Note::Withdraw { own, number: Some(number) })
+                Some(Note::Withdraw {
+                    own,
+                    number: Some(number),
+                })
             }
             _ => None,
         }
@@ -172,7 +195,10 @@ fn write(out: &mut Vec<u8>, members: std::fmt::Arguments<'_>) {
 
 fn write_answer(out: &mut Vec<u8>, id: u64, serial: u32, error: bool) {
     if error {
-        write(out, format_args!(r#""id":{id},"error":{{"code":{serial},"message":"no"}}"#));
+        write(
+            out,
+            format_args!(r#""id":{id},"error":{{"code":{serial},"message":"no"}}"#),
+        );
     } else {
         write(out, format_args!(r#""id":{id},"result":{{"s":{serial}}}"#));
     }
@@ -185,12 +211,18 @@ fn write_request(out: &mut Vec<u8>, own: u8, method: &str, note: fn(u8) -> Note)
 }
 
 fn write_news(out: &mut Vec<u8>, method: &str, serial: u32) {
-    write(out, format_args!(r#""method":"{method}","params":{{"s":{serial}}}"#));
+    write(
+        out,
+        format_args!(r#""method":"{method}","params":{{"s":{serial}}}"#),
+    );
 }
 
 fn write_withdrawal(out: &mut Vec<u8>, id: &str) {
     let params = format_args!(r#"{{"requestId":{id}}}"#);
-    write(out, format_args!(r#""method":"notifications/cancelled","params":{params}"#));
+    write(
+        out,
+        format_args!(r#""method":"notifications/cancelled","params":{params}"#),
+    );
 }
 
 fn write_welcome(out: &mut Vec<u8>, id: u64, how: Welcome) {
@@ -204,11 +236,15 @@ fn write_welcome(out: &mut Vec<u8>, id: u64, how: Welcome) {
         Welcome::Strange => r#""result":{"protocolVersion":"1999-01-01","capabilities":{}}"#,
         Welcome::Empty => r#""result":{}"#,
         Welcome::NotFound => r#""error":{"code":-32601,"message":"what?"}"#,
-        Welcome::NamesModern => r#""error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#,
+        Welcome::NamesModern => {
+            r#""error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#
+        }
         Welcome::NamesOld => {
             r#""error":{"code":-32022,"message":"no","data":{"supported":["2024-11-05","2025-11-25"]}}"#
         }
-        Welcome::NamesStrange => r#""error":{"code":-32022,"message":"no","data":{"supported":["2030-01-01"]}}"#,
+        Welcome::NamesStrange => {
+            r#""error":{"code":-32022,"message":"no","data":{"supported":["2030-01-01"]}}"#
+        }
         Welcome::ListsOld => r#""result":{"supportedVersions":["2025-03-26","2025-06-18"]}"#,
         Welcome::ModernError => r#""error":{"code":-32020,"message":"no"}"#,
     };

@@ -134,10 +134,13 @@ impl Search {
 /// Steps that say less, the simplest first. No step is ever among its own.
 fn simpler(step: Step) -> Vec<Step> {
     let fewer = |count: u8, make: fn(u8) -> Step| (1..count).map(make).collect();
-    let first = |which: u8, make: fn(u8) -> Step| if which > 0 { vec![make(0)] } else { Vec::new() };
+    let first =
+        |which: u8, make: fn(u8) -> Step| if which > 0 { vec![make(0)] } else { Vec::new() };
     match step {
         Step::Wait(ms) => shorter(ms).map(Step::Wait).collect(),
-        Step::Doze(ms) => std::iter::once(Step::Wait(ms)).chain(shorter(ms).map(Step::Doze)).collect(),
+        Step::Doze(ms) => std::iter::once(Step::Wait(ms))
+            .chain(shorter(ms).map(Step::Doze))
+            .collect(),
         Step::Busy(count) => fewer(count, Step::Busy),
         Step::Shut(count) => fewer(count, Step::Shut),
         Step::Batch(count) => fewer(count, Step::Batch),
@@ -177,22 +180,45 @@ fn simpler(step: Step) -> Vec<Step> {
 }
 
 fn shorter(ms: u32) -> impl Iterator<Item = u32> {
-    [1, 10, 100, 1_000, 10_000, ms / 2].into_iter().filter(move |less| *less < ms)
+    [1, 10, 100, 1_000, 10_000, ms / 2]
+        .into_iter()
+        .filter(move |less| *less < ms)
 }
 
 fn plainer(shape: Shape) -> Vec<Shape> {
     let plain = Shape::PLAIN;
     let candidates = [
         plain,
-        Shape { extend: plain.extend, ..shape },
-        Shape { notify: false, ..shape },
-        Shape { progress: false, ..shape },
-        Shape { fast: false, ..shape },
-        Shape { array: false, ..shape },
+        Shape {
+            extend: plain.extend,
+            ..shape
+        },
+        Shape {
+            notify: false,
+            ..shape
+        },
+        Shape {
+            progress: false,
+            ..shape
+        },
+        Shape {
+            fast: false,
+            ..shape
+        },
+        Shape {
+            array: false,
+            ..shape
+        },
         Shape { lane: 0, ..shape },
-        Shape { timeout: plain.timeout, ..shape },
+        Shape {
+            timeout: plain.timeout,
+            ..shape
+        },
     ];
-    candidates.into_iter().filter(|candidate| *candidate != shape).collect()
+    candidates
+        .into_iter()
+        .filter(|candidate| *candidate != shape)
+        .collect()
 }
 
 #[cfg(test)]
@@ -217,6 +243,9 @@ mod tests {
 
     #[test]
     fn what_does_not_fail_is_not_shrunk() {
-        assert_eq!(shrink::<switchboard_machine::Machine>(&generate::schedule(1)), None);
+        assert_eq!(
+            shrink::<switchboard_machine::Machine>(&generate::schedule(1)),
+            None
+        );
     }
 }

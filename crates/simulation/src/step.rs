@@ -80,7 +80,10 @@ pub enum Step {
 
 /// What somebody calls, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "a call has that many independent properties")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a call has that many independent properties"
+)]
 pub struct Shape {
     /// Who calls.
     pub lane: u8,
@@ -305,7 +308,10 @@ impl FromStr for Step {
             ("wait", [ms]) => ms.parse().ok().map(Self::Wait),
             ("doze", [ms]) => ms.parse().ok().map(Self::Doze),
             ("call", words) => read_shape(words).map(Self::Call),
-            (name, [number]) => number.parse().ok().and_then(|number| numbered(name, number)),
+            (name, [number]) => number
+                .parse()
+                .ok()
+                .and_then(|number| numbered(name, number)),
             _ => None,
         };
         step.ok_or_else(|| format!("not a step: {line}"))

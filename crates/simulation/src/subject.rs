@@ -7,7 +7,8 @@ use switchboard_machine::{Action, Counters, Event, Ids, Machine, Moment, Setting
 /// Something that can be driven like [`Machine`].
 pub trait Subject {
     /// See [`Machine::new`].
-    fn begin(settings: Settings, ids: Ids, counters: Arc<Counters>, seed: u64, now: Moment) -> Self;
+    fn begin(settings: Settings, ids: Ids, counters: Arc<Counters>, seed: u64, now: Moment)
+    -> Self;
 
     /// See [`Machine::handle`].
     fn handle(&mut self, now: Moment, event: Event);
@@ -29,7 +30,13 @@ pub trait Subject {
 }
 
 impl Subject for Machine {
-    fn begin(settings: Settings, ids: Ids, counters: Arc<Counters>, seed: u64, now: Moment) -> Self {
+    fn begin(
+        settings: Settings,
+        ids: Ids,
+        counters: Arc<Counters>,
+        seed: u64,
+        now: Moment,
+    ) -> Self {
         Self::new(settings, ids, counters, seed, now)
     }
 

@@ -9,8 +9,8 @@ use std::{
 
 use bytes::Bytes;
 use switchboard_machine::{
-    Action, Call, CallKind, Counters, Down, DownKind, Event, Extend, Headers, Ids, Moment, OutgoingKind,
-    RequestFailure, SendOutcome,
+    Action, Call, CallKind, Counters, Down, DownKind, Event, Extend, Headers, Ids, Moment,
+    OutgoingKind, RequestFailure, SendOutcome,
 };
 use switchboard_wire::{ErrorObject, Id, Raw, code, method};
 
@@ -183,7 +183,11 @@ impl<'a, S: Subject> World<'a, S> {
             Step::Oversize => {
                 let epoch = self.epoch();
                 let limit = switchboard_wire::limits::FRAME_BYTES;
-                self.event(Cause::Oversize, Some(epoch), Event::FrameTooLarge { epoch, limit })
+                self.event(
+                    Cause::Oversize,
+                    Some(epoch),
+                    Event::FrameTooLarge { epoch, limit },
+                )
             }
             Step::Stale(back) => {
                 self.stale = Some(back);
@@ -204,7 +208,9 @@ impl<'a, S: Subject> World<'a, S> {
                 None => Ok(()),
             },
             Step::Reply(which) => self.reply(which, Ok(Raw::empty_object())),
-            Step::Refuse(which) => self.reply(which, Err(ErrorObject::new(code::METHOD_NOT_FOUND, "no"))),
+            Step::Refuse(which) => {
+                self.reply(which, Err(ErrorObject::new(code::METHOD_NOT_FOUND, "no")))
+            }
             Step::Restart => self.event(Cause::Restart, None, Event::Restart),
             Step::Stop => self.event(Cause::Stop, None, Event::Stop),
             // The messages of the server, which were seen to above.
@@ -255,7 +261,11 @@ impl<'a, S: Subject> World<'a, S> {
         let epoch = self.epoch();
         let message = Arc::clone(&self.message);
         let down = Down { kind, message };
-        self.event(Cause::Down(kind), Some(epoch), Event::TransportDown { epoch, down })
+        self.event(
+            Cause::Down(kind),
+            Some(epoch),
+            Event::TransportDown { epoch, down },
+        )
     }
 
     fn fail(&mut self, which: u8, status: u16) -> Checked {
@@ -279,9 +289,10 @@ impl<'a, S: Subject> World<'a, S> {
             by: millis(shape.extend.0),
             cap: millis(shape.extend.1),
         };
-        let (kind, method) = match shape.notify {
-            true => (CallKind::Notification, NOTIFY_METHOD),
-            false => (CallKind::Request, CALL_METHOD),
+        let (kind, method) = if shape.notify {
+            (CallKind::Notification, NOTIFY_METHOD)
+        } else {
+            (CallKind::Request, CALL_METHOD)
         };
         let call = Call {
             kind,
@@ -315,7 +326,10 @@ impl<'a, S: Subject> World<'a, S> {
     fn reply(&mut self, which: u8, answer: Result<Raw, ErrorObject>) -> Checked {
         let own = pick(&self.check.inbox.outstanding, which).unwrap_or_else(|| server_id(which));
         let text = SERVER_IDS[usize::from(own)];
-        let id = Raw::parse(text).ok().and_then(Id::from_raw).unwrap_or_else(|| Id::from(text));
+        let id = Raw::parse(text)
+            .ok()
+            .and_then(Id::from_raw)
+            .unwrap_or_else(|| Id::from(text));
         self.event(Cause::Reply(own), None, Event::Answer { id, answer })
     }
 
@@ -344,7 +358,11 @@ impl<'a, S: Subject> World<'a, S> {
             Some(note) => self.batch.notes.push(note),
             None => self.batch.text.truncate(start),
         }
-        if self.batch.left == 0 { self.flush() } else { Ok(()) }
+        if self.batch.left == 0 {
+            self.flush()
+        } else {
+            Ok(())
+        }
     }
 
     /// Sends the batch, if one is under way.
@@ -352,7 +370,9 @@ impl<'a, S: Subject> World<'a, S> {
         if self.batch.text.is_empty() {
             return Ok(());
         }
-        let Batch { mut text, notes, .. } = std::mem::take(&mut self.batch);
+        let Batch {
+            mut text, notes, ..
+        } = std::mem::take(&mut self.batch);
         text.push(b']');
         self.frame(text.into(), &notes)
     }
@@ -371,7 +391,8 @@ impl<'a, S: Subject> World<'a, S> {
         if self.check.life.listens_to(epoch) {
             self.check.disarm();
         }
-        self.subject.handle(self.check.now, Event::Frame { epoch, frame });
+        self.subject
+            .handle(self.check.now, Event::Frame { epoch, frame });
         self.carry_out(before)
     }
 
@@ -408,7 +429,8 @@ impl<'a, S: Subject> World<'a, S> {
                 self.result(ticket, outcome);
             }
         }
-        self.check.after(&self.subject, timeout_before, &self.counters)
+        self.check
+            .after(&self.subject, timeout_before, &self.counters)
     }
 
     fn result(&mut self, ticket: u64, outcome: SendOutcome) {
@@ -417,7 +439,8 @@ impl<'a, S: Subject> World<'a, S> {
         }
         self.events += 1;
         self.check.sent(ticket, outcome);
-        self.subject.handle(self.check.now, Event::SendResult { ticket, outcome });
+        self.subject
+            .handle(self.check.now, Event::SendResult { ticket, outcome });
     }
 
     fn offer(&mut self, kind: &OutgoingKind) -> SendOutcome {

@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 use switchboard_client::{
-    CallError, Client, Error, Revision, State,
+    CallError, Client, Era, Error, Revision,
     http::Http,
     model::{CompletionRef, LogLevel},
     stdio::Stdio,
+    transport::Connect,
 };
 
-use crate::support::{Host, ROOT, Record, SOON};
+use crate::support::{Host, ROOT, Record};
 use server::Fixture;
 use serving::{OnPort, OverPipes};
 
@@ -28,61 +29,73 @@ struct Peer {
 
 use Revision::{V2025_11_25 as OLD, V2026_07_28 as NEW};
 
+#[derive(Clone, Copy)]
+enum Way {
+    Pipes,
+    Http,
+    /// Without sessions, and with plain JSON wherever that will do.
+    PlainHttp,
+}
+
 impl Peer {
-    async fn over_pipes(revision: Revision) -> Self {
-        let fixture = Fixture::new(&ProtocolVersion::V_2026_07_28);
-        let host = Host::default();
-        let pipes = Stdio::new(OverPipes::new(&fixture));
-        let client = host.client(revision).connect(pipes);
-        Self { client, host, fixture, revision }
+    async fn over(way: Way, revision: Revision) -> Self {
+        let fixture = newest();
+        let server = match way {
+            Way::Pipes => {
+                let pipes = Stdio::new(OverPipes::new(&fixture));
+                return Self::connect(fixture, revision, pipes);
+            }
+            Way::Http => OnPort::listen(&fixture).await,
+            Way::PlainHttp => OnPort::listen_plainly(&fixture).await,
+        };
+        let http = Http::new(&server.url()).expect("a good address");
+        Self::connect(fixture, revision, http)
     }
 
-    async fn over_http(revision: Revision) -> Self {
-        let fixture = Fixture::new(&ProtocolVersion::V_2026_07_28);
+    fn connect(fixture: Fixture, revision: Revision, connect: impl Connect) -> Self {
         let host = Host::default();
-        let server = OnPort::listen(&fixture).await;
-        let http = Http::new(&server.url()).expect("a good address");
-        let client = host.client(revision).connect(http);
-        Self { client, host, fixture, revision }
+        let client = host.client(revision).connect(connect);
+        Self {
+            client,
+            host,
+            fixture,
+            revision,
+        }
     }
 }
 
+fn newest() -> Fixture {
+    Fixture::new(&ProtocolVersion::V_2026_07_28)
+}
+
 macro_rules! peers {
-    ($($name:ident: $connect:ident, $revision:ident;)*) => { $(
-        mod $name {
-            use super::Peer;
-
+    ($($name:ident: $way:ident, $revision:ident, [$($test:ident),*];)*) => { $(
+        mod $name { $(
             #[tokio::test]
-            async fn offers() {
-                super::offers(&Peer::$connect(super::$revision).await).await;
+            async fn $test() {
+                let peer = super::Peer::over(super::Way::$way, super::$revision).await;
+                super::$test(&peer).await;
+                peer.client.stop().await;
             }
-
-            #[tokio::test]
-            async fn works() {
-                super::works(&Peer::$connect(super::$revision).await).await;
-            }
-
-            #[tokio::test]
-            async fn asks_back() {
-                super::asks_back(&Peer::$connect(super::$revision).await).await;
-            }
-
-            #[tokio::test]
-            async fn tells() {
-                super::tells(&Peer::$connect(super::$revision).await).await;
-            }
-        }
+        )* }
     )* };
 }
 
 peers! {
-    pipes_old: over_pipes, OLD;
-    pipes_new: over_pipes, NEW;
-    http_old: over_http, OLD;
-    http_new: over_http, NEW;
+    pipes_old: Pipes, OLD, [offers, works, cancels, asks_back, tells];
+    pipes_new: Pipes, NEW, [offers, works, cancels, asks_back, tells];
+    http_old: Http, OLD, [offers, works, cancels, asks_back, tells];
+    http_new: Http, NEW, [offers, works, cancels, asks_back, tells];
+    // There the server cannot ask, and does not know what a cancellation belongs to.
+    plain_http_old: PlainHttp, OLD, [offers, works];
+    plain_http_new: PlainHttp, NEW, [offers, works, cancels, asks_back, tells];
 }
 
-async fn offers(Peer { client, revision, .. }: &Peer) {
+async fn offers(
+    Peer {
+        client, revision, ..
+    }: &Peer,
+) {
     let session = client.ready().await.expect("it connects");
     assert_eq!(session.revision, *revision);
     assert_eq!(session.instructions.as_deref(), Some("A fixture."));
@@ -91,41 +104,102 @@ async fn offers(Peer { client, revision, .. }: &Peer) {
     let tools = client.tools().all().await.expect("it lists tools");
     let names: Vec<_> = tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!((names.len(), names[0], names[9]), (10, "add", "learn"));
-    let sum = client.call_tool("add", json!({"a": 2, "b": 40})).await.expect("an answer");
+    let sum = client
+        .call_tool("add", json!({"a": 2, "b": 40}))
+        .await
+        .expect("an answer");
     let structured = sum.structured_content.as_ref().expect("it is structured");
-    assert_eq!(structured.read::<Value>().expect("JSON"), json!({"sum": 42}));
-    let failed = client.call_tool("fail", json!({"message": "on purpose"})).await;
+    assert_eq!(
+        structured.read::<Value>().expect("JSON"),
+        json!({"sum": 42})
+    );
+    let failed = client
+        .call_tool("fail", json!({"message": "on purpose"}))
+        .await;
     let failed = failed.expect("an answer");
-    assert!(failed.is_error && failed.text() == "on purpose", "{failed:?}");
+    assert!(
+        failed.is_error && failed.text() == "on purpose",
+        "{failed:?}"
+    );
     let unknown = client.call_tool("no-such-tool", json!({})).await;
-    assert!(matches!(&unknown, Err(Error::Server(error)) if error.code == -32602), "{unknown:?}");
+    assert!(
+        matches!(&unknown, Err(Error::Server(error)) if error.code == -32602),
+        "{unknown:?}"
+    );
 
     let prompts = client.prompts().all().await.expect("it lists prompts");
     assert!(prompts[0].arguments[0].required);
-    let prompt = client.get_prompt("greet", json!({"name": "Ann"})).await.expect("an answer");
-    assert_eq!(prompt.messages[0].content.as_text(), Some("Say hello to \"Ann\"."));
-    let of = CompletionRef::Prompt { name: "greet".to_owned() };
-    let ways = client.complete(&of, "name", "An", &HashMap::new()).await.expect("an answer");
+    let prompt = client
+        .get_prompt("greet", json!({"name": "Ann"}))
+        .await
+        .expect("an answer");
+    assert_eq!(
+        prompt.messages[0].content.as_text(),
+        Some("Say hello to \"Ann\".")
+    );
+    let of = CompletionRef::Prompt {
+        name: "greet".to_owned(),
+    };
+    let ways = client
+        .complete(&of, "name", "An", &HashMap::new())
+        .await
+        .expect("an answer");
     assert_eq!(ways.completion.values, ["Ann", "Anton"]);
 
     let resources = client.resources().all().await.expect("it lists resources");
     assert_eq!(resources[0].uri, "fixture://about");
-    let templates = client.resource_templates().all().await.expect("it lists templates");
+    let templates = client
+        .resource_templates()
+        .all()
+        .await
+        .expect("it lists templates");
     assert_eq!(templates[0].uri_template, "fixture://{name}");
-    let read = client.read_resource("fixture://about").await.expect("an answer");
+    let read = client
+        .read_resource("fixture://about")
+        .await
+        .expect("an answer");
     assert_eq!(read.contents[0].text.as_deref(), Some("a fixture"));
     let unknown = client.read_resource("nowhere://at/all").await;
     assert!(matches!(unknown, Err(Error::Server(_))), "{unknown:?}");
 }
 
-async fn works(Peer { client, fixture, .. }: &Peer) {
+async fn works(Peer { client, .. }: &Peer) {
     let reported = Record::default();
     let steps = reported.clone();
     let call = client.call_tool("count", json!({"to": 500}));
     let call = call.on_progress(move |progress| steps.push(progress.progress));
     assert_eq!(call.await.expect("an answer").text(), "counted");
-    assert!(reported.all().into_iter().eq((1..=500).map(f64::from)), "{:?}", reported.all());
+    assert!(
+        reported.all().into_iter().eq((1..=500).map(f64::from)),
+        "{:?}",
+        reported.all()
+    );
 
+    // Everyone gets their own answer.
+    let calls: Vec<_> = (0..200)
+        .map(|a| {
+            let call = client.call_tool("add", json!({"a": a, "b": 1000})).start();
+            (a + 1000, tokio::spawn(call))
+        })
+        .collect();
+    for (sum, call) in calls {
+        let result = call.await.expect("no panic").expect("an answer");
+        let structured = result
+            .structured_content
+            .as_ref()
+            .expect("it is structured");
+        assert_eq!(
+            structured.read::<Value>().expect("JSON"),
+            json!({"sum": sum})
+        );
+    }
+}
+
+async fn cancels(
+    Peer {
+        client, fixture, ..
+    }: &Peer,
+) {
     let seen = fixture.seen();
     let call = client.call_tool("sleep", json!({})).start();
     let canceller = call.canceller();
@@ -133,85 +207,230 @@ async fn works(Peer { client, fixture, .. }: &Peer) {
     seen.wait_line("sleep began").await;
     canceller.cancel("enough");
     let ended = call.await.expect("no panic");
-    assert!(matches!(ended, Err(Error::Call(CallError::Cancelled))), "{ended:?}");
+    assert!(
+        matches!(ended, Err(Error::Call(CallError::Cancelled))),
+        "{ended:?}"
+    );
     seen.wait_line("sleep was cancelled").await;
 
     let before = seen.len();
     let is = |words: &'static str| move |line: &String| line.contains(words).then_some(());
     let call = tokio::spawn(client.call_tool("sleep", json!({})).start());
-    seen.wait_from(before, "the second sleep", is("sleep began")).await;
+    seen.wait_from(before, "the second sleep", is("sleep began"))
+        .await;
     // Aborting the task drops the call.
     call.abort();
-    seen.wait_from(before, "its end", is("sleep was cancelled")).await;
+    seen.wait_from(before, "its end", is("sleep was cancelled"))
+        .await;
 }
 
 async fn asks_back(Peer { client, host, .. }: &Peer) {
     for (tool, answer) in [("ask", "Ann"), ("sample", "You said: hi"), ("roots", ROOT)] {
-        let said = client.call_tool(tool, json!({})).await.expect("an answer").text();
+        let said = client
+            .call_tool(tool, json!({}))
+            .await
+            .expect("an answer")
+            .text();
         assert!(said.contains(answer), "{said}");
     }
     assert_eq!(host.questions.all(), ["Who are you?", "hi"]);
 }
 
 async fn tells(Peer { client, host, .. }: &Peer) {
-    client.set_log_level(LogLevel::Info).await.expect("it has levels");
-    client.call_tool("log", json!({"message": "a word"})).await.expect("an answer");
+    client
+        .set_log_level(LogLevel::Info)
+        .await
+        .expect("it has levels");
+    client
+        .call_tool("log", json!({"message": "a word"}))
+        .await
+        .expect("an answer");
     let message = host.told("notifications/message").await;
-    assert_eq!(message.member("data").and_then(|data| data.to_text()).as_deref(), Some("a word"));
+    assert_eq!(
+        message
+            .member("data")
+            .and_then(|data| data.to_text())
+            .as_deref(),
+        Some("a word")
+    );
 
-    client.subscribe("fixture://about").await.expect("it can be subscribed to");
-    client.call_tool("touch", json!({"uri": "fixture://other"})).await.expect("an answer");
-    client.call_tool("touch", json!({"uri": "fixture://about"})).await.expect("an answer");
+    client
+        .subscribe("fixture://about")
+        .await
+        .expect("it can be subscribed to");
+    client
+        .call_tool("touch", json!({"uri": "fixture://other"}))
+        .await
+        .expect("an answer");
+    client
+        .call_tool("touch", json!({"uri": "fixture://about"}))
+        .await
+        .expect("an answer");
     let update = host.told("notifications/resources/updated").await;
-    assert_eq!(update.member("uri").and_then(|uri| uri.to_text()).as_deref(), Some("fixture://about"));
+    assert_eq!(
+        update
+            .member("uri")
+            .and_then(|uri| uri.to_text())
+            .as_deref(),
+        Some("fixture://about")
+    );
 
-    client.call_tool("learn", json!({"name": "juggle"})).await.expect("an answer");
+    client
+        .call_tool("learn", json!({"name": "juggle"}))
+        .await
+        .expect("an answer");
     host.told("notifications/tools/list_changed").await;
     let tools = client.tools().all().await.expect("it lists tools");
     assert_eq!(tools.last().expect("a tool").name, "juggle");
+}
+
+/// Each revision with the newest of the other side.
+#[tokio::test]
+async fn every_revision_can_be_settled_on() {
+    for revision in Revision::ALL {
+        let known = ProtocolVersion::KNOWN_VERSIONS.iter();
+        let same = known
+            .clone()
+            .find(|version| version.as_str() == revision.as_str());
+        let old = Fixture::new(same.expect("both sides know the same"));
+        let (new_client, old_client) = (Revision::LATEST, revision);
+        for (fixture, newest) in [(&old, new_client), (&newest(), old_client)] {
+            settles_on(revision, newest, Stdio::new(OverPipes::new(fixture))).await;
+            // That one has another transport for HTTP, which the SDK has not.
+            if revision != Revision::V2024_11_05 {
+                let server = OnPort::listen(fixture).await;
+                let http = Http::new(&server.url()).expect("a good address");
+                settles_on(revision, newest, http).await;
+            }
+        }
+    }
+}
+
+async fn settles_on(revision: Revision, newest: Revision, connect: impl Connect) {
+    let client = Host::default().client(newest).connect(connect);
+    assert_eq!(
+        client.ready().await.expect("it connects").revision,
+        revision
+    );
+    assert_eq!(client.era(), Some(revision.era()));
+    assert_eq!(
+        client.tools().all().await.expect("it lists tools").len(),
+        10
+    );
     client.stop().await;
 }
 
 #[tokio::test]
-async fn every_revision_can_be_settled_on() {
-    for revision in Revision::ALL {
-        let newest = ProtocolVersion::KNOWN_VERSIONS
-            .iter()
-            .find(|version| version.as_str() == revision.as_str());
-        let newest = newest.expect("both sides know the same");
-        let old_server = OverPipes::new(&Fixture::new(newest));
-        let new_client = Client::connect(Stdio::new(old_server));
-        assert_eq!(new_client.ready().await.expect("it connects").revision, revision);
-        assert_eq!(new_client.tools().all().await.expect("it lists tools").len(), 10);
+async fn a_server_that_is_known_to_be_old_is_not_probed() {
+    // This one is not, but is none the wiser.
+    for (era, revision, probes) in [(None, NEW, 1), (Some(Era::Legacy), OLD, 0)] {
+        let fixture = newest();
+        let builder = Host::default().client(NEW);
+        let builder = match era {
+            Some(era) => builder.known_era(era),
+            None => builder,
+        };
+        let client = builder.connect(Stdio::new(OverPipes::new(&fixture)));
+        assert_eq!(
+            client.ready().await.expect("it connects").revision,
+            revision
+        );
+        assert_eq!(fixture.seen().len(), probes);
+        client.stop().await;
+    }
+}
 
-        let new_server = OverPipes::new(&Fixture::new(&ProtocolVersion::V_2026_07_28));
-        let old_client = Host::default().client(revision).connect(Stdio::new(new_server));
-        assert_eq!(old_client.ready().await.expect("it connects").revision, revision);
-        assert_eq!(old_client.tools().all().await.expect("it lists tools").len(), 10);
+#[tokio::test]
+async fn a_question_that_nobody_answers_ends_the_call() {
+    for tool in ["ask", "sample", "roots"] {
+        let connect = |revision| {
+            let pipes = OverPipes::new(&newest());
+            let builder = Client::builder("switchboard-tests", "1.0");
+            builder.newest_revision(revision).connect(Stdio::new(pipes))
+        };
+        // It is the server that asks, and tells of it.
+        let told = connect(OLD)
+            .call_tool(tool, json!({}))
+            .await
+            .expect("an answer");
+        assert!(
+            told.is_error && told.text().contains("does not answer"),
+            "{told:?}"
+        );
+        // The question is the answer, and goes no further.
+        let refused = connect(NEW).call_tool(tool, json!({})).await;
+        assert!(
+            matches!(refused, Err(Error::InputRefused { .. })),
+            "{refused:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_subscription_outlives_the_server() {
     for revision in [OLD, NEW] {
-        let fixture = Fixture::new(&ProtocolVersion::V_2026_07_28);
-        let pipes = OverPipes::new(&fixture);
-        let server = pipes.clone();
-        let host = Host::default();
-        let client = host.client(revision).connect(Stdio::new(pipes));
-        client.subscribe("fixture://about").await.expect("it can be subscribed to");
-
-        let before = fixture.seen().len();
-        let mut state = client.watch_state();
-        state.mark_unchanged();
-        server.kill();
-        let again = |line: &String| line.contains("subscribed").then_some(());
-        fixture.seen().wait_from(before, "a second subscription", again).await;
-        let is_ready = |state: &State| matches!(state, State::Ready(_));
-        let ready = tokio::time::timeout(SOON, state.wait_for(is_ready)).await;
-        drop(ready.expect("in time").expect("alive"));
-        client.call_tool("touch", json!({"uri": "fixture://about"})).await.expect("an answer");
-        host.told("notifications/resources/updated").await;
-        client.stop().await;
+        let pipes = OverPipes::new(&newest());
+        let peer = Peer::connect(pipes.fixture().clone(), revision, Stdio::new(pipes.clone()));
+        outlives(&peer, async || pipes.kill()).await;
+        peer.client.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_subscription_outlives_the_session() {
+    let fixture = newest();
+    let server = OnPort::listen(&fixture).await;
+    let http = Http::new(&server.url()).expect("a good address");
+    let peer = Peer::connect(fixture, OLD, http);
+    outlives(&peer, async || server.forget().await).await;
+    peer.client.stop().await;
+}
+
+/// Also if it is asked for before there is a connection.
+#[tokio::test]
+async fn a_subscription_is_asked_for_once() {
+    let peer = Peer::over(Way::Pipes, OLD).await;
+    let uris: Vec<_> = (0..20)
+        .map(|number| format!("fixture://{number}"))
+        .collect();
+    for uri in &uris {
+        peer.client
+            .subscribe(uri)
+            .await
+            .expect("it can be subscribed to");
+    }
+    let asked: Vec<_> = uris
+        .iter()
+        .map(|uri| format!("subscribed to {uri}"))
+        .collect();
+    assert_eq!(peer.fixture.seen().all(), asked);
+    peer.client.stop().await;
+}
+
+/// Subscribes, lets `harm` be done, and sees that it is subscribed again without being asked.
+async fn outlives(
+    Peer {
+        client,
+        host,
+        fixture,
+        ..
+    }: &Peer,
+    harm: impl AsyncFnOnce(),
+) {
+    client
+        .subscribe("fixture://about")
+        .await
+        .expect("it can be subscribed to");
+    let before = fixture.seen().len();
+    harm().await;
+    let again = |line: &String| line.contains("subscribed").then_some(());
+    fixture
+        .seen()
+        .wait_from(before, "a second subscription", again)
+        .await;
+    client
+        .call_tool("touch", json!({"uri": "fixture://about"}))
+        .await
+        .expect("an answer");
+    host.told("notifications/resources/updated").await;
 }

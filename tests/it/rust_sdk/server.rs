@@ -1,7 +1,10 @@
 //! A server on rmcp, of both eras, with a little of everything.
 
 // Sampling, roots and logging are on their way out of the protocol, and the SDK says so.
-#![expect(deprecated, reason = "a client has to deal with them as long as servers have them")]
+#![expect(
+    deprecated,
+    reason = "a client has to deal with them as long as servers have them"
+)]
 
 use std::{
     borrow::Cow,
@@ -12,8 +15,8 @@ use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
-        CompleteResult, CompletionInfo, ContentBlock, GetPromptRequestParams, GetPromptResponse,
-        GetPromptResult, InitializeResult, InputRequest, InputRequiredResult,
+        CompleteResult, CompletionInfo, ContentBlock, DiscoverResult, GetPromptRequestParams,
+        GetPromptResponse, GetPromptResult, InitializeResult, InputRequest, InputRequiredResult,
         ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
         LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam, Prompt,
         PromptArgument, PromptMessage, ProtocolVersion, ReadResourceRequestParams,
@@ -49,21 +52,28 @@ const PAGE: usize = 2;
 impl Fixture {
     /// A server that speaks no newer revision than this.
     pub(crate) fn new(newest: &ProtocolVersion) -> Self {
-        let names = ["add", "fail", "count", "sleep", "log", "ask", "sample", "roots", "touch", "learn"];
+        let names = [
+            "add", "fail", "count", "sleep", "log", "ask", "sample", "roots", "touch", "learn",
+        ];
         let shared = Shared {
             tools: Mutex::new(names.into_iter().map(tool).collect()),
             ..Shared::default()
         };
-        Self { shared: Arc::new(shared), versions: ProtocolVersion::known_up_to(newest) }
+        Self {
+            shared: Arc::new(shared),
+            versions: ProtocolVersion::known_up_to(newest),
+        }
     }
 
-    /// What the server saw: sleeps that began and ended, subscriptions.
+    /// What the server saw: probes, subscriptions, sleeps that began and ended.
     pub(crate) fn seen(&self) -> &Record<String> {
         &self.shared.seen
     }
 
     async fn count(&self, to: u32, context: &RequestContext<RoleServer>) {
-        let Some(token) = context.meta.get_progress_token() else { return };
+        let Some(token) = context.meta.get_progress_token() else {
+            return;
+        };
         for step in 1..=to {
             let progress = ProgressNotificationParam::new(token.clone(), f64::from(step));
             let progress = progress.with_total(f64::from(to));
@@ -91,7 +101,10 @@ impl Fixture {
 
     async fn touch(&self, uri: &str) {
         let subscribers = self.shared.subscribers.lock().expect("sound").clone();
-        for (_, peer) in subscribers.iter().filter(|(subscribed, _)| subscribed == uri) {
+        for (_, peer) in subscribers
+            .iter()
+            .filter(|(subscribed, _)| subscribed == uri)
+        {
             let update = ResourceUpdatedNotificationParam::new(uri);
             let _ = peer.notify_resource_updated(update).await;
         }
@@ -113,7 +126,7 @@ impl Fixture {
     }
 }
 
-/// The answer to a question to the client, or the result that asks it.
+/// The answer to a question to the client; or the result that asks it, or that tells why not.
 async fn ask(
     question: Value,
     request: &CallToolRequestParams,
@@ -121,10 +134,18 @@ async fn ask(
 ) -> Result<Value, CallToolResponse> {
     if !is_modern(context) {
         let question: ServerRequest = read(question);
-        let answer = context.peer.send_request(question).await;
-        return Ok(json!(answer.expect("the client answers")));
+        return match context.peer.send_request(question).await {
+            Ok(answer) => Ok(json!(answer)),
+            Err(error) => {
+                let said = ContentBlock::text(error.to_string());
+                Err(CallToolResult::error(vec![said]).into())
+            }
+        };
     }
-    let answer = request.input_responses.as_ref().and_then(|answers| answers.get("the question"));
+    let answer = request
+        .input_responses
+        .as_ref()
+        .and_then(|answers| answers.get("the question"));
     if let Some(answer) = answer {
         assert_eq!(request.request_state.as_deref(), Some("what it was about"));
         return Ok(answer.clone());
@@ -148,12 +169,20 @@ impl ServerHandler for Fixture {
         self.versions.into()
     }
 
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        self.seen().push("discovered".to_owned());
+        let versions = self.versions.to_vec();
+        Ok(DiscoverResult::from_server_info(versions, self.get_info()))
+    }
+
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let from = request.and_then(|request| request.cursor?.parse().ok()).unwrap_or(0);
+        let from = request
+            .and_then(|request| request.cursor?.parse().ok())
+            .unwrap_or(0);
         let tools = self.shared.tools.lock().expect("sound");
         let next = from + PAGE;
         Ok(ListToolsResult {
@@ -172,7 +201,10 @@ impl ServerHandler for Fixture {
         let text = |name: &str| arguments[name].as_str().unwrap_or_default().to_owned();
         let said = match &*request.name {
             "add" => {
-                let sum = arguments["a"].as_i64().zip(arguments["b"].as_i64()).map(|(a, b)| a + b);
+                let sum = arguments["a"]
+                    .as_i64()
+                    .zip(arguments["b"].as_i64())
+                    .map(|(a, b)| a + b);
                 return Ok(CallToolResult::structured(json!({"sum": sum})).into());
             }
             "fail" => {
@@ -206,7 +238,10 @@ impl ServerHandler for Fixture {
                 }
             }
             unknown => {
-                return Err(ErrorData::invalid_params(format!("Unknown tool: {unknown}"), None));
+                return Err(ErrorData::invalid_params(
+                    format!("Unknown tool: {unknown}"),
+                    None,
+                ));
             }
         };
         Ok(CallToolResult::success(vec![ContentBlock::text(said)]).into())
@@ -219,7 +254,10 @@ impl ServerHandler for Fixture {
     ) -> Result<ListPromptsResult, ErrorData> {
         let argument = PromptArgument::new("name").with_required(true);
         let prompt = Prompt::new("greet", Some("Greets someone."), Some(vec![argument]));
-        Ok(ListPromptsResult { prompts: vec![prompt], ..ListPromptsResult::default() })
+        Ok(ListPromptsResult {
+            prompts: vec![prompt],
+            ..ListPromptsResult::default()
+        })
     }
 
     async fn get_prompt(
@@ -238,8 +276,12 @@ impl ServerHandler for Fixture {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let values = ["Ann", "Anton", "Ben"].into_iter().map(str::to_owned);
-        let values = values.filter(|name| name.starts_with(&request.argument.value)).collect();
-        Ok(CompleteResult::new(CompletionInfo::new(values).expect("a few")))
+        let values = values
+            .filter(|name| name.starts_with(&request.argument.value))
+            .collect();
+        Ok(CompleteResult::new(
+            CompletionInfo::new(values).expect("a few"),
+        ))
     }
 
     async fn list_resources(
@@ -248,7 +290,10 @@ impl ServerHandler for Fixture {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let resources = vec![Resource::new("fixture://about", "about")];
-        Ok(ListResourcesResult { resources, ..ListResourcesResult::default() })
+        Ok(ListResourcesResult {
+            resources,
+            ..ListResourcesResult::default()
+        })
     }
 
     async fn list_resource_templates(
@@ -291,7 +336,11 @@ impl ServerHandler for Fixture {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.seen().push(format!("subscribed to {}", request.uri));
-        self.shared.subscribers.lock().expect("sound").push((request.uri, context.peer));
+        self.shared
+            .subscribers
+            .lock()
+            .expect("sound")
+            .push((request.uri, context.peer));
         Ok(())
     }
 
@@ -316,7 +365,11 @@ impl ServerHandler for Fixture {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.shared.listeners.lock().expect("sound").push(context.sink().clone());
+        self.shared
+            .listeners
+            .lock()
+            .expect("sound")
+            .push(context.sink().clone());
         context.cancelled().await;
         Ok(())
     }

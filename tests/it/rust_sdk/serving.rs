@@ -7,11 +7,13 @@ use std::{
     task::{Context, Poll},
 };
 
+use hyper::server::conn::http1;
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use rmcp::{
     ServiceExt,
     transport::streamable_http_server::{
-        StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+        SessionManager, StreamableHttpServerConfig, StreamableHttpService,
+        session::local::LocalSessionManager,
     },
 };
 use switchboard_client::stdio::{Process, ProcessGuard, Spawn, Spawning};
@@ -31,7 +33,14 @@ pub(crate) struct OverPipes {
 
 impl OverPipes {
     pub(crate) fn new(fixture: &Fixture) -> Self {
-        Self { fixture: fixture.clone(), running: Arc::default() }
+        Self {
+            fixture: fixture.clone(),
+            running: Arc::default(),
+        }
+    }
+
+    pub(crate) fn fixture(&self) -> &Fixture {
+        &self.fixture
     }
 
     /// Ends the one that runs, without warning.
@@ -81,34 +90,70 @@ impl ProcessGuard for Guard {
 }
 
 /// The fixture on a port, for as long as the test runs.
-pub(crate) struct OnPort(u16);
+pub(crate) struct OnPort {
+    port: u16,
+    sessions: Arc<LocalSessionManager>,
+}
 
 impl OnPort {
+    /// With sessions for the older revisions, and streams.
     pub(crate) async fn listen(fixture: &Fixture) -> Self {
+        Self::configured(fixture, StreamableHttpServerConfig::default()).await
+    }
+
+    /// Without sessions, and with plain JSON wherever that will do.
+    pub(crate) async fn listen_plainly(fixture: &Fixture) -> Self {
+        let config = StreamableHttpServerConfig::default();
+        let config = config
+            .with_legacy_session_mode(false)
+            .with_json_response(true);
+        Self::configured(fixture, config).await
+    }
+
+    async fn configured(fixture: &Fixture, config: StreamableHttpServerConfig) -> Self {
         let fixture = fixture.clone();
-        let service = StreamableHttpService::new(
-            move || Ok(fixture.clone()),
-            Arc::new(LocalSessionManager::default()),
-            StreamableHttpServerConfig::default(),
-        );
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
+        let sessions = Arc::new(LocalSessionManager::default());
+        let manager = Arc::clone(&sessions);
+        let service = StreamableHttpService::new(move || Ok(fixture.clone()), manager, config);
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("there is a free port");
         let port = listener.local_addr().expect("it has an address").port();
         tokio::spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let service = TowerToHyperService::new(service.clone());
                 connections.spawn(async move {
-                    let builder = hyper_util::server::conn::auto::Builder::new(
-                        hyper_util::rt::TokioExecutor::new(),
-                    );
-                    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+                    let stream = TokioIo::new(stream);
+                    let _ = http1::Builder::new()
+                        .serve_connection(stream, service)
+                        .await;
                 });
             }
         });
-        Self(port)
+        Self { port, sessions }
+    }
+
+    /// Forgets every session.
+    pub(crate) async fn forget(&self) {
+        let sessions: Vec<_> = self
+            .sessions
+            .sessions
+            .read()
+            .await
+            .keys()
+            .cloned()
+            .collect();
+        assert!(!sessions.is_empty(), "there is nothing to forget");
+        for session in sessions {
+            self.sessions
+                .close_session(&session)
+                .await
+                .expect("it is there");
+        }
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/mcp", self.0)
+        format!("http://127.0.0.1:{}/mcp", self.port)
     }
 }

@@ -27,8 +27,11 @@ impl Host {
     /// echo, forms with their defaults and the name Ann,
     /// addresses with consent, roots with [`ROOT`].
     pub(crate) fn client(&self, newest: Revision) -> ClientBuilder {
-        let (news, samplings, forms) =
-            (self.news.clone(), self.questions.clone(), self.questions.clone());
+        let (news, samplings, forms) = (
+            self.news.clone(),
+            self.questions.clone(),
+            self.questions.clone(),
+        );
         Client::builder("switchboard-tests", "1.0")
             .newest_revision(newest)
             .backoff(Duration::from_millis(50), Duration::from_secs(1))
@@ -41,7 +44,12 @@ impl Host {
                 let asked = request.messages.iter().flat_map(|message| &message.content);
                 let asked: String = asked.filter_map(|content| content.as_text()).collect();
                 samplings.push(asked.clone());
-                async move { Ok(SamplingResult::text("echo-model", format!("You said: {asked}"))) }
+                async move {
+                    Ok(SamplingResult::text(
+                        "echo-model",
+                        format!("You said: {asked}"),
+                    ))
+                }
             })
             .on_elicitation(move |question| {
                 forms.push(question.message.clone());

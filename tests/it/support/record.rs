@@ -48,7 +48,11 @@ impl<T: Clone + Debug> Record<T> {
             found.is_some()
         });
         let in_time = timeout(SOON, search).await.is_ok();
-        assert!(in_time, "{what} did not happen; all that did: {:#?}", self.all());
+        assert!(
+            in_time,
+            "{what} did not happen; all that did: {:#?}",
+            self.all()
+        );
         found.expect("it was found")
     }
 }

@@ -19,7 +19,7 @@ use super::{Marked, Record, SOON};
 /// A program that is a server.
 #[derive(Clone)]
 pub(crate) struct Program {
-    program: PathBuf,
+    executable: PathBuf,
     args: Vec<OsString>,
     env: Vec<(String, OsString)>,
     /// What it says on standard error and, if that is not for messages, on standard output.
@@ -28,10 +28,10 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn new(program: PathBuf) -> Self {
+    pub(crate) fn new(executable: PathBuf) -> Self {
         let mark = Marked::new();
         Self {
-            program,
+            executable,
             args: Vec::new(),
             env: vec![(Marked::VARIABLE.to_owned(), mark.value().into())],
             said: Record::default(),
@@ -49,8 +49,8 @@ impl Program {
         self
     }
 
-    pub(crate) fn program(&self) -> &Path {
-        &self.program
+    pub(crate) fn executable(&self) -> &Path {
+        &self.executable
     }
 
     pub(crate) fn args(&self) -> &[OsString] {
@@ -60,7 +60,7 @@ impl Program {
     /// The server as a child of the client.
     pub(crate) fn stdio(&self) -> Stdio {
         let said = self.said.clone();
-        let command = Command::new(&self.program).args(&self.args);
+        let command = Command::new(&self.executable).args(&self.args);
         let command = self
             .env
             .iter()
@@ -84,7 +84,11 @@ impl Program {
         for _ in 0..3 {
             let port = port.unwrap_or_else(free_port);
             let said = Record::default();
-            let program = Self { said, ..self.clone() }.env("PORT", port.to_string());
+            let program = Self {
+                said,
+                ..self.clone()
+            }
+            .env("PORT", port.to_string());
             let mut server = program.start();
             let is_up = tokio::select! {
                 _ = server.said.wait_line(ready) => true,
@@ -98,7 +102,7 @@ impl Program {
     }
 
     fn start(self) -> Server {
-        let mut child = tokio::process::Command::new(&self.program)
+        let mut child = tokio::process::Command::new(&self.executable)
             .args(&self.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(StdStdio::null())
@@ -111,7 +115,11 @@ impl Program {
         let stderr = child.stderr.take().expect("it has a standard error");
         tokio::spawn(write_down(stdout, self.said.clone()));
         tokio::spawn(write_down(stderr, self.said.clone()));
-        Server { child, port: 0, said: self.said }
+        Server {
+            child,
+            port: 0,
+            said: self.said,
+        }
     }
 }
 

@@ -28,7 +28,7 @@ impl Tools {
         Program::new(self.installed("node/bin/node")).arg(self.installed(&script))
     }
 
-    /// A server of ours on an SDK from PyPI.
+    /// A server of ours on an SDK from `PyPI`.
     pub(crate) fn python(&self, script: &str) -> Program {
         Program::new(self.installed("python/bin/python"))
             .arg(workspace().join("tests/peers").join(script))

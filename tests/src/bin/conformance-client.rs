@@ -20,7 +20,10 @@ type Outcome = Result<(), Box<dyn Error>>;
 const LIMIT: Duration = Duration::from_secs(25);
 
 #[tokio::main(flavor = "current_thread")]
-#[expect(clippy::print_stderr, reason = "the suite shows it when a scenario fails")]
+#[expect(
+    clippy::print_stderr,
+    reason = "the suite shows it when a scenario fails"
+)]
 async fn main() -> ExitCode {
     match timeout(LIMIT, run()).await {
         Ok(Ok(())) => ExitCode::SUCCESS,
@@ -105,7 +108,10 @@ async fn every_kind_of_request(client: &Client) -> Outcome {
     call(client, "test_headers", &json!({})).await?;
     call(client, "my-hyphenated-tool", &json!({})).await?;
     client.resources().all().await?;
-    for uri in ["file:///path/to/file%20name.txt", "https://example.com/resource?id=123"] {
+    for uri in [
+        "file:///path/to/file%20name.txt",
+        "https://example.com/resource?id=123",
+    ] {
         client.read_resource(uri).await?;
     }
     client.prompts().all().await?;
@@ -115,8 +121,12 @@ async fn every_kind_of_request(client: &Client) -> Outcome {
 
 /// Sends the schema of a tool back, which must not have changed on its way through the client.
 async fn echo_schema(client: &Client, tools: &[Lossless<Tool>]) -> Outcome {
-    let tool = tools.iter().find(|tool| tool.name == "json_schema_2020_12_tool");
-    let schema = &tool.ok_or("the tool with the schema is not there")?.input_schema;
+    let tool = tools
+        .iter()
+        .find(|tool| tool.name == "json_schema_2020_12_tool");
+    let schema = &tool
+        .ok_or("the tool with the schema is not there")?
+        .input_schema;
     let arguments = switchboard_client::Raw::object([("schema", schema.clone())]);
     client.call_tool("json_schema_echo", arguments).await?;
     Ok(())

@@ -306,7 +306,11 @@ impl Machine {
             }
         }
         members.extend(call.trace.clone().map(|trace| (meta::TRACEPARENT, trace)));
-        let stamped = if members.is_empty() { call.params.clone() } else { Some(meta::stamp(call.params.as_ref(), &members)?) };
+        let stamped = if members.is_empty() {
+            call.params.clone()
+        } else {
+            Some(meta::stamp(call.params.as_ref(), &members)?)
+        };
         Ok(match call.kind {
             CallKind::Request => encode::request(&Id::from(id), &call.method, stamped.as_ref()),
             CallKind::Notification => encode::notification(&call.method, stamped.as_ref()),

@@ -428,7 +428,8 @@ impl Machine {
 
     /// Forgets what is on its way to a transport that was given up.
     fn forget_frames(&mut self) {
-        self.actions.retain(|action| !matches!(action, Action::Send { .. }));
+        self.actions
+            .retain(|action| !matches!(action, Action::Send { .. }));
         for ticket in self.outbox.clear() {
             self.timers.stop(Timer::Retry(ticket));
         }

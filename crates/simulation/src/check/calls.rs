@@ -61,10 +61,12 @@ pub(super) enum Due {
     InvalidParams,
 }
 
+const NO_CALL: u16 = u16::MAX;
+
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) records: Vec<Record>,
-    /// The place of a record, and one, by its id.
+    /// The place of a record, and one, by its id. [`NO_CALL`] for the id of something else.
     places: Vec<u16>,
     pub(super) due: Vec<(u64, Due)>,
     open: usize,
@@ -95,7 +97,24 @@ impl Calls {
 
     pub(super) fn index(&self, id: u64) -> Option<usize> {
         let place = self.places.get(usize::try_from(id).ok()?).copied()?;
-        usize::from(place).checked_sub(1)
+        usize::from(place)
+            .checked_sub(1)
+            .filter(|_| place != NO_CALL)
+    }
+
+    /// Gives an id its place. What had it before, if anything did.
+    fn place(&mut self, id: u64, place: u16) -> u16 {
+        // Ids are drawn one by one, so there is room for all of them.
+        let index = usize::try_from(id).unwrap_or(usize::MAX - 1);
+        if self.places.len() <= index {
+            self.places.resize(index + 1, 0);
+        }
+        std::mem::replace(&mut self.places[index], place)
+    }
+
+    /// An id is used for something that is no call. Whether it is used for the first time.
+    pub(super) fn is_fresh(&mut self, id: u64) -> bool {
+        self.place(id, NO_CALL) == 0
     }
 
     pub(super) fn get(&self, id: u64) -> Option<&Record> {
@@ -113,7 +132,9 @@ impl Calls {
     }
 
     pub(super) fn is_buried(&self, now: Moment, id: u64) -> bool {
-        self.tombstones.iter().any(|(buried, end)| *buried == id && *end > now)
+        self.tombstones
+            .iter()
+            .any(|(buried, end)| *buried == id && *end > now)
     }
 
     /// Says when each open call ends at the latest.
@@ -141,11 +162,7 @@ impl Checker<'_> {
         let Ok(place) = u16::try_from(self.calls.records.len() + 1) else {
             return;
         };
-        let index = usize::try_from(id).unwrap_or(usize::MAX - 1);
-        if self.calls.places.len() <= index {
-            self.calls.places.resize(index + 1, 0);
-        }
-        self.calls.places[index] = place;
+        self.calls.place(id, place);
         self.calls.open += 1;
         let timeout = (shape.timeout > 0).then(|| Duration::from_millis(u64::from(shape.timeout)));
         self.calls.records.push(Record {
@@ -167,7 +184,9 @@ impl Checker<'_> {
         let due = match self.phase {
             Phase::Closing => Some(Due::Shutdown),
             Phase::Failed => Some(Due::Failed),
-            Phase::Starting | Phase::Initializing | Phase::Backoff if call.shape.fast => Some(Due::NotReady),
+            Phase::Starting | Phase::Initializing | Phase::Backoff if call.shape.fast => {
+                Some(Due::NotReady)
+            }
             // This call itself is counted already.
             _ if self.calls.open > self.settings.in_flight_max => Some(Due::Backpressure(0)),
             Phase::Ready if self.cannot_be_stamped(call.shape) => Some(Due::InvalidParams),
@@ -182,7 +201,11 @@ impl Checker<'_> {
     }
 
     pub(super) fn expect_gone(&mut self, id: u64) {
-        let Some(index) = self.calls.index(id).filter(|index| !self.calls.records[*index].ended) else {
+        let Some(index) = self
+            .calls
+            .index(id)
+            .filter(|index| !self.calls.records[*index].ended)
+        else {
             return;
         };
         self.calls.gone += 1;
@@ -211,19 +234,37 @@ impl Checker<'_> {
 
     pub(super) fn on_reply(&mut self, id: u64, outcome: &Result<Reply, CallError>) -> Checked {
         let Some(index) = self.calls.index(id) else {
-            ensure!(false, OneReply, "a reply to {id}, which is no call: {outcome:?}");
+            ensure!(
+                false,
+                OneReply,
+                "a reply to {id}, which is no call: {outcome:?}"
+            );
             return Ok(());
         };
         let call = &self.calls.records[index];
-        ensure!(!call.gone, NoReplyToGone, "a reply to {id}, whose caller is gone: {outcome:?}");
+        ensure!(
+            !call.gone,
+            NoReplyToGone,
+            "a reply to {id}, whose caller is gone: {outcome:?}"
+        );
         ensure!(!call.ended, OneReply, "a second reply to {id}: {outcome:?}");
         if let Err(CallError::Timeout { .. }) = outcome {
             let in_time = call.deadline.is_some_and(|deadline| deadline <= self.now);
-            ensure!(in_time, Deadline, "{id} times out at {:?}, due {:?}", self.now, call.deadline);
+            ensure!(
+                in_time,
+                Deadline,
+                "{id} times out at {:?}, due {:?}",
+                self.now,
+                call.deadline
+            );
         }
         let Some(at) = self.calls.due.iter().position(|(due, _)| *due == id) else {
             let cause = self.cause;
-            ensure!(false, RightEnd, "{cause:?} ends {id}, which still waits, with {outcome:?}");
+            ensure!(
+                false,
+                RightEnd,
+                "{cause:?} ends {id}, which still waits, with {outcome:?}"
+            );
             return Ok(());
         };
         let (_, due) = self.calls.due.swap_remove(at);
@@ -239,7 +280,11 @@ impl Checker<'_> {
                 Outcome::Result(result) => !error && read_serial(result.as_bytes()) == Some(serial),
                 Outcome::Error(object) => error && object.code == i64::from(serial),
             };
-            ensure!(right && same, RightAnswer, "{id} must get answer {serial} and gets {response:?}");
+            ensure!(
+                right && same,
+                RightAnswer,
+                "{id} must get answer {serial} and gets {response:?}"
+            );
         }
         let cancelled = self.calls.records[index].cancelled;
         let withdrawn = matches!(due, Due::Timeout | Due::Cancelled);
@@ -248,7 +293,12 @@ impl Checker<'_> {
             CancelOnce,
             "{id} ends with {due:?}, and the server is not told"
         );
-        if accepted && matches!(due, Due::Timeout | Due::Cancelled | Due::Lost | Due::Shutdown | Due::Failed) {
+        if accepted
+            && matches!(
+                due,
+                Due::Timeout | Due::Cancelled | Due::Lost | Due::Shutdown | Due::Failed
+            )
+        {
             self.bury(id);
         }
         self.end(index);
@@ -261,7 +311,9 @@ impl Checker<'_> {
             (Due::Timeout, Err(CallError::Timeout { after, sent })) => {
                 *after == self.now - call.made && *sent == (call.stage == Stage::Accepted)
             }
-            (Due::Backpressure(attempts), Err(CallError::Backpressure { attempts: told })) => attempts == *told,
+            (Due::Backpressure(attempts), Err(CallError::Backpressure { attempts: told })) => {
+                attempts == *told
+            }
             (Due::NotReady, Err(CallError::NotReady { state })) => *state == self.phase.word(),
             (Due::Answered { .. }, Ok(Reply::Answered(_)))
             | (Due::Sent, Ok(Reply::Sent))
@@ -295,26 +347,57 @@ impl Checker<'_> {
             let cause = self.cause;
             match due {
                 Due::Timeout => ensure!(false, Deadline, "{id} outlives its deadline"),
-                _ => ensure!(false, OneReply, "{cause:?} must end {id} with {due:?}, and it still waits"),
+                _ => ensure!(
+                    false,
+                    OneReply,
+                    "{cause:?} must end {id} with {due:?}, and it still waits"
+                ),
             }
         }
         if let Cause::Gone(id) | Cause::Cancel(id) = self.cause {
-            let told = |call: &Record| call.stage != Stage::Accepted || !call.ended || call.cancelled;
-            let lost = matches!(self.phase, Phase::Ready) && self.calls.get(id).is_some_and(|call| call.gone);
+            let told =
+                |call: &Record| call.stage != Stage::Accepted || !call.ended || call.cancelled;
+            let lost = matches!(self.phase, Phase::Ready)
+                && self.calls.get(id).is_some_and(|call| call.gone);
             ensure!(
                 !lost || self.calls.get(id).is_none_or(told),
                 CancelOnce,
                 "the caller of {id} is gone, and the server is not told"
             );
         }
-        let (open, in_flight, max) = (self.calls.open, subject.in_flight(), self.settings.in_flight_max);
-        ensure!(in_flight == open, InFlight, "{in_flight} in flight, and {open} not replied to");
-        ensure!(in_flight <= max, InFlight, "{in_flight} in flight, {max} allowed");
+        let (open, in_flight, max) = (
+            self.calls.open,
+            subject.in_flight(),
+            self.settings.in_flight_max,
+        );
+        ensure!(
+            in_flight == open,
+            InFlight,
+            "{in_flight} in flight, and {open} not replied to"
+        );
+        ensure!(
+            in_flight <= max,
+            InFlight,
+            "{in_flight} in flight, {max} allowed"
+        );
         let (buried, most) = (subject.tombstones(), self.settings.tombstones_max);
-        ensure!(buried <= most, Tombstones, "{buried} tombstones, {most} allowed");
+        ensure!(
+            buried <= most,
+            Tombstones,
+            "{buried} tombstones, {most} allowed"
+        );
         let now = self.now;
-        let kept = self.calls.tombstones.iter().filter(|(_, end)| *end > now).count();
-        ensure!(buried >= kept, Tombstones, "{buried} tombstones, and {kept} late answers may come");
+        let kept = self
+            .calls
+            .tombstones
+            .iter()
+            .filter(|(_, end)| *end > now)
+            .count();
+        ensure!(
+            buried >= kept,
+            Tombstones,
+            "{buried} tombstones, and {kept} late answers may come"
+        );
         Ok(())
     }
 }

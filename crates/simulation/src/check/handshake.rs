@@ -2,7 +2,7 @@
 //! from the machine.
 
 use switchboard_machine::{Moment, Session};
-use switchboard_wire::{Era, Revision};
+use switchboard_wire::{Era, Revision, method};
 
 use super::{Checker, Phase, calls::Due, inbound::Delivery};
 use crate::{
@@ -25,6 +25,17 @@ enum Turn {
     Confirm(Revision),
 }
 
+/// Whether there is a probe that the server has not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Probe {
+    #[default]
+    None,
+    /// It is on its way.
+    Queued,
+    /// It was sent, under this id.
+    Sent(u64),
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Handshake {
     turn: Turn,
@@ -34,8 +45,7 @@ pub(super) struct Handshake {
     then: Option<(Asked, Option<Revision>)>,
     /// The first question.
     pub(super) opening: Option<Asked>,
-    /// A probe is not answered, and this is its id once it is known.
-    probe: Option<Option<u64>>,
+    probe: Probe,
     rounds: u8,
     negotiated: Option<Revision>,
     /// What the server said before its time.
@@ -43,6 +53,7 @@ pub(super) struct Handshake {
 }
 
 /// Where an answer leads.
+#[derive(Debug, Clone, Copy)]
 enum Next {
     Ready,
     Confirm(Revision),
@@ -67,7 +78,7 @@ impl Handshake {
 
     /// Whether a server that leaves now may have been driven away by the first question.
     pub(super) fn left_when_probed(&self) -> bool {
-        self.probe.is_some() && self.opening == Some(Asked::Discover)
+        self.probe != Probe::None && self.opening == Some(Asked::Discover)
     }
 }
 
@@ -83,7 +94,23 @@ impl Checker<'_> {
     }
 
     /// A request of the handshake is offered for the first time.
-    pub(super) fn on_greeting(&mut self, id: u64, asked: Asked, frame: &[u8]) -> Checked {
+    pub(super) fn on_greeting(&mut self, id: u64, method: &str, frame: &[u8]) -> Checked {
+        let phase = self.phase.word();
+        ensure!(
+            self.phase == Phase::Initializing,
+            Handshake,
+            "{method} is sent while {phase}"
+        );
+        ensure!(
+            self.calls.is_fresh(id),
+            Handshake,
+            "{method} bears {id}, which was used before"
+        );
+        self.life.greeted = true;
+        let asked = match method {
+            method::DISCOVER => Asked::Discover,
+            _ => Asked::Initialize,
+        };
         let modern = self.settings.newest.era() == Era::Modern;
         let handshake = &mut self.handshake;
         let offer = match handshake.turn {
@@ -94,30 +121,40 @@ impl Checker<'_> {
                     "a probe, and 2026-07-28 is not to be offered"
                 );
                 handshake.opening = Some(asked);
+                handshake.rounds = 1;
                 Some(self.settings.newest.min(Revision::LATEST_LEGACY))
             }
             Turn::Ask(expected, offer) => {
-                ensure!(asked == expected, Handshake, "{asked:?} is asked, and {expected:?} is next");
+                ensure!(
+                    asked == expected,
+                    Handshake,
+                    "{asked:?} is asked, and {expected:?} is next"
+                );
                 offer
             }
             Turn::Answer(..) | Turn::Confirm(_) => {
-                ensure!(false, Handshake, "{asked:?} is asked, and it is {:?}", handshake.turn);
+                ensure!(
+                    false,
+                    Handshake,
+                    "{asked:?} is asked, and it is {:?}",
+                    handshake.turn
+                );
                 None
             }
         };
         if let (Asked::Initialize, Some(offer)) = (asked, offer) {
             let version = format!(r#""protocolVersion":"{offer}""#);
-            let found = frame.windows(version.len()).any(|window| window == version.as_bytes());
+            let found = frame
+                .windows(version.len())
+                .any(|window| window == version.as_bytes());
             ensure!(found, Handshake, "{offer} is to be offered, and is not");
         }
-        handshake.rounds += 1;
-        ensure!(handshake.rounds <= ROUNDS_MAX, Handshake, "question {}", handshake.rounds);
         handshake.turn = match handshake.then.take() {
             Some((asked, offer)) => Turn::Ask(asked, offer),
             None => Turn::Answer(asked, id),
         };
         if asked == Asked::Discover {
-            handshake.probe = Some(Some(id));
+            handshake.probe = Probe::Sent(id);
         }
         Ok(())
     }
@@ -125,7 +162,11 @@ impl Checker<'_> {
     /// The word that ends the handshake of an older revision is offered for the first time.
     pub(super) fn on_confirm(&self) -> Checked {
         let turn = self.handshake.turn;
-        ensure!(matches!(turn, Turn::Confirm(_)), Handshake, "we agree, and it is {turn:?}");
+        ensure!(
+            matches!(turn, Turn::Confirm(_)),
+            Handshake,
+            "we agree, and it is {turn:?}"
+        );
         Ok(())
     }
 
@@ -186,15 +227,17 @@ impl Checker<'_> {
 
     pub(super) fn expect_failure(&mut self, id: u64, status: Option<u16>) {
         if self.phase == Phase::Initializing {
-            if self.handshake.probe == Some(Some(id)) {
-                self.handshake.probe = None;
+            if self.handshake.probe == Probe::Sent(id) {
+                self.handshake.probe = Probe::None;
             }
             if let Turn::Answer(asked, expected) = self.handshake.turn
                 && expected == id
             {
                 let next = match (status, asked) {
                     (Some(401 | 403), _) => Next::Failed,
-                    (_, Asked::Discover) => Next::Ask(Asked::Initialize, Some(Revision::LATEST_LEGACY)),
+                    (_, Asked::Discover) => {
+                        Next::Ask(Asked::Initialize, Some(Revision::LATEST_LEGACY))
+                    }
                     (_, Asked::Initialize) => Next::Backoff,
                 };
                 self.follow(next);
@@ -214,9 +257,9 @@ impl Checker<'_> {
 
     /// The server answers a request of a handshake.
     pub(super) fn expect_welcome(&mut self, id: u64, how: Welcome) {
-        let late_probe = self.handshake.probe == Some(Some(id));
+        let late_probe = self.handshake.probe == Probe::Sent(id);
         if late_probe {
-            self.handshake.probe = None;
+            self.handshake.probe = Probe::None;
         }
         match self.handshake.turn {
             Turn::Answer(asked, expected) if expected == id => {
@@ -245,6 +288,7 @@ impl Checker<'_> {
             Next::Confirm(revision) => self.handshake.turn = Turn::Confirm(revision),
             Next::Ask(..) if self.handshake.rounds >= ROUNDS_MAX => self.due_phase = Phase::Backoff,
             Next::Ask(asked, offer) => {
+                self.handshake.rounds += 1;
                 if let Turn::Ask(..) = self.handshake.turn {
                     self.handshake.then = Some((asked, offer));
                 } else {
@@ -252,7 +296,7 @@ impl Checker<'_> {
                 }
                 self.handshake.since = self.now;
                 if asked == Asked::Discover {
-                    self.handshake.probe = Some(None);
+                    self.handshake.probe = Probe::Queued;
                 }
             }
             Next::Backoff => self.due_phase = Phase::Backoff,
@@ -291,14 +335,20 @@ fn judge(asked: Asked, how: Welcome, newest: Revision) -> Next {
         (Asked::Discover, Welcome::NamesStrange) => Next::Failed,
         (Asked::Discover, Welcome::ModernError) => Next::Backoff,
         (Asked::Discover, _) => initialize(Revision::LATEST_LEGACY),
-        (Asked::Initialize, Welcome::NamesModern) if newest == Revision::LATEST => Next::Ask(Asked::Discover, None),
+        (Asked::Initialize, Welcome::NamesModern) if newest == Revision::LATEST => {
+            Next::Ask(Asked::Discover, None)
+        }
         (Asked::Initialize, Welcome::NamesOld) if newest >= Revision::V2025_11_25 => {
             initialize(Revision::V2025_11_25)
         }
         (Asked::Initialize, Welcome::NamesOld) => initialize(Revision::V2024_11_05),
-        (Asked::Initialize, Welcome::NamesModern | Welcome::NamesStrange | Welcome::Strange) => Next::Failed,
+        (Asked::Initialize, Welcome::NamesModern | Welcome::NamesStrange | Welcome::Strange) => {
+            Next::Failed
+        }
         (Asked::Initialize, _) => match Revision::parse(how.word()) {
-            Some(revision) if revision.era() == Era::Legacy && revision <= newest => Next::Confirm(revision),
+            Some(revision) if revision.era() == Era::Legacy && revision <= newest => {
+                Next::Confirm(revision)
+            }
             Some(_) => Next::Failed,
             None => Next::Backoff,
         },

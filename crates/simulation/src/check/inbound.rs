@@ -83,7 +83,9 @@ impl Checker<'_> {
                 Happening::Late => self.inbox.late += 1,
                 _ => self.inbox.unknown += 1,
             },
-            Note::Welcome { id, how } if phase == Phase::Initializing => self.expect_welcome(id, how),
+            Note::Welcome { id, how } if phase == Phase::Initializing => {
+                self.expect_welcome(id, how);
+            }
             Note::Welcome { .. } => self.inbox.either += 1,
             Note::Stray => self.inbox.unknown += 1,
             Note::Garbage => self.inbox.malformed += 1,
@@ -139,7 +141,9 @@ impl Checker<'_> {
             }
             Note::Withdraw { own, number } => {
                 if let Some(own) = own.filter(|own| self.inbox.outstanding.contains(own)) {
-                    self.inbox.outstanding.retain(|outstanding| *outstanding != own);
+                    self.inbox
+                        .outstanding
+                        .retain(|outstanding| *outstanding != own);
                     self.expect_delivery(Delivery::Cancelled(own));
                 } else if let Some(number) = number
                     && self.life.modern
@@ -167,12 +171,16 @@ impl Checker<'_> {
         }
         let millis = |ms: u32| std::time::Duration::from_millis(u64::from(ms));
         let limit = call.made + millis(cap);
-        call.deadline = call.deadline.map(|deadline| deadline.max((now + millis(by)).min(limit)));
+        call.deadline = call
+            .deadline
+            .map(|deadline| deadline.max((now + millis(by)).min(limit)));
     }
 
     pub(super) fn expect_owner_answer(&mut self, own: u8) {
         if self.phase == Phase::Ready && self.inbox.outstanding.contains(&own) {
-            self.inbox.outstanding.retain(|outstanding| *outstanding != own);
+            self.inbox
+                .outstanding
+                .retain(|outstanding| *outstanding != own);
             self.inbox.answers[usize::from(own)] += 1;
         }
     }
@@ -196,42 +204,71 @@ impl Checker<'_> {
             return Ok(());
         }
         let due = self.inbox.due.pop_front();
-        ensure!(delivered.is_some() && delivered == due, Delivery, "{inbound:?} is delivered, and {due:?} is due");
+        ensure!(
+            delivered.is_some() && delivered == due,
+            Delivery,
+            "{inbound:?} is delivered, and {due:?} is due"
+        );
         Ok(())
     }
 
     fn ends_now(&self) -> bool {
-        matches!(self.due_phase, Phase::Backoff | Phase::Failed | Phase::Closing)
+        matches!(
+            self.due_phase,
+            Phase::Backoff | Phase::Failed | Phase::Closing
+        )
     }
 
     pub(super) fn check_requests_forgotten(&self) -> Checked {
         let left = self.inbox.outstanding.len();
-        ensure!(left == 0, Delivery, "the connection ends, and {left} requests of the server are not withdrawn");
+        ensure!(
+            left == 0,
+            Delivery,
+            "the connection ends, and {left} requests of the server are not withdrawn"
+        );
         Ok(())
     }
 
     pub(super) fn on_progress(&mut self, id: u64, params: &Raw) -> Checked {
         let due = self.inbox.progress.pop_front();
         let right = due.is_some_and(|(due, serial)| {
-            due == id && params.as_str() == format!(r#"{{"progressToken":{id},"progress":{serial}}}"#)
+            due == id
+                && params.as_str() == format!(r#"{{"progressToken":{id},"progress":{serial}}}"#)
         });
-        ensure!(right, Delivery, "progress of {id}, {params}, and due is {due:?}");
+        ensure!(
+            right,
+            Delivery,
+            "progress of {id}, {params}, and due is {due:?}"
+        );
         Ok(())
     }
 
     /// An answer to the server is offered for the first time.
     pub(super) fn on_answer(&mut self, frame: &[u8]) -> Checked {
-        let id = frame.strip_prefix(br#"{"jsonrpc":"2.0","id":"#).and_then(|rest| {
-            let end = rest.iter().position(|byte| *byte == b',')?;
-            SERVER_IDS.iter().position(|own| own.as_bytes() == &rest[..end])
-        });
+        let id = frame
+            .strip_prefix(br#"{"jsonrpc":"2.0","id":"#)
+            .and_then(|rest| {
+                let end = rest.iter().position(|byte| *byte == b',')?;
+                SERVER_IDS
+                    .iter()
+                    .position(|own| own.as_bytes() == &rest[..end])
+            });
         let Some(own) = id else {
             let text = String::from_utf8_lossy(frame);
-            ensure!(false, ServerAnswer, "an answer to nothing that was asked: {text}");
+            ensure!(
+                false,
+                ServerAnswer,
+                "an answer to nothing that was asked: {text}"
+            );
             return Ok(());
         };
         let left = self.inbox.answers[own];
-        ensure!(left > 0, ServerAnswer, "an answer too many to {}", SERVER_IDS[own]);
+        ensure!(
+            left > 0,
+            ServerAnswer,
+            "an answer too many to {}",
+            SERVER_IDS[own]
+        );
         self.inbox.answers[own] -= 1;
         self.inbox.ping = false;
         Ok(())
@@ -244,8 +281,13 @@ impl Checker<'_> {
         if let Some(due) = self.inbox.progress.front() {
             ensure!(false, Delivery, "progress {due:?} is not delivered");
         }
-        let could = matches!(self.phase, Phase::Initializing | Phase::Ready) && !self.sends.own_lane_waits();
-        ensure!(!self.inbox.ping || !could, ServerAnswer, "a ping is not answered");
+        let could = matches!(self.phase, Phase::Initializing | Phase::Ready)
+            && !self.sends.own_lane_waits();
+        ensure!(
+            !self.inbox.ping || !could,
+            ServerAnswer,
+            "a ping is not answered"
+        );
         Ok(())
     }
 
@@ -255,7 +297,9 @@ impl Checker<'_> {
         let unknown = counters.unknown.get() - before.unknown;
         let malformed = counters.malformed.get() - before.malformed;
         ensure!(
-            late >= inbox.late && unknown >= inbox.unknown && late + unknown == inbox.late + inbox.unknown + inbox.either,
+            late >= inbox.late
+                && unknown >= inbox.unknown
+                && late + unknown == inbox.late + inbox.unknown + inbox.either,
             Counted,
             "{late} late and {unknown} unknown, not {} and {} and {} of either",
             inbox.late,
@@ -274,5 +318,9 @@ impl Checker<'_> {
 
 fn own_id(id: &Id) -> Option<u8> {
     let text = id.raw().as_bytes();
-    SERVER_IDS.iter().zip(0..).find(|(own, _)| own.as_bytes() == text).map(|(_, own)| own)
+    SERVER_IDS
+        .iter()
+        .zip(0..)
+        .find(|(own, _)| own.as_bytes() == text)
+        .map(|(_, own)| own)
 }

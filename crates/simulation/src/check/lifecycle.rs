@@ -9,6 +9,10 @@ use super::{Cause, Checker, Phase, STOP_MAX, calls::Due};
 use crate::invariant::{Checked, ensure};
 
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what was seen of a transport, each on its own; a state would be the machine's opinion"
+)]
 pub(crate) struct Lifecycle {
     /// The transport opened last, and what became of it.
     pub(crate) epoch: u64,
@@ -53,8 +57,14 @@ impl Checker<'_> {
         self.life.live = false;
         self.life.armed = false;
         self.due_phase = match self.phase {
-            Phase::Initializing if kind == DownKind::Closed && self.handshake.left_when_probed() => Phase::Starting,
-            Phase::Starting | Phase::Initializing | Phase::Ready if kind == DownKind::Permanent => Phase::Failed,
+            Phase::Initializing
+                if kind == DownKind::Closed && self.handshake.left_when_probed() =>
+            {
+                Phase::Starting
+            }
+            Phase::Starting | Phase::Initializing | Phase::Ready if kind == DownKind::Permanent => {
+                Phase::Failed
+            }
             Phase::Starting | Phase::Initializing | Phase::Ready => Phase::Backoff,
             other @ (Phase::Backoff | Phase::Failed | Phase::Closing) => other,
         };
@@ -108,11 +118,25 @@ impl Checker<'_> {
 
     pub(super) fn on_open(&mut self, epoch: u64) -> Checked {
         let life = &mut self.life;
-        ensure!(epoch > life.epoch, Epochs, "transport {epoch} is opened after {}", life.epoch);
-        ensure!(!life.live, Epochs, "transport {epoch} is opened while {} stands", life.epoch);
+        ensure!(
+            epoch > life.epoch,
+            Epochs,
+            "transport {epoch} is opened after {}",
+            life.epoch
+        );
+        ensure!(
+            !life.live,
+            Epochs,
+            "transport {epoch} is opened while {} stands",
+            life.epoch
+        );
         let paused = matches!(self.cause, Cause::Begin | Cause::Tick | Cause::Restart);
         let in_a_row = if paused { 1 } else { life.opened_at_once + 1 };
-        ensure!(in_a_row <= 2, HotLoop, "{in_a_row} transports are opened without a pause");
+        ensure!(
+            in_a_row <= 2,
+            HotLoop,
+            "{in_a_row} transports are opened without a pause"
+        );
         life.opened_at_once = in_a_row;
         life.epoch = epoch;
         life.live = true;
@@ -146,13 +170,23 @@ impl Checker<'_> {
         let life = &mut self.life;
         let phase = self.phase.word();
         ensure!(
-            epoch == life.epoch && life.carries() && matches!(self.phase, Phase::Initializing | Phase::Ready),
+            epoch == life.epoch
+                && life.carries()
+                && matches!(self.phase, Phase::Initializing | Phase::Ready),
             Arm,
             "transport {epoch} is armed while {phase}, and {} is the one that can be",
             life.epoch
         );
-        ensure!(!life.armed, Arm, "transport {epoch} is armed twice for one frame");
-        ensure!(life.greeted, HandshakeFirst, "transport {epoch} is armed ahead of the handshake");
+        ensure!(
+            !life.armed,
+            Arm,
+            "transport {epoch} is armed twice for one frame"
+        );
+        ensure!(
+            life.greeted,
+            HandshakeFirst,
+            "transport {epoch} is armed ahead of the handshake"
+        );
         life.armed = true;
         Ok(())
     }
@@ -173,7 +207,10 @@ impl Checker<'_> {
             State::Closing => Phase::Closing,
         };
         let legal = match from {
-            Phase::Starting => matches!(to, Phase::Initializing | Phase::Backoff | Phase::Failed | Phase::Closing),
+            Phase::Starting => matches!(
+                to,
+                Phase::Initializing | Phase::Backoff | Phase::Failed | Phase::Closing
+            ),
             Phase::Initializing => to != Phase::Initializing,
             Phase::Ready => matches!(to, Phase::Backoff | Phase::Failed | Phase::Closing),
             Phase::Backoff | Phase::Failed => matches!(to, Phase::Starting | Phase::Closing),
@@ -183,7 +220,11 @@ impl Checker<'_> {
         self.phase = to;
         if from == Phase::Ready {
             let left = self.calls.open();
-            ensure!(left == 0, OneReply, "the connection is lost, and {left} calls still wait");
+            ensure!(
+                left == 0,
+                OneReply,
+                "the connection is lost, and {left} calls still wait"
+            );
             self.check_requests_forgotten()?;
         }
         if matches!(to, Phase::Backoff | Phase::Failed | Phase::Closing) {
@@ -200,16 +241,26 @@ impl Checker<'_> {
                 self.life.modern = session.revision.era() == Era::Modern;
                 self.on_ready(session.revision)
             }
-            State::Backoff { failures, delay, .. } => self.on_backoff(*failures, *delay),
+            State::Backoff {
+                failures, delay, ..
+            } => self.on_backoff(*failures, *delay),
         }
     }
 
     fn on_backoff(&mut self, failures: u32, delay: Duration) -> Checked {
         self.life.failures += 1;
         let expected = self.life.failures;
-        ensure!(failures == expected, Backoff, "failure {expected} is reported as {failures}");
+        ensure!(
+            failures == expected,
+            Backoff,
+            "failure {expected} is reported as {failures}"
+        );
         let doubled = 2_u32.saturating_pow(expected - 1);
-        let base = self.settings.backoff_base.saturating_mul(doubled).min(self.settings.backoff_max);
+        let base = self
+            .settings
+            .backoff_base
+            .saturating_mul(doubled)
+            .min(self.settings.backoff_max);
         ensure!(
             delay >= base * 8 / 10 && delay <= base * 12 / 10,
             Backoff,
@@ -220,13 +271,27 @@ impl Checker<'_> {
     }
 
     pub(super) fn on_stopped(&mut self, stopped: Stopped) -> Checked {
-        ensure!(self.cause == Cause::Stop, StopFirst, "{:?} leads to {stopped:?}", self.cause);
-        ensure!(self.actions == 1, StopFirst, "{} actions go ahead of {stopped:?}", self.actions - 1);
+        ensure!(
+            self.cause == Cause::Stop,
+            StopFirst,
+            "{:?} leads to {stopped:?}",
+            self.cause
+        );
+        ensure!(
+            self.actions == 1,
+            StopFirst,
+            "{} actions go ahead of {stopped:?}",
+            self.actions - 1
+        );
         let expected = match self.life.stopped_at {
             None => Stopped::Ok,
             Some(_) => Stopped::AlreadyClosing,
         };
-        ensure!(stopped == expected, StopFirst, "told {stopped:?}, not {expected:?}");
+        ensure!(
+            stopped == expected,
+            StopFirst,
+            "told {stopped:?}, not {expected:?}"
+        );
         self.life.stopped_at.get_or_insert(self.now);
         Ok(())
     }
@@ -239,7 +304,11 @@ impl Checker<'_> {
         ensure!(!self.life.exited, StopExit, "a second exit");
         let after = self.now - stopped_at;
         // Who looks too late sees it too late; that the timer was set in time is checked elsewhere.
-        ensure!(after <= STOP_MAX || self.dozed, StopExit, "the exit is {after:?} after the stop");
+        ensure!(
+            after <= STOP_MAX || self.dozed,
+            StopExit,
+            "the exit is {after:?} after the stop"
+        );
         self.life.exited = true;
         self.life.live = false;
         Ok(())
@@ -270,7 +339,10 @@ impl Checker<'_> {
             self.phase.word(),
             life.armed
         );
-        let stands = matches!(self.phase, Phase::Starting | Phase::Initializing | Phase::Ready);
+        let stands = matches!(
+            self.phase,
+            Phase::Starting | Phase::Initializing | Phase::Ready
+        );
         ensure!(
             stands == (life.live && !life.closed) || self.phase == Phase::Closing,
             Epochs,
@@ -284,7 +356,8 @@ impl Checker<'_> {
             "failed for good, and {} calls still wait",
             self.calls.open()
         );
-        let ends_at_once = matches!(self.cause, Cause::Down(_)) && self.phase == Phase::Closing && !self.stale;
+        let ends_at_once =
+            matches!(self.cause, Cause::Down(_)) && self.phase == Phase::Closing && !self.stale;
         ensure!(
             !ends_at_once || life.exited,
             StopExit,

@@ -146,7 +146,12 @@ impl<'a> Checker<'a> {
             return self.telemetry(telemetry);
         }
         self.actions += 1;
-        ensure!(self.actions < ACTIONS_MAX, Endless, "{:?} leads to actions without end", self.cause);
+        ensure!(
+            self.actions < ACTIONS_MAX,
+            Endless,
+            "{:?} leads to actions without end",
+            self.cause
+        );
         ensure!(
             !self.stale,
             StaleActs,
@@ -171,7 +176,12 @@ impl<'a> Checker<'a> {
     }
 
     /// All actions of an event have been carried out.
-    pub(crate) fn after(&mut self, subject: &impl Subject, timeout_before: Option<Moment>, counters: &Counters) -> Checked {
+    pub(crate) fn after(
+        &mut self,
+        subject: &impl Subject,
+        timeout_before: Option<Moment>,
+        counters: &Counters,
+    ) -> Checked {
         let next = subject.next_timeout();
         if self.stale {
             ensure!(
@@ -215,7 +225,11 @@ impl<'a> Checker<'a> {
     pub(crate) fn finish(&mut self, subject: &impl Subject, counters: &Counters) -> Checked {
         let open = self.calls.open();
         ensure!(open == 0, OneReply, "{open} calls were never replied to");
-        ensure!(subject.is_idle(), Idle, "all is over and something is still waited for");
+        ensure!(
+            subject.is_idle(),
+            Idle,
+            "all is over and something is still waited for"
+        );
         if self.life.stopped_at.is_some() {
             ensure!(self.life.exited, StopExit, "stopped, and no exit");
         } else {
@@ -236,7 +250,11 @@ impl<'a> Checker<'a> {
     fn telemetry(&self, telemetry: &Telemetry) -> Checked {
         if let Telemetry::Transition { from, .. } = telemetry {
             let phase = self.phase.word();
-            ensure!(*from == phase, Transition, "a transition from {from} is reported in {phase}");
+            ensure!(
+                *from == phase,
+                Transition,
+                "a transition from {from} is reported in {phase}"
+            );
         }
         Ok(())
     }
@@ -253,7 +271,8 @@ impl<'a> Checker<'a> {
         };
         self.calls.deadlines(|deadline| wants(deadline, deadline));
         let delay = self.settings.send_retry_delay;
-        self.sends.retries(|since| wants(since + delay / 2, since + delay * 3 / 2));
+        self.sends
+            .retries(|since| wants(since + delay / 2, since + delay * 3 / 2));
         match self.phase {
             Phase::Starting | Phase::Initializing => {
                 let at = self.life.opened + self.settings.handshake_timeout;
@@ -279,10 +298,22 @@ impl<'a> Checker<'a> {
         match (next, window) {
             (None, None) => {}
             (Some(next), None) => ensure!(false, Timers, "a timer at {next:?}, and nothing waits"),
-            (None, Some((_, latest))) => ensure!(false, Timers, "something waits until {latest:?} without a timer"),
+            (None, Some((_, latest))) => ensure!(
+                false,
+                Timers,
+                "something waits until {latest:?} without a timer"
+            ),
             (Some(next), Some((earliest, latest))) => {
-                ensure!(next <= latest, Timers, "the next timer is at {next:?}, and due by {latest:?}");
-                ensure!(next >= earliest, Timers, "a timer at {next:?}, and nothing waits before {earliest:?}");
+                ensure!(
+                    next <= latest,
+                    Timers,
+                    "the next timer is at {next:?}, and due by {latest:?}"
+                );
+                ensure!(
+                    next >= earliest,
+                    Timers,
+                    "a timer at {next:?}, and nothing waits before {earliest:?}"
+                );
             }
         }
         if self.cause == Cause::Tick {

@@ -13,7 +13,6 @@ use super::{
 use crate::{
     coverage::Happening,
     invariant::{Checked, ensure},
-    server::Asked,
     world::{CALL_METHOD, NOTIFY_METHOD},
 };
 
@@ -69,7 +68,9 @@ impl Default for Sends {
 
 impl Sends {
     fn position(&self, number: u64) -> Option<usize> {
-        self.tickets.iter().rposition(|ticket| ticket.number == number)
+        self.tickets
+            .iter()
+            .rposition(|ticket| ticket.number == number)
     }
 
     /// Nothing of what was on its way is of interest any more.
@@ -102,7 +103,11 @@ impl Sends {
     /// Says since when each frame waits to be offered again.
     pub(super) fn retries(&self, mut see: impl FnMut(Moment)) {
         if self.retrying > 0 {
-            for ticket in self.tickets.iter().filter(|ticket| ticket.place == Place::Retry) {
+            for ticket in self
+                .tickets
+                .iter()
+                .filter(|ticket| ticket.place == Place::Retry)
+            {
                 see(ticket.since);
             }
         }
@@ -111,7 +116,8 @@ impl Sends {
     /// Whether an answer to the server has to wait behind something.
     pub(super) fn own_lane_waits(&self) -> bool {
         let own = |ticket: &Ticket| {
-            ticket.place == Place::Retry && matches!(ticket.what, What::Handshake | What::Confirm | What::Answer)
+            ticket.place == Place::Retry
+                && matches!(ticket.what, What::Handshake | What::Confirm | What::Answer)
         };
         self.retrying > 0 && self.tickets.iter().any(own)
     }
@@ -156,7 +162,11 @@ impl Checker<'_> {
             "a question of the handshake is offered again while {}",
             self.phase.word()
         );
-        ensure!(ticket.frame == outgoing.frame, RightFrame, "{what:?} is offered again with another frame");
+        ensure!(
+            ticket.frame == outgoing.frame,
+            RightFrame,
+            "{what:?} is offered again with another frame"
+        );
         ticket.attempts += 1;
         ticket.place = Place::Offered;
         self.sends.retrying -= 1;
@@ -166,27 +176,15 @@ impl Checker<'_> {
     fn on_first_offer(&mut self, number: u64, outgoing: &Outgoing) -> Checked {
         let frame = &outgoing.frame;
         let what = match &outgoing.kind {
-            OutgoingKind::Request { id, method } => match self.calls.index(*id) {
-                Some(index) => {
+            OutgoingKind::Request { id, method } => {
+                if let Some(index) = self.calls.index(*id) {
                     self.on_call(index, frame)?;
                     What::Call(index)
-                }
-                None => {
-                    let asked = match method.as_ref() {
-                        method::DISCOVER => Asked::Discover,
-                        _ => Asked::Initialize,
-                    };
-                    ensure!(
-                        self.phase == Phase::Initializing,
-                        Handshake,
-                        "{method} is sent while {}",
-                        self.phase.word()
-                    );
-                    self.life.greeted = true;
-                    self.on_greeting(*id, asked, frame)?;
+                } else {
+                    self.on_greeting(*id, method, frame)?;
                     What::Handshake
                 }
-            },
+            }
             OutgoingKind::Notification { method } if method == method::INITIALIZED => {
                 self.on_confirm()?;
                 What::Confirm
@@ -195,7 +193,11 @@ impl Checker<'_> {
                 let index = self.notification_of(frame);
                 let text = String::from_utf8_lossy(frame);
                 let Some(index) = index.filter(|index| *index < self.calls.records.len()) else {
-                    ensure!(false, RightFrame, "a notification that nobody wanted: {text}");
+                    ensure!(
+                        false,
+                        RightFrame,
+                        "a notification that nobody wanted: {text}"
+                    );
                     return Ok(());
                 };
                 self.on_call(index, frame)?;
@@ -225,21 +227,41 @@ impl Checker<'_> {
     fn on_call(&mut self, index: usize, frame: &[u8]) -> Checked {
         let call = &self.calls.records[index];
         let id = call.id;
-        ensure!(self.phase == Phase::Ready, SendPlace, "{id} is sent while {}", self.phase.word());
-        ensure!(!call.ended, SendPlace, "{id} is sent, and nobody waits for it");
-        ensure!(call.stage == Stage::Held, SendCount, "{id} is sent under a second ticket");
+        ensure!(
+            self.phase == Phase::Ready,
+            SendPlace,
+            "{id} is sent while {}",
+            self.phase.word()
+        );
+        ensure!(
+            !call.ended,
+            SendPlace,
+            "{id} is sent, and nobody waits for it"
+        );
+        ensure!(
+            call.stage == Stage::Held,
+            SendCount,
+            "{id} is sent under a second ticket"
+        );
         let scratch = &mut self.sends.scratch;
         scratch.clear();
         // Writing to a vector cannot fail.
-        let _ = match call.shape.notify {
-            true => write!(scratch, r#"{{"jsonrpc":"2.0","method":"{NOTIFY_METHOD}","params":"#),
-            false => write!(scratch, r#"{{"jsonrpc":"2.0","id":{id},"method":"{CALL_METHOD}","params":"#),
+        let _ = if call.shape.notify {
+            write!(scratch, r#"{{"jsonrpc":"2.0","method":"{NOTIFY_METHOD}""#)
+        } else {
+            write!(
+                scratch,
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"{CALL_METHOD}""#
+            )
         };
-        let _ = match call.shape.array {
-            true => write!(scratch, "[{index}]"),
-            false => write!(scratch, r#"{{"n":{index}"#),
+        let _ = if call.shape.array {
+            write!(scratch, r#","params":[{index}]"#)
+        } else {
+            write!(scratch, r#","params":{{"n":{index}"#)
         };
-        let next = frame.strip_prefix(scratch.as_slice()).and_then(|rest| rest.first());
+        let next = frame
+            .strip_prefix(scratch.as_slice())
+            .and_then(|rest| rest.first());
         ensure!(
             matches!(next, Some(b'}' | b',')),
             RightFrame,
@@ -294,10 +316,20 @@ impl Checker<'_> {
             return Ok(());
         }
         let mut lanes = 0_u32;
-        for call in self.calls.records.iter().filter(|call| !call.ended && call.stage != Stage::Accepted) {
+        for call in self
+            .calls
+            .records
+            .iter()
+            .filter(|call| !call.ended && call.stage != Stage::Accepted)
+        {
             let lane = 1 << (call.shape.lane % 32);
             let waits = lanes & lane == 0 && call.stage == Stage::Held;
-            ensure!(!waits, LaneFreedom, "{} waits, and nothing of its caller is ahead of it", call.id);
+            ensure!(
+                !waits,
+                LaneFreedom,
+                "{} waits, and nothing of its caller is ahead of it",
+                call.id
+            );
             lanes |= lane;
         }
         Ok(())
@@ -310,14 +342,23 @@ impl Checker<'_> {
             return Ok(());
         };
         let call = &mut self.calls.records[index];
-        ensure!(call.stage == Stage::Accepted, CancelOnce, "{id} is withdrawn, and the server has not seen it");
+        ensure!(
+            call.stage == Stage::Accepted,
+            CancelOnce,
+            "{id} is withdrawn, and the server has not seen it"
+        );
         ensure!(!call.cancelled, CancelOnce, "{id} is withdrawn twice");
         let wanted = match self.cause {
             Cause::Gone(gone) | Cause::Cancel(gone) => gone == id,
             Cause::Tick => call.deadline.is_some_and(|deadline| deadline <= now),
             _ => false,
         };
-        ensure!(wanted, CancelOnce, "{id} is withdrawn because of {:?}", self.cause);
+        ensure!(
+            wanted,
+            CancelOnce,
+            "{id} is withdrawn because of {:?}",
+            self.cause
+        );
         call.cancelled = true;
         let scratch = &mut self.sends.scratch;
         scratch.clear();
@@ -325,7 +366,9 @@ impl Checker<'_> {
             scratch,
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}"#
         );
-        let next = frame.strip_prefix(scratch.as_slice()).and_then(|rest| rest.first());
+        let next = frame
+            .strip_prefix(scratch.as_slice())
+            .and_then(|rest| rest.first());
         ensure!(
             matches!(next, Some(b'}' | b',')),
             RightFrame,
@@ -339,7 +382,10 @@ impl Checker<'_> {
     fn notification_of(&mut self, frame: &[u8]) -> Option<usize> {
         let scratch = &mut self.sends.scratch;
         scratch.clear();
-        let _ = write!(scratch, r#"{{"jsonrpc":"2.0","method":"{NOTIFY_METHOD}","params":"#);
+        let _ = write!(
+            scratch,
+            r#"{{"jsonrpc":"2.0","method":"{NOTIFY_METHOD}","params":"#
+        );
         let params = frame.strip_prefix(scratch.as_slice())?;
         let digits = params.iter().skip_while(|byte| !byte.is_ascii_digit());
         let digits = digits.take_while(|byte| byte.is_ascii_digit());

@@ -1,4 +1,10 @@
 //! The proof: schedules without end, machines with a mistake, and the numbers and rules by name.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
 
 mod campaign;
 mod mistakes;

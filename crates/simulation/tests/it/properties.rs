@@ -1,1 +1,280 @@
-//! To come.
+//! What the design asks to be proved, one property each. Virtual time, no sleeps.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use switchboard_machine::{
+    Action, CallError, Down, DownKind, Event, Extend, Reply, RequestFailure, SendOutcome, Settings,
+    Stopped,
+};
+use switchboard_wire::{Outcome, Raw};
+
+use crate::rig::{Rig, ms};
+
+/// The number that a reply carries, if the server answered it.
+fn number(reply: &Result<Reply, CallError>) -> Option<u64> {
+    match reply {
+        Ok(Reply::Answered(response)) => match &response.outcome {
+            Outcome::Result(result) => result.member("n")?.read().ok(),
+            Outcome::Error(_) => None,
+        },
+        _ => None,
+    }
+}
+
+proptest! {
+    #[test]
+    fn one_reply_a_call_under_any_reordering(
+        count in 1_usize..50,
+        picks in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..10), 0..150),
+    ) {
+        let mut rig = Rig::modern();
+        let calls: Vec<u64> = (0..count).map(|lane| rig.call(lane as u64)).collect();
+        let answer = |rig: &mut Rig, id: u64| {
+            rig.answer(id, &format!(r#""result":{{"n":{id}}}"#));
+        };
+        // In any order, some twice, and some that were never asked.
+        for (index, kind) in picks {
+            match kind {
+                0 => answer(&mut rig, 1_000_000 + index.index(1_000) as u64),
+                _ => answer(&mut rig, calls[index.index(count)]),
+            }
+        }
+        for id in &calls {
+            answer(&mut rig, *id);
+        }
+        for id in calls {
+            let replies: Vec<_> = rig.replies(id).into_iter().map(number).collect();
+            prop_assert_eq!(replies, [Some(id)]);
+        }
+        prop_assert_eq!(rig.machine.next_timeout(), None);
+    }
+
+    #[test]
+    fn no_timer_is_left(
+        calls in prop::collection::vec((0_u64..3, 0_u64..60, 0_usize..4, 0_u8..5), 1..20),
+        wait in 0_u64..40,
+    ) {
+        let mut rig = Rig::legacy();
+        for (lane, timeout, busy, end) in calls {
+            rig.busy(busy);
+            let id = rig.call_with(lane, |call| {
+                call.timeout = Some(ms(timeout));
+                call.progress = true;
+                call.extend = Some(Extend { by: ms(50), cap: ms(200) });
+            });
+            rig.pass(ms(wait));
+            match end {
+                0 => {
+                    rig.answer(id, r#""result":{}"#);
+                }
+                1 => {
+                    rig.event(Event::CallerGone { id });
+                }
+                2 => {
+                    rig.event(Event::Cancel { id, reason: None });
+                }
+                3 => {
+                    rig.frame(format!(
+                        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id}}}}}"#
+                    ));
+                }
+                _ => {}
+            }
+        }
+        rig.outcomes.clear();
+        // The longest extension, then a tombstone and the sweep that finds it.
+        rig.pass(Duration::from_secs(1 + 75 + 60));
+        prop_assert_eq!(rig.machine.next_timeout(), None);
+        prop_assert_eq!(rig.machine.tombstones(), 0);
+        prop_assert!(rig.machine.is_idle());
+    }
+
+    #[test]
+    fn no_double_reply_on_stop_at_any_point_of_the_retry_window(
+        calls in prop::collection::vec(0_u64..3, 1..6),
+        busy in 0_usize..20,
+        micros in 0_u64..45_000,
+    ) {
+        let mut rig = Rig::modern();
+        rig.busy(busy);
+        let calls: Vec<u64> = calls.into_iter().map(|lane| rig.call(lane)).collect();
+        rig.pass(Duration::from_micros(micros));
+        let actions = rig.event(Event::Stop);
+        prop_assert!(matches!(actions.first(), Some(Action::Stopped(Stopped::Ok))));
+        let quiet_from = rig.actions.len();
+        rig.pass(ms(100));
+        for id in calls {
+            prop_assert_eq!(rig.replies(id).len(), 1);
+        }
+        prop_assert!(matches!(rig.actions[quiet_from..], [Action::Exit]));
+        prop_assert!(rig.machine.is_idle());
+    }
+
+    #[test]
+    fn send_count_is_min_of_busy_plus_one_and_three(busy in 0_usize..6, calls_before in 0_u64..3) {
+        let mut rig = Rig::modern();
+        for lane in 0..calls_before {
+            rig.call(lane);
+        }
+        rig.busy(busy);
+        let id = rig.call(9);
+        rig.pass(ms(100));
+        let offers = rig.offers_of(id);
+        prop_assert_eq!(offers.len(), (busy + 1).min(3));
+        for pair in offers.windows(2) {
+            let delay = pair[1] - pair[0];
+            prop_assert!((ms(5)..=ms(15)).contains(&delay), "{:?}", delay);
+        }
+        if busy < 3 {
+            prop_assert!(rig.replies(id).is_empty());
+        } else {
+            let error = rig.error(id);
+            prop_assert_eq!(&error, &CallError::Backpressure { attempts: 3 });
+            prop_assert_eq!(error.to_string(), "transport busy after 3 attempts");
+        }
+    }
+
+    #[test]
+    fn tombstones_are_bounded(max in 1_usize..8, ends in prop::collection::vec((0_u8..3, 0_u64..20), 1..60)) {
+        let mut settings = Settings::new(Raw::empty_object());
+        settings.tombstones_max = max;
+        let mut rig = Rig::with(settings);
+        rig.connect_modern();
+        for (end, seconds) in ends {
+            let id = rig.call_with(0, |call| call.timeout = Some(ms(10)));
+            match end {
+                0 => {
+                    rig.event(Event::CallerGone { id });
+                }
+                1 => {
+                    rig.event(Event::Cancel { id, reason: None });
+                }
+                _ => rig.pass(ms(10)),
+            }
+            prop_assert!((1..=max).contains(&rig.machine.tombstones()));
+            let late = rig.counters.late.get();
+            rig.answer(id, r#""result":{}"#);
+            prop_assert_eq!(rig.counters.late.get(), late + 1, "the latest is remembered");
+            rig.pass(Duration::from_secs(seconds));
+            prop_assert!(rig.machine.tombstones() <= max);
+        }
+        rig.pass(Duration::from_secs(75 + 60));
+        prop_assert_eq!(rig.machine.tombstones(), 0);
+    }
+
+    #[test]
+    fn stale_epochs_never_act(
+        reconnects in 1_u64..4,
+        phase in 0_u8..5,
+        events in prop::collection::vec((0_u64..6, 0_u8..6), 1..20),
+    ) {
+        let mut rig = Rig::modern();
+        for _ in 0..reconnects {
+            rig.down(DownKind::Closed);
+            rig.event(Event::Restart);
+            rig.connect_modern();
+        }
+        let call = rig.call(0);
+        match phase {
+            0 => {}
+            1 => {
+                rig.down(DownKind::Unreachable);
+            }
+            2 => {
+                rig.down(DownKind::Permanent);
+            }
+            3 => {
+                rig.down(DownKind::Unreachable);
+                rig.event(Event::Restart);
+            }
+            _ => {
+                rig.down(DownKind::Unreachable);
+                rig.event(Event::Restart);
+                rig.up();
+            }
+        }
+        for (which, kind) in events {
+            // Any transport but the present one: before it, or not yet opened.
+            let epoch = if which < rig.epoch { which } else { rig.epoch + 1 };
+            let event = match kind {
+                0 => Event::TransportUp { epoch },
+                1 => Event::TransportDown {
+                    epoch,
+                    down: Down { kind: DownKind::Permanent, message: "stale".into() },
+                },
+                2 => Event::FrameTooLarge { epoch, limit: 1 },
+                3 => Event::RequestFailed {
+                    epoch,
+                    id: call,
+                    failure: RequestFailure { status: Some(401), message: "stale".into() },
+                },
+                4 => Event::Frame { epoch, frame: "garbage".into() },
+                _ => Event::Frame {
+                    epoch,
+                    frame: format!(r#"{{"jsonrpc":"2.0","id":{call},"result":{{}}}}"#).into(),
+                },
+            };
+            let before = (rig.machine.next_timeout(), rig.machine.in_flight(), rig.counters.values());
+            let actions = rig.event(event);
+            prop_assert!(actions.is_empty(), "{:?}", actions);
+            let mut counted = before.2;
+            counted.stale += 1;
+            let after = (rig.machine.next_timeout(), rig.machine.in_flight(), rig.counters.values());
+            prop_assert_eq!(after, (before.0, before.1, counted), "only the counter moves");
+        }
+    }
+
+    #[test]
+    fn every_caller_is_answered_after_stop(
+        phase in 0_u8..6,
+        calls in prop::collection::vec((0_u64..4, any::<bool>(), 0_u8..3), 1..30),
+        later in 0_u64..60,
+    ) {
+        let mut rig = match phase {
+            0..=2 => Rig::new(),
+            _ => Rig::legacy(),
+        };
+        match phase {
+            1 => {
+                rig.up();
+            }
+            2 | 3 => {
+                rig.down(DownKind::Unreachable);
+            }
+            4 => {
+                rig.down(DownKind::Permanent);
+            }
+            _ => {}
+        }
+        let mut ids = Vec::new();
+        for (lane, notify, outcome) in calls {
+            rig.outcomes.push_back([SendOutcome::Accepted, SendOutcome::Busy, SendOutcome::Closed][usize::from(outcome)]);
+            ids.push(rig.call_with(lane, |call| {
+                if notify {
+                    call.kind = switchboard_machine::CallKind::Notification;
+                }
+            }));
+        }
+        rig.outcomes.clear();
+        rig.pass(ms(later));
+        let waiting: Vec<u64> = ids.iter().copied().filter(|id| rig.replies(*id).is_empty()).collect();
+        rig.event(Event::Stop);
+        for id in waiting {
+            prop_assert_eq!(rig.error(id), CallError::Shutdown);
+        }
+        let too_late = rig.call(0);
+        prop_assert_eq!(rig.error(too_late), CallError::Shutdown);
+        prop_assert!(matches!(
+            rig.event(Event::Stop).as_slice(),
+            [Action::Stopped(Stopped::AlreadyClosing)]
+        ));
+        rig.pass(ms(100));
+        for id in ids {
+            prop_assert_eq!(rig.replies(id).len(), 1);
+        }
+        let exits = rig.actions.iter().filter(|action| matches!(action, Action::Exit)).count();
+        prop_assert_eq!(exits, 1);
+        prop_assert!(rig.machine.is_idle());
+    }
+}

@@ -120,9 +120,12 @@ impl Listener {
     }
 
     /// Whether the session is gone. A server that never had a stream says the same with the same
-    /// status, so that it counts only after there was one.
+    /// status, so that it counts only after there was one. Many a server answers 400 in place of
+    /// 404.
     fn lost_session(&self, status: StatusCode) -> bool {
-        status == StatusCode::NOT_FOUND && self.opened && self.peer.standing.session.is_some()
+        matches!(status, StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST)
+            && self.opened
+            && self.peer.standing.session.is_some()
     }
 }
 

@@ -1,0 +1,205 @@
+//! server-everything from npm: the reference server on the TypeScript SDK, over every transport that
+//! it has. It speaks the revisions up to 2025-11-25, and every feature of them.
+
+mod features;
+
+use serde_json::json;
+use switchboard_client::{
+    CallError, Client, Error, Raw, Revision, http::Http, model::LogLevel, sse::Sse,
+};
+
+use crate::support::{Host, Server, Tools, wait_gone};
+
+/// A connection to a server of its own.
+struct Peer {
+    client: Client,
+    host: Host,
+    way: Way,
+    server: Option<Server>,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Stdio,
+    Http,
+    /// Over HTTP+SSE, known to be that.
+    Sse,
+    /// Over HTTP+SSE, by way of finding that out.
+    Fallback,
+}
+
+impl Peer {
+    /// Starts the server and connects; `None` if such tests are to be left out.
+    async fn connect(way: Way) -> Option<Self> {
+        let tools = Tools::find()?;
+        let host = Host::default();
+        let builder = host.client(Revision::LATEST);
+        let server = start(&tools, way, None).await;
+        let url = |path: &str| server.as_ref().expect("it is on a port").url(path);
+        let client = match way {
+            Way::Stdio => builder.connect(tools.npm("server-everything").arg("stdio").stdio()),
+            Way::Http => builder.connect(Http::new(&url("/mcp")).expect("a good address")),
+            Way::Sse => builder.connect(Sse::new(&url("/sse")).expect("a good address")),
+            Way::Fallback => builder.connect(Http::new(&url("/sse")).expect("a good address")),
+        };
+        Some(Self {
+            client,
+            host,
+            way,
+            server,
+        })
+    }
+
+    /// Stops, which a server on a port must take notice of.
+    async fn stop(self) {
+        self.client.stop().await;
+        let Some(server) = self.server else { return };
+        let notice = match self.way {
+            Way::Http => "Received session termination request",
+            _ => "Client Disconnected",
+        };
+        server.said.wait_line(notice).await;
+    }
+}
+
+/// Starts the server on a port, unless it is to be a child of the client.
+async fn start(tools: &Tools, way: Way, port: Option<u16>) -> Option<Server> {
+    let program = tools.npm("server-everything");
+    match way {
+        Way::Stdio => None,
+        Way::Http => {
+            let program = program.arg("streamableHttp");
+            Some(
+                program
+                    .listen_on(port, "Streamable HTTP Server listening")
+                    .await,
+            )
+        }
+        Way::Sse | Way::Fallback => {
+            Some(program.arg("sse").listen_on(port, "running on port").await)
+        }
+    }
+}
+
+macro_rules! peers {
+    ($($name:ident: $way:ident, [$($test:ident),*];)*) => { $(
+        mod $name { $(
+            #[tokio::test]
+            async fn $test() {
+                let Some(peer) = super::Peer::connect(super::Way::$way).await else { return };
+                super::features::$test(&peer).await;
+                peer.stop().await;
+            }
+        )* }
+    )* };
+}
+
+peers! {
+    stdio: Stdio, [offers, works, asks_back, tells];
+    http: Http, [offers, works, asks_back, tells];
+    sse: Sse, [offers, works, asks_back, tells];
+    fallback: Fallback, [offers, asks_back];
+}
+
+/// What a log message says.
+fn data(params: &Raw) -> String {
+    params
+        .member("data")
+        .map(|data| data.as_str().to_owned())
+        .unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_killed_child_is_started_again_and_subscribed_to_again() {
+    let Some(tools) = Tools::find() else { return };
+    let program = tools.npm("server-everything");
+    let host = Host::default();
+    let client = host.client(Revision::LATEST).connect(program.stdio());
+    let uri = "demo://resource/dynamic/text/1";
+    client
+        .subscribe(uri)
+        .await
+        .expect("it can be subscribed to");
+    client
+        .set_log_level(LogLevel::Info)
+        .await
+        .expect("it has levels");
+    let first = program.mark.processes();
+
+    let arguments = json!({"duration": 60, "steps": 600});
+    let (sender, mut under_way) = tokio::sync::mpsc::unbounded_channel();
+    let call = client
+        .call_tool("trigger-long-running-operation", arguments)
+        .on_progress(move |_| sender.send(()).expect("it is waited for"))
+        .start();
+    let call = tokio::spawn(call);
+    under_way.recv().await.expect("progress");
+    let skipped = host.news.len();
+    program.mark.kill();
+    let lost = call.await.expect("no panic");
+    assert!(
+        matches!(lost, Err(Error::Call(CallError::ConnectionLost { .. }))),
+        "{lost:?}"
+    );
+
+    // The new server confirms the subscription that it was given without our doing.
+    let is_confirmation = |params: &_| data(params).contains("Received Subscribe");
+    host.told_from(skipped, "notifications/message", is_confirmation)
+        .await;
+    client
+        .call_tool("toggle-subscriber-updates", json!({}))
+        .await
+        .expect("an answer");
+    host.told_from(skipped, "notifications/resources/updated", |_| true)
+        .await;
+    let second = program.mark.processes();
+    assert_ne!(first, second);
+    assert_eq!(second.len(), 1);
+
+    client.stop().await;
+    wait_gone(&[first, second].concat()).await;
+}
+
+#[tokio::test]
+async fn a_restarted_server_over_http_is_subscribed_to_again() {
+    is_subscribed_to_again(Way::Http).await;
+}
+
+#[tokio::test]
+async fn a_restarted_server_over_sse_is_subscribed_to_again() {
+    is_subscribed_to_again(Way::Sse).await;
+}
+
+async fn is_subscribed_to_again(way: Way) {
+    let Some(mut peer) = Peer::connect(way).await else {
+        return;
+    };
+    peer.client
+        .subscribe("demo://resource/dynamic/text/1")
+        .await
+        .expect("it can be");
+    // The server confirms that in its log, with the name of the session.
+    let is_confirmation = |params: &Raw| data(params).contains("Received Subscribe");
+    let first = peer
+        .host
+        .told_from(0, "notifications/message", is_confirmation)
+        .await;
+    let mut server = peer.server.take().expect("it is on a port");
+    server.kill().await;
+    let tools = Tools::find().expect("it was found before");
+    peer.server = start(&tools, way, Some(server.port)).await;
+    // Nobody calls: the client has to find out by itself.
+    let is_another = |params: &Raw| is_confirmation(params) && data(params) != data(&first);
+    peer.host
+        .told_from(0, "notifications/message", is_another)
+        .await;
+    let before = peer.host.news.len();
+    peer.client
+        .call_tool("toggle-subscriber-updates", json!({}))
+        .await
+        .expect("an answer");
+    peer.host
+        .told_from(before, "notifications/resources/updated", |_| true)
+        .await;
+    peer.stop().await;
+}
