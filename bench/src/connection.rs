@@ -110,7 +110,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report> {
             let mut lines = Lines::open().await?;
             for in_flight in IN_FLIGHT {
                 let found = measure(&plan, &mut lines, in_flight).await?;
-                let name = [flavour.name(), &in_flight.to_string()].map(Cell::from);
+                let name = [Cell::from(flavour.name()), in_flight.into()];
                 ratios.push([&name[..], &found.ratios()].concat());
                 figures.push([&name[..], &found.figures()].concat());
             }

@@ -24,6 +24,8 @@ pub(crate) struct Table {
 #[derive(Debug, Clone)]
 pub(crate) enum Cell {
     Text(String),
+    /// How many, of what names the row.
+    Count(usize),
     /// A figure, shown with three significant digits.
     Number(f64),
     /// Not measured, or not to be had on this system.
@@ -95,6 +97,7 @@ impl Cell {
     fn to_json(&self) -> Value {
         match self {
             Self::Text(text) => text.as_str().into(),
+            Self::Count(count) => (*count).into(),
             Self::Number(number) => (*number).into(),
             Self::Nothing => Value::Null,
         }
@@ -104,6 +107,12 @@ impl Cell {
 impl From<&str> for Cell {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(count: usize) -> Self {
+        Self::Count(count)
     }
 }
 
@@ -123,6 +132,7 @@ impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),
+            Self::Count(count) => write!(f, "{count}"),
             Self::Number(number) if number.abs() >= 100.0 => write!(f, "{number:.0}"),
             Self::Number(number) if number.abs() >= 10.0 => write!(f, "{number:.1}"),
             Self::Number(number) if number.abs() >= 1.0 => write!(f, "{number:.2}"),

@@ -30,10 +30,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report> {
     for sample in samples::all() {
         verify(&sample)?;
         let [ours, value, rmcp] = measure(&sample, rounds, turn)?;
-        let name = [
-            Cell::from(sample.name),
-            Cell::from(format!("{}", sample.frame.len()).as_str()),
-        ];
+        let name = [Cell::from(sample.name), sample.frame.len().into()];
         let ratio = |other: Summary| {
             [
                 Cell::from(other.min / ours.min),

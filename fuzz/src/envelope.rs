@@ -109,6 +109,9 @@ fn classify<'n, 'a>(node: &'n Node<'a>) -> Expected<'n, 'a> {
     if version.map(|version| version.text) != Some("\"2.0\"") {
         return refused;
     }
+    // A null may stand for what is not there.
+    let error = error.filter(|error| !error.is_null());
+    let result = result.filter(|result| error.is_none() || !result.is_null());
     match (method, result, error) {
         (Some(method), None, None) => {
             let Some(method) = method.as_text() else {

@@ -5,7 +5,7 @@ use switchboard_client::{
     CallError, Client, Error, Raw, Revision, http::Http, model::LogLevel, sse::Sse,
 };
 
-use crate::support::{Host, Marked, ROOT, Record, Server, Tools, until, wait_gone};
+use crate::support::{Host, Marked, ROOT, Record, Server, Tools, text, until, wait_gone};
 
 /// A connection to a server of its own.
 struct Peer {
@@ -85,17 +85,18 @@ macro_rules! peers {
     )* };
 }
 
+// To start a server takes far longer than to test it, so that a test is about many a thing.
 peers! {
-    mcp_stdio_old: "mcp_server.py", Stdio, OLD, [offers, works, asks_back, logs, learns, stops];
-    mcp_stdio_new: "mcp_server.py", Stdio, NEW, [offers, works, asks_back, logs, learns, updates, stops];
-    mcp_http_old: "mcp_server.py", Http, OLD, [offers, works, asks_back, logs, learns];
-    mcp_http_new: "mcp_server.py", Http, NEW, [offers, works, asks_back, logs, learns, updates];
-    mcp_sse: "mcp_server.py", Sse, OLD, [offers, works, asks_back, logs, learns];
-    fastmcp_stdio_old: "fastmcp_server.py", Stdio, OLD, [offers, works, asks_back, logs, stops];
-    fastmcp_stdio_new: "fastmcp_server.py", Stdio, NEW, [offers, works, asks_back, logs, stops];
-    fastmcp_http_old: "fastmcp_server.py", Http, OLD, [offers, works, asks_back, logs];
-    fastmcp_http_new: "fastmcp_server.py", Http, NEW, [offers, works, asks_back, logs];
-    fastmcp_sse: "fastmcp_server.py", Sse, OLD, [offers, works, asks_back, logs];
+    mcp_stdio_old: "mcp_server.py", Stdio, OLD, [offers, works, talks, learns, stops];
+    mcp_stdio_new: "mcp_server.py", Stdio, NEW, [offers, works, talks, updates, stops];
+    mcp_http_old: "mcp_server.py", Http, OLD, [offers, works, talks, learns];
+    mcp_http_new: "mcp_server.py", Http, NEW, [offers, works, talks, updates];
+    mcp_sse: "mcp_server.py", Sse, OLD, [offers, works, talks, learns];
+    fastmcp_stdio_old: "fastmcp_server.py", Stdio, OLD, [offers, works, talks, stops];
+    fastmcp_stdio_new: "fastmcp_server.py", Stdio, NEW, [offers, works, talks, stops];
+    fastmcp_http_old: "fastmcp_server.py", Http, OLD, [offers, works, talks];
+    fastmcp_http_new: "fastmcp_server.py", Http, NEW, [offers, works, talks];
+    fastmcp_sse: "fastmcp_server.py", Sse, OLD, [offers, works, talks];
 }
 
 async fn offers(
@@ -191,7 +192,9 @@ async fn works(Peer { client, said, .. }: &Peer) {
     assert_eq!(reported[6].total, Some(20.0));
     assert_eq!(reported[6].message.as_deref(), Some("step 7"));
 
-    let call = client.call_tool("sleep", json!({"seconds": 60})).start();
+    let call = client
+        .call_tool("sleep", json!({"seconds": 60}))
+        .cancellable();
     let canceller = call.canceller();
     let call = tokio::spawn(call);
     said.wait_line("sleep began").await;
@@ -205,7 +208,11 @@ async fn works(Peer { client, said, .. }: &Peer) {
 
     let seen = said.len();
     let is = |words: &'static str| move |line: &String| line.contains(words).then_some(());
-    let call = tokio::spawn(client.call_tool("sleep", json!({"seconds": 60})).start());
+    let call = tokio::spawn(
+        client
+            .call_tool("sleep", json!({"seconds": 60}))
+            .into_future(),
+    );
     said.wait_from(seen, "the second sleep", is("sleep began"))
         .await;
     // Aborting the task drops the call.
@@ -216,14 +223,19 @@ async fn works(Peer { client, said, .. }: &Peer) {
     // Everyone gets their own answer.
     let calls: Vec<_> = (0..50)
         .map(|a| {
-            let call = client.call_tool("add", json!({"a": a, "b": 1000})).start();
-            (a + 1000, tokio::spawn(call))
+            let call = client.call_tool("add", json!({"a": a, "b": 1000}));
+            (a + 1000, tokio::spawn(call.into_future()))
         })
         .collect();
     for (sum, call) in calls {
         let result = call.await.expect("no panic").expect("an answer");
         assert_eq!(result.text(), sum.to_string());
     }
+}
+
+async fn talks(peer: &Peer) {
+    asks_back(peer).await;
+    logs(peer).await;
 }
 
 async fn asks_back(Peer { client, host, .. }: &Peer) {
@@ -277,12 +289,7 @@ async fn logs(
     let cry = host
         .told_from(0, "notifications/message", says("a cry"))
         .await;
-    assert_eq!(
-        cry.member("level")
-            .and_then(|level| level.to_text())
-            .as_deref(),
-        Some("error")
-    );
+    assert_eq!(text(&cry, "level"), "error");
     // They come in order.
     let whispered = host
         .news
@@ -292,13 +299,7 @@ async fn logs(
     assert_eq!(whispered, !has_levels);
 }
 
-async fn learns(peer: &Peer) {
-    let Peer { client, host, .. } = peer;
-    if peer.revision == NEW {
-        // One stream tells of everything, and is open when this is done.
-        let subscribed = client.subscribe("note://greeting").await;
-        subscribed.expect("it can be subscribed to");
-    }
+async fn learns(Peer { client, host, .. }: &Peer) {
     let names = async || {
         let tools = client.tools().all().await.expect("it lists tools");
         tools
@@ -317,7 +318,8 @@ async fn learns(peer: &Peer) {
     assert_eq!(juggled.expect("an answer").text(), "juggle");
 }
 
-async fn updates(Peer { client, host, .. }: &Peer) {
+async fn updates(peer: &Peer) {
+    let Peer { client, host, .. } = peer;
     let set = async |text: &str| {
         let arguments = json!({"name": "greeting", "text": text});
         client
@@ -332,10 +334,7 @@ async fn updates(Peer { client, host, .. }: &Peer) {
         .expect("it can be subscribed to");
     set("hallo").await;
     let told = host.told("notifications/resources/updated").await;
-    assert_eq!(
-        told.member("uri").and_then(|uri| uri.to_text()).as_deref(),
-        Some("note://greeting")
-    );
+    assert_eq!(text(&told, "uri"), "note://greeting");
     let read = client
         .read_resource("note://greeting")
         .await
@@ -365,10 +364,9 @@ async fn updates(Peer { client, host, .. }: &Peer) {
     let next = host
         .told_from(seen, "notifications/resources/updated", |_| true)
         .await;
-    assert_eq!(
-        next.member("uri").and_then(|uri| uri.to_text()).as_deref(),
-        Some("note://other")
-    );
+    assert_eq!(text(&next, "uri"), "note://other");
+    // The same stream tells of the list of tools.
+    learns(peer).await;
 }
 
 async fn stops(
@@ -376,7 +374,11 @@ async fn stops(
         client, said, mark, ..
     }: &Peer,
 ) {
-    let call = tokio::spawn(client.call_tool("sleep", json!({"seconds": 60})).start());
+    let call = tokio::spawn(
+        client
+            .call_tool("sleep", json!({"seconds": 60}))
+            .into_future(),
+    );
     said.wait_line("sleep began").await;
     let processes = mark.processes();
     assert!(!processes.is_empty());

@@ -54,7 +54,7 @@ pub(super) fn table(memory: usize, stdio: usize) -> Result<Table> {
     let row = |(what, count, weight): (&str, usize, Weight)| {
         vec![
             what.into(),
-            count.to_string().as_str().into(),
+            count.into(),
             weight.kib.into(),
             weight.tasks.into(),
         ]

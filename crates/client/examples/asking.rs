@@ -8,6 +8,7 @@ use std::{
     env,
     error::Error,
     io::{self, BufRead, Write},
+    time::Duration,
 };
 
 use serde_json::{Map, Value};
@@ -42,9 +43,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Ok(SamplingResult::text("none", words))
         })
         .connect(Stdio::new(Command::new(command).args(rest)));
-    let result = client.call_tool(tool, arguments).await?;
+    // A person may take minutes, and the call waits for the person.
+    let call = client.call_tool(tool, arguments);
+    let result = call.timeout(Duration::from_mins(5)).await?;
     writeln!(io::stdout(), "{}", result.text())?;
     client.stop().await;
+    client.closed().await;
     Ok(())
 }
 

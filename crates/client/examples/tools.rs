@@ -28,6 +28,7 @@ async fn main() -> ExitCode {
     let client = Client::connect(Stdio::new(Command::new(command).args(rest)));
     let done = run(&client, call).await;
     client.stop().await;
+    client.closed().await;
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,4 +1,5 @@
-//! The attendant: runs the handlers, away from the connection, so that none of them can hold it up.
+//! The attendants: they run the handlers, away from the connection, so that none of them can hold it
+//! up.
 
 use std::{
     collections::HashMap,
@@ -7,62 +8,77 @@ use std::{
 };
 
 use switchboard_machine::Inbound;
-use switchboard_wire::{Id, Notification, method};
+use switchboard_wire::{Id, Notification};
 use tokio::{
     sync::mpsc,
-    task::{AbortHandle, JoinSet},
+    task::{AbortHandle, JoinSet, spawn_blocking},
 };
 
 use crate::{driver::Control, handlers::Handlers};
 
-pub(crate) struct Attendant {
-    pub(crate) inbound: mpsc::Receiver<Inbound>,
-    pub(crate) handlers: Arc<Handlers>,
-    pub(crate) control: mpsc::UnboundedSender<Control>,
-    /// The keeper, which waits for the word that a listen stream is open.
-    pub(crate) acknowledged: mpsc::Sender<Notification>,
-}
-
-impl Attendant {
-    /// Runs until the connection is over. Notifications are handled one after another, in order;
-    /// requests side by side (the connection bounds their number).
-    pub(crate) async fn run(mut self) {
-        let mut answering = JoinSet::new();
-        let mut running: HashMap<Id, AbortHandle> = HashMap::new();
-        while let Some(inbound) = self.inbound.recv().await {
-            while answering.try_join_next().is_some() {}
-            match inbound {
-                Inbound::Notification(news) => self.tell(news),
-                Inbound::Request(request) => {
-                    running.retain(|_, task| !task.is_finished());
-                    let handlers = Arc::clone(&self.handlers);
-                    let control = self.control.clone();
-                    let id = request.id.clone();
-                    let task = answering.spawn(async move {
-                        let answer = handlers.answer(&request.method, request.params).await;
-                        let _ = control.send(Control::Answer {
-                            id: request.id,
-                            answer,
-                        });
-                    });
-                    running.insert(id, task);
-                }
-                Inbound::RequestCancelled { id } => {
-                    if let Some(task) = running.remove(&id) {
-                        task.abort();
-                    }
+/// Answers the server's requests, side by side (the connection bounds their number), until the
+/// connection is over.
+pub(crate) async fn answer_requests(
+    mut requests: mpsc::Receiver<Inbound>,
+    handlers: Arc<Handlers>,
+    control: mpsc::UnboundedSender<Control>,
+) {
+    let mut answering = JoinSet::new();
+    let mut running: HashMap<Id, AbortHandle> = HashMap::new();
+    while let Some(inbound) = requests.recv().await {
+        while answering.try_join_next().is_some() {}
+        match inbound {
+            Inbound::Request { epoch, request } => {
+                running.retain(|_, task| !task.is_finished());
+                let handlers = Arc::clone(&handlers);
+                let control = control.clone();
+                let id = request.id.clone();
+                let task = answering.spawn(async move {
+                    let answer = handlers.answer(&request.method, request.params).await;
+                    let id = request.id;
+                    let _ = control.send(Control::Answer { epoch, id, answer });
+                });
+                running.insert(id, task);
+            }
+            Inbound::RequestCancelled { id } => {
+                if let Some(task) = running.remove(&id) {
+                    task.abort();
                 }
             }
+            Inbound::Notification(_) => {}
         }
     }
+}
 
-    fn tell(&self, news: Notification) {
-        if news.method == method::LISTEN_ACKNOWLEDGED {
-            let _ = self.acknowledged.try_send(news);
-        } else if let Some(handler) = &self.handlers.notification
-            && catch_unwind(AssertUnwindSafe(|| handler(news))).is_err()
-        {
-            tracing::error!(target: "switchboard::handler", "a notification handler panicked");
+/// Hands notifications to their handler, one after another, until the connection is over. The
+/// handler may block: it runs where that does no harm.
+pub(crate) async fn tell_notifications(
+    mut notifications: mpsc::Receiver<Notification>,
+    handlers: Arc<Handlers>,
+) {
+    while let Some(first) = notifications.recv().await {
+        if handlers.notification.is_none() {
+            continue;
         }
+        let mut news = vec![first];
+        while let Ok(next) = notifications.try_recv() {
+            news.push(next);
+        }
+        let handlers = Arc::clone(&handlers);
+        let told = spawn_blocking(move || {
+            for news in news {
+                tell(&handlers, news);
+            }
+        });
+        // It catches its panics; an error means that the runtime is going down.
+        let _ = told.await;
+    }
+}
+
+fn tell(handlers: &Handlers, news: Notification) {
+    if let Some(handler) = &handlers.notification
+        && catch_unwind(AssertUnwindSafe(|| handler(news))).is_err()
+    {
+        tracing::error!(target: "switchboard::handler", "a notification handler panicked");
     }
 }

@@ -19,13 +19,15 @@ use tokio::{
 use tracing::Instrument;
 
 use crate::{
-    Client, Lossless,
-    attendant::Attendant,
+    Client, Lossless, attendant,
     client::Shared,
-    driver::Driver,
+    driver::{Driver, Outlets},
     handlers::{self, Handlers},
     keeper::Keeper,
-    model::{ElicitationAnswer, ElicitationRequest, Root, SamplingRequest, SamplingResult},
+    model::{
+        ElicitationAnswer, ElicitationRequest, Root, SamplingRequest, SamplingResult,
+        UrlElicitationRequest,
+    },
     telemetry,
     transport::Connect,
 };
@@ -59,7 +61,11 @@ static IDS: LazyLock<Ids> = LazyLock::new(Ids::new);
 static SEED: AtomicU64 = AtomicU64::new(0);
 
 /// How many notifications and requests of the server wait for their handlers.
-const INBOUND_DEPTH: usize = 1_024;
+const NOTIFICATIONS_DEPTH: usize = 1_024;
+const REQUESTS_DEPTH: usize = 256;
+
+/// The most calls that wait to be taken in, however many may be in flight.
+const CALLS_DEPTH: usize = 65_536;
 
 impl ClientBuilder {
     pub(crate) fn new(name: &str, version: &str) -> Self {
@@ -79,17 +85,29 @@ impl ClientBuilder {
         F: Fn(Lossless<SamplingRequest>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<SamplingResult, ErrorObject>> + Send + 'static,
     {
-        self.handlers.sampling = Some(handlers::sampling(handler));
+        self.handlers.sampling = Some(handlers::typed(handler));
         self
     }
 
-    /// Answers the server's questions to a person: forms, and addresses to open.
+    /// Answers the server's questions to a person: forms to fill in. The deadline of the call that
+    /// the server asks for goes on while the person thinks: see [`Call::timeout`](crate::Call::timeout).
     pub fn on_elicitation<F, Fut>(mut self, handler: F) -> Self
     where
         F: Fn(Lossless<ElicitationRequest>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<ElicitationAnswer, ErrorObject>> + Send + 'static,
     {
-        self.handlers.elicitation = Some(handlers::elicitation(handler));
+        self.handlers.elicitation = Some(handlers::typed(handler));
+        self
+    }
+
+    /// Answers the server's wish that a person opens an address. To accept is to say that the person
+    /// has seen the address and agreed to it.
+    pub fn on_url_elicitation<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(Lossless<UrlElicitationRequest>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ElicitationAnswer, ErrorObject>> + Send + 'static,
+    {
+        self.handlers.url_elicitation = Some(handlers::typed(handler));
         self
     }
 
@@ -112,7 +130,8 @@ impl ClientBuilder {
     }
 
     /// Takes the server's notifications: changed lists, updated resources, log messages. They come
-    /// one after another, in order; a slow handler delays the next of them and nothing else.
+    /// one after another, in order; a slow handler delays the next of them and nothing else. It may
+    /// block. If more than 1,024 wait for it, the newest are dropped and counted.
     pub fn on_notification(
         mut self,
         handler: impl Fn(Notification) + Send + Sync + 'static,
@@ -185,13 +204,15 @@ impl ClientBuilder {
         settings.modern_capabilities = handlers.modern_capabilities();
         let handlers = Arc::new(handlers);
         let counters = Arc::new(Counters::default());
-        let (calls_sender, calls) = mpsc::channel(settings.in_flight_max.max(1));
+        let (calls_sender, calls) = mpsc::channel(settings.in_flight_max.clamp(1, CALLS_DEPTH));
         let (control_sender, control) = mpsc::unbounded_channel();
-        let (inbound_sender, inbound) = mpsc::channel(INBOUND_DEPTH);
+        let (notifications_sender, notifications) = mpsc::channel(NOTIFICATIONS_DEPTH);
+        let (requests_sender, requests) = mpsc::channel(REQUESTS_DEPTH);
         let (state_sender, state) = watch::channel(State::Starting);
         let (wishes_sender, wishes) = mpsc::channel(1);
         let (acknowledged_sender, acknowledged) = mpsc::channel(8);
         let started = Instant::now();
+        let connect: Arc<dyn Connect> = Arc::new(connect);
         let span = telemetry::connection_span(&connect.describe());
         let shared = Arc::new(Shared {
             calls: calls_sender,
@@ -202,7 +223,7 @@ impl ClientBuilder {
             handlers: Arc::clone(&handlers),
             ids: IDS.clone(),
             request_timeout: settings.request_timeout,
-            carries_headers: connect.carries_headers(),
+            connect: Arc::clone(&connect),
             param_headers: RwLock::default(),
             log_level: RwLock::default(),
         });
@@ -217,22 +238,23 @@ impl ClientBuilder {
         );
         let driver = Driver {
             machine,
-            connect: Box::new(connect),
+            connect,
             calls,
             control,
-            inbound: inbound_sender,
+            outlets: Outlets {
+                notifications: notifications_sender,
+                requests: requests_sender,
+                acknowledged: acknowledged_sender,
+            },
             state: state_sender,
             counters,
             started,
         };
-        let attendant = Attendant {
-            inbound,
-            handlers,
-            control: control_sender,
-            acknowledged: acknowledged_sender,
-        };
+        let answering = attendant::answer_requests(requests, Arc::clone(&handlers), control_sender);
+        let telling = attendant::tell_notifications(notifications, handlers);
         tokio::spawn(driver.run().instrument(span.clone()));
-        tokio::spawn(attendant.run().instrument(span.clone()));
+        tokio::spawn(answering.instrument(span.clone()));
+        tokio::spawn(telling.instrument(span.clone()));
         tokio::spawn(keeper.run().instrument(span));
         Client::new(shared)
     }

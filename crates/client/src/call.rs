@@ -16,10 +16,15 @@ use switchboard_machine::{CallError, CallKind, Extend, Headers, Reply};
 use switchboard_wire::{Outcome, Raw, code, method};
 use tokio::{
     sync::{mpsc, watch},
-    time::Instant,
+    time::{Instant, sleep},
 };
 
-use crate::{Client, Error, driver::Control, input, model::FromAnswer};
+use crate::{
+    Client, Error,
+    driver::Control,
+    input::{self, ResultKind},
+    model::FromAnswer,
+};
 
 /// A request to the server. Shape it, then await it.
 ///
@@ -40,6 +45,8 @@ pub struct Call<T> {
     client: Client,
     request: Result<Request, Error>,
     options: Options,
+    /// Whether the server may answer with a question, which is then answered by the handlers.
+    asks_back: bool,
     answer: PhantomData<fn() -> T>,
 }
 
@@ -85,13 +92,28 @@ impl<T> Call<T> {
             client,
             request,
             options,
+            asks_back: false,
             answer: PhantomData,
         }
     }
 
-    /// How long the call may take altogether, from now to its end.
+    /// Lets the handlers answer what the server asks in its results.
+    pub(crate) fn asking_back(mut self) -> Self {
+        self.asks_back = true;
+        self
+    }
+
+    /// How long the call may take altogether, from when it is first polled: the wait for the
+    /// connection, retries, and the time that handlers take to answer the server's questions. A
+    /// call that asks a person wants minutes.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
+        self
+    }
+
+    /// Lets the call take as long as it takes.
+    pub fn no_timeout(mut self) -> Self {
+        self.options.timeout = None;
         self
     }
 
@@ -121,9 +143,9 @@ impl<T> Call<T> {
         self
     }
 
-    /// The call as a future that can be cancelled from elsewhere. Awaiting the call does this by
-    /// itself.
-    pub fn start(self) -> InFlight<T>
+    /// The call as a future that can be cancelled from elsewhere. Like every future, it is sent
+    /// when it is first polled.
+    pub fn cancellable(self) -> InFlight<T>
     where
         T: FromAnswer,
     {
@@ -133,12 +155,14 @@ impl<T> Call<T> {
             client,
             request,
             options,
+            asks_back,
             ..
         } = self;
         let future = Box::pin(async move {
             let request = request?;
             let method = request.method.clone();
-            let answer = Round::new(client, options, cancelled).run(request).await?;
+            let round = Round::new(client, options, asks_back, cancelled);
+            let answer = round.run(request).await?;
             T::from_answer(answer).map_err(|source| Error::UnexpectedAnswer {
                 method: method.into_owned(),
                 source,
@@ -153,7 +177,7 @@ impl<T: FromAnswer> IntoFuture for Call<T> {
     type IntoFuture = InFlight<T>;
 
     fn into_future(self) -> InFlight<T> {
-        self.start()
+        self.cancellable()
     }
 }
 
@@ -211,8 +235,9 @@ impl Canceller {
 struct Round {
     client: Client,
     options: Options,
-    deadline: Option<Instant>,
+    asks_back: bool,
     started: Instant,
+    deadline: Option<Instant>,
     cancelled: watch::Receiver<Option<Arc<str>>>,
 }
 
@@ -220,21 +245,31 @@ struct Round {
 const PROGRESS_DEPTH: usize = 1_024;
 
 impl Round {
-    fn new(client: Client, options: Options, cancelled: watch::Receiver<Option<Arc<str>>>) -> Self {
+    fn new(
+        client: Client,
+        options: Options,
+        asks_back: bool,
+        cancelled: watch::Receiver<Option<Arc<str>>>,
+    ) -> Self {
         let started = Instant::now();
         Self {
-            deadline: options.timeout.map(|timeout| started + timeout),
+            deadline: options
+                .timeout
+                .and_then(|timeout| started.checked_add(timeout)),
             client,
             options,
+            asks_back,
             started,
             cancelled,
         }
     }
 
     async fn run(mut self, mut request: Request) -> Result<Raw, Error> {
-        let asks_back = input::may_ask_back(&request.method);
-        let mut headers_renewed = false;
-        for _ in 0..input::ROUNDS_MAX {
+        // Every repetition is the call itself with something added, never with what an earlier
+        // one added.
+        let params = request.params.clone();
+        let (mut questions, mut pauses, mut headers_renewed) = (0, 0, false);
+        loop {
             let answer = match self.once(&request).await {
                 Err(Error::Server(error))
                     if error.code == code::HEADER_MISMATCH
@@ -243,36 +278,53 @@ impl Round {
                 {
                     // What we knew of the tool's parameters is out of date.
                     headers_renewed = true;
-                    self.client.tools().all().await?;
-                    request.headers = self.client.param_headers(request.params.as_ref())?;
+                    let tools = self.client.same_lane().tools();
+                    self.within_deadline(tools.all()).await??;
+                    request.headers = self.client.param_headers(params.as_ref())?;
                     continue;
                 }
                 answer => answer?,
             };
-            let Some(asked) = asks_back
-                .then(|| input::InputRequired::read(&answer))
-                .flatten()
-            else {
+            if !self.asks_back {
                 return Ok(answer);
+            }
+            let asked = match ResultKind::of(&answer) {
+                ResultKind::Complete => return Ok(answer),
+                ResultKind::InputRequired(asked) => asked,
+                ResultKind::Unknown(kind) => {
+                    let what = format!("a result of the unknown kind {kind:?}");
+                    return Err(Error::unexpected(&request.method, what));
+                }
             };
-            let responses = self.ask(&request, &asked).await?;
-            request.params = Some(asked.answered(request.params.as_ref(), &responses)?);
+            if asked.is_pause() {
+                pauses += 1;
+            } else {
+                questions += 1;
+            }
+            if questions > input::ROUNDS_MAX || pauses > input::PAUSES_MAX {
+                return Err(Error::Endless {
+                    method: request.method.into_owned(),
+                    reason: "the server keeps asking for input",
+                });
+            }
+            let answers = if asked.is_pause() {
+                self.within_deadline(sleep(input::pause(pauses))).await?;
+                Raw::empty_object()
+            } else {
+                let handlers = Arc::clone(&self.client.shared().handlers);
+                let gathering = asked.gather(&request.method, &handlers);
+                self.within_deadline(gathering).await??
+            };
+            request.params = Some(asked.answered(params.as_ref(), &answers)?);
         }
-        Err(Error::Endless {
-            method: request.method.into_owned(),
-            reason: "the server keeps asking for input",
-        })
     }
 
     /// Sends the request once, and waits for its answer.
     async fn once(&mut self, request: &Request) -> Result<Raw, Error> {
-        let (progress_sender, mut progress) = match &self.options.on_progress {
-            Some(_) => {
-                let (sender, receiver) = mpsc::channel(PROGRESS_DEPTH);
-                (Some(sender), Some(receiver))
-            }
-            None => (None, None),
-        };
+        let extend = self.options.timeout.zip(self.options.extend_cap);
+        let wants_progress = self.options.on_progress.is_some() || extend.is_some();
+        let (progress_sender, mut progress) = mpsc::channel(PROGRESS_DEPTH);
+        let now = Instant::now();
         let call = switchboard_machine::Call {
             kind: CallKind::Request,
             method: request.method.clone(),
@@ -280,70 +332,95 @@ impl Round {
             lane: self.client.lane(),
             timeout: self
                 .deadline
-                .map(|deadline| deadline.saturating_duration_since(Instant::now())),
-            extend: self
-                .options
-                .timeout
-                .zip(self.options.extend_cap)
-                .map(|(by, cap)| Extend {
-                    by,
-                    cap: cap.saturating_sub(self.started.elapsed()),
-                }),
-            progress: progress.is_some(),
+                .map(|deadline| deadline.saturating_duration_since(now)),
+            extend: extend.map(|(by, cap)| Extend {
+                by,
+                cap: cap.saturating_sub(now - self.started),
+            }),
+            progress: wants_progress,
             fail_fast: self.options.fail_fast,
             log_level: self.client.shared().log_level(),
             trace: self.options.trace.clone(),
             headers: Arc::clone(&request.headers),
         };
+        let progress_sender = wants_progress.then_some(progress_sender);
         let mut pending = self.client.shared().submit(call, progress_sender)?;
         let id = pending.id();
-        let on_progress = &mut self.options.on_progress;
+        let started = self.started;
+        let (deadline, on_progress) = (&mut self.deadline, &mut self.options.on_progress);
+        let mut told = |params: Raw| {
+            // The same rule as the connection's own, for what comes after this request.
+            if let (Some((by, cap)), Some(deadline)) = (extend, deadline.as_mut())
+                && let Some(moved) = Instant::now().checked_add(by)
+                && let Some(last) = started.checked_add(cap)
+            {
+                *deadline = moved.min(last).max(*deadline);
+            }
+            if let (Some(handler), Ok(progress)) = (&mut *on_progress, params.read_owned()) {
+                handler(progress);
+            }
+        };
         let mut reply = pin!(poll_fn(|cx| {
-            // Progress was sent before the answer, so that all of it is there when the answer is.
             let reply = Pin::new(&mut pending).poll(cx);
-            if let (Some(progress), Some(handler)) = (&mut progress, &mut *on_progress) {
-                while let Poll::Ready(Some(params)) = progress.poll_recv(cx) {
-                    if let Ok(progress) = params.read() {
-                        handler(progress);
-                    }
+            while let Poll::Ready(Some(params)) = progress.poll_recv(cx) {
+                told(params);
+            }
+            if reply.is_ready() {
+                // Progress was sent before the answer, so that all of it is there by now, even if
+                // the task has used up its turn.
+                while let Ok(params) = progress.try_recv() {
+                    told(params);
                 }
             }
             reply
         }));
         let reply = tokio::select! {
             biased;
-            reply = &mut reply => reply?,
+            reply = &mut reply => reply,
             reason = until_cancelled(&mut self.cancelled) => {
                 self.client.shared().control(Control::Cancel { id, reason });
-                reply.await?
+                reply.await
             }
         };
         match reply {
-            Reply::Answered(response) => match response.outcome {
+            Ok(Reply::Answered(response)) => match response.outcome {
                 Outcome::Result(result) => Ok(result),
                 Outcome::Error(error) => Err(Error::Server(error)),
             },
-            Reply::Sent => Ok(Raw::empty_object()),
+            Ok(Reply::Sent) => Ok(Raw::empty_object()),
+            Err(CallError::Timeout { sent, reason, .. }) => {
+                // From the start of the call, not of its last request.
+                let after = started.elapsed();
+                Err(CallError::Timeout {
+                    after,
+                    sent,
+                    reason,
+                }
+                .into())
+            }
+            Err(error) => Err(error.into()),
         }
     }
 
-    /// Gathers what the server asks for, within the deadline and until cancelled.
-    async fn ask(&mut self, request: &Request, asked: &input::InputRequired) -> Result<Raw, Error> {
-        let handlers = Arc::clone(&self.client.shared().handlers);
+    /// Waits for something else than an answer, within the deadline and until cancelled.
+    async fn within_deadline<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Error> {
         let deadline = self.deadline;
-        let after = self.started.elapsed();
+        let overdue = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            responses = asked.gather(&request.method, &handlers) => responses,
-            () = sleep_until(deadline) => Err(CallError::Timeout { after, sent: true }.into()),
+            done = work => Ok(done),
+            () = overdue => Err(CallError::Timeout {
+                after: self.started.elapsed(),
+                sent: true,
+                reason: None,
+            }
+            .into()),
             _ = until_cancelled(&mut self.cancelled) => Err(CallError::Cancelled.into()),
         }
-    }
-}
-
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }
 

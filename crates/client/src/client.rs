@@ -16,7 +16,10 @@ use switchboard_machine::{
     Call as MachineCall, CallError, CallKind, CounterValues, Counters, Headers, Ids, Session, State,
 };
 use switchboard_wire::{Era, Raw, header::ParamHeaders, method};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::timeout,
+};
 
 use crate::{
     Call, ClientBuilder, Error, Lossless, Pages,
@@ -34,11 +37,25 @@ use crate::{
 
 /// A connection to one MCP server.
 ///
-/// Clones share the connection. Frames sent through one clone never overtake each other; those of
-/// different clones may. When the last clone is dropped, the connection stops.
+/// Clones share the connection. Frames sent through one clone never overtake each other on their way
+/// to the transport; those of different clones may. (Over HTTP every message is a request of its
+/// own, and the network keeps no order.) When the last clone is dropped, and the last call made
+/// through one, the connection stops.
 pub struct Client {
     shared: Arc<Shared>,
     lane: u64,
+    /// Held by what belongs to a user, so that the connection ends with the last of them.
+    user: Option<Arc<User>>,
+}
+
+/// What users hold. The library's own tasks do not.
+struct User(mpsc::UnboundedSender<Control>);
+
+impl Drop for User {
+    fn drop(&mut self) {
+        // An error means that the connection is over already.
+        let _ = self.0.send(Control::Abandoned);
+    }
 }
 
 /// What all clones of a client share.
@@ -51,7 +68,7 @@ pub(crate) struct Shared {
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) ids: Ids,
     pub(crate) request_timeout: Duration,
-    pub(crate) carries_headers: bool,
+    pub(crate) connect: Arc<dyn Connect>,
     /// Which arguments of which tool travel as headers, too: known from the list of tools.
     pub(crate) param_headers: RwLock<HashMap<String, ParamHeaders>>,
     /// The level for revisions that want it with each request.
@@ -78,9 +95,31 @@ impl Client {
         ClientBuilder::new(name, version)
     }
 
+    /// A client for a user.
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let lane = LANES.fetch_add(1, Relaxed);
-        Self { shared, lane }
+        let user = Arc::new(User(shared.control.clone()));
+        Self {
+            user: Some(user),
+            ..Self::internal(shared)
+        }
+    }
+
+    /// A client for the library's own use, which does not keep the connection from ending.
+    pub(crate) fn internal(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            lane: LANES.fetch_add(1, Relaxed),
+            user: None,
+        }
+    }
+
+    /// The same handle again: what it sends keeps its order with what this one sends.
+    pub(crate) fn same_lane(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            lane: self.lane,
+            user: self.user.clone(),
+        }
     }
 
     /// Where the connection stands.
@@ -116,7 +155,8 @@ impl Client {
         }
     }
 
-    /// Which kind of server it is, once known: worth keeping for [`ClientBuilder::known_era`].
+    /// Which kind of server it is, while the connection is ready: worth keeping for
+    /// [`ClientBuilder::known_era`].
     pub fn era(&self) -> Option<Era> {
         match &*self.shared.state.borrow() {
             State::Ready(session) => Some(session.revision.era()),
@@ -135,7 +175,9 @@ impl Client {
     }
 
     /// Ends the connection. Every waiting call gets [`CallError::Shutdown`]; the server is given
-    /// time to leave, in the background. Stopping twice is the same as stopping once.
+    /// time to leave, in the background. Stopping twice is the same as stopping once. A program that
+    /// is about to exit waits for [`closed`](Self::closed), too: with the runtime goes the background,
+    /// and a server that has not left by then is ended.
     pub async fn stop(&self) {
         let (sender, stopped) = oneshot::channel();
         self.shared.control(Control::Stop(sender));
@@ -143,21 +185,35 @@ impl Client {
         let _ = stopped.await;
     }
 
-    /// Waits until the connection is over and its task gone, at most 100 ms after a
-    /// [`stop`](Self::stop). For programs that are about to exit and want the server told.
+    /// Waits until the connection is over and its server has left: a child process at most as long as
+    /// [its grace](crate::stdio::Command::grace). The connection itself is over at most 100 ms after a
+    /// [`stop`](Self::stop).
     pub async fn closed(&self) {
         let mut state = self.shared.state.clone();
         // The task holds the other end of the watch, and lets go of it when it ends.
         while state.changed().await.is_ok() {}
+        self.shared.connect.ended().await;
     }
 
-    /// Sends any request, and hands back the raw result.
+    /// Sends any request, and hands back the raw result: also one that asks for input, which the
+    /// typed calls have the handlers answer. Members of `_meta` that are given here stand, but for the
+    /// protocol version and the progress token.
     pub fn request(
         &self,
         method: impl Into<Cow<'static, str>>,
         params: impl Into<Option<Raw>>,
     ) -> Call<Raw> {
-        self.call(method, Ok(params.into()))
+        let (method, params) = (method.into(), params.into());
+        if method != method::TOOLS_CALL {
+            return self.call(method, Ok(params));
+        }
+        let headers = self.param_headers(params.as_ref());
+        let request = headers.map(|headers| Request {
+            method,
+            params,
+            headers,
+        });
+        Call::new(self.same_lane(), request)
     }
 
     /// Sends any notification. Done when the transport has it.
@@ -186,7 +242,7 @@ impl Client {
     /// The tools of the server. Over HTTP, tools whose header parameters break the rules of the
     /// protocol are left out, as it demands.
     pub fn tools(&self) -> Pages<Tool> {
-        Pages::new(self.clone())
+        Pages::new(self.same_lane())
     }
 
     /// Calls a tool. A tool that ran and failed is no [`Error`]: see [`CallToolResult::is_error`].
@@ -203,12 +259,12 @@ impl Client {
                 params: Some(params),
             })
         });
-        Call::new(self.clone(), request)
+        Call::new(self.same_lane(), request).asking_back()
     }
 
     /// The prompts of the server.
     pub fn prompts(&self) -> Pages<Prompt> {
-        Pages::new(self.clone())
+        Pages::new(self.same_lane())
     }
 
     /// Fills in a prompt. Its arguments are strings.
@@ -217,26 +273,25 @@ impl Client {
         name: impl Into<String>,
         arguments: impl Serialize,
     ) -> Call<Lossless<GetPromptResult>> {
-        self.call(
-            method::PROMPTS_GET,
-            named_params(&name.into(), &arguments).map(Some),
-        )
+        let params = named_params(&name.into(), &arguments).map(Some);
+        self.call(method::PROMPTS_GET, params).asking_back()
     }
 
     /// The resources of the server.
     pub fn resources(&self) -> Pages<Resource> {
-        Pages::new(self.clone())
+        Pages::new(self.same_lane())
     }
 
     /// The families of resources of the server.
     pub fn resource_templates(&self) -> Pages<ResourceTemplate> {
-        Pages::new(self.clone())
+        Pages::new(self.same_lane())
     }
 
     /// Reads a resource.
     pub fn read_resource(&self, uri: &str) -> Call<Lossless<ReadResourceResult>> {
         let params = Raw::object([("uri", Raw::string(uri))]);
         self.call(method::RESOURCES_READ, Ok(Some(params)))
+            .asking_back()
     }
 
     /// Asks how an argument could go on. `context` holds the arguments that are already filled in.
@@ -304,7 +359,8 @@ impl Client {
 
     /// Remembers which arguments of a tool travel as headers. Whether the tool can be used.
     pub(crate) fn learn_param_headers(&self, tool: &Lossless<Tool>) -> bool {
-        if !self.shared.carries_headers {
+        // Only where requests have headers, and only since the revision that gives them a meaning.
+        if !self.shared.connect.carries_headers() || self.era() != Some(Era::Modern) {
             return true;
         }
         match ParamHeaders::from_schema(tool.input_schema.as_str()) {
@@ -362,7 +418,7 @@ impl Client {
             params,
             headers: Arc::from([]),
         });
-        Call::new(self.clone(), request)
+        Call::new(self.same_lane(), request)
     }
 
     async fn wish(
@@ -372,12 +428,23 @@ impl Client {
         let (reply, granted) = oneshot::channel();
         // The keeper ends only with the connection.
         let stopped = || Error::from(CallError::Shutdown);
-        self.shared
-            .wishes
-            .send(wish(reply))
+        let granting = async {
+            self.shared
+                .wishes
+                .send(wish(reply))
+                .await
+                .map_err(|_| stopped())?;
+            granted.await.map_err(|_| stopped())?
+        };
+        let after = self.shared.request_timeout;
+        let overdue = CallError::Timeout {
+            after,
+            sent: false,
+            reason: None,
+        };
+        timeout(after, granting)
             .await
-            .map_err(|_| stopped())?;
-        granted.await.map_err(|_| stopped())?
+            .unwrap_or(Err(overdue.into()))
     }
 }
 
@@ -415,7 +482,10 @@ impl Shared {
 
 impl Clone for Client {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.shared))
+        Self {
+            user: self.user.clone(),
+            ..Self::internal(Arc::clone(&self.shared))
+        }
     }
 }
 

@@ -9,9 +9,9 @@ use std::{
 };
 
 use switchboard_machine::{
-    Action, Call, CallError, Event, Inbound, Machine, Moment, Reply, SendOutcome, State,
+    Action, Call, CallError, Event, Inbound, Machine, Moment, Reply, SendOutcome, State, Telemetry,
 };
-use switchboard_wire::{ErrorObject, Id, Raw};
+use switchboard_wire::{ErrorObject, Id, Notification, Raw, code, method};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{Instant, Sleep},
@@ -44,22 +44,33 @@ pub(crate) enum Control {
         reason: Option<Arc<str>>,
     },
     Answer {
+        epoch: u64,
         id: Id,
         answer: Result<Raw, ErrorObject>,
     },
     Restart,
     Stop(oneshot::Sender<()>),
+    /// The last handle of a user is gone.
+    Abandoned,
 }
 
 pub(crate) struct Driver {
     pub(crate) machine: Machine,
-    pub(crate) connect: Box<dyn Connect>,
+    pub(crate) connect: Arc<dyn Connect>,
     pub(crate) calls: mpsc::Receiver<Submission>,
     pub(crate) control: mpsc::UnboundedReceiver<Control>,
-    pub(crate) inbound: mpsc::Sender<Inbound>,
+    pub(crate) outlets: Outlets,
     pub(crate) state: watch::Sender<State>,
     pub(crate) counters: Arc<switchboard_machine::Counters>,
     pub(crate) started: Instant,
+}
+
+/// Where what the server says goes, by its kind. All are bounded, and what finds no room is lost.
+pub(crate) struct Outlets {
+    pub(crate) notifications: mpsc::Sender<Notification>,
+    pub(crate) requests: mpsc::Sender<Inbound>,
+    /// That a listen stream is open.
+    pub(crate) acknowledged: mpsc::Sender<Notification>,
 }
 
 /// What a pass of the loop found to do.
@@ -94,7 +105,7 @@ impl Driver {
             connect,
             mut calls,
             mut control,
-            inbound,
+            outlets,
             state,
             counters,
             started,
@@ -102,7 +113,7 @@ impl Driver {
         let mut hands = Hands {
             machine,
             connect,
-            inbound,
+            outlets,
             state,
             counters,
             started,
@@ -112,7 +123,6 @@ impl Driver {
             exited: false,
         };
         let mut batch = Vec::with_capacity(CALLS_PER_TURN);
-        let mut clients_gone = false;
         let mut timer = Timer::default();
         // Whoever had the last turn waits for the other, so that neither a flood of calls nor a
         // flood of frames can starve the rest.
@@ -122,10 +132,11 @@ impl Driver {
             if hands.exited {
                 break;
             }
+            // A time too far to be told is a time that never comes.
             let due = hands
                 .machine
                 .next_timeout()
-                .map(|due| started + due.since_start());
+                .and_then(|due| started.checked_add(due.since_start()));
             let turn = poll_fn(|cx| {
                 if let Poll::Ready(Some(control)) = control.poll_recv(cx) {
                     return Poll::Ready(Turn::Control(control));
@@ -136,10 +147,7 @@ impl Driver {
                 if link_first && let Poll::Ready(turn) = hands.poll_link(cx) {
                     return Poll::Ready(turn);
                 }
-                if !clients_gone
-                    && let Poll::Ready(taken) = calls.poll_recv_many(cx, &mut batch, CALLS_PER_TURN)
-                {
-                    clients_gone = taken == 0;
+                if let Poll::Ready(1..) = calls.poll_recv_many(cx, &mut batch, CALLS_PER_TURN) {
                     return Poll::Ready(Turn::Calls);
                 }
                 hands.poll_link(cx)
@@ -147,14 +155,18 @@ impl Driver {
             .await;
             link_first = matches!(turn, Turn::Calls);
             match turn {
-                // The last handle is gone: the same as a stop.
-                Turn::Calls if batch.is_empty() => hands.event(Event::Stop),
                 Turn::Calls => {
                     for submission in batch.drain(..) {
                         hands.submit(submission);
                     }
                 }
-                Turn::Control(control) => hands.control(control),
+                Turn::Control(control) => {
+                    // What is controlled may still be on its way here.
+                    while let Ok(submission) = calls.try_recv() {
+                        hands.submit(submission);
+                    }
+                    hands.control(control);
+                }
                 Turn::Opened(result) => hands.opened(result),
                 Turn::Transport(event) => hands.transport(event),
                 Turn::Tick => hands.event(Event::Tick),
@@ -171,13 +183,13 @@ impl Driver {
 /// Everything the driver holds, and the one place where actions are carried out.
 struct Hands {
     machine: Machine,
-    connect: Box<dyn Connect>,
-    inbound: mpsc::Sender<Inbound>,
+    connect: Arc<dyn Connect>,
+    outlets: Outlets,
     state: watch::Sender<State>,
     counters: Arc<switchboard_machine::Counters>,
     started: Instant,
     link: Link,
-    callers: HashMap<u64, Caller>,
+    callers: HashMap<u64, (Caller, tracing::Span)>,
     stop_waiters: Vec<oneshot::Sender<()>>,
     exited: bool,
 }
@@ -191,7 +203,8 @@ impl Hands {
     fn submit(&mut self, Submission { id, call, caller }: Submission) {
         // A caller that left before its call got here has nothing to wait for.
         if !caller.reply.is_closed() {
-            self.callers.insert(id, caller);
+            let span = telemetry::request_span(id, &call.method);
+            self.callers.insert(id, (caller, span));
             self.event(Event::Call { id, call });
             self.carry_out();
         }
@@ -204,8 +217,11 @@ impl Hands {
                 self.event(Event::CallerGone { id });
             }
             Control::Cancel { id, reason } => self.event(Event::Cancel { id, reason }),
-            Control::Answer { id, answer } => self.event(Event::Answer { id, answer }),
+            Control::Answer { epoch, id, answer } => {
+                self.event(Event::Answer { epoch, id, answer });
+            }
             Control::Restart => self.event(Event::Restart),
+            Control::Abandoned => self.event(Event::Stop),
             Control::Stop(waiter) => {
                 self.stop_waiters.push(waiter);
                 self.event(Event::Stop);
@@ -295,7 +311,7 @@ impl Hands {
                 }
             }
             Action::Reply { id, outcome } => {
-                if let Some(caller) = self.callers.remove(&id) {
+                if let Some((caller, _)) = self.callers.remove(&id) {
                     let _ = caller.reply.send(outcome);
                 }
             }
@@ -303,28 +319,60 @@ impl Hands {
                 let progress = self
                     .callers
                     .get(&id)
-                    .and_then(|caller| caller.progress.as_ref());
+                    .and_then(|(caller, _)| caller.progress.as_ref());
                 if let Some(progress) = progress
                     && progress.try_send(params).is_err()
                 {
                     self.counters.dropped.add();
                 }
             }
-            Action::Deliver(inbound) => {
-                if self.inbound.try_send(inbound).is_err() {
-                    self.counters.dropped.add();
-                }
-            }
+            Action::Deliver(inbound) => self.deliver(inbound),
             Action::State(state) => {
                 self.state.send_replace(state);
             }
-            Action::Emit(what) => telemetry::emit(&what),
+            Action::Emit(what) => self.record(&what),
             Action::Stopped(_) => {
                 for waiter in self.stop_waiters.drain(..) {
                     let _ = waiter.send(());
                 }
             }
             Action::Exit => self.exited = true,
+        }
+    }
+
+    fn deliver(&mut self, inbound: Inbound) {
+        let asked = match &inbound {
+            Inbound::Request { epoch, request } => Some((*epoch, request.id.clone())),
+            Inbound::Notification(_) | Inbound::RequestCancelled { .. } => None,
+        };
+        let delivered = match inbound {
+            Inbound::Notification(news) if news.method == method::LISTEN_ACKNOWLEDGED => {
+                self.outlets.acknowledged.try_send(news).is_ok()
+            }
+            Inbound::Notification(news) => self.outlets.notifications.try_send(news).is_ok(),
+            asking => self.outlets.requests.try_send(asking).is_ok(),
+        };
+        if delivered {
+            return;
+        }
+        self.counters.dropped.add();
+        if let Some((epoch, id)) = asked {
+            let busy = ErrorObject::new(code::INTERNAL, "the client is busy");
+            let answer = Err(busy);
+            self.event(Event::Answer { epoch, id, answer });
+        }
+    }
+
+    fn record(&self, what: &Telemetry) {
+        let span = match what {
+            Telemetry::CallStarted { id, .. }
+            | Telemetry::CallAnswered { id, .. }
+            | Telemetry::CallFailed { id, .. } => self.callers.get(id).map(|(_, span)| span),
+            _ => None,
+        };
+        match span {
+            Some(span) => span.in_scope(|| telemetry::emit(what)),
+            None => telemetry::emit(what),
         }
     }
 

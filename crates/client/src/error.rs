@@ -56,6 +56,13 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn unexpected(method: &str, what: impl std::fmt::Display) -> Self {
+        Self::UnexpectedAnswer {
+            method: method.to_owned(),
+            source: serde::de::Error::custom(what),
+        }
+    }
+
     /// What kind of trouble this is.
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -70,6 +77,11 @@ impl Error {
     /// Whether the same call may well succeed a little later. It says nothing of whether the
     /// server has acted already.
     pub const fn is_retryable(&self) -> bool {
+        if let Self::Call(CallError::RequestFailed(failure)) = self
+            && let Some(status) = failure.status
+        {
+            return matches!(status, 408 | 425 | 429 | 500..=599);
+        }
         matches!(self.kind(), ErrorKind::Transport | ErrorKind::Timeout)
     }
 }

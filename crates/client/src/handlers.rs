@@ -11,9 +11,7 @@ use std::{
 
 use switchboard_wire::{ErrorObject, Notification, Raw, code, method};
 
-use crate::model::{
-    ElicitationAnswer, ElicitationRequest, Lossless, Root, SamplingRequest, SamplingResult,
-};
+use crate::model::{Lossless, Root};
 
 /// What a handler gives, some time later.
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<Raw, ErrorObject>> + Send>>;
@@ -25,6 +23,7 @@ type NotificationHandler = Box<dyn Fn(Notification) + Send + Sync>;
 pub(crate) struct Handlers {
     pub(crate) sampling: Option<RequestHandler>,
     pub(crate) elicitation: Option<RequestHandler>,
+    pub(crate) url_elicitation: Option<RequestHandler>,
     pub(crate) other: Option<OtherHandler>,
     pub(crate) notification: Option<NotificationHandler>,
     pub(crate) roots: Option<RwLock<Vec<Root>>>,
@@ -38,21 +37,20 @@ impl Handlers {
         method: &str,
         params: Option<Raw>,
     ) -> Result<Raw, ErrorObject> {
-        let answering = match (
-            method,
-            &self.sampling,
-            &self.elicitation,
-            &self.roots,
-            &self.other,
-        ) {
-            (method::SAMPLING, Some(handler), ..) => calm(|| handler(params)),
-            (method::ELICITATION, _, Some(handler), ..) => calm(|| handler(params)),
-            (method::ROOTS_LIST, _, _, Some(roots), _) => {
+        let typed = match method {
+            method::SAMPLING => self.sampling.as_ref(),
+            method::ELICITATION if asks_for_url(params.as_ref()) => self.url_elicitation.as_ref(),
+            method::ELICITATION => self.elicitation.as_ref(),
+            _ => None,
+        };
+        let answering = match (typed, &self.roots, &self.other) {
+            (Some(handler), ..) => calm(|| handler(params)),
+            (None, Some(roots), _) if method == method::ROOTS_LIST => {
                 let roots = roots.read().unwrap_or_else(PoisonError::into_inner);
                 return to_raw(&serde_json::json!({ "roots": *roots }));
             }
-            (_, _, _, _, Some(handler)) => calm(|| handler(method.to_owned(), params)),
-            _ => {
+            (None, _, Some(handler)) => calm(|| handler(method.to_owned(), params)),
+            (None, _, None) => {
                 let message = format!("this client does not answer `{method}`");
                 return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
             }
@@ -66,10 +64,8 @@ impl Handlers {
 
     /// What these handlers can do, as the older revisions spell it.
     pub(crate) fn legacy_capabilities(&self) -> Raw {
-        let roots = self
-            .roots
-            .is_some()
-            .then(|| ("roots", literal(r#"{"listChanged":true}"#)));
+        let changes = || Raw::object([("listChanged", Raw::from(true))]);
+        let roots = self.roots.is_some().then(|| ("roots", changes()));
         Raw::object(self.asking_capabilities().chain(roots))
     }
 
@@ -84,11 +80,11 @@ impl Handlers {
             .sampling
             .is_some()
             .then(|| ("sampling", Raw::empty_object()));
-        let elicitation = literal(r#"{"form":{},"url":{}}"#);
-        let elicitation = self
-            .elicitation
-            .is_some()
-            .then_some(("elicitation", elicitation));
+        let forms = self.elicitation.is_some().then_some("form");
+        let urls = self.url_elicitation.is_some().then_some("url");
+        let kinds = forms.into_iter().chain(urls);
+        let elicitation = Raw::object(kinds.map(|kind| (kind, Raw::empty_object())));
+        let elicitation = (elicitation.as_str() != "{}").then_some(("elicitation", elicitation));
         sampling.into_iter().chain(elicitation)
     }
 }
@@ -99,25 +95,8 @@ impl fmt::Debug for Handlers {
     }
 }
 
-/// A handler for sampling from an ordinary async function.
-pub(crate) fn sampling<F, Fut>(handler: F) -> RequestHandler
-where
-    F: Fn(Lossless<SamplingRequest>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<SamplingResult, ErrorObject>> + Send + 'static,
-{
-    typed(handler)
-}
-
-/// A handler for elicitation from an ordinary async function.
-pub(crate) fn elicitation<F, Fut>(handler: F) -> RequestHandler
-where
-    F: Fn(Lossless<ElicitationRequest>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<ElicitationAnswer, ErrorObject>> + Send + 'static,
-{
-    typed(handler)
-}
-
-fn typed<Q, A, F, Fut>(handler: F) -> RequestHandler
+/// A handler in raw JSON from an ordinary async function.
+pub(crate) fn typed<Q, A, F, Fut>(handler: F) -> RequestHandler
 where
     Q: serde::de::DeserializeOwned + Send + 'static,
     A: serde::Serialize,
@@ -137,6 +116,12 @@ where
     })
 }
 
+/// Whether a question to a person is one about an address, not a form.
+fn asks_for_url(params: Option<&Raw>) -> bool {
+    let mode = params.and_then(|params| params.member("mode")?.to_text());
+    mode.as_deref() == Some("url")
+}
+
 fn to_raw(value: &impl serde::Serialize) -> Result<Raw, ErrorObject> {
     Raw::from_value(value).map_err(|error| ErrorObject::new(code::INTERNAL, error.to_string()))
 }
@@ -146,9 +131,4 @@ fn calm<T>(run: impl FnOnce() -> T) -> Result<T, ErrorObject> {
         tracing::error!(target: "switchboard::handler", "a request handler panicked");
         ErrorObject::new(code::INTERNAL, "the client failed to answer")
     })
-}
-
-fn literal(json: &'static str) -> Raw {
-    // Only called with the literals above, which are JSON.
-    Raw::parse(json).unwrap_or_else(|_| Raw::empty_object())
 }

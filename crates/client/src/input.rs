@@ -2,25 +2,32 @@
 
 use std::time::Duration;
 
-use switchboard_wire::{Raw, method};
+use switchboard_wire::Raw;
 
-use crate::{Error, handlers::Handlers};
+use crate::{Error, handlers::Handlers, join::join_all};
 
-/// How often a server may ask back in one call.
-pub(crate) const ROUNDS_MAX: usize = 10;
+/// How often a server may ask questions in one call.
+pub(crate) const ROUNDS_MAX: u32 = 10;
+
+/// How often a server may ask for a pause in one call. The deadline of the call is there, too.
+pub(crate) const PAUSES_MAX: u32 = 100;
 
 /// The most questions at a time.
 const QUESTIONS_MAX: usize = 64;
 
-/// How long to wait before repeating a request whose server only asked for a pause.
+/// The first and the longest pause before repeating a request whose server only asked for one.
 const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// Whether a server may answer this method with a question.
-pub(crate) fn may_ask_back(name: &str) -> bool {
-    matches!(
-        name,
-        method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
-    )
+/// What kind of result it is.
+#[derive(Debug)]
+pub(crate) enum ResultKind {
+    /// The end of the call.
+    Complete,
+    /// A question.
+    InputRequired(InputRequired),
+    /// Something that this client did not ask for and cannot read.
+    Unknown(String),
 }
 
 /// A result that asks for input.
@@ -30,21 +37,33 @@ pub(crate) struct InputRequired {
     state: Option<Raw>,
 }
 
-impl InputRequired {
-    /// The question in this result, if it is one.
-    pub(crate) fn read(result: &Raw) -> Option<Self> {
-        // Most results are no questions, and many are large: a search is far cheaper than a parse.
-        memchr::memmem::find(result.as_bytes(), b"input_required")?;
-        if result.member("resultType")?.to_text()? != "input_required" {
-            return None;
+impl ResultKind {
+    pub(crate) fn of(result: &Raw) -> Self {
+        // Most results do not say, and many are large: a search is far cheaper than a parse.
+        if memchr::memmem::find(result.as_bytes(), b"\"resultType\"").is_none() {
+            return Self::Complete;
         }
-        let requests = result
-            .member("inputRequests")
-            .and_then(|requests| requests.members());
-        Some(Self {
-            requests: requests.unwrap_or_default(),
-            state: result.member("requestState"),
-        })
+        let kind = result.member("resultType").and_then(|kind| kind.to_text());
+        match kind.as_deref() {
+            None | Some("complete") => Self::Complete,
+            Some("input_required") => Self::InputRequired(InputRequired {
+                requests: result
+                    .member("inputRequests")
+                    .and_then(|requests| requests.members())
+                    .unwrap_or_default(),
+                state: result
+                    .member("requestState")
+                    .filter(|state| state.as_str() != "null"),
+            }),
+            Some(other) => Self::Unknown(other.to_owned()),
+        }
+    }
+}
+
+impl InputRequired {
+    /// Whether the server has no question, and only wants to be asked again later.
+    pub(crate) fn is_pause(&self) -> bool {
+        self.requests.is_empty()
     }
 
     /// Asks the handlers, all questions at a time, and gives the answers by their keys.
@@ -58,9 +77,6 @@ impl InputRequired {
                 "more than {QUESTIONS_MAX} questions at a time"
             )));
         }
-        if self.requests.is_empty() {
-            tokio::time::sleep(PAUSE).await;
-        }
         let questions = self.requests.iter().map(|(key, request)| async move {
             let name = request
                 .member("method")
@@ -71,12 +87,12 @@ impl InputRequired {
                 .map(|answer| (key.as_str(), answer))
                 .map_err(|error| refused(format!("`{name}`: {error}")))
         });
-        let answers = join_all(questions).await?;
-        Ok(Raw::object(answers))
+        let answers: Result<Vec<_>, _> = join_all(questions).await.into_iter().collect();
+        Ok(Raw::object(answers?))
     }
 
-    /// The parameters of the request, with these answers and the state that belongs to them.
-    pub(crate) fn answered(&self, params: Option<&Raw>, responses: &Raw) -> Result<Raw, Error> {
+    /// The parameters of the call, with these answers and the state that belongs to them.
+    pub(crate) fn answered(&self, params: Option<&Raw>, answers: &Raw) -> Result<Raw, Error> {
         let set = |params: Raw, name: &str, value: &Raw| {
             params
                 .with_member(name, value)
@@ -86,8 +102,8 @@ impl InputRequired {
                 })
         };
         let mut params = params.cloned().unwrap_or_else(Raw::empty_object);
-        if !self.requests.is_empty() {
-            params = set(params, "inputResponses", responses)?;
+        if !self.is_pause() {
+            params = set(params, "inputResponses", answers)?;
         }
         match &self.state {
             Some(state) => set(params, "requestState", state),
@@ -96,31 +112,7 @@ impl InputRequired {
     }
 }
 
-/// Waits for all of them, side by side; the first error ends it.
-async fn join_all<T, E>(
-    futures: impl Iterator<Item = impl Future<Output = Result<T, E>>>,
-) -> Result<Vec<T>, E> {
-    let mut running: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
-    std::future::poll_fn(|cx| {
-        let mut pending = false;
-        for (future, done) in &mut running {
-            if done.is_none() {
-                match future.as_mut().poll(cx) {
-                    std::task::Poll::Ready(Ok(value)) => *done = Some(value),
-                    std::task::Poll::Ready(Err(error)) => {
-                        return std::task::Poll::Ready(Err(error));
-                    }
-                    std::task::Poll::Pending => pending = true,
-                }
-            }
-        }
-        if pending {
-            return std::task::Poll::Pending;
-        }
-        std::task::Poll::Ready(Ok(running
-            .iter_mut()
-            .filter_map(|(_, done)| done.take())
-            .collect()))
-    })
-    .await
+/// How long to pause, the `n`th time.
+pub(crate) fn pause(n: u32) -> Duration {
+    PAUSE.saturating_mul(2_u32.saturating_pow(n)).min(PAUSE_MAX)
 }

@@ -7,18 +7,18 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, PoisonError, Weak},
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
-use switchboard_machine::{Call, CallError, CallKind, Session, State};
-use switchboard_wire::{Era, Id, Notification, Raw, meta, method};
+use switchboard_machine::{Call, CallError, CallKind, Reply, Session, State};
+use switchboard_wire::{Era, Id, Notification, Outcome, Raw, code, meta, method};
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    time::{sleep, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 
-use crate::{Client, Error, client::Shared, model::LogLevel, pending::Pending};
+use crate::{Client, Error, client::Shared, join::join_all, model::LogLevel, pending::Pending};
 
 /// Something to be asked of the server for good.
 pub(crate) enum Wish {
@@ -30,22 +30,27 @@ pub(crate) enum Wish {
 type Granted = oneshot::Sender<Result<(), Error>>;
 
 pub(crate) struct Keeper {
-    shared: Weak<Shared>,
+    client: Client,
     wishes: mpsc::Receiver<Wish>,
     acknowledged: mpsc::Receiver<Notification>,
     state: watch::Receiver<State>,
     /// Whether somebody wants to hear of changed lists.
     wants_lists: bool,
-    request_timeout: Duration,
     uris: BTreeSet<String>,
     level: Option<LogLevel>,
     listening: Option<Pending>,
+    /// When to open the listen stream again that was lost or refused, and how often that failed.
+    listen_at: Option<Instant>,
+    failures: u32,
 }
 
 /// The most resources that one client watches.
 const URIS_MAX: usize = 10_000;
-/// How long to wait before opening a listen stream again that the server ended.
+/// How many subscriptions are asked for at a time.
+const AT_A_TIME: usize = 64;
+/// The first and the longest wait before opening a listen stream again.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+const LISTEN_AGAIN_MAX: Duration = Duration::from_mins(1);
 
 impl Keeper {
     pub(crate) fn new(
@@ -55,26 +60,24 @@ impl Keeper {
         state: watch::Receiver<State>,
     ) -> Self {
         Self {
-            shared: Arc::downgrade(shared),
+            client: Client::internal(Arc::clone(shared)),
             wishes,
             acknowledged,
             state,
             wants_lists: shared.handlers.notification.is_some(),
-            request_timeout: shared.request_timeout,
             uris: BTreeSet::new(),
             level: None,
             listening: None,
+            listen_at: None,
+            failures: 0,
         }
     }
 
-    /// Runs until the last client is gone or the connection is over.
+    /// Runs until the connection is over.
     pub(crate) async fn run(mut self) {
         loop {
+            let listen_at = self.listen_at;
             tokio::select! {
-                wish = self.wishes.recv() => match wish {
-                    Some(wish) => self.grant(wish).await,
-                    None => return,
-                },
                 changed = self.state.changed() => {
                     if changed.is_err() {
                         return;
@@ -83,124 +86,147 @@ impl Keeper {
                         State::Ready(session) => Some(Arc::clone(session)),
                         _ => None,
                     };
+                    self.listening = None;
+                    self.listen_at = None;
                     if let Some(session) = session {
                         self.establish(&session).await;
                     }
                 }
-                () = ended(&mut self.listening) => self.listen_again().await,
+                Some(wish) = self.wishes.recv() => self.grant(wish).await,
+                () = ended(&mut self.listening) => self.listen_later(),
+                () = until(listen_at) => {
+                    self.listen_at = None;
+                    // If it is not ready, the next connection will see to it.
+                    if let Some(session) = self.session() {
+                        self.listen_again(&session).await;
+                    }
+                }
             }
         }
     }
 
     /// Asks for everything on a new connection. What is refused is reported, and the rest stands.
     async fn establish(&mut self, session: &Session) {
-        self.listening = None;
-        let Some(client) = self.client() else {
+        if session.revision.era() == Era::Modern {
+            self.failures = 0;
+            self.listen_again(session).await;
             return;
-        };
-        match session.revision.era() {
-            Era::Legacy => {
-                if let Some(level) = self.level {
-                    report("log level", set_level(&client, level).await);
-                }
-                for uri in &self.uris {
-                    report(
-                        "subscription",
-                        subscribe(&client, method::RESOURCES_SUBSCRIBE, uri).await,
-                    );
-                }
+        }
+        if let Some(level) = self.level {
+            report("log level", &set_level(&self.client, level).await);
+        }
+        let uris: Vec<_> = self.uris.iter().collect();
+        for uris in uris.chunks(AT_A_TIME) {
+            let asking = uris
+                .iter()
+                .map(|uri| subscribe(&self.client, method::RESOURCES_SUBSCRIBE, uri));
+            for asked in join_all(asking).await {
+                report("subscription", &asked);
             }
-            Era::Modern => report(
-                "listen stream",
-                self.listen(&client, session).await.map(drop),
-            ),
+            if self.session().is_none() {
+                return;
+            }
         }
     }
 
-    async fn listen_again(&mut self) {
-        sleep(LISTEN_AGAIN).await;
-        let session = match &*self.state.borrow() {
-            State::Ready(session) => Arc::clone(session),
-            // The next connection will see to it.
-            _ => return,
-        };
-        if let Some(client) = self.client() {
-            report(
-                "listen stream",
-                self.listen(&client, &session).await.map(drop),
-            );
+    async fn listen_again(&mut self, session: &Session) {
+        let listening = self.listen(session).await.map(drop);
+        report("listen stream", &listening);
+        match listening {
+            // It will not offer later what it does not know now.
+            Err(Error::Server(error)) if error.code == code::METHOD_NOT_FOUND => {}
+            Err(_) => self.listen_later(),
+            Ok(()) => self.failures = 0,
         }
+    }
+
+    fn listen_later(&mut self) {
+        let delay = LISTEN_AGAIN.saturating_mul(2_u32.saturating_pow(self.failures));
+        self.failures = self.failures.saturating_add(1);
+        self.listen_at = Some(Instant::now() + delay.min(LISTEN_AGAIN_MAX));
     }
 
     async fn grant(&mut self, wish: Wish) {
-        let Some(client) = self.client() else {
-            return;
+        let reply = match &wish {
+            Wish::Subscribe { reply, .. }
+            | Wish::Unsubscribe { reply, .. }
+            | Wish::Level { reply, .. } => reply,
         };
-        // The caller may be gone, and the wish stands nevertheless.
+        // Whoever wished it has given up waiting for its turn.
+        if reply.is_closed() {
+            return;
+        }
         match wish {
             Wish::Subscribe { uri, reply } => {
-                let granted = self.subscribe(&client, uri).await;
+                let granted = self.subscribe(uri).await;
                 let _ = reply.send(granted);
             }
             Wish::Unsubscribe { uri, reply } => {
-                let granted = self.unsubscribe(&client, &uri).await;
+                let granted = self.unsubscribe(&uri).await;
                 let _ = reply.send(granted);
             }
             Wish::Level { level, reply } => {
-                let granted = self.set_level(&client, level).await;
+                let granted = self.set_level(level).await;
                 let _ = reply.send(granted);
             }
         }
     }
 
-    async fn subscribe(&mut self, client: &Client, uri: String) -> Result<(), Error> {
+    async fn subscribe(&mut self, uri: String) -> Result<(), Error> {
         if self.uris.len() >= URIS_MAX {
             return Err(CallError::Backpressure { attempts: 0 }.into());
         }
-        let session = self.ready(client).await?;
-        match session.revision.era() {
-            Era::Legacy => {
-                subscribe(client, method::RESOURCES_SUBSCRIBE, &uri).await?;
-                self.uris.insert(uri);
-            }
-            Era::Modern => {
-                self.uris.insert(uri.clone());
-                let honoured = self.listen(client, &session).await;
-                if !honoured
-                    .as_ref()
-                    .is_ok_and(|honoured| honoured.contains(&uri))
-                {
-                    self.uris.remove(&uri);
-                    honoured?;
-                    return Err(Error::NotOffered {
-                        what: format!("updates of `{uri}`"),
-                    });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    async fn unsubscribe(&mut self, client: &Client, uri: &str) -> Result<(), Error> {
-        if !self.uris.remove(uri) {
+        let session = self.ready().await?;
+        if session.revision.era() == Era::Legacy {
+            subscribe(&self.client, method::RESOURCES_SUBSCRIBE, &uri).await?;
+            self.uris.insert(uri);
             return Ok(());
         }
-        let session = self.ready(client).await?;
-        match session.revision.era() {
-            Era::Legacy => subscribe(client, method::RESOURCES_UNSUBSCRIBE, uri).await,
-            Era::Modern => self.listen(client, &session).await.map(drop),
+        let is_new = self.uris.insert(uri.clone());
+        let honoured = self.listen(&session).await;
+        if honoured.as_ref().is_ok_and(|uris| uris.contains(&uri)) {
+            return Ok(());
         }
+        if is_new {
+            self.uris.remove(&uri);
+        }
+        honoured?;
+        Err(Error::NotOffered {
+            what: format!("updates of `{uri}`"),
+        })
     }
 
-    async fn set_level(&mut self, client: &Client, level: LogLevel) -> Result<(), Error> {
-        let session = self.ready(client).await?;
+    async fn unsubscribe(&mut self, uri: &str) -> Result<(), Error> {
+        if !self.uris.contains(uri) {
+            return Ok(());
+        }
+        // A server that is not there sends no updates, and is not asked for any when it is back.
+        let Some(session) = self.session() else {
+            self.uris.remove(uri);
+            return Ok(());
+        };
+        if session.revision.era() == Era::Legacy {
+            subscribe(&self.client, method::RESOURCES_UNSUBSCRIBE, uri).await?;
+            self.uris.remove(uri);
+            return Ok(());
+        }
+        self.uris.remove(uri);
+        let listening = self.listen(&session).await.map(drop);
+        if listening.is_err() {
+            self.uris.insert(uri.to_owned());
+        }
+        listening
+    }
+
+    async fn set_level(&mut self, level: LogLevel) -> Result<(), Error> {
+        let session = self.ready().await?;
         if session.revision.facts().session_log_level {
-            set_level(client, level).await?;
+            set_level(&self.client, level).await?;
         }
         self.level = Some(level);
         let with_each = Some(Raw::string(level.as_str()));
-        *client
-            .shared()
+        let shared = self.client.shared();
+        *shared
             .log_level
             .write()
             .unwrap_or_else(PoisonError::into_inner) = with_each;
@@ -209,11 +235,7 @@ impl Keeper {
 
     /// Opens a listen stream for all that is wished, then closes the one before. The resources that
     /// the server will report on.
-    async fn listen(
-        &mut self,
-        client: &Client,
-        session: &Session,
-    ) -> Result<BTreeSet<String>, Error> {
+    async fn listen(&mut self, session: &Session) -> Result<BTreeSet<String>, Error> {
         let filter = self.filter(session);
         if filter.as_str() == "{}" {
             self.listening = None;
@@ -224,7 +246,7 @@ impl Keeper {
             kind: CallKind::Request,
             method: method::LISTEN.into(),
             params: Some(Raw::object([("notifications", filter)])),
-            lane: client.lane(),
+            lane: self.client.lane(),
             timeout: None,
             extend: None,
             progress: false,
@@ -233,26 +255,17 @@ impl Keeper {
             trace: None,
             headers: Arc::from([]),
         };
-        let mut opening = client.shared().submit(call, None)?;
+        let mut opening = self.client.shared().submit(call, None)?;
         let id = Id::from(opening.id());
-        let acknowledged = async {
-            loop {
-                match self.acknowledged.recv().await.and_then(|news| news.params) {
-                    Some(params) if subscription_id(&params).as_ref() == Some(&id) => break params,
-                    Some(_) => {}
-                    None => std::future::pending().await,
-                }
-            }
-        };
+        let after = self.client.shared().request_timeout;
         let params = tokio::select! {
-            params = timeout(self.request_timeout, acknowledged) => params.map_err(|_| CallError::Timeout {
-                after: self.request_timeout,
-                sent: true,
-            })?,
-            ended = &mut opening => return Err(match ended {
-                Err(error) => error.into(),
-                Ok(_) => Error::NotOffered { what: "listen streams".to_owned() },
-            }),
+            // What was acknowledged and then ended was acknowledged.
+            biased;
+            params = acknowledgement(&mut self.acknowledged, &id) => params,
+            ended = &mut opening => return Err(refusal(ended)),
+            () = sleep(after) => {
+                return Err(CallError::Timeout { after, sent: true, reason: None }.into());
+            }
         };
         self.listening = Some(opening);
         let honoured = params
@@ -272,41 +285,50 @@ impl Keeper {
                 .and_then(|offer| offer.member("listChanged"));
             self.wants_lists && offered.is_some_and(|offered| offered.as_str() == "true")
         };
-        let yes = || Raw::from_value(&true).ok();
         let lists = [
             ("toolsListChanged", "tools"),
             ("promptsListChanged", "prompts"),
             ("resourcesListChanged", "resources"),
         ];
         let lists = lists.into_iter().filter(|(_, what)| offers(what));
-        let lists = lists.filter_map(|(name, _)| Some((name, yes()?)));
+        let lists = lists.map(|(name, _)| (name, Raw::from(true)));
         let uris = (!self.uris.is_empty())
             .then(|| Raw::from_value(&self.uris).ok())
             .flatten();
         Raw::object(lists.chain(uris.map(|uris| ("resourceSubscriptions", uris))))
     }
 
-    async fn ready(&self, client: &Client) -> Result<Arc<Session>, Error> {
-        let after = self.request_timeout;
-        match timeout(after, client.ready()).await {
-            Ok(session) => Ok(session?),
-            Err(_) => Err(CallError::Timeout { after, sent: false }.into()),
+    /// The session, if the connection is ready.
+    fn session(&self) -> Option<Arc<Session>> {
+        match &*self.state.borrow() {
+            State::Ready(session) => Some(Arc::clone(session)),
+            _ => None,
         }
     }
 
-    fn client(&self) -> Option<Client> {
-        self.shared.upgrade().map(Client::new)
+    async fn ready(&self) -> Result<Arc<Session>, Error> {
+        let after = self.client.shared().request_timeout;
+        let overdue = CallError::Timeout {
+            after,
+            sent: false,
+            reason: None,
+        };
+        match timeout(after, self.client.ready()).await {
+            Ok(session) => Ok(session?),
+            Err(_) => Err(overdue.into()),
+        }
     }
 }
 
 async fn subscribe(client: &Client, method: &'static str, uri: &str) -> Result<(), Error> {
     let params = Raw::object([("uri", Raw::string(uri))]);
-    client.request(method, params).await.map(drop)
+    client.request(method, params).fail_fast().await.map(drop)
 }
 
 async fn set_level(client: &Client, level: LogLevel) -> Result<(), Error> {
     let params = Raw::object([("level", Raw::string(level.as_str()))]);
-    client.request(method::SET_LEVEL, params).await.map(drop)
+    let asking = client.request(method::SET_LEVEL, params);
+    asking.fail_fast().await.map(drop)
 }
 
 /// Waits for the end of a listen stream, for ever if there is none.
@@ -320,11 +342,43 @@ async fn ended(listening: &mut Option<Pending>) {
     }
 }
 
+/// Waits for a time, for ever if there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for the word that the listen stream of this id is open.
+async fn acknowledgement(acknowledged: &mut mpsc::Receiver<Notification>, id: &Id) -> Raw {
+    while let Some(news) = acknowledged.recv().await {
+        if let Some(params) = news.params
+            && subscription_id(&params).as_ref() == Some(id)
+        {
+            return params;
+        }
+    }
+    std::future::pending().await
+}
+
+/// Why a listen stream did not open.
+fn refusal(ended: Result<Reply, CallError>) -> Error {
+    match ended {
+        Err(error) => error.into(),
+        Ok(Reply::Answered(response)) => match response.outcome {
+            Outcome::Error(error) => Error::Server(error),
+            Outcome::Result(_) => Error::unexpected(method::LISTEN, "it ended before it opened"),
+        },
+        Ok(Reply::Sent) => Error::unexpected(method::LISTEN, "it has no answer"),
+    }
+}
+
 fn subscription_id(params: &Raw) -> Option<Id> {
     Id::from_raw(params.member(meta::META)?.member(meta::SUBSCRIPTION_ID)?)
 }
 
-fn report(what: &str, result: Result<(), Error>) {
+fn report(what: &str, result: &Result<(), Error>) {
     if let Err(error) = result {
         tracing::warn!(target: "switchboard::connection", %error, "could not establish the {what} again");
     }

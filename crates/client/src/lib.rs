@@ -14,6 +14,7 @@
 //! println!("{}", result.text());
 //!
 //! client.stop().await;
+//! client.closed().await;
 //! # Ok(())
 //! # }
 //! ```
@@ -41,11 +42,12 @@ mod driver;
 mod error;
 mod handlers;
 mod input;
+mod join;
 mod keeper;
 pub mod model;
 mod paging;
 mod pending;
-mod telemetry;
+pub mod telemetry;
 pub mod transport;
 
 pub use builder::ClientBuilder;
@@ -54,7 +56,9 @@ pub use client::Client;
 pub use error::Error;
 pub use model::Lossless;
 pub use paging::Pages;
-pub use switchboard_machine::{CallError, CounterValues, ErrorKind, RequestFailure, Session, State};
+pub use switchboard_machine::{
+    CallError, CounterValues, ErrorKind, RequestFailure, Session, State,
+};
 pub use switchboard_wire::{Era, ErrorObject, Id, Notification, Raw, RawError, Request, Revision};
 #[cfg(feature = "http")]
 pub use transport::{http, sse};

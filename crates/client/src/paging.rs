@@ -70,15 +70,15 @@ impl<T: Listed> Pages<T> {
         if self.fetched > PAGES_MAX {
             return Err(endless::<T>("too many pages"));
         }
-        Ok(Some(self.client.request(T::METHOD, params).start()))
+        Ok(Some(self.client.request(T::METHOD, params).cancellable()))
     }
 
     fn take_in(&mut self, page: &Raw) -> Result<(), Error> {
-        for item in page
-            .member(T::MEMBER)
-            .and_then(|items| items.elements())
-            .unwrap_or_default()
-        {
+        let Some(items) = page.member(T::MEMBER).and_then(|items| items.elements()) else {
+            let what = format!("there is no list of `{}` in it", T::MEMBER);
+            return Err(Error::unexpected(T::METHOD, what));
+        };
+        for item in items {
             match Lossless::<T>::read(item) {
                 Ok(item) if T::admit(&self.client, &item) => self.items.push_back(item),
                 Ok(_) => {}

@@ -12,8 +12,13 @@
 //! | `protocol.violation` | warn | `reason` |
 //! | `notification.received` | trace | `method` |
 //!
-//! All of them happen inside the span `connection` with the field `server`. Payloads are never
-//! recorded. The same facts are counted, see [`Counters`](switchboard_machine::Counters).
+//! All of them happen inside the span `connection` with the field `server`; those of a request also
+//! inside the span `request` (trace) with the fields `id` and `method`. Payloads are never recorded.
+//! The same facts are counted, see [`Client::counters`](crate::Client::counters).
+//!
+//! Other targets: `switchboard::transport` (what a transport met), `switchboard::list` (what was left
+//! out of a list), `switchboard::handler` (handlers that panicked), `switchboard::stderr` (what a
+//! server writes there).
 
 use switchboard_machine::Telemetry;
 
@@ -21,6 +26,10 @@ const TARGET: &str = "switchboard::connection";
 
 pub(crate) fn connection_span(server: &str) -> tracing::Span {
     tracing::info_span!(target: TARGET, "connection", server)
+}
+
+pub(crate) fn request_span(id: u64, method: &str) -> tracing::Span {
+    tracing::trace_span!(target: TARGET, "request", id, method)
 }
 
 pub(crate) fn emit(what: &Telemetry) {

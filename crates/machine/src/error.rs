@@ -17,6 +17,8 @@ pub enum CallError {
         after: Duration,
         /// Whether the server had been sent it.
         sent: bool,
+        /// What stood in its way, if that is known: why the last attempt to connect failed.
+        reason: Option<Arc<str>>,
     },
     /// The connection went down while the call was under way. The server may or may not have acted.
     ConnectionLost {
@@ -102,9 +104,14 @@ impl fmt::Display for CallError {
             Self::Backpressure { attempts } => {
                 write!(f, "transport busy after {attempts} attempts")
             }
-            Self::Timeout { after, sent: true } => write!(f, "no answer within {after:.1?}"),
-            Self::Timeout { after, sent: false } => {
-                write!(f, "connection not ready within {after:.1?}")
+            Self::Timeout {
+                after, sent: true, ..
+            } => write!(f, "no answer within {after:.1?}"),
+            Self::Timeout { after, reason, .. } => {
+                write!(f, "connection not ready within {after:.1?}")?;
+                reason
+                    .as_ref()
+                    .map_or(Ok(()), |reason| write!(f, ": {reason}"))
             }
             Self::ConnectionLost { reason } => write!(f, "connection lost: {reason}"),
             Self::RequestFailed(failure) => f.write_str(&failure.message),

@@ -76,6 +76,8 @@ pub enum Event {
     },
     /// The owner answers a request of the server.
     Answer {
+        /// Over which transport the request came.
+        epoch: u64,
         /// Which request.
         id: Id,
         /// The answer.
@@ -277,7 +279,12 @@ pub enum Inbound {
     /// It tells something.
     Notification(Notification),
     /// It asks something; answer with [`Event::Answer`].
-    Request(Request),
+    Request {
+        /// Over which transport.
+        epoch: u64,
+        /// What.
+        request: Request,
+    },
     /// It no longer wants the answer to that.
     RequestCancelled {
         /// The request.

@@ -151,7 +151,7 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdic
                         raw: result.clone(),
                     }))
                 }
-                _ => no_common_version(&[answer.protocol_version]),
+                _ => no_common_version(&[answer.protocol_version], settings.newest),
             }
         }
         Outcome::Error(error) => match supported_in(error) {
@@ -173,12 +173,17 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdic
     }
 }
 
-/// What it means that the transport could not carry a request of the handshake.
+/// What it means that the transport could not carry a request of the handshake. A gateway that is
+/// busy or has lost its server says nothing of what the server is.
 pub(crate) fn judge_failure(probe: bool, status: Option<u16>, message: &str) -> Verdict {
     match status {
         Some(401 | 403) => Verdict::Refused {
             permanent: true,
             reason: format!("the server wants credentials: {message}"),
+        },
+        Some(408 | 425 | 429 | 502..=504) => Verdict::Refused {
+            permanent: false,
+            reason: message.to_owned(),
         },
         _ if probe => Verdict::Initialize(Revision::LATEST_LEGACY),
         _ => Verdict::Refused {
@@ -209,16 +214,21 @@ fn offer_legacy(supported: &[String], newest: Revision) -> Verdict {
         .filter_map(|version| Revision::parse(version))
         .filter(|revision| revision.era() == Era::Legacy && *revision <= newest)
         .max();
-    common.map_or_else(|| no_common_version(supported), Verdict::Initialize)
+    common.map_or_else(|| no_common_version(supported, newest), Verdict::Initialize)
 }
 
-fn no_common_version(theirs: &[String]) -> Verdict {
-    let ours = Revision::ALL.map(Revision::as_str).join(", ");
+fn no_common_version(theirs: &[String], newest: Revision) -> Verdict {
+    let ours: Vec<_> = Revision::ALL
+        .into_iter()
+        .filter(|revision| *revision <= newest)
+        .map(Revision::as_str)
+        .collect();
     Verdict::Refused {
         permanent: true,
         reason: format!(
-            "no common protocol version: the server speaks {}, we speak {ours}",
-            theirs.join(", ")
+            "no common protocol version: the server speaks {}, we speak {}",
+            theirs.join(", "),
+            ours.join(", ")
         ),
     }
 }
@@ -396,6 +406,15 @@ mod tests {
                 ..
             }
         ));
+        for status in [Some(429), Some(503)] {
+            assert!(matches!(
+                judge_failure(true, status, "x"),
+                Verdict::Refused {
+                    permanent: false,
+                    ..
+                }
+            ));
+        }
         for status in [Some(400), Some(404), Some(405), Some(500), None] {
             assert_eq!(
                 judge_failure(true, status, "x"),

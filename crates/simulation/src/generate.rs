@@ -234,8 +234,9 @@ impl Author {
             self.which()
         };
         let step = match self.random.below(10) {
-            0..7 => Step::Answer(which),
-            7..9 => Step::Error(which),
+            0..6 => Step::Answer(which),
+            6 | 7 => Step::Error(which),
+            8 => Step::Guess(which),
             _ => Step::Again(which),
         };
         self.say(step);
@@ -259,7 +260,7 @@ impl Author {
     }
 
     fn talk(&mut self) {
-        let which = self.which();
+        let which = self.random.below(160);
         let step = match self.random.below(10) {
             0 | 1 => Step::Ping(which),
             2 | 3 => Step::Ask(which),

@@ -52,6 +52,8 @@ pub(crate) enum Asked {
 pub(crate) struct Peer {
     /// Calls that it has not answered, whatever became of their callers.
     open: Vec<u64>,
+    /// Calls that were made, whether it has seen them or not.
+    made: Vec<u64>,
     answered: Vec<u64>,
     /// Requests of handshakes, of all transports, and whether they were answered.
     handshakes: Vec<(u64, Asked, bool)>,
@@ -59,6 +61,11 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
+    /// A call was made, and its id could be guessed.
+    pub(crate) fn overhears(&mut self, id: u64) {
+        self.made.push(id);
+    }
+
     /// A call arrived.
     pub(crate) fn called(&mut self, id: u64) {
         self.open.push(id);
@@ -103,8 +110,9 @@ impl Peer {
                 write_welcome(out, id, how);
                 Some(Note::Welcome { id, how })
             }
-            Step::Answer(which) => self.answer(which, false, out),
-            Step::Error(which) => self.answer(which, true, out),
+            Step::Answer(which) => self.answer(pick(&self.open, which)?, false, out),
+            Step::Error(which) => self.answer(pick(&self.open, which)?, true, out),
+            Step::Guess(which) => self.answer(pick(&self.made, which)?, false, out),
             Step::Again(which) => {
                 let id = pick(&self.answered, which)?;
                 write_answer(out, id, serial, false);
@@ -134,7 +142,8 @@ impl Peer {
                 Some(Note::Log { serial })
             }
             Step::Progress(which) => {
-                let id = pick(&self.open, which)?;
+                let seen = if which < 128 { &self.open } else { &self.made };
+                let id = pick(seen, which)?;
                 let params = format_args!(r#"{{"progressToken":{id},"progress":{serial}}}"#);
                 write(
                     out,
@@ -167,8 +176,7 @@ impl Peer {
         }
     }
 
-    fn answer(&mut self, which: u8, error: bool, out: &mut Vec<u8>) -> Option<Note> {
-        let id = pick(&self.open, which)?;
+    fn answer(&mut self, id: u64, error: bool, out: &mut Vec<u8>) -> Option<Note> {
         self.open.retain(|open| *open != id);
         self.answered.push(id);
         let serial = self.serial;

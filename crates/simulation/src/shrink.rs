@@ -148,6 +148,7 @@ fn simpler(step: Step) -> Vec<Step> {
         Step::Answer(which) => first(which, Step::Answer),
         Step::Error(which) => vec![Step::Answer(which)],
         Step::Again(which) => first(which, Step::Again),
+        Step::Guess(which) => first(which, Step::Guess),
         Step::Ping(which) => first(which, Step::Ping),
         Step::Ask(which) => first(which, Step::Ask),
         Step::Progress(which) => first(which, Step::Progress),

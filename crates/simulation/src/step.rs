@@ -44,6 +44,8 @@ pub enum Step {
     Error(u8),
     /// The server repeats an answer.
     Again(u8),
+    /// The server answers a request that it may not have seen: ids are easy to guess.
+    Guess(u8),
     /// The server answers what nobody asked.
     Stray(Stray),
     /// The server sends what is no message.
@@ -56,7 +58,7 @@ pub enum Step {
     News,
     /// The server logs something.
     Log,
-    /// The server tells how far a request has come.
+    /// The server tells how far a request has come, for high numbers one that it may not have seen.
     Progress(u8),
     /// The server withdraws a request of its own.
     WithdrawOwn(u8),
@@ -204,6 +206,7 @@ impl Step {
                 | Self::Answer(_)
                 | Self::Error(_)
                 | Self::Again(_)
+                | Self::Guess(_)
                 | Self::Stray(_)
                 | Self::Garbage(_)
                 | Self::Ping(_)
@@ -236,6 +239,7 @@ impl fmt::Display for Step {
             Self::Answer(which) => write!(f, "answer {which}"),
             Self::Error(which) => write!(f, "error {which}"),
             Self::Again(which) => write!(f, "again {which}"),
+            Self::Guess(which) => write!(f, "guess {which}"),
             Self::Stray(kind) => write!(f, "stray {}", kind.word()),
             Self::Garbage(kind) => write!(f, "garbage {}", kind.word()),
             Self::Ping(id) => write!(f, "ping {id}"),
@@ -327,6 +331,7 @@ fn numbered(name: &str, number: u8) -> Option<Step> {
         "answer" => Step::Answer(number),
         "error" => Step::Error(number),
         "again" => Step::Again(number),
+        "guess" => Step::Guess(number),
         "ping" => Step::Ping(number),
         "ask" => Step::Ask(number),
         "progress" => Step::Progress(number),

@@ -307,6 +307,7 @@ impl<'a, S: Subject> World<'a, S> {
             trace: None,
             headers: Arc::clone(&self.headers),
         };
+        self.peer.overhears(id);
         self.check.made(id, shape);
         self.event(Cause::Call(id), None, Event::Call { id, call })
     }

@@ -1,10 +1,12 @@
 //! The lossless envelope: what a frame says to a router, around the bytes as they came.
 
+use std::ops::Range;
+
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::{ErrorObject, Id, Raw, code, limits};
+use crate::{ErrorObject, Id, Raw, code, limits, raw::offset_in};
 
 /// What one frame carries.
 #[derive(Debug, Clone)]
@@ -36,6 +38,7 @@ pub struct Request {
     /// With which parameters: an object or an array.
     pub params: Option<Raw>,
     frame: Bytes,
+    id_at: Range<usize>,
 }
 
 /// A message that wants no answer.
@@ -55,6 +58,7 @@ pub struct Response {
     /// What the answer is.
     pub outcome: Outcome,
     frame: Bytes,
+    id_at: Option<Range<usize>>,
 }
 
 /// What an answer is.
@@ -156,7 +160,7 @@ impl Message {
 impl Request {
     /// The same request under another id: the id is replaced, every other byte stays.
     pub fn with_id(&self, id: &Id) -> Bytes {
-        replace(&self.frame, self.id.raw(), id.raw())
+        replace(&self.frame, &self.id_at, id)
     }
 
     /// The frame as it came.
@@ -169,8 +173,8 @@ impl Response {
     /// The same answer under another id: the id is replaced, every other byte stays. An answer
     /// without a readable id is given back as it came.
     pub fn with_id(&self, id: &Id) -> Bytes {
-        match &self.id {
-            Some(own) => replace(&self.frame, own.raw(), id.raw()),
+        match &self.id_at {
+            Some(id_at) => replace(&self.frame, id_at, id),
             None => self.frame.clone(),
         }
     }
@@ -219,6 +223,15 @@ impl View<'_> {
         let is_null = self.id.is_some_and(|id| id.get() == "null");
         let id = self.id.and_then(|id| Id::from_raw(Raw::part_of(frame, id)));
         let bad_id = self.id.is_some() && id.is_none();
+        let id_at = id.as_ref().and(self.id).map(|id| {
+            let start = offset_in(frame, id);
+            start..start + id.get().len()
+        });
+        // Some servers spell out the one of the two that is not there.
+        let error = self.error.filter(|error| error.get() != "null");
+        let result = self
+            .result
+            .filter(|result| error.is_none() || result.get() != "null");
         let reject = |reason| {
             let id = id.clone();
             Err(EnvelopeError::NotJsonRpc { reason, id })
@@ -229,7 +242,7 @@ impl View<'_> {
         {
             return reject("`jsonrpc` is not \"2.0\"");
         }
-        match (self.method, self.result, self.error) {
+        match (self.method, result, error) {
             (Some(method), None, None) => {
                 let Ok(method) = serde_json::from_str::<String>(method.get()) else {
                     return reject("`method` is not a string");
@@ -239,13 +252,14 @@ impl View<'_> {
                     return reject("`params` is neither an object nor an array");
                 }
                 let params = params.map(|params| Raw::part_of(frame, params));
-                match id {
+                match id.clone().zip(id_at) {
                     _ if bad_id => reject("`id` is neither a string nor an integer"),
-                    Some(id) => Ok(Message::Request(Request {
+                    Some((id, id_at)) => Ok(Message::Request(Request {
                         id,
                         method,
                         params,
                         frame: frame.clone(),
+                        id_at,
                     })),
                     None => Ok(Message::Notification(Notification { method, params })),
                 }
@@ -258,6 +272,7 @@ impl View<'_> {
                     id: Some(id),
                     outcome: Outcome::Result(Raw::part_of(frame, result)),
                     frame: frame.clone(),
+                    id_at,
                 }))
             }
             (None, None, Some(_)) if bad_id && !is_null => {
@@ -267,6 +282,7 @@ impl View<'_> {
                 id,
                 outcome: Outcome::Error(ErrorObject::from_raw(Raw::part_of(frame, error))),
                 frame: frame.clone(),
+                id_at,
             })),
             (None, None, None) => reject("none of `method`, `result` and `error`"),
             _ => reject("more than one of `method`, `result` and `error`"),
@@ -274,13 +290,12 @@ impl View<'_> {
     }
 }
 
-fn replace(frame: &Bytes, old: &Raw, new: &Raw) -> Bytes {
-    let old_text = old.as_bytes();
-    let start = old_text.as_ptr() as usize - frame.as_ptr() as usize;
-    let mut out = BytesMut::with_capacity(frame.len() + new.as_bytes().len());
-    out.extend_from_slice(&frame[..start]);
-    out.extend_from_slice(new.as_bytes());
-    out.extend_from_slice(&frame[start + old_text.len()..]);
+fn replace(frame: &Bytes, at: &Range<usize>, id: &Id) -> Bytes {
+    let id = id.raw().as_bytes();
+    let mut out = BytesMut::with_capacity(frame.len() + id.len());
+    out.extend_from_slice(&frame[..at.start]);
+    out.extend_from_slice(id);
+    out.extend_from_slice(&frame[at.end..]);
     out.freeze()
 }
 
@@ -411,6 +426,25 @@ mod tests {
             "not an object with each member once"
         );
         assert_eq!(reason("17"), "not an object with each member once");
+    }
+
+    #[test]
+    fn a_null_that_stands_for_nothing_is_nothing() {
+        assert!(matches!(
+            single(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#),
+            Ok(Message::Response(Response {
+                outcome: Outcome::Result(_),
+                ..
+            }))
+        ));
+        assert!(matches!(
+            single(r#"{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"x"}}"#),
+            Ok(Message::Response(Response { outcome: Outcome::Error(error), .. })) if error.code == 1
+        ));
+        assert_eq!(
+            reason(r#"{"jsonrpc":"2.0","id":1,"error":null}"#),
+            "none of `method`, `result` and `error`"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use bytes::{Bytes, BytesMut};
 use serde::{
     Deserialize, Serialize,
-    de::{MapAccess, Visitor},
+    de::{DeserializeOwned, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
@@ -107,6 +107,15 @@ impl Raw {
         serde_json::from_slice(&self.0)
     }
 
+    /// Reads the value as a type of its own. Half a surrogate pair, which JSON can spell and text
+    /// cannot hold, reads as U+FFFD: programs that cut a string within an emoji send such things.
+    pub fn read_owned<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.0).or_else(|error| match whole_surrogates(&self.0) {
+            Some(repaired) => serde_json::from_slice(&repaired),
+            None => Err(error),
+        })
+    }
+
     /// Whether this is an object.
     pub fn is_object(&self) -> bool {
         self.0.first() == Some(&b'{')
@@ -143,7 +152,7 @@ impl Raw {
 
     /// A string value, unescaped; `None` if this is no string.
     pub fn to_text(&self) -> Option<String> {
-        self.read().ok()
+        self.read_owned().ok()
     }
 
     /// This object with one member replaced, or added at the end. Every other byte stays.
@@ -196,6 +205,12 @@ impl Raw {
     }
 }
 
+impl From<bool> for Raw {
+    fn from(value: bool) -> Self {
+        Self(Bytes::from_static(if value { b"true" } else { b"false" }))
+    }
+}
+
 impl fmt::Debug for Raw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -234,6 +249,30 @@ pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
 /// Where in `text` the borrowed `value` starts.
 pub(crate) fn offset_in(text: &[u8], value: &RawValue) -> usize {
     value.get().as_ptr() as usize - text.as_ptr() as usize
+}
+
+/// The same JSON with every half of a surrogate pair replaced. `None` if there is none.
+fn whole_surrogates(json: &[u8]) -> Option<Vec<u8>> {
+    let unit = |at: usize| {
+        let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let mut repaired = None;
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &json[at..]) {
+        at += found;
+        at += match unit(at) {
+            Some(0xD800..0xDC00) if matches!(unit(at + 6), Some(0xDC00..0xE000)) => 12,
+            Some(0xD800..0xE000) => {
+                let out = repaired.get_or_insert_with(|| json.to_vec());
+                out[at..at + 6].copy_from_slice(b"\\ufffd");
+                6
+            }
+            // An escape is at least two bytes, and what is no escape is no JSON.
+            _ => 2.min(json.len() - at),
+        };
+    }
+    repaired
 }
 
 #[derive(Deserialize)]
@@ -313,6 +352,21 @@ mod tests {
         assert_eq!(raw(" \n [1, 2] ").as_str(), "[1, 2]");
         assert!(Raw::parse("1 2").is_err());
         assert!(Raw::parse(b"\"\xff\"".as_slice()).is_err());
+    }
+
+    #[test]
+    fn half_a_character_is_read_as_a_replacement() {
+        let read = |text: &str| raw(text).read_owned::<Vec<String>>().unwrap();
+        assert_eq!(
+            read(r#"["cut \ud83d", "\ude00!"]"#),
+            ["cut \u{fffd}", "\u{fffd}!"]
+        );
+        assert_eq!(
+            read(r#"["\ud83d\ude00", "\\ud83d\ud83d"]"#),
+            ["😀", "\\ud83d\u{fffd}"]
+        );
+        assert_eq!(raw(r#""\uDBFF""#).to_text().unwrap(), "\u{fffd}");
+        assert!(raw("1").read_owned::<String>().is_err());
     }
 
     #[test]

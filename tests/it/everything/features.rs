@@ -8,8 +8,8 @@ use switchboard_client::{
     model::{CompletionRef, Content, LogLevel, Root},
 };
 
-use super::{Peer, data};
-use crate::support::{ROOT, Record};
+use super::Peer;
+use crate::support::{ROOT, Record, text};
 
 pub(super) async fn offers(Peer { client, .. }: &Peer) {
     let session = client.ready().await.expect("it connects");
@@ -150,7 +150,7 @@ pub(super) async fn works(Peer { client, .. }: &Peer) {
     let call = client
         .call_tool("trigger-long-running-operation", arguments.clone())
         .on_progress(move |progress| steps.push(progress.progress))
-        .start();
+        .cancellable();
     let canceller = call.canceller();
     let call = tokio::spawn(call);
     reported.wait("progress", |_| Some(())).await;
@@ -166,7 +166,7 @@ pub(super) async fn works(Peer { client, .. }: &Peer) {
     let call = client
         .call_tool("trigger-long-running-operation", arguments)
         .on_progress(move |progress| steps.push(progress.progress))
-        .start();
+        .cancellable();
     let call = tokio::spawn(call);
     reported.wait("progress", |_| Some(())).await;
     // Aborting the task drops the call.
@@ -227,7 +227,7 @@ pub(super) async fn asks_back(Peer { client, host, .. }: &Peer) {
         .set_roots(changed)
         .await
         .expect("roots are ours to change");
-    let is_about_two = |params: &_| data(params).contains("Roots updated: 2");
+    let is_about_two = |params: &_| text(params, "data").contains("Roots updated: 2");
     host.told_from(skipped, "notifications/message", is_about_two)
         .await;
     let roots = client
@@ -248,7 +248,7 @@ pub(super) async fn tells(Peer { client, host, .. }: &Peer) {
         .await
         .expect("it can be subscribed to");
     // The server confirms that in its log, at the level of information, which is on.
-    let is_confirmation = |params: &_| data(params).contains("Received Subscribe");
+    let is_confirmation = |params: &_| text(params, "data").contains("Received Subscribe");
     host.told_from(0, "notifications/message", is_confirmation)
         .await;
     client
@@ -279,13 +279,13 @@ pub(super) async fn tells(Peer { client, host, .. }: &Peer) {
         .call_tool("toggle-simulated-logging", json!({}))
         .await
         .expect("an answer");
-    let is_simulated = |params: &_| data(params).contains("level");
+    let is_simulated = |params: &_| text(params, "data").contains("level");
     host.told_from(skipped, "notifications/message", is_simulated)
         .await;
     let quiet = !host.news.all().iter().skip(skipped).any(|news| {
         news.params
             .as_ref()
-            .is_some_and(|params| data(params).contains("Received Unsubscribe"))
+            .is_some_and(|params| text(params, "data").contains("Received Unsubscribe"))
     });
     assert!(quiet, "it told of something below the level");
 }

@@ -8,7 +8,7 @@ use switchboard_client::{
     CallError, Client, Error, Raw, Revision, http::Http, model::LogLevel, sse::Sse,
 };
 
-use crate::support::{Host, Server, Tools, wait_gone};
+use crate::support::{Host, Server, Tools, text, wait_gone};
 
 /// A connection to a server of its own.
 struct Peer {
@@ -101,14 +101,6 @@ peers! {
     fallback: Fallback, [offers, asks_back];
 }
 
-/// What a log message says.
-fn data(params: &Raw) -> String {
-    params
-        .member("data")
-        .map(|data| data.as_str().to_owned())
-        .unwrap_or_default()
-}
-
 #[tokio::test]
 async fn a_killed_child_is_started_again_and_subscribed_to_again() {
     let Some(tools) = Tools::find() else { return };
@@ -131,7 +123,7 @@ async fn a_killed_child_is_started_again_and_subscribed_to_again() {
     let call = client
         .call_tool("trigger-long-running-operation", arguments)
         .on_progress(move |_| sender.send(()).expect("it is waited for"))
-        .start();
+        .cancellable();
     let call = tokio::spawn(call);
     under_way.recv().await.expect("progress");
     let skipped = host.news.len();
@@ -143,7 +135,7 @@ async fn a_killed_child_is_started_again_and_subscribed_to_again() {
     );
 
     // The new server confirms the subscription that it was given without our doing.
-    let is_confirmation = |params: &_| data(params).contains("Received Subscribe");
+    let is_confirmation = |params: &_| text(params, "data").contains("Received Subscribe");
     host.told_from(skipped, "notifications/message", is_confirmation)
         .await;
     client
@@ -179,7 +171,7 @@ async fn is_subscribed_to_again(way: Way) {
         .await
         .expect("it can be");
     // The server confirms that in its log, with the name of the session.
-    let is_confirmation = |params: &Raw| data(params).contains("Received Subscribe");
+    let is_confirmation = |params: &Raw| text(params, "data").contains("Received Subscribe");
     let first = peer
         .host
         .told_from(0, "notifications/message", is_confirmation)
@@ -189,7 +181,8 @@ async fn is_subscribed_to_again(way: Way) {
     let tools = Tools::find().expect("it was found before");
     peer.server = start(&tools, way, Some(server.port)).await;
     // Nobody calls: the client has to find out by itself.
-    let is_another = |params: &Raw| is_confirmation(params) && data(params) != data(&first);
+    let is_another =
+        |params: &Raw| is_confirmation(params) && text(params, "data") != text(&first, "data");
     peer.host
         .told_from(0, "notifications/message", is_another)
         .await;

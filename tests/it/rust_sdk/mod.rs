@@ -15,7 +15,7 @@ use switchboard_client::{
     transport::Connect,
 };
 
-use crate::support::{Host, ROOT, Record};
+use crate::support::{Host, ROOT, Record, text};
 use server::Fixture;
 use serving::{OnPort, OverPipes};
 
@@ -178,8 +178,8 @@ async fn works(Peer { client, .. }: &Peer) {
     // Everyone gets their own answer.
     let calls: Vec<_> = (0..200)
         .map(|a| {
-            let call = client.call_tool("add", json!({"a": a, "b": 1000})).start();
-            (a + 1000, tokio::spawn(call))
+            let call = client.call_tool("add", json!({"a": a, "b": 1000}));
+            (a + 1000, tokio::spawn(call.into_future()))
         })
         .collect();
     for (sum, call) in calls {
@@ -201,7 +201,7 @@ async fn cancels(
     }: &Peer,
 ) {
     let seen = fixture.seen();
-    let call = client.call_tool("sleep", json!({})).start();
+    let call = client.call_tool("sleep", json!({})).cancellable();
     let canceller = call.canceller();
     let call = tokio::spawn(call);
     seen.wait_line("sleep began").await;
@@ -215,7 +215,7 @@ async fn cancels(
 
     let before = seen.len();
     let is = |words: &'static str| move |line: &String| line.contains(words).then_some(());
-    let call = tokio::spawn(client.call_tool("sleep", json!({})).start());
+    let call = tokio::spawn(client.call_tool("sleep", json!({})).into_future());
     seen.wait_from(before, "the second sleep", is("sleep began"))
         .await;
     // Aborting the task drops the call.
@@ -246,13 +246,7 @@ async fn tells(Peer { client, host, .. }: &Peer) {
         .await
         .expect("an answer");
     let message = host.told("notifications/message").await;
-    assert_eq!(
-        message
-            .member("data")
-            .and_then(|data| data.to_text())
-            .as_deref(),
-        Some("a word")
-    );
+    assert_eq!(text(&message, "data"), "a word");
 
     client
         .subscribe("fixture://about")
@@ -267,13 +261,7 @@ async fn tells(Peer { client, host, .. }: &Peer) {
         .await
         .expect("an answer");
     let update = host.told("notifications/resources/updated").await;
-    assert_eq!(
-        update
-            .member("uri")
-            .and_then(|uri| uri.to_text())
-            .as_deref(),
-        Some("fixture://about")
-    );
+    assert_eq!(text(&update, "uri"), "fixture://about");
 
     client
         .call_tool("learn", json!({"name": "juggle"}))

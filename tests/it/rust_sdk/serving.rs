@@ -5,6 +5,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex},
     task::{Context, Poll},
+    time::Duration,
 };
 
 use hyper::server::conn::http1;
@@ -77,16 +78,17 @@ impl Spawn for OverPipes {
     }
 }
 
+// Dropping it does nothing: its input has ended by then, and so will the fixture.
 struct Guard(JoinHandle<()>);
 
 impl ProcessGuard for Guard {
-    fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<String> {
-        let ended = Pin::new(&mut self.0).poll(cx);
-        ended.map(|_| "the fixture ended".to_owned())
+    fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.0).poll(cx).map(|_| ())
     }
 
-    // Its input has ended, and so will it.
-    fn end(self: Box<Self>) {}
+    fn explain(&self) -> String {
+        "the fixture ended".to_owned()
+    }
 }
 
 /// The fixture on a port, for as long as the test runs.
@@ -98,7 +100,10 @@ pub(crate) struct OnPort {
 impl OnPort {
     /// With sessions for the older revisions, and streams.
     pub(crate) async fn listen(fixture: &Fixture) -> Self {
-        Self::configured(fixture, StreamableHttpServerConfig::default()).await
+        // A client that lost its stream is asked not to wait for long.
+        let retry = Some(Duration::from_millis(50));
+        let config = StreamableHttpServerConfig::default().with_sse_retry(retry);
+        Self::configured(fixture, config).await
     }
 
     /// Without sessions, and with plain JSON wherever that will do.

@@ -27,11 +27,8 @@ impl Host {
     /// echo, forms with their defaults and the name Ann,
     /// addresses with consent, roots with [`ROOT`].
     pub(crate) fn client(&self, newest: Revision) -> ClientBuilder {
-        let (news, samplings, forms) = (
-            self.news.clone(),
-            self.questions.clone(),
-            self.questions.clone(),
-        );
+        let news = self.news.clone();
+        let [samplings, forms, addresses] = [(); 3].map(|()| self.questions.clone());
         Client::builder("switchboard-tests", "1.0")
             .newest_revision(newest)
             .backoff(Duration::from_millis(50), Duration::from_secs(1))
@@ -55,11 +52,11 @@ impl Host {
                 forms.push(question.message.clone());
                 let mut form = question.defaults();
                 form.insert("name".to_owned(), json!("Ann"));
-                let answer = match question.url {
-                    Some(_) => ElicitationAnswer::consent(),
-                    None => ElicitationAnswer::accept(form),
-                };
-                async move { Ok(answer) }
+                async move { Ok(ElicitationAnswer::accept(form)) }
+            })
+            .on_url_elicitation(move |question| {
+                addresses.push(question.message.clone());
+                async { Ok(ElicitationAnswer::consent()) }
             })
     }
 

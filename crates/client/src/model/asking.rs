@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use switchboard_wire::Raw;
 
-use super::{Content, Role};
+use super::{Content, Role, null_as_default};
 
 /// The server wants a model to go on with a conversation.
 #[derive(Debug, Clone, Deserialize)]
@@ -12,7 +12,7 @@ use super::{Content, Role};
 #[non_exhaustive]
 pub struct SamplingRequest {
     /// The conversation.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub messages: Vec<SamplingMessage>,
     /// What the model is to know beforehand.
     pub system_prompt: Option<String>,
@@ -21,7 +21,7 @@ pub struct SamplingRequest {
     /// How free it is to be.
     pub temperature: Option<f64>,
     /// Where it is to stop.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub stop_sequences: Vec<String>,
     /// Which model the server would like.
     pub model_preferences: Option<Raw>,
@@ -65,17 +65,25 @@ impl SamplingResult {
     }
 }
 
-/// The server wants to know something of a person.
+/// The server wants a person to fill in a form.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitationRequest {
     /// What to tell the person.
     pub message: String,
-    /// The form to fill in: a flat JSON Schema. `None` if an address is to be opened in its place.
+    /// The form to fill in: a flat JSON Schema.
     pub requested_schema: Option<Raw>,
-    /// The address to open, for a person to see and agree to first. `None` for a form.
-    pub url: Option<String>,
+}
+
+/// The server wants a person to open an address.
+#[derive(Debug, Clone, Deserialize)]
+#[non_exhaustive]
+pub struct UrlElicitationRequest {
+    /// What to tell the person.
+    pub message: String,
+    /// The address, for the person to see and agree to first. It must not be opened before.
+    pub url: String,
 }
 
 impl ElicitationRequest {
@@ -86,7 +94,9 @@ impl ElicitationRequest {
         properties
             .unwrap_or_default()
             .into_iter()
-            .filter_map(|(name, property)| Some((name, property.member("default")?.read().ok()?)))
+            .filter_map(|(name, property)| {
+                Some((name, property.member("default")?.read_owned().ok()?))
+            })
             .collect()
     }
 }
@@ -173,7 +183,7 @@ fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Content
     let pieces = raw.elements().unwrap_or_else(|| vec![raw]);
     pieces
         .iter()
-        .map(|piece| piece.read().map_err(serde::de::Error::custom))
+        .map(|piece| piece.read_owned().map_err(serde::de::Error::custom))
         .collect()
 }
 

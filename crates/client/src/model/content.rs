@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for Content {
         let raw = Raw::deserialize(deserializer)?;
         // A kind that is new, or a known one with a fault, is kept rather than refused: the rest
         // of the result is still worth reading.
-        Ok(match raw.read() {
+        Ok(match raw.read_owned() {
             Ok(Known::Text { text }) => Self::Text { text },
             Ok(Known::Image { data, mime_type }) => Self::Image { data, mime_type },
             Ok(Known::Audio { data, mime_type }) => Self::Audio { data, mime_type },

@@ -10,12 +10,12 @@ mod results;
 
 use std::{fmt, ops::Deref};
 
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use switchboard_wire::Raw;
 
 pub use asking::{
     ElicitationAction, ElicitationAnswer, ElicitationRequest, Root, SamplingMessage,
-    SamplingRequest, SamplingResult,
+    SamplingRequest, SamplingResult, UrlElicitationRequest,
 };
 pub use content::{Content, Role};
 pub use offers::{
@@ -46,7 +46,7 @@ pub struct Lossless<T> {
 impl<T: DeserializeOwned> Lossless<T> {
     /// Reads a value from JSON and keeps the JSON.
     pub fn read(raw: Raw) -> Result<Self, serde_json::Error> {
-        let value = raw.read()?;
+        let value = raw.read_owned()?;
         Ok(Self { value, raw })
     }
 }
@@ -89,14 +89,15 @@ impl FromAnswer for Raw {
     }
 }
 
-impl FromAnswer for () {
-    fn from_answer(_: Raw) -> Result<Self, serde_json::Error> {
-        Ok(())
-    }
-}
-
 impl<T: DeserializeOwned> FromAnswer for Lossless<T> {
     fn from_answer(answer: Raw) -> Result<Self, serde_json::Error> {
         Self::read(answer)
     }
+}
+
+/// Reads `null` as nothing: some servers spell out what they leave empty.
+fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, de::DeserializeOwned};
 use switchboard_wire::{Raw, method};
 
-use super::Lossless;
+use super::{Lossless, null_as_default};
 use crate::Client;
 
 /// What comes in lists, and can be asked for as [`Pages`](crate::Pages). The protocol has four
@@ -70,7 +70,7 @@ pub struct Prompt {
     /// What it is for.
     pub description: Option<String>,
     /// The gaps.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub arguments: Vec<PromptArgument>,
 }
 
@@ -85,7 +85,7 @@ pub struct PromptArgument {
     /// What belongs there.
     pub description: Option<String>,
     /// Whether it must be filled.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub required: bool,
 }
 

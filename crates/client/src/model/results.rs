@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use switchboard_wire::Raw;
 
-use super::{Content, Role};
+use super::{Content, Role, null_as_default};
 
 /// What a tool gave.
 #[derive(Debug, Clone, Deserialize)]
@@ -13,12 +13,12 @@ use super::{Content, Role};
 #[non_exhaustive]
 pub struct CallToolResult {
     /// For a model to read.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub content: Vec<Content>,
     /// For a program to read, as the tool's output schema says.
     pub structured_content: Option<Raw>,
     /// The tool ran and failed; the content says how.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub is_error: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct GetPromptResult {
     /// What it is for.
     pub description: Option<String>,
     /// The text, as a conversation.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub messages: Vec<PromptMessage>,
 }
 
@@ -56,7 +56,7 @@ pub struct PromptMessage {
 #[non_exhaustive]
 pub struct ReadResourceResult {
     /// The resource, or the parts of it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub contents: Vec<ResourceContents>,
 }
 
@@ -92,12 +92,12 @@ pub struct CompleteResult {
 #[non_exhaustive]
 pub struct Completion {
     /// The best ones.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub values: Vec<String>,
     /// How many there are.
     pub total: Option<u64>,
     /// Whether there are more.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub has_more: bool,
 }
 

@@ -32,6 +32,7 @@ impl Memory {
     /// one for each time the client connects.
     pub fn new(depth: usize) -> (Self, mpsc::Receiver<ServerEnd>) {
         let (servers, accept) = mpsc::channel(1);
+        let depth = depth.max(1);
         (Self { servers, depth }, accept)
     }
 }

@@ -25,7 +25,9 @@ use std::{
 };
 
 use bytes::Bytes;
-pub use switchboard_machine::{Down, DownKind, Outgoing, OutgoingKind, RequestFailure, SendOutcome, Session};
+pub use switchboard_machine::{
+    Down, DownKind, Outgoing, OutgoingKind, RequestFailure, SendOutcome, Session,
+};
 
 /// Opens transports to one server.
 pub trait Connect: Send + Sync + 'static {
@@ -34,6 +36,12 @@ pub trait Connect: Send + Sync + 'static {
 
     /// What this connects to, for logs: a command, an address. No secrets.
     fn describe(&self) -> String;
+
+    /// Waits until everything that was opened here has ended, such as child processes. Bounded by
+    /// the transport's own rules for ending it.
+    fn ended(&self) -> Ended {
+        Box::pin(std::future::ready(()))
+    }
 
     /// Whether requests travel with headers of their own ([`Outgoing::headers`]), as over HTTP.
     fn carries_headers(&self) -> bool {
@@ -46,6 +54,9 @@ pub trait Connect: Send + Sync + 'static {
         false
     }
 }
+
+/// The end of everything that was opened.
+pub type Ended = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A transport being opened.
 pub type Connecting = Pin<Box<dyn Future<Output = Result<Box<dyn Transport>, Down>> + Send>>;

@@ -13,16 +13,21 @@ use std::{
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::{Buf, BufMut, BytesMut};
 use switchboard_wire::{Splitter, limits};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite},
+    time::Sleep,
+};
 
 pub use command::Command;
 
 use super::{
-    Connect, Connecting, Down, DownKind, Outgoing, SendOutcome, Transport, TransportEvent, closed,
+    Connect, Connecting, Down, DownKind, Ended, Outgoing, SendOutcome, Transport, TransportEvent,
+    closed,
 };
 
 /// Starts the process of a server.
@@ -32,6 +37,11 @@ pub trait Spawn: Send + Sync + 'static {
 
     /// What is started, for logs. No secrets.
     fn describe(&self) -> String;
+
+    /// Waits until all that was started has left, within the time it is given for that.
+    fn ended(&self) -> Ended {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A process being started.
@@ -47,15 +57,15 @@ pub struct Process {
     pub guard: Box<dyn ProcessGuard>,
 }
 
-/// Owns the end of a process.
+/// Owns the end of a process: dropping it sees to it that the process leaves, in the background, by
+/// itself and without blocking. Its standard input has been closed by then.
 pub trait ProcessGuard: Send {
-    /// How the process ended, if it has: what to tell a person, for example `exit status: 1` and
-    /// the last line it wrote to standard error. Polled after its output ended.
-    fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<String>;
+    /// Ready when the process has ended.
+    fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// Sees to it that the process ends, in the background, by itself and without blocking. Its
-    /// standard input has been closed. Dropping the guard must do the same.
-    fn end(self: Box<Self>);
+    /// What to tell a person about the end: `the server ended (exit status: 1)` and the last lines it
+    /// wrote to standard error, or, if it has not ended, that it closed its output.
+    fn explain(&self) -> String;
 }
 
 impl fmt::Debug for Process {
@@ -119,6 +129,10 @@ impl Connect for Stdio {
     fn describe(&self) -> String {
         self.spawn.describe()
     }
+
+    fn ended(&self) -> Ended {
+        self.spawn.ended()
+    }
 }
 
 fn cannot_start(spawn: &dyn Spawn, error: &io::Error) -> Down {
@@ -150,8 +164,14 @@ fn cannot_start(spawn: &dyn Spawn, error: &io::Error) -> Down {
 const WRITE_BUFFER: usize = 4 * 1024 * 1024;
 /// How much is read at a time: what a pipe holds.
 const READ_CHUNK: usize = 64 * 1024;
+/// With less room than this, more is made.
+const READ_ROOM: usize = 4 * 1024;
 /// A write buffer that a large message left behind is not kept above this.
 const WRITE_BUFFER_KEPT: usize = 64 * 1024;
+
+/// How long a server whose process has ended, or that has closed a pipe, may take for the rest: its
+/// last words may still be on their way, and a child of it may hold the pipe open for ever.
+const SETTLE: Duration = Duration::from_millis(200);
 
 struct StdioTransport {
     stdin: Option<Box<dyn AsyncWrite + Send + Unpin>>,
@@ -159,6 +179,8 @@ struct StdioTransport {
     guard: Option<Box<dyn ProcessGuard>>,
     splitter: Splitter,
     outgoing: BytesMut,
+    exited: bool,
+    settling: Option<Pin<Box<Sleep>>>,
     closing: bool,
 }
 
@@ -170,12 +192,14 @@ impl StdioTransport {
             guard: Some(process.guard),
             splitter: Splitter::new(limit),
             outgoing: BytesMut::new(),
+            exited: false,
+            settling: None,
             closing: false,
         }
     }
 
-    /// Writes as much as the pipe takes. An error means that the server has closed its input,
-    /// which its output will tell, too: what it still has to say is read first.
+    /// Writes as much as the pipe takes. An error means that the server has closed its input: what
+    /// it still has to say is read first.
     fn write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Some(stdin) = &mut self.stdin
             && !self.outgoing.is_empty()
@@ -200,31 +224,45 @@ impl StdioTransport {
             match self.splitter.next_frame() {
                 Some(Ok(frame)) => return Poll::Ready(TransportEvent::Frame(frame)),
                 Some(Err(error)) => {
-                    return Poll::Ready(TransportEvent::FrameTooLarge { limit: error.limit });
+                    let limit = error.limit;
+                    return Poll::Ready(TransportEvent::FrameTooLarge { limit });
                 }
                 None => {}
             }
             let Some(stdout) = &mut self.stdout else {
-                return self.exit(cx);
+                return self.settle(cx);
             };
             let buffer = self.splitter.buffer();
-            buffer.reserve(READ_CHUNK);
+            // A buffer that has room is used up first: what was read from it may still be alive.
+            if buffer.capacity() - buffer.len() < READ_ROOM {
+                buffer.reserve(READ_CHUNK);
+            }
             // The future has no state of its own, so that it may be made anew for every poll.
             match pin!(stdout.read_buf(buffer)).poll(cx) {
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => return self.settle(cx),
                 Poll::Ready(Ok(read)) if read > 0 => {}
                 Poll::Ready(_) => self.stdout = None,
             }
         }
     }
 
-    /// The output has ended: wait for the word of what became of the process.
-    fn exit(&mut self, cx: &mut Context<'_>) -> Poll<TransportEvent> {
-        let message = match &mut self.guard {
-            Some(guard) => std::task::ready!(guard.poll_exit(cx)),
-            None => "closed".to_owned(),
+    /// There is nothing to read. Whether the transport has come to its end, and how.
+    fn settle(&mut self, cx: &mut Context<'_>) -> Poll<TransportEvent> {
+        let Some(guard) = &mut self.guard else {
+            return Poll::Ready(TransportEvent::Down(closed("closed")));
         };
-        Poll::Ready(TransportEvent::Down(closed(message)))
+        self.exited = self.exited || guard.poll_exit(cx).is_ready();
+        let ending = self.exited || self.stdout.is_none() || self.stdin.is_none();
+        if !ending {
+            return Poll::Pending;
+        }
+        if !(self.exited && self.stdout.is_none()) {
+            let settling = self
+                .settling
+                .get_or_insert_with(|| Box::pin(tokio::time::sleep(SETTLE)));
+            std::task::ready!(settling.as_mut().poll(cx));
+        }
+        Poll::Ready(TransportEvent::Down(closed(guard.explain())))
     }
 }
 
@@ -259,12 +297,11 @@ impl Transport for StdioTransport {
 }
 
 impl StdioTransport {
+    /// Lets go of everything: the pipes first, and the guard does the rest.
     fn end(&mut self) {
         self.stdin = None;
         self.stdout = None;
-        if let Some(guard) = self.guard.take() {
-            guard.end();
-        }
+        self.guard = None;
     }
 }
 

@@ -123,7 +123,7 @@ async fn dropping_a_call_withdraws_it() {
 #[tokio::test(start_paused = true)]
 async fn cancelling_a_call_tells_both_sides_why() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
-    let call = client.request("x", None).start();
+    let call = client.request("x", None).cancellable();
     let canceller = call.canceller();
     let call = tokio::spawn(call);
     peer.expect("x").await;

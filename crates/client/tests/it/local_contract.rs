@@ -73,11 +73,13 @@ impl Spawn for Pipes {
 struct NoProcess;
 
 impl ProcessGuard for NoProcess {
-    fn poll_exit(&mut self, _: &mut Context<'_>) -> Poll<String> {
-        Poll::Ready("gone".to_owned())
+    fn poll_exit(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
     }
 
-    fn end(self: Box<Self>) {}
+    fn explain(&self) -> String {
+        "gone".to_owned()
+    }
 }
 
 impl Far for PipeFar {

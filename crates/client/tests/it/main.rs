@@ -10,6 +10,7 @@ mod asking;
 mod calls;
 #[path = "../common/contract.rs"]
 mod contract;
+mod faults;
 mod hostile;
 mod local_contract;
 mod peer;

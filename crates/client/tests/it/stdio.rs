@@ -102,6 +102,7 @@ async fn a_thousand_calls_to_a_server_that_never_answers_are_over_within_100_ms_
     while client.counters().calls < 1_000 {
         tokio::task::yield_now().await;
     }
+    let mut state = client.watch_state();
     let started = Instant::now();
     client.stop().await;
     for call in calls {
@@ -110,7 +111,8 @@ async fn a_thousand_calls_to_a_server_that_never_answers_are_over_within_100_ms_
             Err(Error::Call(CallError::Shutdown))
         ));
     }
-    client.closed().await;
+    // The task holds the other end of the watch.
+    while state.changed().await.is_ok() {}
     assert!(
         started.elapsed() < Duration::from_millis(100),
         "{:?}",
@@ -166,9 +168,8 @@ async fn a_server_that_never_reads_costs_an_error_and_bounded_memory() {
 
 #[tokio::test]
 async fn nothing_is_left_of_a_server_that_will_not_leave() {
-    let dir = std::env::temp_dir().join(format!("switchboard-stdio-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let pids = dir.join("pids");
+    let dir = tempfile::tempdir().unwrap();
+    let pids = dir.path().join("pids");
     let script = format!(
         "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $$ $! > {}; greet; while :; do sleep 1; done",
         pids.display()
@@ -178,13 +179,9 @@ async fn nothing_is_left_of_a_server_that_will_not_leave() {
     client.ready().await.unwrap();
     let pids = std::fs::read_to_string(&pids).unwrap();
     client.stop().await;
+    client.closed().await;
     let gone = |pid: &str| !Path::new("/proc").join(pid).join("cmdline").exists() || is_zombie(pid);
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while !pids.split_whitespace().all(gone) {
-        assert!(Instant::now() < deadline, "still there: {pids}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    std::fs::remove_dir_all(&dir).unwrap();
+    assert!(pids.split_whitespace().all(gone), "still there: {pids}");
 }
 
 #[tokio::test]
@@ -202,6 +199,33 @@ async fn a_server_killed_in_the_middle_comes_back() {
     let other = client.request("who", None).await.unwrap();
     assert_ne!(pid, other);
     assert_eq!(client.counters().ready, 2);
+}
+
+#[tokio::test]
+async fn a_server_that_ends_while_a_child_of_it_holds_its_output_is_noticed() {
+    let client = connect(
+        builder().backoff(Duration::from_mins(1), Duration::from_mins(1)),
+        "sleep 30 & greet; while read -r line; do exit 4; done",
+    );
+    let error = client.request("x", None).await.unwrap_err().to_string();
+    assert!(error.contains("exit status: 4"), "{error}");
+    assert!(matches!(client.state(), State::Backoff { .. }));
+}
+
+#[tokio::test]
+async fn closed_waits_for_the_server_to_leave() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = dir.path().join("left");
+    let script = format!(
+        "greet; while read -r line; do :; done; sleep 0.3; touch {}",
+        mark.display()
+    );
+    let client = connect(builder(), &script);
+    client.ready().await.unwrap();
+    client.stop().await;
+    assert!(!mark.exists());
+    client.closed().await;
+    assert!(mark.exists(), "it was given the time it asked for");
 }
 
 #[tokio::test]

@@ -150,6 +150,7 @@ impl Machine {
         let error = CallError::Timeout {
             after: now - entry.started,
             sent: entry.stage == Stage::Sent,
+            reason: self.last_failure.clone(),
         };
         self.counters.timeouts.add();
         self.withdraw(now, id, Some("deadline passed"));
@@ -177,6 +178,8 @@ impl Machine {
         let modern =
             matches!(&self.phase, Phase::Ready(session) if session.revision.era() == Era::Modern);
         if modern && self.is_sent(id) {
+            // It may still send the result that ends the stream.
+            self.bury(now, id);
             self.end_call(now, id, CallError::CancelledByServer);
         }
     }
@@ -306,6 +309,15 @@ impl Machine {
             }
         }
         members.extend(call.trace.clone().map(|trace| (meta::TRACEPARENT, trace)));
+        // What the caller says of itself stands; what the connection goes by is the connection's.
+        let own = call
+            .params
+            .as_ref()
+            .and_then(|params| params.member(meta::META));
+        if let Some(own) = own {
+            let ours = [meta::PROTOCOL_VERSION, meta::PROGRESS_TOKEN];
+            members.retain(|(name, _)| ours.contains(name) || own.member(name).is_none());
+        }
         let stamped = if members.is_empty() {
             call.params.clone()
         } else {

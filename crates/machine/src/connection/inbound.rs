@@ -90,40 +90,41 @@ impl Machine {
     }
 
     fn request(&mut self, request: Request) {
-        self.counters.server_requests.add();
         let pings = match &self.phase {
             Phase::Ready(session) => session.revision.facts().ping,
-            _ => true,
-        };
-        if request.method == method::PING && pings {
-            self.send_answer(&request.id, Ok(Raw::empty_object()));
-            return;
-        }
-        match &mut self.phase {
-            Phase::Ready(_) if !pings => {
-                self.violation("a request from a server that may only answer");
-            }
-            Phase::Ready(_) => {
-                if self.server_requests.contains(&request.id) {
-                    self.violation("two requests under one id");
-                } else if self.server_requests.len() >= self.settings.server_requests_max {
-                    self.counters.dropped.add();
-                    let busy =
-                        ErrorObject::new(code::INTERNAL, "too many requests wait for an answer");
-                    self.send_answer(&request.id, Err(busy));
-                } else {
-                    self.server_requests.push(request.id.clone());
-                    self.actions
-                        .push_back(Action::Deliver(Inbound::Request(request)));
-                }
-            }
-            Phase::Initializing { .. } => self.hold(Message::Request(request)),
+            Phase::Initializing { .. } => true,
             Phase::Starting
             | Phase::Backoff
             | Phase::Failed { .. }
             | Phase::Closing
-            | Phase::Exited => {}
+            | Phase::Exited => return,
+        };
+        if request.method == method::PING && pings {
+            self.counters.server_requests.add();
+            self.send_answer(&request.id, Ok(Raw::empty_object()));
+        } else if matches!(self.phase, Phase::Initializing { .. }) {
+            self.hold(Message::Request(request));
+        } else if !pings {
+            self.violation("a request from a server that may only answer");
+        } else if self.server_requests.contains(&request.id) {
+            self.violation("two requests under one id");
+        } else {
+            self.counters.server_requests.add();
+            if self.server_requests.len() >= self.settings.server_requests_max {
+                self.too_many_requests(&request.id);
+                return;
+            }
+            self.server_requests.push(request.id.clone());
+            let epoch = self.epoch;
+            let asked = Inbound::Request { epoch, request };
+            self.actions.push_back(Action::Deliver(asked));
         }
+    }
+
+    fn too_many_requests(&mut self, id: &Id) {
+        self.counters.dropped.add();
+        let busy = ErrorObject::new(code::INTERNAL, "too many requests wait for an answer");
+        self.send_answer(id, Err(busy));
     }
 
     fn notification(&mut self, now: Moment, notification: Notification) {
@@ -170,6 +171,8 @@ impl Machine {
         };
         if held.len() < self.settings.held_max {
             held.push(message);
+        } else if let Message::Request(request) = message {
+            self.too_many_requests(&request.id);
         } else {
             self.counters.dropped.add();
         }

@@ -48,6 +48,8 @@ pub struct Machine {
     /// Calls that wait for the connection to become ready, in the order they came.
     waiting: VecDeque<u64>,
     tombstones: Tombstones,
+    /// Why the last attempt failed, until one succeeds: it is what a call in vain waited for.
+    last_failure: Option<Arc<str>>,
     /// Requests of the server that the owner has not answered, oldest first.
     server_requests: Vec<Id>,
     actions: VecDeque<Action>,
@@ -91,6 +93,7 @@ impl Machine {
             calls: HashMap::new(),
             waiting: VecDeque::new(),
             tombstones: Tombstones::new(settings.tombstone_ttl(), settings.tombstones_max),
+            last_failure: None,
             server_requests: Vec::new(),
             actions: VecDeque::new(),
             settings,
@@ -115,16 +118,19 @@ impl Machine {
             Event::RequestFailed { epoch, id, failure } if self.is_current(epoch) => {
                 self.request_failed(now, id, failure);
             }
+            Event::Answer { epoch, id, answer } if self.is_current(epoch) => {
+                self.answer(&id, answer);
+            }
             Event::TransportUp { .. }
             | Event::TransportDown { .. }
             | Event::Frame { .. }
             | Event::FrameTooLarge { .. }
-            | Event::RequestFailed { .. } => self.counters.stale.add(),
+            | Event::RequestFailed { .. }
+            | Event::Answer { .. } => self.counters.stale.add(),
             Event::SendResult { ticket, outcome } => self.send_result(now, ticket, outcome),
             Event::Call { id, call } => self.call(now, id, call),
             Event::CallerGone { id } => self.caller_gone(now, id),
             Event::Cancel { id, reason } => self.cancel(now, id, reason.as_deref()),
-            Event::Answer { id, answer } => self.answer(&id, answer),
             Event::Tick => self.tick(now),
             Event::Restart => self.restart(now),
             Event::Stop => self.stop(now),
@@ -263,7 +269,10 @@ impl Machine {
                 Timer::Handshake => {
                     self.era = None;
                     let after = self.settings.handshake_timeout;
-                    self.give_up(now, false, &format!("no handshake within {after:.1?}"));
+                    let reason = format!(
+                        "no handshake within {after:.1?}; a server that takes longer to start wants a longer handshake timeout"
+                    );
+                    self.give_up(now, false, &reason);
                 }
                 Timer::Probe => self.probe_unanswered(now),
                 Timer::Backoff => {
@@ -346,6 +355,7 @@ impl Machine {
     /// Leaves the transport behind and waits: for the next attempt, or for a restart.
     fn give_up(&mut self, now: Moment, permanent: bool, reason: &str) {
         let reason: Arc<str> = Arc::from(reason);
+        self.last_failure = Some(Arc::clone(&reason));
         if matches!(self.phase, Phase::Ready(_)) {
             let reason = Arc::clone(&reason);
             self.fail_all(now, &CallError::ConnectionLost { reason });

@@ -184,6 +184,7 @@ impl Machine {
             self.leave_outbox(ticket);
         }
         self.backoff.reset();
+        self.last_failure = None;
         self.counters.ready.add();
         self.era = Some(session.revision.era());
         self.enter(State::Ready(Arc::clone(&session)), "handshake done");

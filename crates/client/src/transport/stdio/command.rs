@@ -6,9 +6,10 @@ use std::{
     fmt,
     future::Future,
     io,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
-    pin::Pin,
-    process::Stdio as StdStdio,
+    pin::{Pin, pin},
+    process::{ExitStatus, Stdio as StdStdio},
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
     time::Duration,
@@ -17,11 +18,12 @@ use std::{
 use switchboard_wire::Splitter;
 use tokio::{
     io::AsyncReadExt,
-    process::{Child, ChildStderr},
+    process::ChildStderr,
+    sync::watch,
     time::{sleep, timeout},
 };
 
-use super::{Process, ProcessGuard, Spawn, Spawning};
+use super::{super::Ended, Process, ProcessGuard, Spawn, Spawning};
 
 /// A command that starts a server.
 ///
@@ -38,6 +40,9 @@ pub struct Command {
     on_stderr: Arc<dyn Fn(&str) + Send + Sync>,
     close_grace: Duration,
     term_grace: Duration,
+    env_clear: bool,
+    /// How many of those that were started have not left.
+    live: Arc<watch::Sender<usize>>,
 }
 
 impl Command {
@@ -51,6 +56,8 @@ impl Command {
             on_stderr: Arc::new(|line| tracing::debug!(target: "switchboard::stderr", line)),
             close_grace: Duration::from_secs(2),
             term_grace: Duration::from_secs(2),
+            env_clear: false,
+            live: Arc::new(watch::Sender::new(0)),
         }
     }
 
@@ -74,6 +81,14 @@ impl Command {
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env
             .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Keeps the environment of this program from the server: it gets what is set with
+    /// [`env`](Self::env) and nothing else, not even `PATH`.
+    #[must_use]
+    pub fn env_clear(mut self) -> Self {
+        self.env_clear = true;
         self
     }
 
@@ -102,6 +117,9 @@ impl Command {
 
     fn start(&self) -> io::Result<Process> {
         let mut command = tokio::process::Command::new(&self.program);
+        if self.env_clear {
+            command.env_clear();
+        }
         command
             .args(&self.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
@@ -127,14 +145,12 @@ impl Command {
             Arc::clone(&last_words),
         ));
         let guard = CommandGuard {
-            tree: Some(Tree {
-                group: child.id(),
-                child,
-            }),
+            group: Group::new(child.id(), &self.live),
+            exiting: Some(Box::pin(async move { child.wait().await.ok() })),
+            status: None,
             last_words,
             close_grace: self.close_grace,
             term_grace: self.term_grace,
-            settling: None,
         };
         Ok(Process {
             stdin: Box::new(stdin),
@@ -155,6 +171,14 @@ impl Spawn for Command {
         // Arguments may hold secrets, so only the program is named.
         self.program.to_string_lossy().into_owned()
     }
+
+    fn ended(&self) -> Ended {
+        let mut live = self.live.subscribe();
+        Box::pin(async move {
+            // The sender lives as long as this command, or is gone and nobody is left to wait for.
+            let _ = live.wait_for(|live| *live == 0).await;
+        })
+    }
 }
 
 impl fmt::Debug for Command {
@@ -170,8 +194,10 @@ type LastWords = Arc<Mutex<VecDeque<String>>>;
 
 const LAST_WORDS: usize = 3;
 const STDERR_LINE: usize = 8 * 1024;
-/// How long a process that closed its output may take to exit, for its status to be told.
-const SETTLE: Duration = Duration::from_millis(200);
+/// How long the system may take to end what was killed.
+const REAP: Duration = Duration::from_secs(1);
+/// How often to look whether a group is gone.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 async fn read_stderr(
     mut stderr: ChildStderr,
@@ -179,15 +205,21 @@ async fn read_stderr(
     last_words: LastWords,
 ) {
     let mut lines = Splitter::new(STDERR_LINE);
-    while let Ok(read) = stderr.read_buf(lines.buffer()).await
-        && read > 0
-    {
+    loop {
+        lines.buffer().reserve(STDERR_LINE);
+        match stderr.read_buf(lines.buffer()).await {
+            Ok(read) if read > 0 => {}
+            _ => return,
+        }
         while let Some(line) = lines.next_frame() {
             let line = match &line {
                 Ok(line) => String::from_utf8_lossy(line),
                 Err(_) => "(a line too long to show)".into(),
             };
-            handler(&line);
+            // A panic must not stop the reading: the server would block on a full pipe.
+            if catch_unwind(AssertUnwindSafe(|| handler(&line))).is_err() {
+                tracing::error!(target: "switchboard::handler", "a handler of standard error panicked");
+            }
             let mut last = last_words.lock().unwrap_or_else(PoisonError::into_inner);
             if last.len() == LAST_WORDS {
                 last.pop_front();
@@ -198,106 +230,120 @@ async fn read_stderr(
 }
 
 struct CommandGuard {
-    tree: Option<Tree>,
+    group: Group,
+    exiting: Option<Exiting>,
+    status: Option<ExitStatus>,
     last_words: LastWords,
     close_grace: Duration,
     term_grace: Duration,
-    settling: Option<Settling>,
 }
 
-/// A process that closed its output, on its way to a status.
-type Settling = Pin<Box<dyn Future<Output = (Tree, Option<String>)> + Send>>;
+/// A process, until it ends.
+type Exiting = Pin<Box<dyn Future<Output = Option<ExitStatus>> + Send>>;
 
 impl ProcessGuard for CommandGuard {
-    fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<String> {
-        if let Some(mut tree) = self.tree.take() {
-            self.settling = Some(Box::pin(async move {
-                let status = timeout(SETTLE, tree.child.wait()).await;
-                (
-                    tree,
-                    status
-                        .ok()
-                        .and_then(Result::ok)
-                        .map(|status| status.to_string()),
-                )
-            }));
+    fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(exiting) = &mut self.exiting {
+            self.status = std::task::ready!(exiting.as_mut().poll(cx));
+            self.exiting = None;
         }
-        let Some(settling) = &mut self.settling else {
-            return Poll::Ready("closed".to_owned());
+        Poll::Ready(())
+    }
+
+    fn explain(&self) -> String {
+        let mut message = match self.status {
+            Some(status) => format!("the server ended ({status})"),
+            None => "the server closed its pipes".to_owned(),
         };
-        let (tree, status) = std::task::ready!(settling.as_mut().poll(cx));
-        self.settling = None;
-        self.tree = Some(tree);
-        let mut message = status.map_or_else(
-            || "the server closed its output".to_owned(),
-            |status| format!("the server ended ({status})"),
-        );
         let last = self
             .last_words
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        for line in last.iter() {
-            message.push_str(if message.contains('\n') {
-                "\n  "
-            } else {
-                "; it wrote:\n  "
-            });
+        for (n, line) in last.iter().enumerate() {
+            message.push_str(if n == 0 { "; it wrote:\n  " } else { "\n  " });
             message.push_str(line);
         }
-        Poll::Ready(message)
+        message
     }
-
-    fn end(self: Box<Self>) {}
 }
 
 impl Drop for CommandGuard {
     fn drop(&mut self) {
         let (close_grace, term_grace) = (self.close_grace, self.term_grace);
-        let settling = self.settling.take();
-        let tree = self.tree.take();
-        // Without a runtime nobody can wait, and dropping the tree ends it at once.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        runtime.spawn(async move {
-            let tree = match (tree, settling) {
-                (Some(tree), _) => tree,
-                (None, Some(settling)) => settling.await.0,
-                (None, None) => return,
-            };
-            tree.end(close_grace, term_grace).await;
-        });
-    }
-}
-
-/// A process and those it started, as far as they stayed in its group.
-struct Tree {
-    child: Child,
-    group: Option<u32>,
-}
-
-impl Tree {
-    /// Waits for the process to leave by itself, then asks, then insists.
-    async fn end(mut self, close_grace: Duration, term_grace: Duration) {
-        let left = timeout(close_grace, self.child.wait()).await.is_ok();
-        if !left || self.group_lives() {
-            self.signal_group(Signal::Term);
-            let _ = timeout(term_grace, async {
-                let _ = self.child.wait().await;
-                while self.group_lives() {
-                    sleep(Duration::from_millis(20)).await;
-                }
-            })
-            .await;
+        let exiting = self.exiting.take();
+        let group = self.group.take();
+        // Without a runtime nobody can wait, and dropping the group ends it at once.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(see_off(exiting, group, close_grace, term_grace));
         }
-        // What is left is ended by the drop.
     }
 }
 
-impl Drop for Tree {
+/// Waits for the process to leave by itself, then asks, then insists.
+async fn see_off(
+    exiting: Option<Exiting>,
+    group: Group,
+    close_grace: Duration,
+    term_grace: Duration,
+) {
+    let mut gone = pin!(async {
+        if let Some(exiting) = exiting {
+            exiting.await;
+        }
+        // Those that it started may stay behind.
+        while group.lives() {
+            sleep(LOOK_AGAIN).await;
+        }
+    });
+    let ladder = [
+        (close_grace, None),
+        (term_grace, Some(Signal::Term)),
+        (REAP, Some(Signal::Kill)),
+    ];
+    for (grace, signal) in ladder {
+        if let Some(signal) = signal {
+            group.signal(signal);
+        }
+        if timeout(grace, &mut gone).await.is_ok() {
+            return;
+        }
+    }
+}
+
+/// A process and those it started, as far as they stayed in its group. Dropping it ends them.
+struct Group {
+    leader: Option<u32>,
+    live: Arc<watch::Sender<usize>>,
+    counted: bool,
+}
+
+impl Group {
+    fn new(leader: Option<u32>, live: &Arc<watch::Sender<usize>>) -> Self {
+        live.send_modify(|live| *live += 1);
+        Self {
+            leader,
+            live: Arc::clone(live),
+            counted: true,
+        }
+    }
+
+    /// Hands the group on.
+    fn take(&mut self) -> Self {
+        Self {
+            leader: self.leader.take(),
+            live: Arc::clone(&self.live),
+            counted: std::mem::take(&mut self.counted),
+        }
+    }
+}
+
+impl Drop for Group {
     fn drop(&mut self) {
-        if self.group_lives() {
-            self.signal_group(Signal::Kill);
+        if self.lives() {
+            self.signal(Signal::Kill);
+        }
+        if self.counted {
+            self.live.send_modify(|live| *live -= 1);
         }
     }
 }
@@ -309,34 +355,33 @@ enum Signal {
 }
 
 #[cfg(unix)]
-impl Tree {
-    fn group_pid(&self) -> Option<rustix::process::Pid> {
-        rustix::process::Pid::from_raw(i32::try_from(self.group?).ok()?)
+impl Group {
+    fn pid(&self) -> Option<rustix::process::Pid> {
+        rustix::process::Pid::from_raw(i32::try_from(self.leader?).ok()?)
     }
 
-    fn group_lives(&self) -> bool {
-        self.group_pid()
+    fn lives(&self) -> bool {
+        self.pid()
             .is_some_and(|group| rustix::process::test_kill_process_group(group).is_ok())
     }
 
-    fn signal_group(&self, signal: Signal) {
+    fn signal(&self, signal: Signal) {
         let signal = match signal {
             Signal::Term => rustix::process::Signal::TERM,
             Signal::Kill => rustix::process::Signal::KILL,
         };
-        if let Some(group) = self.group_pid() {
+        if let Some(group) = self.pid() {
             let _ = rustix::process::kill_process_group(group, signal);
         }
     }
 }
 
+/// Elsewhere there are no groups: the process itself is ended when it is dropped.
 #[cfg(not(unix))]
-impl Tree {
-    fn group_lives(&self) -> bool {
+impl Group {
+    fn lives(&self) -> bool {
         false
     }
 
-    fn signal_group(&mut self, _signal: Signal) {
-        let _ = self.child.start_kill();
-    }
+    fn signal(&self, _signal: Signal) {}
 }
