@@ -346,13 +346,14 @@ impl Author {
             }
             3 => self.say(Step::Oversize),
             4 => self.fail(),
+            _ if self.random.percent(30) => self.owner(),
             _ => self.message(),
         }
     }
 
     fn fail(&mut self) {
         let which = self.random.below(u8::MAX);
-        let status = self.random.pick(&[0, 401, 404, 500]);
+        let status = self.random.pick(&[0, 401, 404, 429, 500, 503]);
         self.say(Step::Fail(which, status));
     }
 }

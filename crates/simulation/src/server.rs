@@ -110,9 +110,9 @@ impl Peer {
                 write_welcome(out, id, how);
                 Some(Note::Welcome { id, how })
             }
-            Step::Answer(which) => self.answer(pick(&self.open, which)?, false, out),
-            Step::Error(which) => self.answer(pick(&self.open, which)?, true, out),
-            Step::Guess(which) => self.answer(pick(&self.made, which)?, false, out),
+            Step::Answer(which) => Some(self.answer(pick(&self.open, which)?, false, out)),
+            Step::Error(which) => Some(self.answer(pick(&self.open, which)?, true, out)),
+            Step::Guess(which) => Some(self.answer(pick(&self.made, which)?, false, out)),
             Step::Again(which) => {
                 let id = pick(&self.answered, which)?;
                 write_answer(out, id, serial, false);
@@ -176,12 +176,12 @@ impl Peer {
         }
     }
 
-    fn answer(&mut self, id: u64, error: bool, out: &mut Vec<u8>) -> Option<Note> {
+    fn answer(&mut self, id: u64, error: bool, out: &mut Vec<u8>) -> Note {
         self.open.retain(|open| *open != id);
         self.answered.push(id);
         let serial = self.serial;
         write_answer(out, id, serial, error);
-        Some(Note::Answer { id, serial, error })
+        Note::Answer { id, serial, error }
     }
 }
 

@@ -331,7 +331,12 @@ impl<'a, S: Subject> World<'a, S> {
             .ok()
             .and_then(Id::from_raw)
             .unwrap_or_else(|| Id::from(text));
-        self.event(Cause::Reply(own), None, Event::Answer { id, answer })
+        let epoch = self.epoch();
+        self.event(
+            Cause::Reply(own),
+            Some(epoch),
+            Event::Answer { epoch, id, answer },
+        )
     }
 
     /// Which transport the next event is from.

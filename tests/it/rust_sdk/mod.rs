@@ -374,25 +374,28 @@ async fn a_subscription_outlives_the_session() {
     peer.client.stop().await;
 }
 
-/// Also if it is asked for before there is a connection.
+/// Also if it is asked for before there is a connection: to ask again would be to miss what happens
+/// in between.
 #[tokio::test]
 async fn a_subscription_is_asked_for_once() {
-    let peer = Peer::over(Way::Pipes, OLD).await;
-    let uris: Vec<_> = (0..20)
-        .map(|number| format!("fixture://{number}"))
-        .collect();
-    for uri in &uris {
-        peer.client
-            .subscribe(uri)
-            .await
-            .expect("it can be subscribed to");
+    let uris: Vec<_> = (10..30).map(|name| format!("fixture://{name}")).collect();
+    for revision in [OLD, NEW] {
+        let peer = Peer::over(Way::Pipes, revision).await;
+        let mut expected = Vec::new();
+        for (at, uri) in uris.iter().enumerate() {
+            let subscribed = peer.client.subscribe(uri).await;
+            subscribed.expect("it can be subscribed to");
+            // A new stream takes over what the one before it told of.
+            let from = if revision == NEW { 0 } else { at };
+            expected.extend(&uris[from..=at]);
+        }
+        let seen = peer.fixture.seen().all();
+        let asked = seen
+            .iter()
+            .filter_map(|line| line.strip_prefix("subscribed to "));
+        assert!(asked.eq(expected), "{revision:?}: {seen:#?}");
+        peer.client.stop().await;
     }
-    let asked: Vec<_> = uris
-        .iter()
-        .map(|uri| format!("subscribed to {uri}"))
-        .collect();
-    assert_eq!(peer.fixture.seen().all(), asked);
-    peer.client.stop().await;
 }
 
 /// Subscribes, lets `harm` be done, and sees that it is subscribed again without being asked.

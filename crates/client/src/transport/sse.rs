@@ -174,9 +174,16 @@ struct Letter {
     standing: Standing,
 }
 
+/// Where messages wait for their turn. Answers and withdrawals have a queue of their own: a server
+/// that takes a request only when it is done with it may need them for that.
+struct Queues {
+    ordinary: mpsc::Sender<Letter>,
+    urgent: mpsc::Sender<Letter>,
+}
+
 pub(super) struct SseTransport {
     /// `None` once closed.
-    queue: Option<mpsc::Sender<Letter>>,
+    queues: Option<Queues>,
     events: mpsc::Receiver<TransportEvent>,
     reader: JoinSet<()>,
     writer: JoinSet<()>,
@@ -186,7 +193,8 @@ pub(super) struct SseTransport {
 
 impl SseTransport {
     pub(super) fn new(opened: Opened) -> Self {
-        let (queue, letters) = mpsc::channel(QUEUE);
+        let (ordinary, letters) = mpsc::channel(QUEUE);
+        let (urgent, urgent_letters) = mpsc::channel(QUEUE);
         let (sender, events) = mpsc::channel(EVENTS);
         let mut reader = JoinSet::new();
         reader.spawn(read(opened.events, sender.clone()));
@@ -196,9 +204,10 @@ impl SseTransport {
             post_to: opened.post_to,
             events: sender,
         };
-        writer.spawn(post.run(letters));
+        writer.spawn(post.clone().run(letters));
+        writer.spawn(post.run(urgent_letters));
         Self {
-            queue: Some(queue),
+            queues: Some(Queues { ordinary, urgent }),
             events,
             reader,
             writer,
@@ -209,7 +218,7 @@ impl SseTransport {
 
     fn end(&mut self) {
         self.ended = true;
-        self.queue = None;
+        self.queues = None;
         self.reader.abort_all();
         self.writer.abort_all();
     }
@@ -226,8 +235,12 @@ impl SseTransport {
 
 impl Transport for SseTransport {
     fn send(&mut self, outgoing: Outgoing) -> SendOutcome {
-        let Some(queue) = &self.queue else {
+        let Some(queues) = &self.queues else {
             return SendOutcome::Closed;
+        };
+        let queue = match outgoing.kind {
+            OutgoingKind::Answer | OutgoingKind::Cancel { .. } => &queues.urgent,
+            OutgoingKind::Request { .. } | OutgoingKind::Notification { .. } => &queues.ordinary,
         };
         let standing = self.standing.clone();
         match queue.try_send(Letter { outgoing, standing }) {
@@ -241,7 +254,7 @@ impl Transport for SseTransport {
         if self.ended {
             return Poll::Pending;
         }
-        if self.queue.is_none() {
+        if self.queues.is_none() {
             return self.poll_closed(cx);
         }
         let event = ready!(self.events.poll_recv(cx));
@@ -257,7 +270,7 @@ impl Transport for SseTransport {
     }
 
     fn close(&mut self) {
-        self.queue = None;
+        self.queues = None;
     }
 }
 
@@ -280,6 +293,7 @@ async fn read(mut stream: EventStream, events: mpsc::Sender<TransportEvent>) {
 }
 
 /// Sends messages, one after the other.
+#[derive(Clone)]
 struct Writer {
     endpoint: Arc<Endpoint>,
     post_to: Url,

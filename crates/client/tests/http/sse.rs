@@ -8,7 +8,7 @@ use switchboard_wire::Revision;
 use tokio::net::TcpListener;
 
 use crate::{
-    Server, Wire, cancel, notification, request,
+    Server, Wire, answer, cancel, notification, request,
     server::{Events, Incoming},
 };
 
@@ -52,7 +52,6 @@ async fn messages_are_posted_in_order_and_answered_on_the_stream() {
     let (mut wire, mut events) = open(&mut server, &sse).await;
     wire.send(request(1, "initialize", json!({})));
     wire.send(notification("a"));
-    wire.send(cancel(1));
     let post = server.next().await;
     assert_eq!(
         (post.method.as_str(), post.path.as_str()),
@@ -64,6 +63,14 @@ async fn messages_are_posted_in_order_and_answered_on_the_stream() {
     );
     assert_eq!(post.header("content-type"), "application/json");
     assert!(server.is_left_alone(50).await, "one at a time");
+    wire.send(cancel(1));
+    let urgent = server.next().await;
+    assert_eq!(urgent.rpc(), "notifications/cancelled");
+    urgent.accept().await;
+    wire.send(answer(9));
+    let urgent = server.next().await;
+    assert_eq!(urgent.message()["id"], 9);
+    urgent.accept().await;
     post.respond(200, "content-type: application/json\r\n", "{\"id\":1}")
         .await;
     events
@@ -74,9 +81,8 @@ async fn messages_are_posted_in_order_and_answered_on_the_stream() {
         1,
         "what the POST answers is not looked at"
     );
-    server.next().await.accept().await;
     let post = server.next().await;
-    assert_eq!(post.rpc(), "notifications/cancelled");
+    assert_eq!(post.rpc(), "a");
     post.accept().await;
     wire.negotiated(Revision::V2025_06_18);
     wire.send(notification("b"));

@@ -308,7 +308,7 @@ impl Checker<'_> {
     fn fits(&self, due: Due, index: usize, outcome: &Result<Reply, CallError>) -> bool {
         let call = &self.calls.records[index];
         match (due, outcome) {
-            (Due::Timeout, Err(CallError::Timeout { after, sent })) => {
+            (Due::Timeout, Err(CallError::Timeout { after, sent, .. })) => {
                 *after == self.now - call.made && *sent == (call.stage == Stage::Accepted)
             }
             (Due::Backpressure(attempts), Err(CallError::Backpressure { attempts: told })) => {
@@ -334,7 +334,7 @@ impl Checker<'_> {
         self.sends.forget_call(index);
     }
 
-    fn bury(&mut self, id: u64) {
+    pub(super) fn bury(&mut self, id: u64) {
         let end = self.now + self.settings.tombstone_ttl();
         self.calls.tombstones.push_back((id, end));
         if self.calls.tombstones.len() > self.settings.tombstones_max {

@@ -235,6 +235,8 @@ impl Checker<'_> {
             {
                 let next = match (status, asked) {
                     (Some(401 | 403), _) => Next::Failed,
+                    // Whoever stands before the server says nothing of what it is.
+                    (Some(429 | 503), _) => Next::Backoff,
                     (_, Asked::Discover) => {
                         Next::Ask(Asked::Initialize, Some(Revision::LATEST_LEGACY))
                     }
@@ -311,10 +313,12 @@ impl Checker<'_> {
         }
     }
 
-    /// Holds a message back, if there is room.
+    /// Holds a message back, if there is room. A request that finds none is turned away.
     pub(super) fn hold(&mut self, note: Note) {
         if self.handshake.held.len() < self.settings.held_max {
             self.handshake.held.push(note);
+        } else if let Note::Ask(own) = note {
+            self.inbox.answers[usize::from(own)] += 1;
         }
     }
 

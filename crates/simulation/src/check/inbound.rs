@@ -149,8 +149,10 @@ impl Checker<'_> {
                     && self.life.modern
                     && self.calls.awaits_answer(number)
                 {
-                    // An older server withdraws requests of its own and no others.
+                    // An older server withdraws requests of its own and no others. What it still
+                    // has to say, even in the same frame, is late.
                     self.calls.due.push((number, Due::CancelledByServer));
+                    self.bury(number);
                 }
             }
             Note::Answer { .. }
@@ -192,7 +194,7 @@ impl Checker<'_> {
                 .as_ref()
                 .and_then(|params| super::calls::read_serial(params.as_bytes()))
                 .map(Delivery::News),
-            Inbound::Request(request) => own_id(&request.id).map(Delivery::Request),
+            Inbound::Request { request, .. } => own_id(&request.id).map(Delivery::Request),
             Inbound::RequestCancelled { id } => own_id(id).map(Delivery::Cancelled),
         };
         // When the connection ends, every request that waits is withdrawn, oldest first.

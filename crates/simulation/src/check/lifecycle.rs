@@ -28,6 +28,8 @@ pub(crate) struct Lifecycle {
     /// Whether the session, if there is one, is of 2026-07-28.
     pub(super) modern: bool,
     failures: u32,
+    /// The last attempt failed, and none has succeeded since.
+    pub(super) failing: bool,
     pub(super) backoff_until: Moment,
     pub(crate) stopped_at: Option<Moment>,
     pub(crate) exited: bool,
@@ -229,6 +231,11 @@ impl Checker<'_> {
         }
         if matches!(to, Phase::Backoff | Phase::Failed | Phase::Closing) {
             self.sends.clear();
+        }
+        match to {
+            Phase::Ready => self.life.failing = false,
+            Phase::Backoff | Phase::Failed => self.life.failing = true,
+            Phase::Starting | Phase::Initializing | Phase::Closing => {}
         }
         match state {
             State::Starting | State::Failed { .. } | State::Closing => Ok(()),

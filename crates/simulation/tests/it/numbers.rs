@@ -102,8 +102,12 @@ fn a_call_has_30_seconds_from_the_call_waits_and_retries_included() {
     rig.pass_almost(called + seconds(30) - rig.now);
     assert!(rig.replies(id).is_empty());
     rig.pass(ms(1));
-    let after = seconds(30);
-    assert_eq!(rig.error(id), CallError::Timeout { after, sent: true });
+    let error = CallError::Timeout {
+        after: seconds(30),
+        sent: true,
+        reason: None,
+    };
+    assert_eq!(rig.error(id), error);
     assert_eq!(rig.error(id).kind(), ErrorKind::Timeout);
     assert_eq!(rig.last_sent().method(), "cancel");
 }

@@ -41,8 +41,9 @@ pub(super) use headers::Standing;
 use super::{Connect, Connecting, Transport};
 use session::HttpTransport;
 
-/// The most requests under way at a time.
-const IN_FLIGHT: usize = 1_024;
+/// The most requests under way at a time. More than a connection has calls: one that is answered
+/// still counts while the rest of its stream is read.
+const IN_FLIGHT: usize = 2_048;
 
 /// Connects to a server over Streamable HTTP.
 ///
@@ -83,7 +84,7 @@ impl Http {
         self
     }
 
-    /// The most requests under way at a time, past which the transport is busy. 1,024 by default.
+    /// The most requests under way at a time, past which the transport is busy. 2,048 by default.
     #[must_use]
     pub fn in_flight_limit(mut self, requests: usize) -> Self {
         self.in_flight = requests;
