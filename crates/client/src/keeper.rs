@@ -38,6 +38,8 @@ pub(crate) struct Keeper {
     wants_lists: bool,
     uris: BTreeSet<String>,
     level: Option<LogLevel>,
+    /// The connection on which everything has been asked for.
+    established: Option<Arc<Session>>,
     listening: Option<Pending>,
     /// When to open the listen stream again that was lost or refused, and how often that failed.
     listen_at: Option<Instant>,
@@ -67,6 +69,7 @@ impl Keeper {
             wants_lists: shared.handlers.notification.is_some(),
             uris: BTreeSet::new(),
             level: None,
+            established: None,
             listening: None,
             listen_at: None,
             failures: 0,
@@ -82,13 +85,8 @@ impl Keeper {
                     if changed.is_err() {
                         return;
                     }
-                    let session = match &*self.state.borrow_and_update() {
-                        State::Ready(session) => Some(Arc::clone(session)),
-                        _ => None,
-                    };
-                    self.listening = None;
-                    self.listen_at = None;
-                    if let Some(session) = session {
+                    self.state.mark_unchanged();
+                    if let Some(session) = self.session() {
                         self.establish(&session).await;
                     }
                 }
@@ -105,8 +103,15 @@ impl Keeper {
         }
     }
 
-    /// Asks for everything on a new connection. What is refused is reported, and the rest stands.
-    async fn establish(&mut self, session: &Session) {
+    /// Asks for everything on a new connection, once. What is refused is reported, and the rest
+    /// stands.
+    async fn establish(&mut self, session: &Arc<Session>) {
+        let known = self.established.replace(Arc::clone(session));
+        if known.is_some_and(|known| Arc::ptr_eq(&known, session)) {
+            return;
+        }
+        self.listening = None;
+        self.listen_at = None;
         if session.revision.era() == Era::Modern {
             self.failures = 0;
             self.listen_again(session).await;
@@ -306,17 +311,20 @@ impl Keeper {
         }
     }
 
-    async fn ready(&self) -> Result<Arc<Session>, Error> {
+    /// Waits for a connection on which everything asked for so far has been asked for.
+    async fn ready(&mut self) -> Result<Arc<Session>, Error> {
         let after = self.client.shared().request_timeout;
         let overdue = CallError::Timeout {
             after,
             sent: false,
             reason: None,
         };
-        match timeout(after, self.client.ready()).await {
-            Ok(session) => Ok(session?),
-            Err(_) => Err(overdue.into()),
-        }
+        let Ok(session) = timeout(after, self.client.ready()).await else {
+            return Err(overdue.into());
+        };
+        let session = session?;
+        self.establish(&session).await;
+        Ok(session)
     }
 }
 

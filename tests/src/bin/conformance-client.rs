@@ -50,7 +50,11 @@ async fn run() -> Outcome {
 
 /// A client that answers what the server of the scenario asks.
 fn answering(scenario: &str) -> ClientBuilder {
-    let builder = Client::builder("switchboard-conformance", env!("CARGO_PKG_VERSION"));
+    let builder = Client::builder("switchboard-conformance", env!("CARGO_PKG_VERSION"))
+        // The suite plays all scenarios at once, and must not be taken for an old server because it
+        // is a slow one.
+        .handshake_timeout(LIMIT)
+        .probe_timeout(LIMIT);
     match scenario {
         "elicitation-sep1034-client-defaults" => builder.on_elicitation(|question| async move {
             Ok(ElicitationAnswer::accept(question.defaults()))

@@ -396,3 +396,20 @@ async fn a_call_in_vain_says_what_it_waited_for() {
         "{error}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wished_before_there_is_a_connection_is_asked_for_once() {
+    let (client, mut listener) = connect(builder());
+    let wish = tokio::spawn(async move {
+        let wished = client.subscribe("a://1").await;
+        (client, wished)
+    });
+    tokio::task::yield_now().await;
+    let mut peer = listener.accept_and_greet(World::Old).await;
+    let request = peer.expect("resources/subscribe").await;
+    peer.answer(&request, json!({})).await;
+    let (_client, wished) = wish.await.unwrap();
+    wished.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert!(peer.try_recv().is_none());
+}

@@ -308,8 +308,17 @@ impl Checker<'_> {
     fn fits(&self, due: Due, index: usize, outcome: &Result<Reply, CallError>) -> bool {
         let call = &self.calls.records[index];
         match (due, outcome) {
-            (Due::Timeout, Err(CallError::Timeout { after, sent, .. })) => {
-                *after == self.now - call.made && *sent == (call.stage == Stage::Accepted)
+            (
+                Due::Timeout,
+                Err(CallError::Timeout {
+                    after,
+                    sent,
+                    reason,
+                }),
+            ) => {
+                *after == self.now - call.made
+                    && *sent == (call.stage == Stage::Accepted)
+                    && reason.is_some() == self.life.failing
             }
             (Due::Backpressure(attempts), Err(CallError::Backpressure { attempts: told })) => {
                 attempts == *told
