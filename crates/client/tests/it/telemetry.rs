@@ -73,7 +73,10 @@ async fn every_event_has_its_name_and_fields() {
 
 /// Keeps the names of spans and events, and of their fields.
 #[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<Vec<(String, Vec<String>)>>>);
+struct Recorder(Arc<Mutex<Vec<Recorded>>>);
+
+/// The name of a span or event, and the names of its fields.
+type Recorded = (String, Vec<String>);
 
 impl Subscriber for Recorder {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
