@@ -153,6 +153,7 @@ system_packages() {
 # Runs a command with its output in .tools/log, shown only if the command fails.
 logged() {
     local log=$tools/log/$1.log start=$SECONDS
+    echo "installing: $1" >&2
     shift
     if ! "$@" >"$log" 2>&1 </dev/null; then
         echo "failed: $*" >&2

@@ -7,7 +7,7 @@
 use std::{env, error::Error, process::ExitCode};
 
 use switchboard_client::{
-    Client,
+    Client, State,
     stdio::{Command, Stdio},
 };
 
@@ -26,6 +26,14 @@ async fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let client = Client::connect(Stdio::new(Command::new(command).args(rest)));
+    let mut state = client.watch_state();
+    tokio::spawn(async move {
+        while state.changed().await.is_ok() {
+            if let trouble @ State::Backoff { .. } = &*state.borrow_and_update() {
+                eprintln!("{trouble}, trying again");
+            }
+        }
+    });
     let done = run(&client, call).await;
     client.stop().await;
     client.closed().await;
@@ -41,11 +49,15 @@ async fn main() -> ExitCode {
 #[expect(clippy::print_stderr, clippy::print_stdout, reason = "it is a command")]
 async fn run(client: &Client, call: Option<(String, String)>) -> Result<(), Box<dyn Error>> {
     if let Some((name, arguments)) = call {
-        let arguments: serde_json::Value = serde_json::from_str(&arguments)?;
+        let arguments: serde_json::Value = serde_json::from_str(&arguments)
+            .map_err(|error| format!("the arguments are not JSON: {error}"))?;
         let result = client
             .call_tool(name, arguments)
             .on_progress(|progress| eprintln!("{} of {:?}", progress.progress, progress.total))
             .await?;
+        if result.is_error {
+            return Err(result.text().into());
+        }
         println!("{}", result.text());
         return Ok(());
     }

@@ -127,7 +127,8 @@ impl Client {
         self.shared.state.borrow().clone()
     }
 
-    /// A watch on where the connection stands.
+    /// A watch on where the connection stands. Do not hold on to what it lends across an `await`: the
+    /// connection could not tell its next state.
     pub fn watch_state(&self) -> watch::Receiver<State> {
         self.shared.state.clone()
     }
@@ -201,9 +202,9 @@ impl Client {
     pub fn request(
         &self,
         method: impl Into<Cow<'static, str>>,
-        params: impl Into<Option<Raw>>,
+        params: impl IntoParams,
     ) -> Call<Raw> {
-        let (method, params) = (method.into(), params.into());
+        let (method, params) = (method.into(), params.into_params());
         if method != method::TOOLS_CALL {
             return self.call(method, Ok(params));
         }
@@ -220,12 +221,12 @@ impl Client {
     pub async fn notify(
         &self,
         method: impl Into<Cow<'static, str>>,
-        params: impl Into<Option<Raw>>,
+        params: impl IntoParams,
     ) -> Result<(), Error> {
         let call = MachineCall {
             kind: CallKind::Notification,
             method: method.into(),
-            params: params.into(),
+            params: params.into_params(),
             lane: self.lane,
             timeout: Some(self.shared.request_timeout),
             extend: None,
@@ -338,7 +339,7 @@ impl Client {
     pub async fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         let Some(own) = &self.shared.handlers.roots else {
             return Err(Error::NotOffered {
-                what: "roots: this client was built without them".to_owned(),
+                what: "roots to a client that was built without them".to_owned(),
             });
         };
         *own.write().unwrap_or_else(PoisonError::into_inner) = roots.into_iter().collect();
@@ -448,12 +449,47 @@ impl Client {
     }
 }
 
+/// What the parameters of a raw request can be given as: JSON as it is to be sent, a
+/// [`Value`](serde_json::Value), or `None`.
+pub trait IntoParams {
+    /// The parameters as JSON.
+    fn into_params(self) -> Option<Raw>;
+}
+
+impl IntoParams for Raw {
+    fn into_params(self) -> Option<Raw> {
+        Some(self)
+    }
+}
+
+impl IntoParams for Option<Raw> {
+    fn into_params(self) -> Option<Raw> {
+        self
+    }
+}
+
+impl IntoParams for serde_json::Value {
+    fn into_params(self) -> Option<Raw> {
+        // A value has only names that are strings, so that it can always be written.
+        Raw::from_value(&self).ok()
+    }
+}
+
 impl Shared {
     pub(crate) fn submit(
         &self,
         call: MachineCall,
         progress: Option<mpsc::Sender<Raw>>,
     ) -> Result<Pending, CallError> {
+        // JSON-RPC would allow an array; MCP has objects only, and some servers answer nothing else.
+        if call
+            .params
+            .as_ref()
+            .is_some_and(|params| !params.is_object())
+        {
+            let reason = "expected a JSON object".into();
+            return Err(CallError::InvalidParams { reason });
+        }
         let id = self.ids.draw();
         let (reply, receiver) = oneshot::channel();
         let caller = Caller { reply, progress };
@@ -501,8 +537,14 @@ impl fmt::Debug for Client {
 fn named_params(name: &str, arguments: &impl Serialize) -> Result<Raw, Error> {
     let name = ("name", Raw::string(name));
     let arguments = to_raw(arguments, "the arguments")?;
-    let given = (arguments.as_str() != "null").then_some(("arguments", arguments));
-    Ok(Raw::object([name].into_iter().chain(given)))
+    if arguments.as_str() == "null" {
+        return Ok(Raw::object([name]));
+    }
+    if !arguments.is_object() {
+        let reason = "the arguments are not a JSON object".into();
+        return Err(CallError::InvalidParams { reason }.into());
+    }
+    Ok(Raw::object([name, ("arguments", arguments)]))
 }
 
 fn to_raw(value: &impl Serialize, what: &'static str) -> Result<Raw, Error> {

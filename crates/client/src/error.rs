@@ -77,11 +77,9 @@ impl Error {
     /// Whether the same call may well succeed a little later. It says nothing of whether the
     /// server has acted already.
     pub const fn is_retryable(&self) -> bool {
-        if let Self::Call(CallError::RequestFailed(failure)) = self
-            && let Some(status) = failure.status
-        {
-            return matches!(status, 408 | 425 | 429 | 500..=599);
+        match self {
+            Self::Call(error) => error.is_retryable(),
+            _ => false,
         }
-        matches!(self.kind(), ErrorKind::Transport | ErrorKind::Timeout)
     }
 }

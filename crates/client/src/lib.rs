@@ -52,7 +52,7 @@ pub mod transport;
 
 pub use builder::ClientBuilder;
 pub use call::{Call, Canceller, InFlight, Progress};
-pub use client::Client;
+pub use client::{Client, IntoParams};
 pub use error::Error;
 pub use model::Lossless;
 pub use paging::Pages;

@@ -48,10 +48,15 @@ impl<T: Listed> Pages<T> {
         }
     }
 
+    /// The next item. (With `StreamExt` of the `futures` crates in scope, all of its methods work, too.)
+    pub async fn next(&mut self) -> Option<Result<Lossless<T>, Error>> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
     /// The whole list.
     pub async fn all(mut self) -> Result<Vec<Lossless<T>>, Error> {
         let mut all = Vec::new();
-        while let Some(item) = std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await {
+        while let Some(item) = self.next().await {
             all.push(item?);
         }
         Ok(all)

@@ -97,6 +97,29 @@ impl CallError {
     }
 }
 
+impl CallError {
+    /// Whether the same call may well succeed a little later. It says nothing of whether the server
+    /// has acted already.
+    pub const fn is_retryable(&self) -> bool {
+        match self {
+            Self::RequestFailed(RequestFailure {
+                status: Some(status),
+                ..
+            }) => matches!(status, 408 | 425 | 429 | 500..=599),
+            Self::Backpressure { .. }
+            | Self::ConnectionLost { .. }
+            | Self::RequestFailed(_)
+            | Self::Timeout { .. }
+            | Self::NotReady { .. } => true,
+            Self::Failed { .. }
+            | Self::Cancelled
+            | Self::CancelledByServer
+            | Self::Shutdown
+            | Self::InvalidParams { .. } => false,
+        }
+    }
+}
+
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -115,7 +138,7 @@ impl fmt::Display for CallError {
             }
             Self::ConnectionLost { reason } => write!(f, "connection lost: {reason}"),
             Self::RequestFailed(failure) => f.write_str(&failure.message),
-            Self::NotReady { state } => write!(f, "connection is {state}, not ready"),
+            Self::NotReady { state } => write!(f, "connection not ready ({state})"),
             Self::Failed { reason } => {
                 write!(f, "connection failed and waits for a restart: {reason}")
             }

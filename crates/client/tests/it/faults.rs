@@ -413,3 +413,42 @@ async fn what_is_wished_before_there_is_a_connection_is_asked_for_once() {
     sleep(Duration::from_secs(1)).await;
     assert!(peer.try_recv().is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn parameters_that_are_no_object_are_refused_at_once() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    for call in [
+        client.request("x", json!([1])),
+        client.request("x", json!(null)),
+    ] {
+        let error = call.await.unwrap_err();
+        assert!(
+            matches!(error, Error::Call(CallError::InvalidParams { .. })),
+            "{error}"
+        );
+    }
+    let error = client.call_tool("t", "text").await.unwrap_err();
+    assert!(
+        matches!(error, Error::Call(CallError::InvalidParams { .. })),
+        "{error}"
+    );
+    assert!(peer.try_recv().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_none_is_told_by_what_it_wrote() {
+    let (client, mut listener) = connect(builder());
+    let peer = listener.accept().await;
+    peer.send_raw("hello").await;
+    let mut state = client.watch_state();
+    let state = state
+        .wait_for(|state| matches!(state, State::Backoff { .. }))
+        .await
+        .unwrap()
+        .clone();
+    let reason = state.to_string();
+    assert!(
+        reason.contains("such as \"hello\": is it an MCP server?"),
+        "{reason}"
+    );
+}

@@ -24,7 +24,7 @@ impl Machine {
             | Phase::Closing
             | Phase::Exited => return,
         }
-        match Frame::parse(frame) {
+        match Frame::parse(frame.clone()) {
             Ok(Frame::Single(message)) => self.dispatch(now, message),
             Ok(Frame::Batch(messages)) => {
                 for message in messages {
@@ -38,7 +38,10 @@ impl Machine {
                     }
                 }
             }
-            Err(error) => self.malformed(&error.to_string()),
+            Err(error) => {
+                self.garbage.get_or_insert_with(|| excerpt(&frame));
+                self.malformed(&error.to_string());
+            }
         }
         self.arm();
     }
@@ -207,3 +210,11 @@ impl Machine {
         self.emit_violation(reason);
     }
 }
+
+/// Enough of a frame to recognise it by.
+fn excerpt(frame: &[u8]) -> String {
+    let start = &frame[..frame.len().min(EXCERPT_BYTES)];
+    String::from_utf8_lossy(start).into_owned()
+}
+
+const EXCERPT_BYTES: usize = 60;

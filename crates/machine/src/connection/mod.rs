@@ -48,6 +48,8 @@ pub struct Machine {
     /// Calls that wait for the connection to become ready, in the order they came.
     waiting: VecDeque<u64>,
     tombstones: Tombstones,
+    /// The beginning of the first frame of this transport that was not JSON-RPC.
+    garbage: Option<String>,
     /// Why the last attempt failed, until one succeeds: it is what a call in vain waited for.
     last_failure: Option<Arc<str>>,
     /// Requests of the server that the owner has not answered, oldest first.
@@ -93,6 +95,7 @@ impl Machine {
             calls: HashMap::new(),
             waiting: VecDeque::new(),
             tombstones: Tombstones::new(settings.tombstone_ttl(), settings.tombstones_max),
+            garbage: None,
             last_failure: None,
             server_requests: Vec::new(),
             actions: VecDeque::new(),
@@ -345,6 +348,7 @@ impl Machine {
     fn open(&mut self, now: Moment) {
         self.epoch += 1;
         self.live = true;
+        self.garbage = None;
         self.phase = Phase::Starting;
         self.timers.stop(Timer::Probe);
         self.timers
@@ -354,7 +358,12 @@ impl Machine {
 
     /// Leaves the transport behind and waits: for the next attempt, or for a restart.
     fn give_up(&mut self, now: Moment, permanent: bool, reason: &str) {
-        let reason: Arc<str> = Arc::from(reason);
+        let reason: Arc<str> = match (&self.phase, self.garbage.take()) {
+            (Phase::Initializing { .. }, Some(garbage)) => Arc::from(format!(
+                "{reason}; it wrote what is not JSON-RPC, such as {garbage:?}: is it an MCP server?"
+            )),
+            _ => Arc::from(reason),
+        };
         self.last_failure = Some(Arc::clone(&reason));
         if matches!(self.phase, Phase::Ready(_)) {
             let reason = Arc::clone(&reason);

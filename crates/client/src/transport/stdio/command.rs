@@ -139,14 +139,19 @@ impl Command {
             return Err(io::Error::other("the child has no pipes"));
         };
         let last_words = Arc::new(Mutex::new(VecDeque::new()));
-        tokio::spawn(read_stderr(
+        let reading = tokio::spawn(read_stderr(
             stderr,
             Arc::clone(&self.on_stderr),
             Arc::clone(&last_words),
         ));
         let guard = CommandGuard {
             group: Group::new(child.id(), &self.live),
-            exiting: Some(Box::pin(async move { child.wait().await.ok() })),
+            exiting: Some(Box::pin(async move {
+                let status = child.wait().await.ok();
+                // Its last words are what explains the end; but a child of it may go on talking.
+                let _ = timeout(LAST_WORDS_WAIT, reading).await;
+                status
+            })),
             status: None,
             last_words,
             close_grace: self.close_grace,
@@ -193,6 +198,7 @@ impl fmt::Debug for Command {
 type LastWords = Arc<Mutex<VecDeque<String>>>;
 
 const LAST_WORDS: usize = 3;
+const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
 const STDERR_LINE: usize = 8 * 1024;
 /// How long the system may take to end what was killed.
 const REAP: Duration = Duration::from_secs(1);
