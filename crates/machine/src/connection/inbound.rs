@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Machine {
-    pub(super) fn frame(&mut self, now: Moment, frame: Bytes) {
+    pub(super) fn frame(&mut self, now: Moment, frame: &Bytes) {
         match self.phase {
             Phase::Initializing { .. } | Phase::Ready(_) => {}
             Phase::Starting
@@ -39,7 +39,7 @@ impl Machine {
                 }
             }
             Err(error) => {
-                self.garbage.get_or_insert_with(|| excerpt(&frame));
+                self.garbage.get_or_insert_with(|| excerpt(frame));
                 self.malformed(&error.to_string());
             }
         }

@@ -114,7 +114,7 @@ impl Machine {
             Event::TransportDown { epoch, down } if self.is_current(epoch) => {
                 self.transport_down(now, &down);
             }
-            Event::Frame { epoch, frame } if self.is_current(epoch) => self.frame(now, frame),
+            Event::Frame { epoch, frame } if self.is_current(epoch) => self.frame(now, &frame),
             Event::FrameTooLarge { epoch, limit } if self.is_current(epoch) => {
                 self.frame_too_large(now, limit);
             }
