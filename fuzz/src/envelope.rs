@@ -143,7 +143,7 @@ fn classify<'n, 'a>(node: &'n Node<'a>) -> Expected<'n, 'a> {
 
 fn is_id(node: &Node<'_>) -> bool {
     match node.kind {
-        Kind::String(_) => true,
+        Kind::String { .. } => true,
         Kind::Number => !node.text.contains(['.', 'e', 'E']),
         _ => false,
     }
@@ -250,7 +250,10 @@ fn check_error(own: &ErrorObject, node: &Node<'_>) {
 
     let code = code.and_then(|code| code.text.parse().ok());
     assert_eq!(own.code, code.unwrap_or(0));
-    assert_eq!(own.message, message.and_then(Node::as_text).unwrap_or(""));
+    assert_eq!(
+        own.message,
+        message.and_then(Node::as_lossy_text).unwrap_or("")
+    );
     let data = data.filter(|data| !data.is_null()).map(|data| data.text);
     assert_eq!(own.data.as_ref().map(Raw::as_str), data);
 

@@ -130,7 +130,9 @@ impl Parameter {
     fn render(&self, arguments: &Node<'_>) -> Option<(String, String)> {
         let argument = self.argument(arguments)?;
         let value = match &argument.kind {
-            Kind::String(Some(text)) => encode_value(text).into_owned(),
+            Kind::String {
+                text: Some(text), ..
+            } => encode_value(text).into_owned(),
             Kind::Number => integer(argument.text)?,
             _ => argument.text.to_owned(),
         };

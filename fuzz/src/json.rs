@@ -16,8 +16,12 @@ pub(crate) enum Kind<'a> {
     Null,
     Bool(bool),
     Number,
-    /// `None` if an escape names half of a surrogate pair: the grammar allows it, and no text has it.
-    String(Option<String>),
+    String {
+        /// `None` if an escape names half of a surrogate pair: the grammar allows it, and no text has
+        /// it.
+        text: Option<String>,
+        lossy: String,
+    },
     Array(Vec<Node<'a>>),
     /// The names are as in `String`.
     Object(Vec<(Option<String>, Node<'a>)>),
@@ -56,7 +60,15 @@ impl Node<'_> {
     /// The text of a string, if it is one.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match &self.kind {
-            Kind::String(text) => text.as_deref(),
+            Kind::String { text, .. } => text.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The text of a string, if it is one, with a replacement for every half of a surrogate pair.
+    pub(crate) fn as_lossy_text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::String { lossy, .. } => Some(lossy),
             _ => None,
         }
     }
@@ -85,7 +97,7 @@ impl Node<'_> {
             Kind::Bool(value) => Value::Bool(*value),
             // What a number is worth is for `serde_json` to say; where it ends is not.
             Kind::Number => serde_json::from_str(self.text).ok()?,
-            Kind::String(text) => Value::String(text.clone()?),
+            Kind::String { text, .. } => Value::String(text.clone()?),
             Kind::Array(elements) => {
                 let values: Option<Vec<Value>> = elements.iter().map(Self::to_value).collect();
                 Value::Array(values?)
@@ -113,7 +125,13 @@ impl<'a> Reader<'a> {
             Some(b'{' | b'[') if depth == limits::DEPTH => return Err(Fault::Deep),
             Some(b'{') => self.object(depth + 1)?,
             Some(b'[') => self.array(depth + 1)?,
-            Some(b'"') => Kind::String(self.string()?),
+            Some(b'"') => {
+                let units = self.string()?;
+                Kind::String {
+                    text: String::from_utf16(&units).ok(),
+                    lossy: String::from_utf16_lossy(&units),
+                }
+            }
             Some(b'-' | b'0'..=b'9') => self.number()?,
             _ if self.take("null") => Kind::Null,
             _ if self.take("true") => Kind::Bool(true),
@@ -133,7 +151,7 @@ impl<'a> Reader<'a> {
         }
         loop {
             self.space();
-            let name = self.string()?;
+            let name = String::from_utf16(&self.string()?).ok();
             self.space();
             self.expect(":")?;
             self.space();
@@ -191,8 +209,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn string(&mut self) -> Result<Option<String>, Fault> {
-        // In UTF-16, where half of a surrogate pair is a unit like any other.
+    /// The units of a string in UTF-16, where half of a surrogate pair is a unit like any other.
+    fn string(&mut self) -> Result<Vec<u16>, Fault> {
         let mut units = Vec::new();
         self.expect("\"")?;
         loop {
@@ -200,7 +218,7 @@ impl<'a> Reader<'a> {
             let char = rest.chars().next().ok_or(Fault::Invalid)?;
             self.at += char.len_utf8();
             match char {
-                '"' => return Ok(String::from_utf16(&units).ok()),
+                '"' => return Ok(units),
                 '\\' => units.push(self.escape()?),
                 '\0'..'\u{20}' => return Err(Fault::Invalid),
                 _ => units.extend_from_slice(char.encode_utf16(&mut [0; 2])),
