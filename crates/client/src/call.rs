@@ -323,7 +323,9 @@ impl Round {
     async fn once(&mut self, request: &Request) -> Result<Raw, Error> {
         let extend = self.options.timeout.zip(self.options.extend_cap);
         let wants_progress = self.options.on_progress.is_some() || extend.is_some();
-        let (progress_sender, mut progress) = mpsc::channel(PROGRESS_DEPTH);
+        let (progress_sender, mut progress) = wants_progress
+            .then(|| mpsc::channel(PROGRESS_DEPTH))
+            .unzip();
         let now = Instant::now();
         let call = switchboard_machine::Call {
             kind: CallKind::Request,
@@ -343,7 +345,6 @@ impl Round {
             trace: self.options.trace.clone(),
             headers: Arc::clone(&request.headers),
         };
-        let progress_sender = wants_progress.then_some(progress_sender);
         let mut pending = self.client.shared().submit(call, progress_sender)?;
         let id = pending.id();
         let started = self.started;
@@ -362,13 +363,15 @@ impl Round {
         };
         let mut reply = pin!(poll_fn(|cx| {
             let reply = Pin::new(&mut pending).poll(cx);
-            while let Poll::Ready(Some(params)) = progress.poll_recv(cx) {
-                told(params);
-            }
-            if reply.is_ready() {
+            if let Some(progress) = &mut progress {
+                while let Poll::Ready(Some(params)) = progress.poll_recv(cx) {
+                    told(params);
+                }
                 // Progress was sent before the answer, so that all of it is there by now, even if
                 // the task has used up its turn.
-                while let Ok(params) = progress.try_recv() {
+                while reply.is_ready()
+                    && let Ok(params) = progress.try_recv()
+                {
                     told(params);
                 }
             }

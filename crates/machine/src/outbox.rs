@@ -3,10 +3,9 @@
 //! One frame of a lane is offered at a time, so a retry never lets a later frame overtake it;
 //! lanes do not wait for each other.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
+
+use rustc_hash::FxHashMap;
 
 use crate::{
     event::{Outgoing, SendOutcome},
@@ -75,8 +74,8 @@ pub(crate) struct Outbox {
     attempts_max: u32,
     delay: Duration,
     next_ticket: u64,
-    items: HashMap<u64, Item>,
-    lanes: HashMap<Lane, Queue>,
+    items: FxHashMap<u64, Item>,
+    lanes: FxHashMap<Lane, Queue>,
 }
 
 impl Outbox {
@@ -85,8 +84,8 @@ impl Outbox {
             attempts_max,
             delay,
             next_ticket: 0,
-            items: HashMap::new(),
-            lanes: HashMap::new(),
+            items: FxHashMap::default(),
+            lanes: FxHashMap::default(),
         }
     }
 

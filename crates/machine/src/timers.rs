@@ -1,6 +1,8 @@
 //! The timers of one connection, in one ordered set.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
 
 use crate::time::Moment;
 
@@ -26,7 +28,7 @@ pub(crate) enum Timer {
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     order: BTreeSet<(Moment, Timer)>,
-    due: HashMap<Timer, Moment>,
+    due: FxHashMap<Timer, Moment>,
 }
 
 impl Timers {

@@ -6,7 +6,10 @@ use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::{ErrorObject, Id, Raw, code, limits, raw::offset_in};
+use crate::{
+    ErrorObject, Id, Raw, code, limits,
+    scan::{self, Members},
+};
 
 /// What one frame carries.
 #[derive(Debug, Clone)]
@@ -115,6 +118,9 @@ impl Frame {
         let text = std::str::from_utf8(&frame).map_err(|error| EnvelopeError::NotUtf8 {
             valid_up_to: error.valid_up_to(),
         })?;
+        if let Some(members) = scan::object(text) {
+            return members.classify(&frame).map(Self::Single);
+        }
         if nested_too_deep(text.as_bytes()) {
             return Err(EnvelopeError::TooDeep);
         }
@@ -140,8 +146,8 @@ impl Message {
     fn parse_text(frame: &Bytes, text: &str) -> Result<Self, EnvelopeError> {
         // Anything else is not tried: serde reads a struct from an array too, its members in their order.
         if text.trim_ascii_start().starts_with('{') {
-            match serde_json::from_str::<View<'_>>(text) {
-                Ok(view) => return view.classify(frame),
+            match serde_json::from_str::<Careful<'_>>(text) {
+                Ok(careful) => return careful.members().classify(frame),
                 Err(error) if !error.is_data() => return Err(not_json(&error)),
                 // Said at the first thing amiss, so that what follows may still not be JSON.
                 Err(_) => {}
@@ -195,10 +201,11 @@ impl EnvelopeError {
     }
 }
 
-/// The members that JSON-RPC gives a meaning. Others pass by unread; the same one twice is an
-/// error, because readers disagree on which of the two counts.
+/// The members that JSON-RPC gives a meaning, read with all care: for what the scan leaves alone, and
+/// to say what is wrong. Others pass by unread; the same one twice is an error, because readers
+/// disagree on which of the two counts.
 #[derive(Deserialize)]
-struct View<'a> {
+struct Careful<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -213,45 +220,57 @@ struct View<'a> {
     error: Option<&'a RawValue>,
 }
 
+impl<'a> Careful<'a> {
+    fn members(self) -> Members<'a> {
+        Members {
+            jsonrpc: self.jsonrpc.map(RawValue::get),
+            id: self.id.map(RawValue::get),
+            method: self.method.map(RawValue::get),
+            params: self.params.map(RawValue::get),
+            result: self.result.map(RawValue::get),
+            error: self.error.map(RawValue::get),
+        }
+    }
+}
+
 /// Tells `"id": null` from no id at all, which a plain `Option` does not.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-impl View<'_> {
+impl Members<'_> {
     fn classify(self, frame: &Bytes) -> Result<Message, EnvelopeError> {
-        let is_null = self.id.is_some_and(|id| id.get() == "null");
-        let id = self.id.and_then(|id| Id::from_raw(Raw::part_of(frame, id)));
+        let is_null = self.id.is_some_and(|id| id == "null");
+        let id = self
+            .id
+            .and_then(|id| Id::from_raw(Raw::slice_of(frame, id)));
         let bad_id = self.id.is_some() && id.is_none();
         let id_at = id.as_ref().and(self.id).map(|id| {
-            let start = offset_in(frame, id);
-            start..start + id.get().len()
+            let start = id.as_ptr() as usize - frame.as_ptr() as usize;
+            start..start + id.len()
         });
         // Some servers spell out the one of the two that is not there.
-        let error = self.error.filter(|error| error.get() != "null");
+        let error = self.error.filter(|error| *error != "null");
         let result = self
             .result
-            .filter(|result| error.is_none() || result.get() != "null");
+            .filter(|result| error.is_none() || *result != "null");
         let reject = |reason| {
             let id = id.clone();
             Err(EnvelopeError::NotJsonRpc { reason, id })
         };
-        if self
-            .jsonrpc
-            .is_none_or(|version| version.get() != "\"2.0\"")
-        {
+        if self.jsonrpc.is_none_or(|version| version != "\"2.0\"") {
             return reject("`jsonrpc` is not \"2.0\"");
         }
         match (self.method, result, error) {
             (Some(method), None, None) => {
-                let Ok(method) = serde_json::from_str::<String>(method.get()) else {
+                let Ok(method) = plain_string(method) else {
                     return reject("`method` is not a string");
                 };
-                let params = self.params.filter(|params| params.get() != "null");
-                if params.is_some_and(|params| !params.get().starts_with(['{', '['])) {
+                let params = self.params.filter(|params| *params != "null");
+                if params.is_some_and(|params| !params.starts_with(['{', '['])) {
                     return reject("`params` is neither an object nor an array");
                 }
-                let params = params.map(|params| Raw::part_of(frame, params));
+                let params = params.map(|params| Raw::slice_of(frame, params));
                 match id.clone().zip(id_at) {
                     _ if bad_id => reject("`id` is neither a string nor an integer"),
                     Some((id, id_at)) => Ok(Message::Request(Request {
@@ -270,7 +289,7 @@ impl View<'_> {
                 };
                 Ok(Message::Response(Response {
                     id: Some(id),
-                    outcome: Outcome::Result(Raw::part_of(frame, result)),
+                    outcome: Outcome::Result(Raw::slice_of(frame, result)),
                     frame: frame.clone(),
                     id_at,
                 }))
@@ -280,13 +299,23 @@ impl View<'_> {
             }
             (None, None, Some(error)) => Ok(Message::Response(Response {
                 id,
-                outcome: Outcome::Error(ErrorObject::from_raw(Raw::part_of(frame, error))),
+                outcome: Outcome::Error(ErrorObject::from_raw(Raw::slice_of(frame, error))),
                 frame: frame.clone(),
                 id_at,
             })),
             (None, None, None) => reject("none of `method`, `result` and `error`"),
             _ => reject("more than one of `method`, `result` and `error`"),
         }
+    }
+}
+
+fn plain_string(text: &str) -> Result<String, serde_json::Error> {
+    let plain = text
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'));
+    match plain {
+        Some(plain) if !plain.contains('\\') => Ok(plain.to_owned()),
+        _ => serde_json::from_str(text),
     }
 }
 

@@ -29,6 +29,7 @@ pub mod meta;
 pub mod method;
 mod raw;
 mod revision;
+mod scan;
 mod sse;
 
 pub use envelope::{EnvelopeError, Frame, Message, Notification, Outcome, Request, Response};

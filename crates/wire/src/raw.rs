@@ -187,8 +187,13 @@ impl Raw {
     }
 
     /// The slice of `text` that `value` was read from.
+    pub(crate) fn slice_of(text: &Bytes, value: &str) -> Self {
+        Self(text.slice_ref(value.as_bytes()))
+    }
+
+    /// The slice of `text` that `value` was read from.
     pub(crate) fn part_of(text: &Bytes, value: &RawValue) -> Self {
-        Self(text.slice_ref(value.get().as_bytes()))
+        Self::slice_of(text, value.get())
     }
 
     fn find(&self, name: &str) -> Result<(Option<&RawValue>, usize), serde_json::Error> {

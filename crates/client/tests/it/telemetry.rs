@@ -18,7 +18,9 @@ use crate::peer::{World, builder, connect_with_depth};
 #[tokio::test(start_paused = true)]
 async fn every_event_has_its_name_and_fields() {
     let recorded = Recorder::default();
-    let _recording = tracing::subscriber::set_default(recorded.clone());
+    // For the whole process: what is recorded by one thread alone is lost to what another thread, with
+    // no recorder, has found not worth asking about.
+    tracing::subscriber::set_global_default(recorded.clone()).unwrap();
     let (client, mut listener) = connect_with_depth(builder(), 1);
     let mut peer = listener.accept_and_greet(World::Old).await;
     client.ready().await.unwrap();

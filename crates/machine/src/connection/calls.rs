@@ -310,11 +310,13 @@ impl Machine {
         }
         members.extend(call.trace.clone().map(|trace| (meta::TRACEPARENT, trace)));
         // What the caller says of itself stands; what the connection goes by is the connection's.
-        let own = call
-            .params
-            .as_ref()
-            .and_then(|params| params.member(meta::META));
-        if let Some(own) = own {
+        // It is looked for only if it matters, because that is a pass over all parameters.
+        if !members.is_empty()
+            && let Some(own) = call
+                .params
+                .as_ref()
+                .and_then(|params| params.member(meta::META))
+        {
             let ours = [meta::PROTOCOL_VERSION, meta::PROGRESS_TOKEN];
             members.retain(|(name, _)| ours.contains(name) || own.member(name).is_none());
         }

@@ -5,11 +5,9 @@ mod calls;
 mod inbound;
 mod opening;
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
+use rustc_hash::FxHashMap;
 use switchboard_wire::{Era, Id, Message};
 
 use crate::{
@@ -44,7 +42,7 @@ pub struct Machine {
     backoff: Backoff,
     timers: Timers,
     outbox: Outbox,
-    calls: HashMap<u64, Entry>,
+    calls: FxHashMap<u64, Entry>,
     /// Calls that wait for the connection to become ready, in the order they came.
     waiting: VecDeque<u64>,
     tombstones: Tombstones,
@@ -92,7 +90,7 @@ impl Machine {
             backoff: Backoff::new(settings.backoff_base, settings.backoff_max),
             timers: Timers::default(),
             outbox: Outbox::new(settings.send_attempts, settings.send_retry_delay),
-            calls: HashMap::new(),
+            calls: FxHashMap::default(),
             waiting: VecDeque::new(),
             tombstones: Tombstones::new(settings.tombstone_ttl(), settings.tombstones_max),
             garbage: None,
