@@ -122,7 +122,7 @@ impl Driver {
             stop_waiters: Vec::new(),
             exited: false,
         };
-        let mut batch = Vec::with_capacity(CALLS_PER_TURN);
+        let mut batch = Vec::new();
         let mut timer = Timer::default();
         // Whoever had the last turn waits for the other, so that neither a flood of calls nor a
         // flood of frames can starve the rest.
