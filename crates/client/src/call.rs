@@ -45,7 +45,8 @@ pub struct Call<T> {
     client: Client,
     request: Result<Request, Error>,
     options: Options,
-    /// Whether the server may answer with a question, which is then answered by the handlers.
+    /// Whether what the server asks for on the way to a result is given to it by the library:
+    /// questions by the handlers, headers by learning the tool anew. Raw calls hand it back.
     asks_back: bool,
     answer: PhantomData<fn() -> T>,
 }
@@ -274,6 +275,7 @@ impl Round {
                 Err(Error::Server(error))
                     if error.code == code::HEADER_MISMATCH
                         && request.method == method::TOOLS_CALL
+                        && self.asks_back
                         && !headers_renewed =>
                 {
                     // What we knew of the tool's parameters is out of date.

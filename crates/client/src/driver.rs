@@ -65,7 +65,8 @@ pub(crate) struct Driver {
     pub(crate) started: Instant,
 }
 
-/// Where what the server says goes, by its kind. All are bounded, and what finds no room is lost.
+/// Where what the server says goes, by its kind. All are bounded: what finds no room is counted and
+/// dropped, and a request among it answered so.
 pub(crate) struct Outlets {
     pub(crate) notifications: mpsc::Sender<Notification>,
     pub(crate) requests: mpsc::Sender<Inbound>,
@@ -385,9 +386,10 @@ impl Hands {
             } if *epoch == closing => {
                 transport.close();
                 // While the connection ends, the transport is polled for the rest of its close.
-                // In every other case it is dropped when the next one opens, or here.
-                *armed = true;
-                if !matches!(*self.state.borrow(), State::Closing) {
+                // In every other case nobody waits for that.
+                if matches!(*self.state.borrow(), State::Closing) {
+                    *armed = true;
+                } else {
                     self.link = Link::None;
                 }
             }

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     ErrorObject, Id, Raw, code, limits,
+    raw::offset_in,
     scan::{self, Members},
 };
 
@@ -246,7 +247,7 @@ impl Members<'_> {
             .and_then(|id| Id::from_raw(Raw::slice_of(frame, id)));
         let bad_id = self.id.is_some() && id.is_none();
         let id_at = id.as_ref().and(self.id).map(|id| {
-            let start = id.as_ptr() as usize - frame.as_ptr() as usize;
+            let start = offset_in(frame, id);
             start..start + id.len()
         });
         // Some servers spell out the one of the two that is not there.

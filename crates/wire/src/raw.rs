@@ -166,7 +166,7 @@ impl Raw {
         }
         let mut out = BytesMut::with_capacity(self.0.len() + name.len() + value.0.len() + 4);
         if let Some(found) = found {
-            let start = offset_in(&self.0, found);
+            let start = offset_in(&self.0, found.get());
             out.extend_from_slice(&self.0[..start]);
             out.extend_from_slice(&value.0);
             out.extend_from_slice(&self.0[start + found.get().len()..]);
@@ -252,8 +252,8 @@ pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Where in `text` the borrowed `value` starts.
-pub(crate) fn offset_in(text: &[u8], value: &RawValue) -> usize {
-    value.get().as_ptr() as usize - text.as_ptr() as usize
+pub(crate) fn offset_in(text: &[u8], value: &str) -> usize {
+    value.as_ptr() as usize - text.as_ptr() as usize
 }
 
 /// The same JSON with every half of a surrogate pair replaced. `None` if there is none.

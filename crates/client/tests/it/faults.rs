@@ -452,3 +452,17 @@ async fn a_server_that_is_none_is_told_by_what_it_wrote() {
         "{reason}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_raw_call_whose_headers_are_refused_is_handed_back_as_it_is() {
+    let (client, _listener, mut peer) = ready(builder(), World::New).await;
+    let call = tokio::spawn(
+        client
+            .request("tools/call", json!({"name": "t"}))
+            .into_future(),
+    );
+    let request = peer.expect("tools/call").await;
+    peer.refuse(&request, -32020).await;
+    assert!(matches!(call.await.unwrap(), Err(Error::Server(error)) if error.code == -32020));
+    assert!(peer.try_recv().is_none());
+}
