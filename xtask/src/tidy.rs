@@ -24,6 +24,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("machine", &["wire"]),
     ("client", &["machine", "wire"]),
     ("simulation", &["machine", "wire"]),
+    ("contain", &[]),
+    ("config", &[]),
+    ("clients", &["config"]),
+    ("store", &[]),
+    ("catalog", &["wire"]),
+    (
+        "gateway",
+        &["catalog", "client", "config", "contain", "store", "wire"],
+    ),
+    (
+        "switchboard",
+        &["clients", "config", "contain", "gateway", "store", "wire"],
+    ),
 ];
 
 /// The crates that know no runtime, no clock and no chance, and what would bring them in.

@@ -1,0 +1,1 @@
+//! What every upstream offers: names, lists, snapshots.

@@ -1,0 +1,1 @@
+//! The configurations of AI clients: taking servers over from them, and putting the gateway into them.

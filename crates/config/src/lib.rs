@@ -1,0 +1,1 @@
+//! The configuration of Switchboard: its home, its file, its schema.

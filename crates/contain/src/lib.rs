@@ -1,0 +1,1 @@
+//! Starting, containing and stopping process trees and containers.

@@ -1,0 +1,1 @@
+//! Who calls what, and may they: edges, core, upstreams, supervision.

@@ -1,0 +1,1 @@
+//! The embedded store behind the parts of the gateway.

@@ -1,0 +1,3 @@
+//! The program: command line, config, wiring.
+
+fn main() {}
