@@ -1,0 +1,291 @@
+//! Where things are: the configuration file and the folders for everything else.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The configuration file's name in its folder.
+const CONFIG_FILE: &str = "switchboard.json";
+
+/// The variable that names the home.
+const HOME_VARIABLE: &str = "SWITCHBOARD_HOME";
+
+/// The longest path of a socket that every supported system takes; one byte of the 104 that macOS
+/// has is for the end mark.
+const SOCKET_PATH_MAX: usize = 103;
+
+/// The longest file name made from a server's name; a file system gives 255 bytes, and rotated
+/// logs add a little of their own.
+const LOG_NAME_MAX: usize = 120;
+
+/// Where one gateway keeps its things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    config_file: PathBuf,
+    data: PathBuf,
+}
+
+/// Why there is no home.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    /// Neither a home nor a user's folder is known.
+    #[error(
+        "no home: neither --home nor SWITCHBOARD_HOME is given and the user's folder is unknown; \
+         give --home DIR"
+    )]
+    Unknown,
+    /// A path was given and cannot be used.
+    #[error("cannot use {what} {path:?}; give the path of a folder or file that you may write to")]
+    Path {
+        /// Where the path came from.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A folder cannot be made, or not with the mode it needs.
+    #[error("cannot prepare the folder {}; check who owns it, or give another --home DIR", path.display())]
+    Create {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The socket's path would be longer than systems allow.
+    #[error(
+        "the path {} has {} bytes, and a socket's may have {SOCKET_PATH_MAX}; give a shorter --home DIR",
+        path.display(), path.as_os_str().len()
+    )]
+    TooLong {
+        /// The socket's path.
+        path: PathBuf,
+    },
+}
+
+impl Home {
+    /// Finds the home: `home` (from `--home`), else `$SWITCHBOARD_HOME`, else the platform's
+    /// folders for configuration and data. `config` (from `--config`) overrides the file alone.
+    /// Nothing is created and nothing is read.
+    pub fn locate(home: Option<&Path>, config: Option<&Path>) -> Result<Self, HomeError> {
+        Self::locate_with(home, config, &|name| std::env::var_os(name))
+    }
+
+    fn locate_with(
+        home: Option<&Path>,
+        config: Option<&Path>,
+        env: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, HomeError> {
+        let variable = env(HOME_VARIABLE)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from);
+        let (folder, data) = match (home, &variable) {
+            (Some(home), _) => one_folder("--home", home)?,
+            (None, Some(home)) => one_folder(HOME_VARIABLE, home)?,
+            (None, None) => platform_folders(env)?,
+        };
+        let config_file = match config {
+            Some(file) => absolute("--config", file)?,
+            None => folder.join(CONFIG_FILE),
+        };
+        Ok(Self { config_file, data })
+    }
+
+    /// `switchboard.json`.
+    pub fn config_file(&self) -> &Path {
+        &self.config_file
+    }
+
+    /// `switchboard.db`, the store.
+    pub fn database(&self) -> PathBuf {
+        self.data.join("switchboard.db")
+    }
+
+    /// `catalog/`, what servers offered when they were last seen.
+    pub fn catalog(&self) -> PathBuf {
+        self.data.join("catalog")
+    }
+
+    /// `logs/`.
+    pub fn logs(&self) -> PathBuf {
+        self.data.join("logs")
+    }
+
+    /// `logs/NAME.log`. Every name has a file of its own: characters other than letters, digits,
+    /// `_`, `-` and inner dots are written as `%XX`, and a long name is cut and told apart by a hash.
+    pub fn log_of(&self, server: &str) -> PathBuf {
+        self.logs().join(format!("{}.log", file_name(server)))
+    }
+
+    /// `run/`, for what lives as long as the gateway; only its owner may look in.
+    pub fn run(&self) -> PathBuf {
+        self.data.join("run")
+    }
+
+    /// `run/switchboard.sock`.
+    pub fn socket(&self) -> PathBuf {
+        self.run().join("switchboard.sock")
+    }
+
+    /// `run/token`, which clients show.
+    pub fn token_file(&self) -> PathBuf {
+        self.run().join("token")
+    }
+
+    /// `run/groups`, the process groups that have to be gone after a crash.
+    pub fn groups(&self) -> PathBuf {
+        self.run().join("groups")
+    }
+
+    /// `secrets/`, one file for each `${secret:NAME}`.
+    pub fn secrets(&self) -> PathBuf {
+        self.data.join("secrets")
+    }
+
+    /// `run/lock`, held by the one gateway of this home.
+    pub fn lock_file(&self) -> PathBuf {
+        self.run().join("lock")
+    }
+
+    /// `run/instance`, which says where the running gateway is.
+    pub fn instance_file(&self) -> PathBuf {
+        self.run().join("instance")
+    }
+
+    /// Makes the folders, for the owner's eyes only. `run/` and `secrets/` are closed to others
+    /// even if they were there and open; a folder that was there is otherwise left as it is.
+    pub fn create(&self) -> Result<(), HomeError> {
+        let socket = self.socket();
+        if socket.as_os_str().len() > SOCKET_PATH_MAX {
+            return Err(HomeError::TooLong { path: socket });
+        }
+        if let Some(folder) = self.config_file.parent() {
+            make(folder)?;
+        }
+        for folder in [&self.data, &self.catalog(), &self.logs()] {
+            make(folder)?;
+        }
+        for folder in [self.run(), self.secrets()] {
+            make(&folder)?;
+            close(&folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// Configuration and data in the one folder that was named.
+fn one_folder(what: &'static str, path: &Path) -> Result<(PathBuf, PathBuf), HomeError> {
+    let folder = absolute(what, path)?;
+    Ok((folder.clone(), folder))
+}
+
+/// The path as it stays valid when the working folder changes.
+fn absolute(what: &'static str, path: &Path) -> Result<PathBuf, HomeError> {
+    std::path::absolute(path).map_err(|source| HomeError::Path {
+        what,
+        path: path.to_owned(),
+        source,
+    })
+}
+
+#[cfg(target_os = "macos")]
+fn platform_folders(
+    env: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<(PathBuf, PathBuf), HomeError> {
+    let folder = user_folder(env)?.join("Library/Application Support/switchboard");
+    Ok((folder.clone(), folder))
+}
+
+/// The XDG folders. A relative value in a variable counts as absent: the specification says so.
+#[cfg(not(target_os = "macos"))]
+fn platform_folders(
+    env: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<(PathBuf, PathBuf), HomeError> {
+    let folder = |variable, default| -> Result<PathBuf, HomeError> {
+        let base = match absolute_variable(env, variable) {
+            Some(base) => base,
+            None => user_folder(env)?.join(default),
+        };
+        Ok(base.join("switchboard"))
+    };
+    Ok((
+        folder("XDG_CONFIG_HOME", ".config")?,
+        folder("XDG_DATA_HOME", ".local/share")?,
+    ))
+}
+
+fn user_folder(env: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf, HomeError> {
+    absolute_variable(env, "HOME").ok_or(HomeError::Unknown)
+}
+
+fn absolute_variable(env: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
+    env(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+}
+
+fn make(folder: &Path) -> Result<(), HomeError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(folder)
+        .map_err(|source| create_error(folder, source))
+}
+
+/// Takes away what others may do with the folder.
+#[cfg(unix)]
+fn close(folder: &Path) -> Result<(), HomeError> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let fail = |source| create_error(folder, source);
+    let mode = fs::metadata(folder).map_err(fail)?.permissions().mode() & 0o777;
+    if mode != 0o700 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).map_err(fail)?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn close(_folder: &Path) -> Result<(), HomeError> {
+    Ok(())
+}
+
+fn create_error(folder: &Path, source: io::Error) -> HomeError {
+    HomeError::Create {
+        path: folder.to_owned(),
+        source,
+    }
+}
+
+/// A file name for a server's name, and another one for every other name.
+fn file_name(server: &str) -> String {
+    let mut name = String::with_capacity(server.len());
+    for (at, byte) in server.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if plain || (byte == b'.' && at > 0) {
+            name.push(char::from(byte));
+        } else {
+            name.push('%');
+            for half in [byte >> 4, byte & 15] {
+                name.push(char::from(b"0123456789ABCDEF"[usize::from(half)]));
+            }
+        }
+    }
+    if name.len() > LOG_NAME_MAX {
+        name.truncate(LOG_NAME_MAX - 17);
+        name.push_str(&format!("-{:016x}", fnv(server)));
+    }
+    name
+}
+
+/// FNV-1a: a hash that stays the same from release to release.
+fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -1,0 +1,1 @@
+//! JSON with comments, read into a tree that knows where everything stands.

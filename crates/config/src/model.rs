@@ -1,0 +1,493 @@
+//! What a configuration says, with every default filled in.
+//!
+//! Values are plain data and compare by every field, because a running gateway restarts exactly
+//! the servers whose entry became unequal. `Debug` is for logs: values of `env` and `headers`,
+//! arguments and keys may be secrets, so it shows their names and number only.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::filter::ToolFilter;
+
+/// Where the gateway listens when nothing else is said.
+pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7777);
+
+/// The whole of `switchboard.json`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The address that was asked for; see [`Config::listen_address`].
+    pub listen: Option<SocketAddr>,
+    /// What `/mcp` and stdio show.
+    pub view: View,
+    /// The servers behind the gateway, by name.
+    pub servers: BTreeMap<String, Server>,
+    /// Who may come in.
+    pub auth: Auth,
+    /// How long the way down may take.
+    pub shutdown: Shutdown,
+    /// How long a call waits for a part of the gateway that is still starting.
+    pub wait: Duration,
+    /// Asking a human.
+    pub approvals: Approvals,
+    /// Generating for servers that ask for a model's answer.
+    pub sampling: Sampling,
+    /// The built-in memory.
+    pub memory: Memory,
+    /// Finding tools.
+    pub search: Search,
+}
+
+impl Config {
+    /// The address to listen on: the configured one, else [`DEFAULT_LISTEN`].
+    pub fn listen_address(&self) -> SocketAddr {
+        self.listen.unwrap_or(DEFAULT_LISTEN)
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: None,
+            view: View::Auto,
+            servers: BTreeMap::new(),
+            auth: Auth::default(),
+            shutdown: Shutdown::default(),
+            wait: Duration::from_secs(5),
+            approvals: Approvals::default(),
+            sampling: Sampling::default(),
+            memory: Memory::default(),
+            search: Search::default(),
+        }
+    }
+}
+
+/// How the tools of all servers are shown to a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    /// Direct while the catalogue is small, else search.
+    #[default]
+    Auto,
+    /// A small menu to find and call tools with.
+    Search,
+    /// Every tool of every server.
+    Direct,
+}
+
+/// Who may come in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Auth {
+    /// What an MCP client has to show.
+    pub mcp: McpAuth,
+}
+
+/// What an MCP client has to show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum McpAuth {
+    /// The token from `run/token`.
+    #[default]
+    Token,
+    /// Nothing; possible because the gateway listens on loopback only.
+    None,
+}
+
+/// How long the way down may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shutdown {
+    /// For everything together.
+    pub total_timeout: Duration,
+    /// For stopping and removing containers.
+    pub container_timeout: Duration,
+}
+
+impl Default for Shutdown {
+    fn default() -> Self {
+        Self {
+            total_timeout: Duration::from_secs(45),
+            container_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Asking a human.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Approvals {
+    /// After this long a request becomes louder.
+    pub short_timeout: Duration,
+    /// After this much longer it times out.
+    pub long_timeout: Duration,
+    /// Who answers.
+    pub route: Route,
+    /// Rules as they are written; the approvals part reads them.
+    pub rules: Vec<Value>,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self {
+            short_timeout: Duration::from_secs(30),
+            long_timeout: Duration::from_secs(270),
+            route: Route::Auto,
+            rules: Vec::new(),
+        }
+    }
+}
+
+/// Who answers what servers ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Route {
+    /// The client where it can, else the person.
+    #[default]
+    Auto,
+    /// The client.
+    Client,
+    /// The person at the console or the command line.
+    Human,
+}
+
+/// Generating for servers that ask for a model's answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sampling {
+    /// Who generates.
+    pub provider: Option<Provider>,
+    /// Whether a person sees the answer before the server does.
+    pub review: bool,
+}
+
+/// A model behind an HTTP interface.
+#[derive(Clone, PartialEq)]
+pub struct Provider {
+    /// The interface it speaks.
+    pub kind: ProviderKind,
+    /// Where it is; absent means the kind's own public address.
+    pub base_url: Option<String>,
+    /// The model to ask for.
+    pub model: String,
+    /// The key to show, usually a `${secret:…}`.
+    pub api_key: Option<String>,
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Provider")
+            .field("kind", &self.kind)
+            .field("base_url", &self.base_url.as_deref().map(Url))
+            .field("model", &self.model)
+            .field("api_key", &self.api_key.as_ref().map(|_| Hidden))
+            .finish()
+    }
+}
+
+/// The interface of a model provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProviderKind {
+    /// Chat completions as `OpenAI` defined them, which most local servers speak too.
+    OpenAi,
+    /// Anthropic's messages.
+    Anthropic,
+}
+
+/// The built-in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Whether it is offered.
+    pub enabled: bool,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+/// Finding tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// Which embeddings to use; the search part knows the names.
+    pub embeddings: String,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self {
+            embeddings: "auto".to_owned(),
+        }
+    }
+}
+
+/// One entry of `mcpServers`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// Whether the gateway uses it.
+    pub enabled: bool,
+    /// How it is reached.
+    pub transport: Transport,
+    /// When it is started; absent leaves the choice to the gateway.
+    pub start: Option<Start>,
+    /// How long it may do nothing before it is stopped; `None` is for ever.
+    pub idle_stop: Option<Duration>,
+    /// How long an answer may take.
+    pub request_timeout: Duration,
+    /// How long it may take to get ready.
+    pub init_timeout: Duration,
+    /// How long it may take to leave after its input was closed.
+    pub close_timeout: Duration,
+    /// How long it may take to leave after it was asked by signal.
+    pub term_timeout: Duration,
+    /// How many calls it is given at a time.
+    pub max_in_flight: usize,
+    /// How many calls may wait for their turn.
+    pub max_queued: usize,
+    /// Which of its tools are shown.
+    pub tools: ToolFilter,
+    /// What needs a person's approval, as written; the approvals part reads it.
+    pub approve: Option<Value>,
+}
+
+impl Server {
+    /// A server with every default.
+    pub fn new(transport: Transport) -> Self {
+        Self {
+            enabled: true,
+            transport,
+            start: None,
+            idle_stop: Some(Duration::from_secs(600)),
+            request_timeout: Duration::from_secs(60),
+            init_timeout: Duration::from_secs(30),
+            close_timeout: Duration::from_secs(10),
+            term_timeout: Duration::from_secs(9),
+            max_in_flight: 64,
+            max_queued: 256,
+            tools: ToolFilter::default(),
+            approve: None,
+        }
+    }
+}
+
+/// When a server is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// When it is first needed.
+    Lazy,
+    /// With the gateway.
+    Eager,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transport {
+    /// A program on this machine, over its standard input and output.
+    Command(CommandLine),
+    /// An address.
+    Remote(Remote),
+    /// A container, over its standard input and output.
+    Container(Container),
+}
+
+/// A program on this machine.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables added to its environment.
+    pub env: BTreeMap<String, String>,
+    /// Where it runs; absent is where the gateway runs.
+    pub cwd: Option<String>,
+}
+
+impl fmt::Debug for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommandLine")
+            .field("command", &self.command)
+            .field("args", &Count(self.args.len()))
+            .field("env", &Names(&self.env))
+            .field("cwd", &self.cwd)
+            .finish()
+    }
+}
+
+/// A server at an address.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// The address.
+    pub url: String,
+    /// Headers sent with every request.
+    pub headers: BTreeMap<String, String>,
+    /// What it speaks.
+    pub kind: RemoteKind,
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote")
+            .field("url", &Url(&self.url))
+            .field("headers", &Names(&self.headers))
+            .field("kind", &self.kind)
+            .finish()
+    }
+}
+
+/// What a server at an address speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RemoteKind {
+    /// Streamable HTTP, and HTTP+SSE where that is refused. What clients call `http` means this
+    /// too, since many of them fall back without saying so.
+    #[default]
+    Auto,
+    /// Streamable HTTP and nothing else; `"type": "http-only"`.
+    Http,
+    /// HTTP+SSE of the revision 2024-11-05.
+    Sse,
+}
+
+/// A server in a container.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Container {
+    /// The image.
+    pub image: String,
+    /// Arguments for the program in the image.
+    pub args: Vec<String>,
+    /// Variables set in the container.
+    pub env: BTreeMap<String, String>,
+    /// The engine's program and its leading arguments; empty means find one.
+    pub engine: Vec<String>,
+    /// The network to join; absent is the engine's default, `none` is no network.
+    pub network: Option<String>,
+    /// The memory limit as the engine spells it, such as `512m`.
+    pub memory: Option<String>,
+    /// The number of CPUs, such as `1.5`.
+    pub cpus: Option<String>,
+    /// How many processes it may have.
+    pub pids: Option<u32>,
+    /// Mounts as the engine spells them, `SOURCE:TARGET[:ro]`.
+    pub mounts: Vec<String>,
+    /// Whether the image's own files are read-only.
+    pub read_only: bool,
+    /// Further arguments for the engine's `run`.
+    pub run_args: Vec<String>,
+}
+
+impl fmt::Debug for Container {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Container")
+            .field("image", &self.image)
+            .field("args", &Count(self.args.len()))
+            .field("env", &Names(&self.env))
+            .field("engine", &self.engine)
+            .field("network", &self.network)
+            .field("memory", &self.memory)
+            .field("cpus", &self.cpus)
+            .field("pids", &self.pids)
+            .field("mounts", &self.mounts)
+            .field("read_only", &self.read_only)
+            .field("run_args", &Count(self.run_args.len()))
+            .finish()
+    }
+}
+
+/// Stands in a log for a value that may be a secret.
+struct Hidden;
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+/// A list whose items may be secrets.
+struct Count(usize);
+
+impl fmt::Debug for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({} hidden)", self.0)
+    }
+}
+
+/// A map whose values may be secrets.
+struct Names<'a>(&'a BTreeMap<String, String>);
+
+impl fmt::Debug for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(self.0.keys().map(|name| (name, Hidden)))
+            .finish()
+    }
+}
+
+/// An address without the parts that may carry a secret: user, password and query.
+struct Url<'a>(&'a str);
+
+impl fmt::Debug for Url<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (address, rest) = match self.0.find(['?', '#']) {
+            Some(at) => (&self.0[..at], "?(hidden)"),
+            None => (self.0, ""),
+        };
+        let (scheme, after) = address.split_once("://").unwrap_or(("", address));
+        let authority = after.find('/').unwrap_or(after.len());
+        let host = after[..authority].rfind('@').map_or(0, |at| at + 1);
+        write!(f, "\"{scheme}://{}{rest}\"", &after[host..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let secrets = BTreeMap::from([("NAME".to_owned(), "s3cret".to_owned())]);
+        let shown = [
+            format!(
+                "{:?}",
+                Transport::Command(CommandLine {
+                    command: "npx".to_owned(),
+                    args: vec!["--key=s3cret".to_owned()],
+                    env: secrets.clone(),
+                    cwd: None,
+                })
+            ),
+            format!(
+                "{:?}",
+                Server::new(Transport::Remote(Remote {
+                    url: "https://me:s3cret@example.com/mcp?key=s3cret".to_owned(),
+                    headers: secrets.clone(),
+                    kind: RemoteKind::Auto,
+                }))
+            ),
+            format!(
+                "{:#?}",
+                Container {
+                    image: "mcp/time".to_owned(),
+                    args: vec!["s3cret".to_owned()],
+                    env: secrets,
+                    run_args: vec!["-e=s3cret".to_owned()],
+                    ..Container::default()
+                }
+            ),
+            format!(
+                "{:?}",
+                Provider {
+                    kind: ProviderKind::OpenAi,
+                    base_url: Some("http://s3cret@localhost/v1".to_owned()),
+                    model: "small".to_owned(),
+                    api_key: Some("s3cret".to_owned()),
+                }
+            ),
+        ];
+        for text in &shown {
+            assert!(!text.contains("s3cret"), "{text}");
+        }
+        assert!(shown[0].contains("NAME"), "{}", shown[0]);
+        assert!(
+            shown[1].contains("https://example.com/mcp?"),
+            "{}",
+            shown[1]
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! One thing that is wrong with a configuration, and where.
+
+use std::fmt;
+
+/// One thing that is wrong with a configuration, and where.
+///
+/// Its display is one line: `switchboard.json:12:7: unknown key "comand"; did you mean "command"?`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file as it was named to the parser.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            file,
+            line,
+            column,
+            message,
+            ..
+        } = self;
+        write!(f, "{file}:{line}:{column}: {message}")?;
+        match &self.hint {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Problems on their way to a report: found at byte offsets, given lines and columns at the end.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    found: Vec<(usize, String, Option<String>)>,
+    more: usize,
+}
+
+impl Problems {
+    /// Beyond this many a report helps nobody, and a hostile file could fill the memory with them.
+    const MOST: usize = 100;
+
+    /// Notes a problem at a byte offset.
+    pub(crate) fn add(&mut self, at: usize, message: impl Into<String>) {
+        self.push(at, message.into(), None);
+    }
+
+    /// Notes a problem and what to do about it.
+    pub(crate) fn add_with_hint(
+        &mut self,
+        at: usize,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.push(at, message.into(), Some(hint.into()));
+    }
+
+    fn push(&mut self, at: usize, message: String, hint: Option<String>) {
+        if self.found.len() < Self::MOST {
+            self.found.push((at, message, hint));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// The report, in the order of the text.
+    pub(crate) fn report(mut self, file: &str, text: &str) -> Vec<Problem> {
+        self.found.sort_by_key(|&(at, ..)| at);
+        let last = self.found.last().map_or(0, |&(at, ..)| at);
+        let mut report: Vec<_> = self
+            .found
+            .into_iter()
+            .map(|(at, message, hint)| problem(file, text, at, message, hint))
+            .collect();
+        if self.more > 0 {
+            let message = format!("and {} more problems", self.more);
+            report.push(problem(file, text, last, message, None));
+        }
+        report
+    }
+}
+
+fn problem(file: &str, text: &str, at: usize, message: String, hint: Option<String>) -> Problem {
+    let (line, column) = place(text, at);
+    Problem {
+        file: file.to_owned(),
+        line,
+        column,
+        message,
+        hint,
+    }
+}
+
+/// The line and the column, in characters, of a byte offset. A mark at the front counts as nothing,
+/// as no editor shows it.
+pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let before = &text[..at];
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+    let column = before[start..]
+        .trim_start_matches('\u{feff}')
+        .chars()
+        .count()
+        + 1;
+    (line, column)
+}
