@@ -1,1 +1,43 @@
 //! The embedded store behind the parts of the gateway.
+//!
+//! ```no_run
+//! use switchboard_store::{Query, Store};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = Store::open("switchboard.db".into());
+//! for call in store.activity(Query::default()).await? {
+//!     println!("{}: {} {}", call.id, call.server, call.name);
+//! }
+//! store.close();
+//! store.closed().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What to expect
+//!
+//! * [`Store::open`] returns at once; a thread of the store's own opens the file, brings it up to
+//!   date and serves it. [`Store::status`] tells where it stands.
+//! * [`Store::record`] costs a short push onto a bounded queue and never waits for the disk. What
+//!   is queued is committed together: after half a second, after 512 records, or when somebody asks.
+//! * [`Store::activity`] sees everything that was recorded before it was called.
+//! * A process that is killed loses at most what was queued; a machine that loses power may lose
+//!   the last commits, never the file.
+//! * Nothing runs while there is nothing to do: the thread sleeps on its queue, without a timer.
+//!
+//! The engine is one private module: what stands here does not say how things are kept.
+
+mod activity;
+mod error;
+mod keeper;
+mod limits;
+mod queue;
+mod sqlite;
+mod status;
+mod store;
+
+pub use activity::{Activity, Outcome, OutcomeKind, Query};
+pub use error::StoreError;
+pub use limits::{QUEUED_RECORDS, ROWS_PER_ANSWER};
+pub use status::Status;
+pub use store::{Retention, Store};

@@ -1,0 +1,41 @@
+//! Every bound of the store, in one place.
+
+use std::time::Duration;
+
+/// The most records that wait for the disk; one more is dropped.
+pub const QUEUED_RECORDS: usize = 8192;
+
+/// The most rows in one answer.
+pub const ROWS_PER_ANSWER: usize = 1000;
+
+/// The most questions that wait for an answer.
+pub(crate) const QUEUED_QUERIES: usize = 64;
+
+/// The most records in one commit; as many as this do not wait any longer.
+pub(crate) const RECORDS_PER_COMMIT: usize = 512;
+
+/// The longest that a record waits for others to be committed with.
+pub(crate) const GROUP_WAIT: Duration = Duration::from_millis(500);
+
+/// The most old rows removed in one go.
+pub(crate) const ROWS_PER_TRIM: usize = 512;
+
+/// The longest name kept, in bytes.
+pub(crate) const NAME_BYTES: usize = 512;
+
+/// The longest error text kept, in bytes.
+pub(crate) const ERROR_BYTES: usize = 4096;
+
+/// The longest text searched for, in bytes.
+pub(crate) const SEARCH_BYTES: usize = 256;
+
+/// How long one attempt waits for somebody else's lock. It also bounds what closing waits for.
+pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(250);
+
+/// The first and the longest pause between two attempts.
+pub(crate) const RETRY_FIRST: Duration = Duration::from_millis(250);
+/// See [`RETRY_FIRST`].
+pub(crate) const RETRY_LONGEST: Duration = Duration::from_secs(10);
+
+/// How many damaged files are put aside before the disk itself is suspected.
+pub(crate) const DAMAGED_FILES: u32 = 3;

@@ -1,0 +1,137 @@
+//! The store at its public surface, on real files.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
+
+mod crash;
+mod ordinary;
+mod trouble;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::Connection;
+use switchboard_store::{Activity, Outcome, Query, Status, Store};
+use tempfile::TempDir;
+
+/// A folder with a store's file in it.
+struct Place {
+    folder: TempDir,
+    file: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("switchboard.db");
+        Self { folder, file }
+    }
+
+    fn open(&self) -> Store {
+        Store::open(self.file.clone())
+    }
+
+    /// The file without the store: to do things to it, and to see what became of it.
+    fn raw(&self) -> Connection {
+        Connection::open(&self.file).unwrap()
+    }
+
+    /// The names of the files whose names begin so.
+    fn names(&self, beginning: &str) -> Vec<String> {
+        let mut names: Vec<_> = std::fs::read_dir(self.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.starts_with(beginning))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// A call of just now, named after its number.
+fn call(number: u64) -> Activity {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    Activity {
+        id: 0,
+        // As exact as the store keeps it.
+        at: UNIX_EPOCH + Duration::from_secs(now.as_secs()) + Duration::from_micros(number),
+        server: "files".into(),
+        method: "tools/call".into(),
+        name: format!("tool-{number}").into(),
+        client: "cursor".into(),
+        duration: Duration::from_micros(1500),
+        outcome: Outcome::Ok,
+        error: None,
+        request_bytes: 10,
+        response_bytes: 20,
+    }
+}
+
+fn record(store: &Store, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        assert!(store.record(call(number)), "record {number} was dropped");
+    }
+}
+
+async fn ready(store: &Store) -> Option<Arc<str>> {
+    let mut watch = store.watch();
+    let status = within(watch.wait_for(Status::is_ready))
+        .await
+        .unwrap()
+        .clone();
+    match status {
+        Status::Ready { note } => note,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a store that does not work says: message, action, and whether it goes on trying.
+async fn failure(store: &Store) -> (Arc<str>, Arc<str>, bool) {
+    let mut watch = store.watch();
+    let failed = |status: &Status| matches!(status, Status::Failed { .. });
+    let status = within(watch.wait_for(failed)).await.unwrap().clone();
+    match status {
+        Status::Failed {
+            message,
+            action,
+            retrying,
+        } => (message, action, retrying),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn close(store: &Store) {
+    store.close();
+    within(store.closed()).await;
+}
+
+async fn names(store: &Store, query: Query) -> Vec<String> {
+    let found = within(store.activity(query)).await.unwrap();
+    found.iter().map(|call| call.name.to_string()).collect()
+}
+
+fn all() -> Query {
+    Query {
+        limit: usize::MAX,
+        ..Query::default()
+    }
+}
+
+/// Nothing here may hang.
+async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), work)
+        .await
+        .expect("this lasts too long")
+}
+
+fn is_intact(file: &Path) -> bool {
+    let connection = Connection::open(file).unwrap();
+    let verdict: String = connection
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    verdict == "ok"
+}
