@@ -1,0 +1,329 @@
+//! [`Catalogue`]: what all servers offer, together.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use crate::{
+    BadCursor, Item, Kind, Offers, Page, ServerPart,
+    digest::Digest,
+    names, nearest,
+    page::{Sheets, Source},
+    uris,
+};
+
+/// What all servers offer, together. It never changes: [`with`](Self::with) makes the next one.
+///
+/// Servers come in the order of their names, and what a server offers in the order in which it
+/// lists it. Nothing depends on who came first.
+pub struct Catalogue {
+    /// In the order of their names.
+    parts: Vec<Arc<ServerPart>>,
+    by_name: HashMap<Arc<str>, usize>,
+    lists: [Merged; 4],
+}
+
+/// Who an exposed name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target<'a> {
+    /// The server.
+    pub server: &'a Arc<str>,
+    /// What the server calls it.
+    pub name: &'a str,
+}
+
+impl Catalogue {
+    /// Merges what these servers offer. Each comes with a filter that says of a tool's name whether
+    /// it may be seen. Of two servers of one name the last counts.
+    pub fn build<'a>(
+        servers: impl IntoIterator<Item = (&'a str, Arc<Offers>, &'a dyn Fn(&str) -> bool)>,
+    ) -> Self {
+        Self::from_parts(
+            servers.into_iter().map(|(name, offers, permits)| {
+                Arc::new(ServerPart::prepare(name, offers, permits))
+            }),
+        )
+    }
+
+    /// Merges these parts. Of two parts of one name the last counts.
+    pub fn from_parts(parts: impl IntoIterator<Item = Arc<ServerPart>>) -> Self {
+        let mut parts: Vec<_> = parts.into_iter().collect();
+        // The sort is stable, so the last of a name is the last of its run.
+        parts.sort_by(|a, b| a.name().cmp(b.name()));
+        parts.reverse();
+        parts.dedup_by(|later, earlier| later.name() == earlier.name());
+        parts.reverse();
+        Self::merge(parts)
+    }
+
+    /// This catalogue with one server's part replaced, added, or (with `None`) removed. Every other
+    /// part is shared with this one; the cost is in the number of servers and of names that are not
+    /// clean, not in what the servers offer.
+    #[must_use]
+    pub fn with(&self, server: &str, part: Option<Arc<ServerPart>>) -> Self {
+        let others = self.parts.iter().filter(|other| **other.name() != *server);
+        Self::from_parts(others.cloned().chain(part))
+    }
+
+    /// The parts, in the order of their names.
+    pub fn servers(&self) -> impl ExactSizeIterator<Item = &Arc<ServerPart>> {
+        self.parts.iter()
+    }
+
+    /// The part of one server.
+    pub fn server(&self, name: &str) -> Option<&Arc<ServerPart>> {
+        self.parts.get(*self.by_name.get(name)?)
+    }
+
+    /// Every tool.
+    pub fn tools(&self) -> impl Iterator<Item = Item<'_>> {
+        self.items(Kind::Tool)
+    }
+
+    /// Every prompt.
+    pub fn prompts(&self) -> impl Iterator<Item = Item<'_>> {
+        self.items(Kind::Prompt)
+    }
+
+    /// Every resource that is listed.
+    pub fn resources(&self) -> impl Iterator<Item = Item<'_>> {
+        self.items(Kind::Resource)
+    }
+
+    /// Every resource template.
+    pub fn templates(&self) -> impl Iterator<Item = Item<'_>> {
+        self.items(Kind::Template)
+    }
+
+    /// Everything of one kind.
+    pub fn items(&self, kind: Kind) -> impl Iterator<Item = Item<'_>> {
+        self.parts
+            .iter()
+            .enumerate()
+            .flat_map(move |(part, server)| {
+                (0..server.count(kind)).filter_map(move |at| self.item_of(kind, part, at))
+            })
+    }
+
+    /// How many items of a kind there are.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.list(kind).starts.last().copied().unwrap_or_default()
+    }
+
+    /// One page of the direct view, from the start or from where a cursor points to.
+    pub fn page(&self, kind: Kind, cursor: Option<&str>) -> Result<Page<'_>, BadCursor> {
+        Source::Direct(self, kind).page(cursor)
+    }
+
+    /// Whose tool this is. Two look-ups and no allocation: every call comes through here.
+    pub fn tool(&self, exposed: &str) -> Option<Target<'_>> {
+        self.named(Kind::Tool, exposed).map(Target::from)
+    }
+
+    /// Whose prompt this is.
+    pub fn prompt(&self, exposed: &str) -> Option<Target<'_>> {
+        self.named(Kind::Prompt, exposed).map(Target::from)
+    }
+
+    /// The tool or prompt of this exposed name, definition and all.
+    pub fn find(&self, kind: Kind, exposed: &str) -> Option<Item<'_>> {
+        if kind.is_named() {
+            return self.named(kind, exposed);
+        }
+        let Target { server, name } = self.resource(exposed)?;
+        self.server(server)?.find(kind, name)
+    }
+
+    /// Whose resource this is: any URI that begins with the prefix of a server we know, listed or
+    /// not, because templates make URIs that are not listed.
+    pub fn resource<'a>(&'a self, uri: &'a str) -> Option<Target<'a>> {
+        let (server, name) = uris::split(uri)?;
+        let part = self.server(&server)?;
+        Some(Target {
+            server: part.name(),
+            name,
+        })
+    }
+
+    /// Whose resource template this is.
+    pub fn template<'a>(&'a self, uri_template: &'a str) -> Option<Target<'a>> {
+        self.resource(uri_template)
+    }
+
+    /// The tool whose exposed name is nearest to a wrong one.
+    pub fn suggest_tool(&self, wrong: &str) -> Option<&str> {
+        let names = self.tools().map(|tool| (tool.exposed(), tool.name()));
+        nearest::nearest(wrong, names)
+    }
+
+    /// Differs when the tools of the direct view do.
+    pub fn tools_hash(&self) -> u64 {
+        self.list(Kind::Tool).hash
+    }
+
+    /// Differs when the prompts of the direct view do.
+    pub fn prompts_hash(&self) -> u64 {
+        self.list(Kind::Prompt).hash
+    }
+
+    /// Differs when the resources of the direct view, or their templates, do.
+    pub fn resources_hash(&self) -> u64 {
+        Digest::new()
+            .add_number(self.list(Kind::Resource).hash)
+            .add_number(self.list(Kind::Template).hash)
+            .finish()
+    }
+
+    fn merge(parts: Vec<Arc<ServerPart>>) -> Self {
+        let by_name: HashMap<_, _> = parts
+            .iter()
+            .enumerate()
+            .map(|(at, part)| (part.name().clone(), at))
+            .collect();
+        let mut catalogue = Self {
+            parts,
+            by_name,
+            lists: Default::default(),
+        };
+        for kind in Kind::ALL {
+            catalogue.lists[kind.index()] = catalogue.merge_list(kind);
+        }
+        catalogue
+    }
+
+    fn merge_list(&self, kind: Kind) -> Merged {
+        let mut merged = Merged::default();
+        let mut end = 0;
+        let mut hash = Digest::new();
+        merged.starts.push(end);
+        for (at, part) in self.parts.iter().enumerate() {
+            let list = part.list(kind);
+            end += list.entries.len();
+            merged.starts.push(end);
+            if !list.entries.is_empty() {
+                hash = hash.add(part.name().as_bytes()).add_number(list.hash);
+            }
+            for &item in &list.hashed {
+                let place = Place { part: at, item };
+                let first = list.entries[item].exposed.clone();
+                let name = self.free_name(kind, &merged, place, &first);
+                if name != first {
+                    hash = hash.add(name.as_bytes());
+                    merged.renamed.insert(place, name.clone());
+                }
+                merged.hashed.insert(name, place);
+            }
+        }
+        merged.hash = hash.finish();
+        merged
+    }
+
+    /// The first of an item's hashed names that nobody has.
+    fn free_name(&self, kind: Kind, merged: &Merged, place: Place, first: &Arc<str>) -> Arc<str> {
+        let part = &self.parts[place.part];
+        let key = &part.list(kind).entries[place.item].key;
+        let mut name = first.clone();
+        let mut round = 0;
+        while merged.hashed.contains_key(&name) || self.clean(kind, &name).is_some() {
+            round += 1;
+            name = names::hashed(part.name(), key, round).into();
+        }
+        name
+    }
+
+    fn named(&self, kind: Kind, exposed: &str) -> Option<Item<'_>> {
+        self.clean(kind, exposed).or_else(|| {
+            let place = self.list(kind).hashed.get(exposed)?;
+            self.item_of(kind, place.part, place.item)
+        })
+    }
+
+    /// The item that has this as its clean name.
+    fn clean(&self, kind: Kind, exposed: &str) -> Option<Item<'_>> {
+        let (server, name) = names::split(exposed)?;
+        let item = self.server(server)?.find(kind, name)?;
+        (item.entry.clean && item.exposed == exposed).then_some(item)
+    }
+
+    fn item_of(&self, kind: Kind, part: usize, item: usize) -> Option<Item<'_>> {
+        let found = self.parts.get(part)?.item(kind, item)?;
+        let renamed = self.list(kind).renamed.get(&Place { part, item });
+        Some(Item {
+            exposed: renamed.map_or(found.exposed, |name| name),
+            ..found
+        })
+    }
+
+    fn list(&self, kind: Kind) -> &Merged {
+        &self.lists[kind.index()]
+    }
+
+    /// The item at a position of the direct view.
+    pub(crate) fn item(&self, kind: Kind, at: usize) -> Option<Item<'_>> {
+        let starts = &self.list(kind).starts;
+        let part = starts
+            .partition_point(|start| *start <= at)
+            .checked_sub(1)?;
+        self.item_of(kind, part, at - starts[part])
+    }
+
+    /// Where the server begins whose item is at a position.
+    pub(crate) fn first_of_server(&self, kind: Kind, at: usize) -> usize {
+        let starts = &self.list(kind).starts;
+        let part = starts.partition_point(|start| *start <= at);
+        starts[..part].last().copied().unwrap_or_default()
+    }
+
+    /// Where a server begins, or would.
+    pub(crate) fn place_of_server(&self, kind: Kind, name: &str) -> (usize, Option<&ServerPart>) {
+        let found = self
+            .parts
+            .binary_search_by(|part| (**part.name()).cmp(name));
+        let (Ok(at) | Err(at)) = found;
+        let start = self.list(kind).starts.get(at).copied().unwrap_or_default();
+        (start, found.ok().map(|at| &*self.parts[at]))
+    }
+
+    pub(crate) fn sheets(&self, kind: Kind) -> &Sheets {
+        &self.list(kind).sheets
+    }
+}
+
+impl Default for Catalogue {
+    /// No servers.
+    fn default() -> Self {
+        Self::merge(Vec::new())
+    }
+}
+
+impl fmt::Debug for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.parts).finish()
+    }
+}
+
+impl<'a> From<Item<'a>> for Target<'a> {
+    fn from(item: Item<'a>) -> Self {
+        Self {
+            server: item.server(),
+            name: item.name(),
+        }
+    }
+}
+
+/// The lists of all servers for one kind, one after the other.
+#[derive(Default)]
+struct Merged {
+    /// Where each part begins, and at last where the list ends.
+    starts: Vec<usize>,
+    /// The names that are not clean.
+    hashed: HashMap<Arc<str>, Place>,
+    /// The items whose first hashed name was taken.
+    renamed: HashMap<Place, Arc<str>>,
+    hash: u64,
+    sheets: Sheets,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    part: usize,
+    item: usize,
+}

@@ -1,0 +1,89 @@
+//! Cursors: where in a list the next page begins.
+//!
+//! A cursor names the last item that was given, not a number of items, so that it still means
+//! something after the list has changed: go on after that item; if it is gone, where it was; if its
+//! server is gone, with the next server.
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+
+use crate::{Kind, digest::Digest, limits};
+
+/// A cursor that was not given out for this list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the cursor was not given out for this list; ask for the list again, without a cursor")]
+#[non_exhaustive]
+pub struct BadCursor;
+
+/// Which view a cursor belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Direct,
+    Server,
+}
+
+/// The last item that was given.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Cursor<'a> {
+    pub(crate) server: &'a str,
+    /// Where it stood in its server's list.
+    pub(crate) at: usize,
+    /// The digest of what its server calls it.
+    pub(crate) key: u64,
+}
+
+impl Cursor<'_> {
+    pub(crate) fn encode(&self, scope: Scope, kind: Kind) -> String {
+        let mut bytes = vec![tag(scope, kind)];
+        bytes.extend((self.at as u64).to_le_bytes());
+        bytes.extend(self.key.to_le_bytes());
+        bytes.extend(self.server.as_bytes());
+        bytes.extend(check(&bytes));
+        BASE64_URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Reads a cursor and hands it to `then`.
+    pub(crate) fn decode<T>(
+        text: &str,
+        scope: Scope,
+        kind: Kind,
+        then: impl FnOnce(Cursor<'_>) -> Result<T, BadCursor>,
+    ) -> Result<T, BadCursor> {
+        if text.len() > limits::CURSOR_BYTES {
+            return Err(BadCursor);
+        }
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| BadCursor)?;
+        let (body, sum) = bytes.split_last_chunk::<4>().ok_or(BadCursor)?;
+        if *sum != check(body) {
+            return Err(BadCursor);
+        }
+        let (&[first], rest) = body.split_first_chunk::<1>().ok_or(BadCursor)?;
+        let (at, rest) = rest.split_first_chunk().ok_or(BadCursor)?;
+        let (key, server) = rest.split_first_chunk().ok_or(BadCursor)?;
+        if first != tag(scope, kind) {
+            return Err(BadCursor);
+        }
+        then(Cursor {
+            server: std::str::from_utf8(server).map_err(|_| BadCursor)?,
+            at: usize::try_from(u64::from_le_bytes(*at)).map_err(|_| BadCursor)?,
+            key: u64::from_le_bytes(*key),
+        })
+    }
+}
+
+fn tag(scope: Scope, kind: Kind) -> u8 {
+    let kind = match kind {
+        Kind::Tool => 0x10,
+        Kind::Prompt => 0x11,
+        Kind::Resource => 0x12,
+        Kind::Template => 0x13,
+    };
+    match scope {
+        Scope::Direct => kind,
+        Scope::Server => kind | 0x20,
+    }
+}
+
+fn check(bytes: &[u8]) -> [u8; 4] {
+    let [a, b, c, d, ..] = Digest::of(bytes).to_le_bytes();
+    [a, b, c, d]
+}

@@ -1,0 +1,124 @@
+//! The folder of snapshots: one file for each server.
+
+use std::{
+    fs, io,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use crate::{Snapshot, SnapshotError, limits, names};
+
+const ENDING: &str = "json";
+
+/// The longest name of a server that is the name of its file as it is.
+const PLAIN_NAME_BYTES: usize = 80;
+
+/// Reads every snapshot of a folder, in the order of the servers' names; and which files could not be
+/// read, and why. A folder that does not exist is empty.
+pub fn load_all(dir: &Path) -> (Vec<Snapshot>, Vec<(PathBuf, SnapshotError)>) {
+    let mut snapshots = Vec::new();
+    let mut failed = Vec::new();
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (snapshots, failed),
+        Err(error) => {
+            failed.push((dir.to_owned(), io_error("list", dir, error)));
+            return (snapshots, failed);
+        }
+    };
+    for entry in entries.take(limits::SNAPSHOT_FILES) {
+        let path = match entry {
+            Ok(entry) => entry.path(),
+            Err(error) => {
+                failed.push((dir.to_owned(), io_error("list", dir, error)));
+                break;
+            }
+        };
+        if path.extension().is_some_and(|ending| ending == ENDING) {
+            match load(&path) {
+                Ok(snapshot) => snapshots.push(snapshot),
+                Err(error) => failed.push((path, error)),
+            }
+        }
+    }
+    snapshots.sort_by(|a, b| a.server.cmp(&b.server));
+    failed.sort_by(|a, b| a.0.cmp(&b.0));
+    (snapshots, failed)
+}
+
+/// Writes the snapshot of a server, in place of the one before. Who reads meanwhile finds the old one
+/// or the new one, whole.
+pub fn write(dir: &Path, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+    let file = snapshot.encode();
+    if file.len() > limits::SNAPSHOT_BYTES {
+        return Err(SnapshotError::TooLarge(file.len() as u64));
+    }
+    fs::create_dir_all(dir).map_err(|error| io_error("create", dir, error))?;
+    let path = dir.join(file_name(&snapshot.server));
+    let new = path.with_extension("new");
+    fs::write(&new, &file).map_err(|error| io_error("write", &new, error))?;
+    fs::rename(&new, &path).map_err(|error| io_error("replace", &path, error))
+}
+
+/// Removes the snapshot of a server, if there is one.
+pub fn remove(dir: &Path, server: &str) -> Result<(), SnapshotError> {
+    let path = dir.join(file_name(server));
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io_error("remove", &path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn load(path: &Path) -> Result<Snapshot, SnapshotError> {
+    let failed = |error| io_error("read", path, error);
+    // A pipe or a device would be waited for, so it is not opened.
+    let found = fs::symlink_metadata(path).map_err(failed)?;
+    if !found.is_file() {
+        return Err(SnapshotError::NotASnapshot);
+    }
+    let most = limits::SNAPSHOT_BYTES as u64;
+    if found.len() > most {
+        return Err(SnapshotError::TooLarge(found.len()));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or_default() + 1);
+    let file = fs::File::open(path).map_err(failed)?;
+    file.take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    let snapshot = Snapshot::decode(bytes)?;
+    let expected = file_name(&snapshot.server);
+    if path.file_name().is_none_or(|name| *name != *expected) {
+        let server = snapshot.server;
+        return Err(SnapshotError::Misplaced { server, expected });
+    }
+    Ok(snapshot)
+}
+
+/// The file of a server: its name if that is safe everywhere, else what can be kept of it and a hash.
+/// A plain name has no dot, so the two never meet.
+fn file_name(server: &str) -> String {
+    // Some file systems do not tell upper case from lower case.
+    let safe = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    let plain = !server.is_empty() && server.len() <= PLAIN_NAME_BYTES && server.chars().all(safe);
+    if plain {
+        return format!("{server}.{ENDING}");
+    }
+    let kept: String = server
+        .chars()
+        .take(PLAIN_NAME_BYTES)
+        .map(|c| c.to_ascii_lowercase())
+        .map(|c| if safe(c) { c } else { '_' })
+        .collect();
+    let hash = names::hash(&[server.as_bytes()]);
+    format!("{kept}.{hash}.{ENDING}")
+}
+
+fn io_error(what: &'static str, path: &Path, source: io::Error) -> SnapshotError {
+    SnapshotError::Io {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,195 @@
+//! [`Item`]: one thing that a server offers, under both of its names.
+
+use std::{fmt, ops::Range, sync::Arc};
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use switchboard_wire::Raw;
+
+use crate::{Kind, limits, names, uris};
+
+/// One thing that a server offers, under both of its names.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) server: &'a Arc<str>,
+    pub(crate) entry: &'a Entry,
+    pub(crate) exposed: &'a str,
+}
+
+impl<'a> Item<'a> {
+    /// Whose it is.
+    pub fn server(&self) -> &'a Arc<str> {
+        self.server
+    }
+
+    /// What the server calls it: the name, the URI, or the URI template.
+    pub fn name(&self) -> &'a str {
+        &self.entry.key
+    }
+
+    /// What it is called in the direct view.
+    pub fn exposed(&self) -> &'a str {
+        self.exposed
+    }
+
+    /// The definition as the server sent it.
+    pub fn raw(&self) -> &'a Raw {
+        &self.entry.raw
+    }
+
+    /// The definition for the direct view: the exposed name in place of the server's own, every
+    /// other byte as it was.
+    pub fn exposed_raw(&self) -> Raw {
+        let mut out = Vec::with_capacity(self.exposed_len());
+        self.write_exposed(&mut out);
+        // One string in valid JSON was replaced by another, so the default is never taken.
+        Raw::parse(out).unwrap_or_else(|_| self.entry.raw.clone())
+    }
+
+    /// How long [`exposed_raw`](Self::exposed_raw) is.
+    pub(crate) fn exposed_len(&self) -> usize {
+        let whole = self.entry.raw.as_bytes().len();
+        if self.kind.is_named() {
+            whole - self.entry.span.len() + self.exposed.len() + 2
+        } else {
+            whole + self.exposed.len() - self.entry.key.len()
+        }
+    }
+
+    pub(crate) fn write_exposed(&self, out: &mut Vec<u8>) {
+        let raw = self.entry.raw.as_bytes();
+        let Range { start, end } = self.entry.span;
+        if self.kind.is_named() {
+            out.extend_from_slice(&raw[..start]);
+            out.push(b'"');
+            // Exposed names have no character that JSON would escape.
+            out.extend_from_slice(self.exposed.as_bytes());
+            out.push(b'"');
+            out.extend_from_slice(&raw[end..]);
+        } else {
+            // The URI keeps its spelling, escapes and all, behind our prefix.
+            let prefix = self.exposed.len() - self.entry.key.len();
+            out.extend_from_slice(&raw[..=start]);
+            out.extend_from_slice(&self.exposed.as_bytes()[..prefix]);
+            out.extend_from_slice(&raw[start + 1..]);
+        }
+    }
+}
+
+/// What is kept of an item.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) raw: Raw,
+    /// What the server calls it.
+    pub(crate) key: Arc<str>,
+    /// The first choice for the direct view.
+    pub(crate) exposed: Arc<str>,
+    /// Whether `exposed` is clean, and so has no rival.
+    pub(crate) clean: bool,
+    /// Where in `raw` the key is spelled, quotes included.
+    span: Range<usize>,
+}
+
+impl Entry {
+    /// Reads an item of a list.
+    pub(crate) fn read(server: &str, kind: Kind, raw: &Raw) -> Result<Self, Fault> {
+        let spelled = find_key(raw, kind.key_member())?;
+        let key: String = serde_json::from_str(spelled).map_err(|_| Fault::NotText)?;
+        if key.len() > limits::KEY_BYTES {
+            return Err(Fault::TooLong);
+        }
+        let start = spelled.as_ptr() as usize - raw.as_bytes().as_ptr() as usize;
+        let (exposed, clean) = if !kind.is_named() {
+            (uris::expose_uri(server, &key), true)
+        } else if let Some(exposed) = names::clean(server, &key) {
+            (exposed, true)
+        } else {
+            (names::hashed(server, &key, 0), false)
+        };
+        Ok(Self {
+            raw: raw.clone(),
+            key: key.into(),
+            exposed: exposed.into(),
+            clean,
+            span: start..start + spelled.len(),
+        })
+    }
+}
+
+/// Why an item cannot be offered. The words go after "it".
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error("is not an object that can be read")]
+    NotAnObject,
+    #[error("does not say what it is called")]
+    NoKey,
+    #[error("says more than once what it is called")]
+    TwoKeys,
+    #[error("is called by something that is not text")]
+    NotText,
+    #[error("has a name of more than {} bytes", limits::KEY_BYTES)]
+    TooLong,
+    #[error("has the same name as one before it")]
+    Taken,
+}
+
+/// The value of the member that names an item, as it is spelled.
+fn find_key<'a>(raw: &'a Raw, member: &str) -> Result<&'a str, Fault> {
+    let mut json = serde_json::Deserializer::from_slice(raw.as_bytes());
+    let (value, count) = json
+        .deserialize_map(Find(member))
+        .map_err(|_| Fault::NotAnObject)?;
+    match (value, count) {
+        (Some(value), 1) => Ok(value.get()),
+        (_, 0) => Err(Fault::NoKey),
+        _ => Err(Fault::TwoKeys),
+    }
+}
+
+struct Find<'m>(&'m str);
+
+impl<'de> Visitor<'de> for Find<'_> {
+    type Value = (Option<&'de RawValue>, usize);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        let mut count = 0;
+        while let Some(matches) = map.next_key_seed(Is(self.0))? {
+            if matches {
+                found = Some(map.next_value()?);
+                count += 1;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok((found, count))
+    }
+}
+
+/// Whether a key is this one; told without keeping the key.
+struct Is<'m>(&'m str);
+
+impl<'de> DeserializeSeed<'de> for Is<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Is<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<bool, E> {
+        Ok(key == self.0)
+    }
+}

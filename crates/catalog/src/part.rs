@@ -1,0 +1,217 @@
+//! [`ServerPart`]: the share of one server in the catalogue.
+
+use std::{
+    collections::{HashMap, hash_map},
+    fmt,
+    sync::Arc,
+};
+
+use crate::{
+    BadCursor, Kind, Offers, Page,
+    digest::Digest,
+    item::{Entry, Fault, Item},
+    limits, nearest,
+    page::{Sheets, Source},
+};
+
+/// The share of one server in the catalogue: its lists read, checked and named, once.
+///
+/// It is what a client sees that talks to this server alone: names untouched, definitions as they
+/// came, without the tools that the filter hides and without the items that are broken.
+pub struct ServerPart {
+    name: Arc<str>,
+    offers: Arc<Offers>,
+    lists: [List; 4],
+    problems: Problems,
+}
+
+/// What had to be left out of a server's lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems {
+    /// How many items.
+    pub count: usize,
+    /// What was wrong with the first of them, a sentence each.
+    pub messages: Vec<String>,
+}
+
+impl ServerPart {
+    /// Reads what a server offers. `permits` says of a tool's name whether the tool may be seen.
+    pub fn prepare(server: &str, offers: Arc<Offers>, permits: &dyn Fn(&str) -> bool) -> Self {
+        let mut problems = Problems::default();
+        let lists = Kind::ALL.map(|kind| {
+            let permits = |key: &str| kind != Kind::Tool || permits(key);
+            List::read(server, kind, &offers, &permits, &mut problems)
+        });
+        Self {
+            name: server.into(),
+            offers,
+            lists,
+            problems,
+        }
+    }
+
+    /// The server's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What this was made of.
+    pub fn offers(&self) -> &Arc<Offers> {
+        &self.offers
+    }
+
+    /// What had to be left out.
+    pub fn problems(&self) -> &Problems {
+        &self.problems
+    }
+
+    /// How many items of a kind there are.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.list(kind).entries.len()
+    }
+
+    /// The items of a kind, in the server's order.
+    pub fn items(&self, kind: Kind) -> impl Iterator<Item = Item<'_>> {
+        (0..self.count(kind)).filter_map(move |at| self.item(kind, at))
+    }
+
+    /// The item that the server calls `name`.
+    ///
+    /// [`Item::exposed`] is the first choice for the direct view; only the [`Catalogue`] knows
+    /// whether another server has taken it.
+    ///
+    /// [`Catalogue`]: crate::Catalogue
+    pub fn find(&self, kind: Kind, name: &str) -> Option<Item<'_>> {
+        let at = self.list(kind).index.get(name)?;
+        self.item(kind, *at)
+    }
+
+    /// One page of a list, from the start or from where a cursor points to.
+    pub fn page(&self, kind: Kind, cursor: Option<&str>) -> Result<Page<'_>, BadCursor> {
+        Source::Server(self, kind).page(cursor)
+    }
+
+    /// The tool whose name is nearest to a wrong one.
+    pub fn suggest_tool(&self, wrong: &str) -> Option<&str> {
+        let names = self
+            .items(Kind::Tool)
+            .map(|tool| (tool.name(), tool.name()));
+        nearest::nearest(wrong, names)
+    }
+
+    /// Differs when the tools do.
+    pub fn tools_hash(&self) -> u64 {
+        self.list(Kind::Tool).hash
+    }
+
+    /// Differs when the prompts do.
+    pub fn prompts_hash(&self) -> u64 {
+        self.list(Kind::Prompt).hash
+    }
+
+    /// Differs when the resources or their templates do.
+    pub fn resources_hash(&self) -> u64 {
+        Digest::new()
+            .add_number(self.list(Kind::Resource).hash)
+            .add_number(self.list(Kind::Template).hash)
+            .finish()
+    }
+
+    pub(crate) fn list(&self, kind: Kind) -> &List {
+        &self.lists[kind.index()]
+    }
+
+    pub(crate) fn item(&self, kind: Kind, at: usize) -> Option<Item<'_>> {
+        let entry = self.list(kind).entries.get(at)?;
+        Some(Item {
+            kind,
+            server: &self.name,
+            exposed: &entry.exposed,
+            entry,
+        })
+    }
+}
+
+impl fmt::Debug for ServerPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("ServerPart");
+        out.field("name", &self.name);
+        for kind in Kind::ALL {
+            out.field(kind.list_member(), &self.count(kind));
+        }
+        out.field("problems", &self.problems.count)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Problems {
+    fn note(&mut self, message: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.messages.len() < limits::PROBLEMS {
+            self.messages.push(message());
+        }
+    }
+}
+
+/// The items of one kind.
+pub(crate) struct List {
+    pub(crate) entries: Vec<Entry>,
+    /// Those without a clean name, in the order of their keys: the order in which they choose.
+    pub(crate) hashed: Vec<usize>,
+    pub(crate) hash: u64,
+    pub(crate) sheets: Sheets,
+    // The keys are a stranger's, so the hasher is the one that cannot be played.
+    index: HashMap<Arc<str>, usize>,
+}
+
+impl List {
+    fn read(
+        server: &str,
+        kind: Kind,
+        offers: &Offers,
+        permits: &dyn Fn(&str) -> bool,
+        problems: &mut Problems,
+    ) -> Self {
+        let offered = offers.list(kind);
+        let taken = &offered[..offered.len().min(limits::ITEMS)];
+        let mut entries = Vec::with_capacity(taken.len());
+        let mut index = HashMap::with_capacity(taken.len());
+        for (position, raw) in taken.iter().enumerate() {
+            let entry = Entry::read(server, kind, raw).and_then(|entry| {
+                match index.entry(entry.key.clone()) {
+                    hash_map::Entry::Occupied(_) => Err(Fault::Taken),
+                    hash_map::Entry::Vacant(_) if !permits(&entry.key) => Ok(None),
+                    hash_map::Entry::Vacant(free) => {
+                        free.insert(entries.len());
+                        Ok(Some(entry))
+                    }
+                }
+            });
+            match entry {
+                Ok(entry) => entries.extend(entry),
+                Err(fault) => problems
+                    .note(|| format!("{}[{position}] is left out: it {fault}", kind.list_member())),
+            }
+        }
+        if offered.len() > taken.len() {
+            let member = kind.list_member();
+            problems.note(|| format!("{member} are cut off after {} items", limits::ITEMS));
+            problems.count += offered.len() - taken.len() - 1;
+        }
+        let mut hashed: Vec<_> = (0..entries.len())
+            .filter(|at| entries.get(*at).is_some_and(|entry: &Entry| !entry.clean))
+            .collect();
+        hashed.sort_by(|a, b| entries[*a].key.cmp(&entries[*b].key));
+        let hash = entries
+            .iter()
+            .fold(Digest::new(), |hash, entry| hash.add(entry.raw.as_bytes()))
+            .finish();
+        Self {
+            entries,
+            hashed,
+            hash,
+            sheets: Sheets::default(),
+            index,
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! [`Snapshot`]: what a server offered, kept for the next start.
+//!
+//! The file is one JSON document that a person can read. It is laid out so that a program need not
+//! read it all to find its way: the first line holds a checksum of what follows it and the length of
+//! every item, then the items follow, one after the other. So each byte is looked at twice, once for
+//! the checksum and once to see that it is JSON, and the items are slices of the file.
+//!
+//! ```text
+//! {"version":1,"checksum":"8d0e…","head":{"server":"math",…,"tools":[31,40]},"body":[
+//! {"name":"add","inputSchema":{}},
+//! {"name":"subtract","inputSchema":{}}
+//! ]}
+//! ```
+
+use std::{fmt, io, path::PathBuf, sync::Arc};
+
+use bytes::Bytes;
+use serde::{
+    Deserialize, Serialize,
+    de::{Deserializer, SeqAccess, Visitor},
+};
+use switchboard_wire::{Era, Raw, RawError, Revision};
+
+use crate::{Offers, digest::Digest, limits};
+
+const VERSION: u64 = 1;
+const OPEN: &str = "{\"version\":";
+const CHECKSUM: &str = ",\"checksum\":\"";
+const HEAD: &str = "\",\"head\":";
+const BODY: &str = ",\"body\":[";
+const BETWEEN: &[u8] = b",\n";
+const CLOSE: &[u8] = b"]}\n";
+
+/// What a server offered, kept for the next start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// The server's name.
+    pub server: String,
+    /// Under which configuration it was seen. It is the reader's to compare.
+    pub fingerprint: String,
+    /// What it offered.
+    pub offers: Arc<Offers>,
+}
+
+/// Why a snapshot cannot be read or written. The server has to be asked again, that is all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// The file is something else.
+    #[error("not a snapshot of a server's tools; it is left alone")]
+    NotASnapshot,
+    /// The file was written by another version of this program.
+    #[error(
+        "a snapshot of version {0}, which this program does not read; the server is asked again"
+    )]
+    Version(u64),
+    /// The file is not what was written: cut off, or changed.
+    #[error("the snapshot is damaged; the server is asked again")]
+    Damaged,
+    /// The checksum is right, yet the first line is not what this program writes.
+    #[error("the head of the snapshot cannot be read; the server is asked again")]
+    Head(#[source] serde_json::Error),
+    /// The checksum is right, yet an item is not JSON.
+    #[error("an item of the snapshot cannot be read; the server is asked again")]
+    Item(#[source] RawError),
+    /// More than [`limits::SNAPSHOT_BYTES`].
+    #[error("{0} bytes are too many for a snapshot (at most {max})", max = limits::SNAPSHOT_BYTES)]
+    TooLarge(u64),
+    /// The file has the name of another server's snapshot.
+    #[error(
+        "the snapshot of {server:?} is in a file that is not called {expected:?}; it is left alone"
+    )]
+    Misplaced {
+        /// Whose snapshot it is.
+        server: String,
+        /// What its file would be called.
+        expected: String,
+    },
+    /// The file or folder cannot be read or written.
+    #[error("cannot {what} {path:?}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Snapshot {
+    /// Spells the snapshot as a file. Of each kind, [`limits::ITEMS`] items are kept.
+    pub fn encode(&self) -> Vec<u8> {
+        let offers = &*self.offers;
+        let kept = |list: &[Raw]| Lengths(lengths(list));
+        let head = Head {
+            server: self.server.clone(),
+            fingerprint: self.fingerprint.clone(),
+            era: offers.era.map(|era| era_name(era).to_owned()),
+            revision: offers.revision.map(|revision| revision.as_str().to_owned()),
+            instructions: offers.instructions.clone(),
+            capabilities: offers.capabilities.as_ref().map(length),
+            server_info: offers.server_info.as_ref().map(length),
+            tools: kept(&offers.tools),
+            prompts: kept(&offers.prompts),
+            resources: kept(&offers.resources),
+            templates: kept(&offers.templates),
+        };
+        let lists = [
+            &offers.tools,
+            &offers.prompts,
+            &offers.resources,
+            &offers.templates,
+        ];
+        let items = offers.capabilities.iter().chain(&offers.server_info).chain(
+            lists
+                .into_iter()
+                .flat_map(|list| list.iter().take(limits::ITEMS)),
+        );
+
+        let mut rest = Vec::new();
+        rest.extend_from_slice(HEAD.as_bytes());
+        // A struct of strings and numbers has no way to fail on a vector.
+        let _ = serde_json::to_writer(&mut rest, &head);
+        rest.extend_from_slice(BODY.as_bytes());
+        for (at, item) in items.enumerate() {
+            rest.extend_from_slice(if at == 0 { b"\n" } else { BETWEEN });
+            rest.extend_from_slice(item.as_bytes());
+        }
+        rest.push(b'\n');
+        rest.extend_from_slice(CLOSE);
+        let checksum = Digest::of(&rest);
+        let mut out = format!("{OPEN}{VERSION}{CHECKSUM}{checksum:016x}").into_bytes();
+        out.append(&mut rest);
+        out
+    }
+
+    /// Reads a file. The items are slices of it.
+    pub fn decode(file: impl Into<Bytes>) -> Result<Self, SnapshotError> {
+        let file: Bytes = file.into();
+        if file.len() > limits::SNAPSHOT_BYTES {
+            return Err(SnapshotError::TooLarge(file.len() as u64));
+        }
+        let rest = checked(&file)?;
+        let rest = rest
+            .strip_prefix(HEAD.as_bytes())
+            .ok_or(SnapshotError::Damaged)?;
+        let line = memchr::memchr(b'\n', rest).ok_or(SnapshotError::Damaged)?;
+        let (head, body) = rest.split_at(line);
+        let head = head
+            .strip_suffix(BODY.as_bytes())
+            .ok_or(SnapshotError::Damaged)?;
+        let head: Head = serde_json::from_slice(head).map_err(SnapshotError::Head)?;
+
+        let mut items = Items {
+            start: file.len() - body.len(),
+            first: true,
+            file,
+        };
+        let capabilities = items.optional(head.capabilities)?;
+        let server_info = items.optional(head.server_info)?;
+        let offers = Offers {
+            capabilities,
+            server_info,
+            tools: items.list(&head.tools)?,
+            prompts: items.list(&head.prompts)?,
+            resources: items.list(&head.resources)?,
+            templates: items.list(&head.templates)?,
+            instructions: head.instructions,
+            era: head.era.as_deref().and_then(era_named),
+            revision: head.revision.as_deref().and_then(Revision::parse),
+        };
+        items.end()?;
+        Ok(Self {
+            server: head.server,
+            fingerprint: head.fingerprint,
+            offers: Arc::new(offers),
+        })
+    }
+}
+
+/// What follows the checksum, if it is what the checksum was made of.
+fn checked(file: &[u8]) -> Result<&[u8], SnapshotError> {
+    let rest = file
+        .strip_prefix(OPEN.as_bytes())
+        .ok_or(SnapshotError::NotASnapshot)?;
+    let digits = rest
+        .iter()
+        .take(20)
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let (version, rest) = rest.split_at(digits);
+    let version = number(version, 10).ok_or(SnapshotError::NotASnapshot)?;
+    if version != VERSION {
+        return Err(SnapshotError::Version(version));
+    }
+    let rest = rest
+        .strip_prefix(CHECKSUM.as_bytes())
+        .ok_or(SnapshotError::NotASnapshot)?;
+    let (checksum, rest) = rest.split_at_checked(16).ok_or(SnapshotError::Damaged)?;
+    if number(checksum, 16) != Some(Digest::of(rest)) {
+        return Err(SnapshotError::Damaged);
+    }
+    Ok(rest)
+}
+
+fn number(digits: &[u8], radix: u32) -> Option<u64> {
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()
+}
+
+/// The items of the body, taken one after the other.
+struct Items {
+    file: Bytes,
+    start: usize,
+    first: bool,
+}
+
+impl Items {
+    fn optional(&mut self, length: Option<usize>) -> Result<Option<Raw>, SnapshotError> {
+        length.map(|length| self.next(length)).transpose()
+    }
+
+    fn list(&mut self, lengths: &Lengths) -> Result<Vec<Raw>, SnapshotError> {
+        lengths.0.iter().map(|length| self.next(*length)).collect()
+    }
+
+    fn next(&mut self, length: usize) -> Result<Raw, SnapshotError> {
+        self.expect(if self.first { b"\n" } else { BETWEEN })?;
+        self.first = false;
+        let end = self
+            .start
+            .checked_add(length)
+            .filter(|end| *end <= self.file.len());
+        let end = end.ok_or(SnapshotError::Damaged)?;
+        let item = Raw::parse(self.file.slice(self.start..end)).map_err(SnapshotError::Item)?;
+        if item.as_bytes().len() != length {
+            return Err(SnapshotError::Damaged);
+        }
+        self.start = end;
+        Ok(item)
+    }
+
+    fn end(&mut self) -> Result<(), SnapshotError> {
+        self.expect(b"\n")?;
+        self.expect(CLOSE)?;
+        if self.start == self.file.len() {
+            Ok(())
+        } else {
+            Err(SnapshotError::Damaged)
+        }
+    }
+
+    fn expect(&mut self, text: &[u8]) -> Result<(), SnapshotError> {
+        if !self.file[self.start..].starts_with(text) {
+            return Err(SnapshotError::Damaged);
+        }
+        self.start += text.len();
+        Ok(())
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Head {
+    server: String,
+    fingerprint: String,
+    era: Option<String>,
+    revision: Option<String>,
+    instructions: Option<String>,
+    capabilities: Option<usize>,
+    server_info: Option<usize>,
+    tools: Lengths,
+    prompts: Lengths,
+    resources: Lengths,
+    templates: Lengths,
+}
+
+/// The lengths of the items of one list.
+#[derive(Serialize)]
+struct Lengths(Vec<usize>);
+
+impl<'de> Deserialize<'de> for Lengths {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bounded;
+        impl<'de> Visitor<'de> for Bounded {
+            type Value = Lengths;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "at most {} lengths", limits::ITEMS)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Lengths, A::Error> {
+                let mut lengths = Vec::new();
+                while let Some(length) = seq.next_element()? {
+                    if lengths.len() == limits::ITEMS {
+                        return Err(serde::de::Error::invalid_length(lengths.len() + 1, &self));
+                    }
+                    lengths.push(length);
+                }
+                Ok(Lengths(lengths))
+            }
+        }
+        deserializer.deserialize_seq(Bounded)
+    }
+}
+
+fn lengths(list: &[Raw]) -> Vec<usize> {
+    list.iter().take(limits::ITEMS).map(length).collect()
+}
+
+fn length(raw: &Raw) -> usize {
+    raw.as_bytes().len()
+}
+
+fn era_name(era: Era) -> &'static str {
+    match era {
+        Era::Legacy => "legacy",
+        Era::Modern => "modern",
+    }
+}
+
+fn era_named(name: &str) -> Option<Era> {
+    [Era::Legacy, Era::Modern]
+        .into_iter()
+        .find(|era| era_name(*era) == name)
+}
