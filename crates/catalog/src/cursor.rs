@@ -11,7 +11,6 @@ use crate::{Kind, digest::Digest, limits};
 /// A cursor that was not given out for this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the cursor was not given out for this list; ask for the list again, without a cursor")]
-#[non_exhaustive]
 pub struct BadCursor;
 
 /// Which view a cursor belongs to.

@@ -118,7 +118,7 @@ impl Entry {
 }
 
 /// Why an item cannot be offered. The words go after "it".
-#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("is not an object that can be read")]
     NotAnObject,
@@ -130,8 +130,15 @@ pub(crate) enum Fault {
     NotText,
     #[error("has a name of more than {} bytes", limits::KEY_BYTES)]
     TooLong,
-    #[error("has the same name as one before it")]
-    Taken,
+    #[error("has the same name as one before it, {}", quoted(.0))]
+    Taken(Arc<str>),
+}
+
+/// A name for a message to a person.
+fn quoted(name: &str) -> String {
+    let start: String = name.chars().take(80).collect();
+    let more = if start.len() < name.len() { "…" } else { "" };
+    format!("{start:?}{more}")
 }
 
 /// The value of the member that names an item, as it is spelled.

@@ -44,16 +44,15 @@ impl Pattern {
 
     /// How far a name is away; 0 is nearest.
     fn score(&self, name: &str, short: &str) -> usize {
-        let plain = |text: &'_ str| text.bytes().map(plain).collect::<Vec<_>>();
-        if short.len() == self.length && plain(short) == self.bytes {
-            // The tool was called without its server.
+        // The tool may have been called without its server, or with something in front, as some
+        // clients show it.
+        let ends = name.len() < self.length
+            && std::iter::zip(self.bytes.iter().rev(), name.bytes().rev())
+                .all(|(own, other)| *own == plain(other));
+        if ends {
             return 0;
         }
-        if name.len() < self.length && self.bytes.ends_with(&plain(name)) {
-            // The tool was called with something in front, as some clients show it.
-            return 0;
-        }
-        self.distance(name)
+        self.distance(name).min(self.distance(short))
     }
 
     /// How many bytes have to be added, removed or replaced.

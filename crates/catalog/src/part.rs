@@ -179,7 +179,7 @@ impl List {
         for (position, raw) in taken.iter().enumerate() {
             let entry = Entry::read(server, kind, raw).and_then(|entry| {
                 match index.entry(entry.key.clone()) {
-                    hash_map::Entry::Occupied(_) => Err(Fault::Taken),
+                    hash_map::Entry::Occupied(taken) => Err(Fault::Taken(taken.key().clone())),
                     hash_map::Entry::Vacant(_) if !permits(&entry.key) => Ok(None),
                     hash_map::Entry::Vacant(free) => {
                         free.insert(entries.len());

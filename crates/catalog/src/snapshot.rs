@@ -26,6 +26,7 @@ use crate::{Offers, digest::Digest, limits};
 const VERSION: u64 = 1;
 const OPEN: &str = "{\"version\":";
 const CHECKSUM: &str = ",\"checksum\":\"";
+const CHECKSUM_DIGITS: usize = 16;
 const HEAD: &str = "\",\"head\":";
 const BODY: &str = ",\"body\":[";
 const BETWEEN: &[u8] = b",\n";
@@ -119,20 +120,21 @@ impl Snapshot {
                 .flat_map(|list| list.iter().take(limits::ITEMS)),
         );
 
-        let mut rest = Vec::new();
-        rest.extend_from_slice(HEAD.as_bytes());
+        let mut out = format!("{OPEN}{VERSION}{CHECKSUM}").into_bytes();
+        let checksum = out.len()..out.len() + CHECKSUM_DIGITS;
+        out.resize(checksum.end, b'0');
+        out.extend_from_slice(HEAD.as_bytes());
         // A struct of strings and numbers has no way to fail on a vector.
-        let _ = serde_json::to_writer(&mut rest, &head);
-        rest.extend_from_slice(BODY.as_bytes());
+        let _ = serde_json::to_writer(&mut out, &head);
+        out.extend_from_slice(BODY.as_bytes());
         for (at, item) in items.enumerate() {
-            rest.extend_from_slice(if at == 0 { b"\n" } else { BETWEEN });
-            rest.extend_from_slice(item.as_bytes());
+            out.extend_from_slice(if at == 0 { b"\n" } else { BETWEEN });
+            out.extend_from_slice(item.as_bytes());
         }
-        rest.push(b'\n');
-        rest.extend_from_slice(CLOSE);
-        let checksum = Digest::of(&rest);
-        let mut out = format!("{OPEN}{VERSION}{CHECKSUM}{checksum:016x}").into_bytes();
-        out.append(&mut rest);
+        out.push(b'\n');
+        out.extend_from_slice(CLOSE);
+        let sum = format!("{:016x}", Digest::of(&out[checksum.end..]));
+        out[checksum].copy_from_slice(sum.as_bytes());
         out
     }
 
@@ -198,7 +200,9 @@ fn checked(file: &[u8]) -> Result<&[u8], SnapshotError> {
     let rest = rest
         .strip_prefix(CHECKSUM.as_bytes())
         .ok_or(SnapshotError::NotASnapshot)?;
-    let (checksum, rest) = rest.split_at_checked(16).ok_or(SnapshotError::Damaged)?;
+    let (checksum, rest) = rest
+        .split_at_checked(CHECKSUM_DIGITS)
+        .ok_or(SnapshotError::Damaged)?;
     if number(checksum, 16) != Some(Digest::of(rest)) {
         return Err(SnapshotError::Damaged);
     }
@@ -324,4 +328,60 @@ fn era_named(name: &str) -> Option<Era> {
     [Era::Legacy, Era::Modern]
         .into_iter()
         .find(|era| era_name(*era) == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file whose checksum is right, whatever else is wrong with it.
+    fn sealed(rest: &str) -> Vec<u8> {
+        let sum = Digest::of(rest.as_bytes());
+        format!("{OPEN}{VERSION}{CHECKSUM}{sum:016x}{rest}").into_bytes()
+    }
+
+    fn head(tools: &str) -> String {
+        format!(
+            r#"","head":{{"server":"s","fingerprint":"f","era":null,"revision":null,"instructions":null,"capabilities":null,"serverInfo":null,"tools":{tools},"prompts":[],"resources":[],"templates":[]}},"body":["#
+        )
+    }
+
+    #[test]
+    fn a_right_checksum_over_wrong_content_helps_nobody() {
+        let good = sealed(&format!("{}\n[1]\n]}}\n", head("[3]")));
+        assert_eq!(
+            Snapshot::decode(good).unwrap().offers.tools[0].as_str(),
+            "[1]"
+        );
+        for rest in [
+            String::new(),
+            head("[]"),
+            format!("{}\n]}}\nx", head("[]")),
+            format!("{}\n[1]\n]}}\n", head("[]")),
+            format!("{}\n[1]\n]}}\n", head("[2]")),
+            format!("{}\n[1]\n]}}\n", head("[4]")),
+            format!("{}\n[1]\n]}}\n", head("[3,3]")),
+            format!("{}\n[1]\n]}}\n", head("[18446744073709551615]")),
+            format!("{}\n[1]\n]}}\n", head("[-3]")),
+            format!("{}\n[1]\n]}}\n", head("null")),
+            format!("{}\n[x]\n]}}\n", head("[3]")),
+            format!("{}\n[1] \n]}}\n", head("[4]")),
+            format!("{}\n1]}}\n", head("[1]")),
+        ] {
+            assert!(Snapshot::decode(sealed(&rest)).is_err(), "{rest}");
+        }
+        let many = head(&format!("[{}1]", "1,".repeat(limits::ITEMS)));
+        let body = format!("{}1", "1,\n".repeat(limits::ITEMS));
+        assert!(matches!(
+            Snapshot::decode(sealed(&format!("{many}\n{body}\n]}}\n"))),
+            Err(SnapshotError::Head(_))
+        ));
+    }
+
+    #[test]
+    fn a_revision_of_the_future_is_learnt_again() {
+        let rest = head("[]").replace(r#""revision":null"#, r#""revision":"2030-01-01""#);
+        let read = Snapshot::decode(sealed(&format!("{rest}\n]}}\n"))).unwrap();
+        assert_eq!(read.offers.revision, None);
+    }
 }

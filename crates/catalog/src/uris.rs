@@ -128,22 +128,27 @@ fn collect<'a>(content: Option<&'a RawValue>, uris: &mut Vec<&'a RawValue>) {
     }
 }
 
-/// Puts the prefix in front of these strings, which are slices of `whole`, in their order.
+/// Puts the prefix in front of these strings, which are slices of `whole`.
 fn insert<'a>(server: &str, whole: &'a Raw, uris: impl Iterator<Item = &'a RawValue>) -> Raw {
     let text = whole.as_bytes();
+    // Where each begins, behind its quote.
+    let mut places: Vec<usize> = uris
+        .map(RawValue::get)
+        .filter(|uri| uri.starts_with('"'))
+        .map(|uri| uri.as_ptr() as usize - text.as_ptr() as usize + 1)
+        .collect();
+    if places.is_empty() {
+        return whole.clone();
+    }
+    places.sort_unstable();
     let prefix = prefix(server);
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(text.len() + places.len() * prefix.len());
     let mut done = 0;
-    for uri in uris.map(RawValue::get).filter(|uri| uri.starts_with('"')) {
-        let inside = uri.as_ptr() as usize - text.as_ptr() as usize + 1;
-        out.reserve(text.len() - done + prefix.len());
-        out.extend_from_slice(&text[done..inside]);
+    for place in places {
+        out.extend_from_slice(&text[done..place]);
         // The prefix has no character that JSON would escape.
         out.extend_from_slice(prefix.as_bytes());
-        done = inside;
-    }
-    if done == 0 {
-        return whole.clone();
+        done = place;
     }
     out.extend_from_slice(&text[done..]);
     // Strings in valid JSON were made longer, so the default is never taken.

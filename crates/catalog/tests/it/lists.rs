@@ -1,0 +1,240 @@
+//! What is listed, in which order, and what is left out.
+
+use std::sync::Arc;
+
+use switchboard_catalog::{Catalogue, Kind, Offers, ServerPart, limits};
+
+use crate::{named, part, raw, tools};
+
+fn exposed(catalogue: &Catalogue, kind: Kind) -> Vec<&str> {
+    catalogue.items(kind).map(|item| item.exposed()).collect()
+}
+
+#[test]
+fn only_the_name_of_a_definition_changes() {
+    let tool = r#"{ "title":"name", "n" : 12345678901234567890123, "inputSchema":{"name":1.50}, "na\u006de" :"re\u0061d" , "x":"\ud800"}"#;
+    let resource = r#"{"name":"uri","ur\u0069":"file:\/\/\/a\u0020b","size":1e400}"#;
+    let template = r#"{"uriTemplate" : "file:///{path}" ,"name":"t"}"#;
+    let offers = Offers {
+        tools: vec![raw(tool)],
+        resources: vec![raw(resource)],
+        templates: vec![raw(template)],
+        ..Offers::default()
+    };
+    let catalogue = Catalogue::from_parts([part("my files", offers)]);
+    let shown = catalogue.tools().next().unwrap();
+    assert_eq!(shown.name(), "read");
+    assert_eq!(
+        shown.exposed_raw().as_str(),
+        tool.replace(r"re\u0061d", shown.exposed())
+    );
+    assert_eq!(shown.raw().as_str(), tool);
+    let shown = catalogue.resources().next().unwrap();
+    assert_eq!(shown.exposed(), "switchboard://my%20files/file:///a b");
+    assert_eq!(
+        shown.exposed_raw().as_str(),
+        r#"{"name":"uri","ur\u0069":"switchboard://my%20files/file:\/\/\/a\u0020b","size":1e400}"#
+    );
+    let shown = catalogue.templates().next().unwrap();
+    assert_eq!(
+        shown.exposed_raw().as_str(),
+        r#"{"uriTemplate" : "switchboard://my%20files/file:///{path}" ,"name":"t"}"#
+    );
+    for kind in Kind::ALL {
+        for item in catalogue.items(kind) {
+            let found = catalogue.find(kind, item.exposed()).unwrap();
+            assert_eq!(found.raw(), item.raw());
+        }
+    }
+}
+
+#[test]
+fn servers_by_name_and_tools_as_they_were_listed() {
+    let catalogue = Catalogue::from_parts([
+        part("b", tools(["z", "a"])),
+        part("c", tools([""; 0])),
+        part("a", tools(["y", "x"])),
+    ]);
+    assert_eq!(
+        exposed(&catalogue, Kind::Tool),
+        ["a__y", "a__x", "b__z", "b__a"]
+    );
+    assert_eq!(catalogue.count(Kind::Tool), 4);
+    assert_eq!(catalogue.servers().len(), 3);
+}
+
+#[test]
+fn of_two_servers_of_one_name_the_last_counts() {
+    let catalogue = Catalogue::from_parts([
+        part("a", tools(["old"])),
+        part("b", tools(["x"])),
+        part("a", tools(["new"])),
+    ]);
+    assert_eq!(exposed(&catalogue, Kind::Tool), ["a__new", "b__x"]);
+}
+
+#[test]
+fn what_is_broken_costs_itself_only() {
+    let offers = Offers {
+        tools: vec![
+            raw("7"),
+            named("good"),
+            raw("{}"),
+            raw(r#"{"name":null}"#),
+            raw(r#"["name","x"]"#),
+            raw(r#"{"name":"a","name":"b"}"#),
+            raw(r#"{"name":"\ud800"}"#),
+            raw(r#"{"name":"good","second":true}"#),
+            named(&"x".repeat(limits::KEY_BYTES + 1)),
+            named("also good"),
+        ],
+        ..Offers::default()
+    };
+    let part = part("a", offers);
+    let names: Vec<_> = part.items(Kind::Tool).map(|tool| tool.name()).collect();
+    assert_eq!(names, ["good", "also good"]);
+    assert!(
+        !part
+            .find(Kind::Tool, "good")
+            .unwrap()
+            .raw()
+            .as_str()
+            .contains("second")
+    );
+    assert_eq!(part.problems().count, 8);
+    assert_eq!(part.problems().messages.len(), 8);
+    let said = part.problems().messages.join("\n");
+    assert!(
+        said.contains("tools[0] is left out: it is not an object that can be read"),
+        "{said}"
+    );
+    assert!(
+        said.contains("tools[7] is left out: it has the same name as one before it, \"good\""),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_flood_is_bounded() {
+    let mut names: Vec<_> = (0..limits::ITEMS + 5).map(|n| format!("t{n}")).collect();
+    names[1] = "t0".to_owned();
+    let part = part("a", tools(names));
+    assert_eq!(part.count(Kind::Tool), limits::ITEMS - 1);
+    assert_eq!(part.problems().count, 6);
+    let broken = Offers {
+        prompts: vec![raw("1"); 1000],
+        ..Offers::default()
+    };
+    let problems = crate::part("a", broken).problems().clone();
+    assert_eq!(
+        (problems.count, problems.messages.len()),
+        (1000, limits::PROBLEMS)
+    );
+}
+
+#[test]
+fn a_hidden_tool_is_hidden_everywhere() {
+    let offers = Arc::new(Offers {
+        prompts: vec![named("rm")],
+        ..tools(["ls", "rm"])
+    });
+    let catalogue = Catalogue::build([("a", offers, &(|name: &str| name != "rm") as _)]);
+    assert_eq!(exposed(&catalogue, Kind::Tool), ["a__ls"]);
+    assert_eq!(catalogue.tool("a__rm"), None);
+    let server = catalogue.server("a").unwrap();
+    assert!(server.find(Kind::Tool, "rm").is_none());
+    let listed = server.page(Kind::Tool, None).unwrap().encoded(&[]);
+    assert_eq!(listed.as_str(), r#"{"tools":[{"name":"ls"}]}"#);
+    assert_eq!(server.problems().count, 0);
+    assert!(
+        catalogue.prompt("a__rm").is_some(),
+        "the filter is for tools"
+    );
+}
+
+#[test]
+fn the_next_catalogue_shares_what_did_not_change() {
+    let one = Catalogue::from_parts([part("a", tools(["x"])), part("b", tools(["y"]))]);
+    let two = one.with("b", Some(part("b", tools(["y", "z"]))));
+    assert!(Arc::ptr_eq(
+        one.server("a").unwrap(),
+        two.server("a").unwrap()
+    ));
+    assert_eq!(exposed(&two, Kind::Tool), ["a__x", "b__y", "b__z"]);
+    assert_eq!(exposed(&one, Kind::Tool), ["a__x", "b__y"]);
+    let three = two.with("a", None);
+    assert!(three.server("a").is_none());
+    assert_eq!(exposed(&three, Kind::Tool), ["b__y", "b__z"]);
+}
+
+#[test]
+fn each_list_tells_when_it_changed() {
+    let hashes = |catalogue: &Catalogue| {
+        [
+            catalogue.tools_hash(),
+            catalogue.prompts_hash(),
+            catalogue.resources_hash(),
+        ]
+    };
+    let offers = Offers {
+        prompts: vec![named("p")],
+        resources: vec![raw(r#"{"uri":"u:1"}"#)],
+        templates: vec![raw(r#"{"uriTemplate":"u:{x}"}"#)],
+        ..tools(["x", "y"])
+    };
+    let base = Catalogue::from_parts([part("a", offers.clone())]);
+    let before = hashes(&base);
+    let changed = |change: &dyn Fn(&mut Offers)| {
+        let mut offers = offers.clone();
+        change(&mut offers);
+        let next = base.with("a", Some(part("a", offers)));
+        let after = hashes(&next);
+        let (old, new) = (base.server("a").unwrap(), next.server("a").unwrap());
+        let own = [
+            old.tools_hash() != new.tools_hash(),
+            old.prompts_hash() != new.prompts_hash(),
+            old.resources_hash() != new.resources_hash(),
+        ];
+        let direct = [0, 1, 2].map(|at| before[at] != after[at]);
+        assert_eq!(own, direct);
+        direct
+    };
+    assert_eq!(changed(&|_| {}), [false, false, false]);
+    assert_eq!(
+        changed(&|o| o.instructions = Some("new".into())),
+        [false, false, false]
+    );
+    assert_eq!(changed(&|o| o.tools.reverse()), [true, false, false]);
+    assert_eq!(
+        changed(&|o| o.tools[0] = raw(r#"{"name":"x","title":"X"}"#)),
+        [true, false, false]
+    );
+    assert_eq!(changed(&|o| o.prompts.clear()), [false, true, false]);
+    assert_eq!(changed(&|o| o.resources.clear()), [false, false, true]);
+    assert_eq!(changed(&|o| o.templates.clear()), [false, false, true]);
+
+    // A server that offers nothing changes nothing.
+    let more = base.with("b", Some(part("b", Offers::default())));
+    assert_eq!(hashes(&more), before);
+    // The same tools under another server's name are other tools.
+    let other = Catalogue::from_parts([part("b", offers)]);
+    assert_ne!(other.tools_hash(), base.tools_hash());
+    assert_eq!(
+        Catalogue::default().tools_hash(),
+        Catalogue::from_parts([]).tools_hash()
+    );
+}
+
+#[test]
+fn a_wrong_name_is_answered_with_the_right_one() {
+    let catalogue = Catalogue::from_parts([
+        part("math", tools(["add", "subtract"])),
+        part("files", tools(["read_file"])),
+    ]);
+    assert_eq!(catalogue.suggest_tool("math:add"), Some("math__add"));
+    assert_eq!(catalogue.suggest_tool("readFile"), Some("files__read_file"));
+    assert_eq!(catalogue.suggest_tool("book_a_flight"), None);
+    assert_eq!(catalogue.suggest_tool(&"x".repeat(100_000)), None);
+    let math: &ServerPart = catalogue.server("math").unwrap();
+    assert_eq!(math.suggest_tool("substract"), Some("subtract"));
+}

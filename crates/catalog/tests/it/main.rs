@@ -1,0 +1,38 @@
+//! The catalogue from the outside.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
+
+mod lists;
+mod names;
+mod pages;
+mod snapshots;
+mod speed;
+mod uris;
+
+use std::sync::Arc;
+
+use switchboard_catalog::{Offers, ServerPart};
+use switchboard_wire::Raw;
+
+fn raw(text: impl Into<String>) -> Raw {
+    Raw::parse(text.into()).unwrap()
+}
+
+fn named(name: &str) -> Raw {
+    Raw::object([("name", Raw::string(name))])
+}
+
+fn tools(names: impl IntoIterator<Item = impl AsRef<str>>) -> Offers {
+    Offers {
+        tools: names.into_iter().map(|name| named(name.as_ref())).collect(),
+        ..Offers::default()
+    }
+}
+
+fn part(server: &str, offers: Offers) -> Arc<ServerPart> {
+    Arc::new(ServerPart::prepare(server, Arc::new(offers), &|_| true))
+}

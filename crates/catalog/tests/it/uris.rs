@@ -1,0 +1,118 @@
+//! URIs there and back, alone and inside results.
+
+use proptest::prelude::*;
+use switchboard_catalog::{
+    Catalogue, Offers, expose_content, expose_read_result, expose_updated, expose_uri,
+};
+
+use crate::{part, raw};
+
+proptest! {
+    #[test]
+    fn an_exposed_uri_leads_back(server in any::<String>(), uri in any::<String>()) {
+        let catalogue = Catalogue::from_parts([
+            part(&server, Offers::default()),
+            part("other", Offers::default()),
+        ]);
+        let exposed = expose_uri(&server, &uri);
+        let target = catalogue.resource(&exposed).unwrap();
+        prop_assert_eq!((&**target.server, target.name), (&*server, &*uri));
+        prop_assert_eq!(catalogue.template(&exposed), Some(target));
+    }
+
+    #[test]
+    fn what_is_no_exposed_uri_is_nobody_s(uri in "(switchboard:/{0,3})?[a%/0-9é]{0,8}") {
+        let catalogue = Catalogue::from_parts([part("a", Offers::default())]);
+        let target = catalogue.resource(&uri);
+        let expected = uri.strip_prefix("switchboard://").and_then(|rest| {
+            rest.strip_prefix("a/").or_else(|| rest.strip_prefix("%61/"))
+        });
+        prop_assert_eq!(target.map(|target| target.name), expected);
+    }
+
+    #[test]
+    fn no_result_is_too_odd(text in "[\\[\\]{}\",:a-c ]{0,40}") {
+        for text in [
+            text.clone(),
+            format!(r#"{{"content":[{text}],"type":"resource"}}"#),
+            format!(r#"{{"messages":[{{"content":{text}}}],"type":"resource"}}"#),
+            format!(r#"{{"contents":[{text}]}}"#),
+        ] {
+            if let Ok(result) = switchboard_wire::Raw::parse(text) {
+                expose_content("s", &result);
+                expose_read_result("s", &result);
+                expose_updated("s", &result);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_read_result_has_its_uris_exposed() {
+    let result = raw(
+        r#"{ "contents":[ {"uri" : "file:\/\/\/a","text":"uri","n":1.0}, {"mimeType":"x","uri":"file:///b","blob":""},{"uri":7},{} ],"_meta":{"uri":"x"} }"#,
+    );
+    assert_eq!(
+        expose_read_result("s t", &result).as_str(),
+        r#"{ "contents":[ {"uri" : "switchboard://s%20t/file:\/\/\/a","text":"uri","n":1.0}, {"mimeType":"x","uri":"switchboard://s%20t/file:///b","blob":""},{"uri":7},{} ],"_meta":{"uri":"x"} }"#
+    );
+    for odd in [
+        "{}",
+        "[]",
+        "1",
+        r#"{"contents":7}"#,
+        r#"{"contents":[7,{"uri":"a"}]}"#,
+    ] {
+        assert_eq!(expose_read_result("s", &raw(odd)).as_str(), odd);
+    }
+}
+
+#[test]
+fn links_and_embedded_resources_of_a_tool_result_are_exposed() {
+    let result = raw(
+        r#"{"content":[{"type":"text","text":"\"resource","uri":"no"},{"type":"resource_link","uri":"u:1","name":"x"},{"uri":"no","resource":{"text":"","uri":"u:2"},"type":"resource"},{"type":"resource"},{"type":"resource","resource":3}],"structuredContent":{"type":"resource_link","uri":"no"}}"#,
+    );
+    assert_eq!(
+        expose_content("s", &result).as_str(),
+        r#"{"content":[{"type":"text","text":"\"resource","uri":"no"},{"type":"resource_link","uri":"switchboard://s/u:1","name":"x"},{"uri":"no","resource":{"text":"","uri":"switchboard://s/u:2"},"type":"resource"},{"type":"resource"},{"type":"resource","resource":3}],"structuredContent":{"type":"resource_link","uri":"no"}}"#
+    );
+}
+
+#[test]
+fn messages_of_a_prompt_too_in_whatever_order() {
+    let result = raw(
+        r#"{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"u:1"}}},{"role":"user","content":[{"type":"resource_link","uri":"u:2"}]}],"content":[{"type":"resource_link","uri":"u:3"}]}"#,
+    );
+    assert_eq!(
+        expose_content("s", &result).as_str(),
+        r#"{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"switchboard://s/u:1"}}},{"role":"user","content":[{"type":"resource_link","uri":"switchboard://s/u:2"}]}],"content":[{"type":"resource_link","uri":"switchboard://s/u:3"}]}"#
+    );
+}
+
+#[test]
+fn an_ordinary_result_is_the_very_same() {
+    for text in [
+        r#"{"content":[{"type":"text","text":"hello"}]}"#,
+        r#"{"content":[{"type":"text","text":"a \"resource\""}],"structuredContent":{"type":"resource"}}"#,
+    ] {
+        let result = raw(text);
+        let exposed = expose_content("s", &result);
+        assert_eq!(exposed.as_bytes().as_ptr(), result.as_bytes().as_ptr());
+    }
+    let result = raw(r#"{"content":[{"type":"text","text":"hello"}]}"#);
+    let counted = allocation_counter::measure(|| {
+        expose_content("s", &result);
+    });
+    // A static slice or a vector becomes shared with its first clone.
+    assert!(counted.count_total <= 1, "{counted:?}");
+}
+
+#[test]
+fn news_of_a_resource_names_it_as_the_client_knows_it() {
+    let params = raw(r#"{"_meta":{"uri":1},"uri":"u:1"}"#);
+    assert_eq!(
+        expose_updated("s", &params).as_str(),
+        r#"{"_meta":{"uri":1},"uri":"switchboard://s/u:1"}"#
+    );
+    assert_eq!(expose_updated("s", &raw("7")).as_str(), "7");
+}
