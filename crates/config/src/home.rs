@@ -278,7 +278,7 @@ fn file_name(server: &str) -> String {
     }
     if name.len() > LOG_NAME_MAX {
         name.truncate(LOG_NAME_MAX - 17);
-        name.push_str(&format!("-{:016x}", fnv(server)));
+        return format!("{name}-{:016x}", fnv(server));
     }
     name
 }

@@ -1,25 +1,65 @@
 //! The configuration of Switchboard: its home, its file, its schema.
+//!
+//! ```
+//! use switchboard_config::{Transport, parse};
+//!
+//! let config = parse(
+//!     r#"{
+//!         // The block that every MCP client knows.
+//!         "mcpServers": {
+//!             "files": { "command": "npx", "args": ["-y", "server-filesystem", "/data"] },
+//!         },
+//!     }"#,
+//!     "switchboard.json",
+//! )
+//! .map_err(|problems| problems[0].to_string())?;
+//! let Transport::Command(line) = &config.servers["files"].transport else { unreachable!() };
+//! assert_eq!(line.command, "npx");
+//!
+//! let problems = parse(r#"{"mcpServers": {"files": {"comand": "npx"}}}"#, "switchboard.json");
+//! assert_eq!(
+//!     problems.unwrap_err()[0].to_string(),
+//!     r#"switchboard.json:1:27: unknown key "comand"; did you mean "command"?"#,
+//! );
+//! # Ok::<(), String>(())
+//! ```
+//!
+//! Text becomes a tree with offsets (`json`), the tree is checked against the one table of keys
+//! (`keys`, `shape`) and read into the model (`read`, `server`). The schema is made from the same
+//! table, so the two cannot drift apart; edits work on the tree's offsets and leave the rest of the
+//! text alone. Everything is synchronous, bounded, and free of panics whatever the text.
 
 mod edit;
 mod filter;
 mod home;
 mod json;
+mod keys;
+mod layout;
+mod listen;
 mod load;
 mod model;
+mod name;
+mod nearest;
 mod problem;
+mod read;
+mod reference;
 mod resolve;
 mod schema;
+mod server;
+mod shape;
 mod write;
 
 pub use edit::{EditError, add_server, remove_server, set_enabled};
 pub use filter::ToolFilter;
 pub use home::{Home, HomeError};
+pub use listen::{ListenError, parse_listen};
 pub use load::{ConfigError, parse};
 pub use model::{
     Approvals, Auth, CommandLine, Config, Container, DEFAULT_LISTEN, McpAuth, Memory, Provider,
     ProviderKind, Remote, RemoteKind, Route, Sampling, Search, Server, Shutdown, Start, Transport,
     View,
 };
+pub use name::{NameError, check_server_name};
 pub use problem::Problem;
 pub use resolve::ResolveError;
 pub use schema::schema;

@@ -1,10 +1,15 @@
-//! From text to a configuration.
+//! From a file to a configuration.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use crate::json::{self, TEXT_MAX};
+use crate::keys::ROOT;
 use crate::model::Config;
-use crate::problem::Problem;
+use crate::problem::{Problem, Problems};
+use crate::read;
+use crate::shape::{Shape, check};
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
@@ -26,18 +31,38 @@ pub enum ConfigError {
     },
 }
 
-/// Reads a configuration and reports everything that is wrong with it. Problems name the file as
-/// `name`.
+/// Reads a configuration and reports everything that is wrong with it, in the order of the text.
+/// Problems name the file as `name`. A text without anything in it is an empty configuration.
 pub fn parse(text: &str, name: &str) -> Result<Config, Vec<Problem>> {
-    let _ = (text, name);
-    Ok(Config::default())
+    let mut problems = Problems::default();
+    let config = match json::read(text, &mut problems) {
+        Ok(Some(root)) if root.members().is_some() => {
+            check(&root, &Shape::Object(&ROOT), "", &mut problems);
+            read::config(&root, &mut problems)
+        }
+        Ok(Some(other)) => {
+            let message = format!("the configuration must be an object, not {}", other.kind());
+            problems.add_with_hint(other.start, message, "put everything in { }");
+            Config::default()
+        }
+        Ok(None) | Err(json::Broken) => Config::default(),
+    };
+    if problems.is_empty() {
+        Ok(config)
+    } else {
+        Err(problems.report(name, text))
+    }
 }
 
 impl Config {
     /// Reads a configuration file. A missing file is an empty configuration.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
+        let name = path.display().to_string();
+        let parsed = match read_bounded(path) {
+            Ok(bytes) => match str::from_utf8(&bytes) {
+                Ok(text) => parse(text, &name),
+                Err(error) => Err(not_text(&bytes, error.valid_up_to(), &name)),
+            },
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(source) => {
                 return Err(ConfigError::Read {
@@ -46,12 +71,31 @@ impl Config {
                 });
             }
         };
-        parse(&text, &path.display().to_string())
-            .map_err(|problems| ConfigError::Invalid { problems })
+        parsed.map_err(|problems| ConfigError::Invalid { problems })
     }
 }
 
-fn lines(problems: &[Problem]) -> String {
+/// The file, or enough of it to see that it is too large.
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(TEXT_MAX as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn not_text(bytes: &[u8], valid: usize, name: &str) -> Vec<Problem> {
+    let text = String::from_utf8_lossy(&bytes[..valid]);
+    let mut problems = Problems::default();
+    problems.add_with_hint(
+        valid,
+        format!("the byte {:02X} is not UTF-8 text", bytes[valid]),
+        "save the file as UTF-8",
+    );
+    problems.report(name, &text)
+}
+
+pub(crate) fn lines(problems: &[Problem]) -> String {
     let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
     lines.join("\n")
 }

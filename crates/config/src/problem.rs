@@ -63,11 +63,21 @@ impl Problems {
     }
 
     fn push(&mut self, at: usize, message: String, hint: Option<String>) {
-        if self.found.len() < Self::MOST {
+        if self.has_room() {
             self.found.push((at, message, hint));
         } else {
-            self.more += 1;
+            self.one_more();
         }
+    }
+
+    /// Counts a problem that the report has no room for.
+    pub(crate) fn one_more(&mut self) {
+        self.more += 1;
+    }
+
+    /// Whether the next problem will be in the report.
+    pub(crate) fn has_room(&self) -> bool {
+        self.found.len() < Self::MOST
     }
 
     pub(crate) fn is_empty(&self) -> bool {

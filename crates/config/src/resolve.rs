@@ -1,30 +1,279 @@
-//! `${env:NAME}` and `${secret:NAME}`.
+//! Putting in what `${env:NAME}` and `${secret:NAME}` stand for.
+//!
+//! The configuration keeps the references; values are fetched when a server is started, so that
+//! they are in no file, log or comparison that does not need them.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 
-use crate::model::Server;
+use crate::model::{CommandLine, Container, Provider, Remote, Server, Transport};
+use crate::reference::{Piece, pieces};
 
-/// Why a reference stands for nothing.
+/// The largest secret; a chain of certificates fits.
+const SECRET_MAX: u64 = 64 * 1024;
+
+/// Why a reference stands for nothing. `place` names the server and the key, such as
+/// `server "files", env.TOKEN`.
 #[derive(Debug, thiserror::Error)]
-#[error("server {server:?}, {field}: {message}")]
-pub struct ResolveError {
-    /// The server.
-    pub server: String,
-    /// The key whose value holds the reference.
-    pub field: String,
-    message: String,
+pub enum ResolveError {
+    /// A variable is not set.
+    #[error("{place}: the variable {name} is not set; set it where the gateway is started")]
+    Variable {
+        /// Where the reference is.
+        place: String,
+        /// The variable.
+        name: String,
+    },
+    /// A variable holds bytes that are not text.
+    #[error("{place}: the variable {name} is not UTF-8 text; set it to text")]
+    VariableText {
+        /// Where the reference is.
+        place: String,
+        /// The variable.
+        name: String,
+    },
+    /// A secret's file cannot be read.
+    #[error("{place}: cannot read the secret {name}; put it into the file {}, with mode 600", path.display())]
+    Secret {
+        /// Where the reference is.
+        place: String,
+        /// The secret.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Others may read a secret's file.
+    #[error("{place}: others may read the secret {name} (mode {mode:o}); run: chmod 600 '{}'", path.display())]
+    Exposed {
+        /// Where the reference is.
+        place: String,
+        /// The secret.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// The mode of the file.
+        mode: u32,
+    },
+    /// A secret's file holds no secret.
+    #[error("{place}: the secret {name} {what}; write it into {} again", path.display())]
+    Content {
+        /// Where the reference is.
+        place: String,
+        /// The secret.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with the content.
+        what: &'static str,
+    },
+    /// The string cannot be taken apart. [`parse`](crate::parse) refuses such a configuration.
+    #[error("{place}: {message}; {hint}")]
+    Malformed {
+        /// Where the reference is.
+        place: String,
+        /// What is wrong.
+        message: String,
+        /// What to write instead.
+        hint: String,
+    },
 }
 
 impl Server {
-    /// The same server with every reference replaced by what it stands for.
+    /// The same server with every reference in its transport replaced by what it stands for.
+    /// `name` is for messages, `secrets` the folder with a file for each secret.
     pub fn resolve(
         &self,
         name: &str,
         secrets: &Path,
         env: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Self, ResolveError> {
-        let _ = (name, secrets, env);
-        Ok(self.clone())
+        let owner = format!("server {name:?}, ");
+        let resolver = Resolver {
+            owner: &owner,
+            secrets,
+            env,
+        };
+        Ok(Self {
+            transport: resolver.transport(&self.transport)?,
+            ..self.clone()
+        })
+    }
+}
+
+impl Provider {
+    /// The same provider with the references in its address and key replaced.
+    pub fn resolve(
+        &self,
+        secrets: &Path,
+        env: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, ResolveError> {
+        let resolver = Resolver {
+            owner: "sampling.provider.",
+            secrets,
+            env,
+        };
+        Ok(Self {
+            base_url: resolver.optional("baseUrl", self.base_url.as_deref())?,
+            api_key: resolver.optional("apiKey", self.api_key.as_deref())?,
+            ..self.clone()
+        })
+    }
+}
+
+struct Resolver<'a> {
+    /// The front part of every place.
+    owner: &'a str,
+    secrets: &'a Path,
+    env: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+impl Resolver<'_> {
+    fn transport(&self, transport: &Transport) -> Result<Transport, ResolveError> {
+        Ok(match transport {
+            Transport::Command(line) => Transport::Command(CommandLine {
+                command: self.text("command", &line.command)?,
+                args: self.list("args", &line.args)?,
+                env: self.map("env", &line.env)?,
+                cwd: self.optional("cwd", line.cwd.as_deref())?,
+            }),
+            Transport::Remote(remote) => Transport::Remote(Remote {
+                url: self.text("url", &remote.url)?,
+                headers: self.map("headers", &remote.headers)?,
+                kind: remote.kind,
+            }),
+            Transport::Container(container) => Transport::Container(Container {
+                image: self.text("image", &container.image)?,
+                args: self.list("args", &container.args)?,
+                env: self.map("env", &container.env)?,
+                mounts: self.list("isolation.mounts", &container.mounts)?,
+                run_args: self.list("isolation.runArgs", &container.run_args)?,
+                ..container.clone()
+            }),
+        })
+    }
+
+    fn optional(&self, field: &str, text: Option<&str>) -> Result<Option<String>, ResolveError> {
+        text.map(|text| self.text(field, text)).transpose()
+    }
+
+    fn list(&self, field: &str, items: &[String]) -> Result<Vec<String>, ResolveError> {
+        let resolve = |(at, item): (usize, &String)| self.text(&format!("{field}[{at}]"), item);
+        items.iter().enumerate().map(resolve).collect()
+    }
+
+    fn map(
+        &self,
+        field: &str,
+        map: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, ResolveError> {
+        map.iter()
+            .map(|(key, value)| {
+                let value = self.text(&format!("{field}.{key}"), value)?;
+                Ok((key.clone(), value))
+            })
+            .collect()
+    }
+
+    fn text(&self, field: &str, text: &str) -> Result<String, ResolveError> {
+        let place = || format!("{}{field}", self.owner);
+        let pieces = pieces(text).map_err(|malformed| ResolveError::Malformed {
+            place: place(),
+            message: malformed.message,
+            hint: malformed.hint,
+        })?;
+        let mut resolved = String::with_capacity(text.len());
+        for piece in pieces {
+            match piece {
+                Piece::Plain(plain) => resolved.push_str(plain),
+                Piece::Env(name) => resolved.push_str(&self.variable(&place, name)?),
+                Piece::Secret(name) => resolved.push_str(&self.secret(&place, name)?),
+            }
+        }
+        Ok(resolved)
+    }
+
+    fn variable(&self, place: &dyn Fn() -> String, name: &str) -> Result<String, ResolveError> {
+        let value = (self.env)(name).ok_or_else(|| ResolveError::Variable {
+            place: place(),
+            name: name.to_owned(),
+        })?;
+        value.into_string().map_err(|_| ResolveError::VariableText {
+            place: place(),
+            name: name.to_owned(),
+        })
+    }
+
+    fn secret(&self, place: &dyn Fn() -> String, name: &str) -> Result<String, ResolveError> {
+        let path = self.secrets.join(name);
+        match read_secret(&path) {
+            Ok(secret) => Ok(secret),
+            Err(failure) => {
+                let (place, name) = (place(), name.to_owned());
+                Err(match failure {
+                    SecretFailure::Read(source) => ResolveError::Secret {
+                        place,
+                        name,
+                        path,
+                        source,
+                    },
+                    SecretFailure::Exposed(mode) => ResolveError::Exposed {
+                        place,
+                        name,
+                        path,
+                        mode,
+                    },
+                    SecretFailure::Content(what) => ResolveError::Content {
+                        place,
+                        name,
+                        path,
+                        what,
+                    },
+                })
+            }
+        }
+    }
+}
+
+enum SecretFailure {
+    Read(io::Error),
+    Exposed(u32),
+    Content(&'static str),
+}
+
+fn read_secret(path: &Path) -> Result<String, SecretFailure> {
+    // Looked at before it is opened: opening a pipe would wait for its writer.
+    let metadata = path.metadata().map_err(SecretFailure::Read)?;
+    if !metadata.is_file() {
+        return Err(SecretFailure::Content("is not a file"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let mode = metadata.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(SecretFailure::Exposed(mode));
+        }
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(SecretFailure::Read)?;
+    file.take(SECRET_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(SecretFailure::Read)?;
+    if bytes.len() as u64 > SECRET_MAX {
+        return Err(SecretFailure::Content("is longer than 64 KiB"));
+    }
+    let text = str::from_utf8(&bytes).map_err(|_| SecretFailure::Content("is not UTF-8 text"))?;
+    let secret = text.trim_start_matches('\u{feff}').trim();
+    match secret {
+        "" => Err(SecretFailure::Content("is empty")),
+        _ if secret.contains('\0') => Err(SecretFailure::Content("contains a zero byte")),
+        _ => Ok(secret.to_owned()),
     }
 }

@@ -1,0 +1,62 @@
+//! The address to listen on.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// Why an address is not one to listen on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListenError {
+    /// It is no address.
+    #[error("the address to listen on must be HOST:PORT, such as 127.0.0.1:7777")]
+    Address,
+    /// Others could reach it.
+    #[error(
+        "the gateway listens on this machine only, as it has no TLS yet and anybody on the network \
+         could use every server; use 127.0.0.1:PORT, and a tunnel or a proxy with TLS to reach it \
+         from elsewhere"
+    )]
+    NotLoopback,
+}
+
+/// Reads an address to listen on: `127.0.0.1:7777`, `[::1]:7777` or `localhost:7777`. Port 0 takes
+/// any free one. Addresses that other machines could reach are refused.
+pub fn parse_listen(text: &str) -> Result<SocketAddr, ListenError> {
+    let address = match text.strip_prefix("localhost:") {
+        Some(port) => {
+            let port = port.parse().map_err(|_| ListenError::Address)?;
+            SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+        }
+        None => text.parse().map_err(|_| ListenError::Address)?,
+    };
+    if address.ip().to_canonical().is_loopback() {
+        Ok(address)
+    } else {
+        Err(ListenError::NotLoopback)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for (text, expected) in [
+            ("127.0.0.1:7777", Ok("127.0.0.1:7777")),
+            ("127.9.9.9:0", Ok("127.9.9.9:0")),
+            ("[::1]:80", Ok("[::1]:80")),
+            ("localhost:81", Ok("127.0.0.1:81")),
+            ("0.0.0.0:7777", Err(ListenError::NotLoopback)),
+            ("[::]:7777", Err(ListenError::NotLoopback)),
+            ("192.168.1.2:7777", Err(ListenError::NotLoopback)),
+            ("[::ffff:10.0.0.1]:1", Err(ListenError::NotLoopback)),
+            ("127.0.0.1", Err(ListenError::Address)),
+            ("7777", Err(ListenError::Address)),
+            ("example.com:1", Err(ListenError::Address)),
+            ("localhost:99999", Err(ListenError::Address)),
+            ("", Err(ListenError::Address)),
+        ] {
+            let expected = expected.map(|address| address.parse().unwrap());
+            assert_eq!(parse_listen(text), expected, "{text:?}");
+        }
+    }
+}

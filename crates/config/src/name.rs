@@ -1,0 +1,61 @@
+//! What a server may be called.
+
+/// The longest name, in characters.
+const NAME_MAX: usize = 64;
+
+/// Why a server cannot be called so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// There is no name.
+    #[error("a server's name is empty; give it one")]
+    Empty,
+    /// The name is too long.
+    #[error("a server's name has more than {NAME_MAX} characters; shorten it")]
+    TooLong,
+    /// The name has a character that would break addresses or logs.
+    #[error("a server's name may not contain / or control characters; replace them")]
+    Character,
+    /// The name means a folder in addresses.
+    #[error("a server cannot be called . or ..; choose another name")]
+    Dots,
+}
+
+/// Checks that a server can be called so: 1 to 64 characters, no control characters, no `/`, and
+/// neither `.` nor `..`, which addresses take for folders.
+pub fn check_server_name(name: &str) -> Result<(), NameError> {
+    if name.is_empty() {
+        Err(NameError::Empty)
+    } else if name.chars().nth(NAME_MAX).is_some() {
+        Err(NameError::TooLong)
+    } else if name.contains(|character: char| character == '/' || character.is_control()) {
+        Err(NameError::Character)
+    } else if matches!(name, "." | "..") {
+        Err(NameError::Dots)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        let long = "ü".repeat(64);
+        let too_long = "ü".repeat(65);
+        for (name, expected) in [
+            ("a", Ok(())),
+            ("My server: 1%", Ok(())),
+            (long.as_str(), Ok(())),
+            ("", Err(NameError::Empty)),
+            (too_long.as_str(), Err(NameError::TooLong)),
+            ("a/b", Err(NameError::Character)),
+            ("a\nb", Err(NameError::Character)),
+            ("a\u{85}b", Err(NameError::Character)),
+            ("..", Err(NameError::Dots)),
+        ] {
+            assert_eq!(check_server_name(name), expected, "{name:?}");
+        }
+    }
+}

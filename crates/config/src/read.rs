@@ -1,0 +1,260 @@
+//! From the tree to the model: the parts that are not servers, and how a block is looked into.
+//!
+//! The shapes have been checked before, and every misfit noted. So a value of the wrong kind counts
+//! as absent here, and only what the shapes cannot say is noted.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::json::{Json, Member, Node};
+use crate::keys::PROVIDER;
+use crate::listen::parse_listen;
+use crate::model::{
+    Approvals, Auth, Config, McpAuth, Memory, Provider, ProviderKind, Route, Sampling, Search,
+    Shutdown, View,
+};
+use crate::name::check_server_name;
+use crate::problem::Problems;
+use crate::reference::pieces;
+use crate::server;
+
+/// Reads the outer object.
+pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
+    let block = Block(root);
+    let defaults = Config::default();
+    let mut config = Config {
+        view: match block.text("view") {
+            Some("search") => View::Search,
+            Some("direct") => View::Direct,
+            _ => View::Auto,
+        },
+        wait: block.millis("waitTimeoutMs").unwrap_or(defaults.wait),
+        ..defaults
+    };
+    if let Some(address) = block.text("listen") {
+        match parse_listen(address) {
+            Ok(address) => config.listen = Some(address),
+            Err(error) => problems.add(block.at("listen"), format!("\"listen\": {error}")),
+        }
+    }
+    if let Some(block) = block.block("approvals") {
+        config.approvals = approvals(block, problems);
+    }
+    if let Some(block) = block.block("sampling") {
+        config.sampling = Sampling {
+            provider: block
+                .block("provider")
+                .and_then(|block| provider(block, problems)),
+            review: block.flag("review").unwrap_or(false),
+        };
+    }
+    if let Some(enabled) = block
+        .block("memory")
+        .and_then(|block| block.flag("enabled"))
+    {
+        config.memory = Memory { enabled };
+    }
+    if let Some(block) = block.block("search")
+        && let Some(embeddings) = block.text("embeddings")
+    {
+        config.search = Search {
+            embeddings: embeddings.to_owned(),
+        };
+    }
+    if let Some("none") = block.block("auth").and_then(|block| block.text("mcp")) {
+        config.auth = Auth { mcp: McpAuth::None };
+    }
+    if let Some(block) = block.block("shutdown") {
+        config.shutdown = shutdown(block);
+    }
+    if let Some(servers) = root
+        .get("mcpServers")
+        .and_then(|member| member.node.members())
+    {
+        for member in servers {
+            if let Err(error) = check_server_name(&member.key) {
+                problems.add(member.at, error.to_string());
+            }
+            if let Some(server) = server::read(member, problems) {
+                config
+                    .servers
+                    .insert(member.key.clone().into_owned(), server);
+            }
+        }
+    }
+    config
+}
+
+fn approvals(block: Block<'_, '_>, problems: &mut Problems) -> Approvals {
+    let defaults = Approvals::default();
+    let rules = block.0.get("rules").map(|member| &member.node.value);
+    Approvals {
+        short_timeout: block
+            .millis("shortTimeoutMs")
+            .unwrap_or(defaults.short_timeout),
+        long_timeout: block
+            .millis("longTimeoutMs")
+            .unwrap_or(defaults.long_timeout),
+        route: match block.text("route") {
+            Some("client") => Route::Client,
+            Some("human") => Route::Human,
+            _ => Route::Auto,
+        },
+        rules: match rules {
+            Some(Json::List(rules)) => rules.iter().map(|rule| to_value(rule, problems)).collect(),
+            _ => Vec::new(),
+        },
+    }
+}
+
+fn provider(block: Block<'_, '_>, problems: &mut Problems) -> Option<Provider> {
+    for key in ["baseUrl", "apiKey"] {
+        if let Some(member) = block.0.get(key) {
+            check_references(&member.node, problems);
+        }
+    }
+    for &key in PROVIDER.one_of.iter().copied().flatten() {
+        if block.0.get(key).is_none() {
+            problems.add(block.0.start, format!("\"provider\" needs a \"{key}\""));
+        }
+    }
+    Some(Provider {
+        kind: match block.text("kind")? {
+            "anthropic" => ProviderKind::Anthropic,
+            _ => ProviderKind::OpenAi,
+        },
+        base_url: block.text("baseUrl").map(str::to_owned),
+        model: block.text("model")?.to_owned(),
+        api_key: block.text("apiKey").map(str::to_owned),
+    })
+}
+
+fn shutdown(block: Block<'_, '_>) -> Shutdown {
+    let defaults = Shutdown::default();
+    Shutdown {
+        total_timeout: block
+            .millis("totalTimeoutMs")
+            .unwrap_or(defaults.total_timeout),
+        container_timeout: block
+            .millis("containerTimeoutMs")
+            .unwrap_or(defaults.container_timeout),
+    }
+}
+
+/// An object, asked for its values by key.
+#[derive(Clone, Copy)]
+pub(crate) struct Block<'n, 'a>(pub(crate) &'n Node<'a>);
+
+impl<'n, 'a> Block<'n, 'a> {
+    /// The offset of the key, which is there.
+    pub(crate) fn at(self, key: &str) -> usize {
+        self.0.get(key).map_or(self.0.start, |member| member.at)
+    }
+
+    pub(crate) fn value(self, key: &str) -> Option<&'n Json<'a>> {
+        Some(&self.0.get(key)?.node.value)
+    }
+
+    pub(crate) fn text(self, key: &str) -> Option<&'n str> {
+        match self.value(key)? {
+            Json::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn flag(self, key: &str) -> Option<bool> {
+        match self.value(key)? {
+            Json::Bool(flag) => Some(*flag),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn whole(self, key: &str) -> Option<u64> {
+        match self.value(key)? {
+            Json::Number(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn count(self, key: &str) -> Option<usize> {
+        self.whole(key)?.try_into().ok()
+    }
+
+    pub(crate) fn millis(self, key: &str) -> Option<Duration> {
+        self.whole(key).map(Duration::from_millis)
+    }
+
+    pub(crate) fn texts(self, key: &str) -> Option<Vec<String>> {
+        texts(self.value(key)?)
+    }
+
+    pub(crate) fn map(self, key: &str) -> Option<BTreeMap<String, String>> {
+        let members = self.0.get(key)?.node.members()?;
+        let entry = |member: &Member<'_>| match &member.node.value {
+            Json::Text(text) => Some((member.key.clone().into_owned(), text.clone().into_owned())),
+            _ => None,
+        };
+        Some(members.iter().filter_map(entry).collect())
+    }
+
+    pub(crate) fn block(self, key: &str) -> Option<Self> {
+        let node = &self.0.get(key)?.node;
+        node.members().map(|_| Self(node))
+    }
+}
+
+/// The strings of a list.
+pub(crate) fn texts(value: &Json<'_>) -> Option<Vec<String>> {
+    let Json::List(items) = value else {
+        return None;
+    };
+    let text = |item: &Node<'_>| match &item.value {
+        Json::Text(text) => Some(text.clone().into_owned()),
+        _ => None,
+    };
+    Some(items.iter().filter_map(text).collect())
+}
+
+/// Notes every string in a value that holds a `${` that is no reference.
+pub(crate) fn check_references(node: &Node<'_>, problems: &mut Problems) {
+    match &node.value {
+        Json::Text(text) => {
+            if let Err(malformed) = pieces(text) {
+                problems.add_with_hint(node.start, malformed.message, malformed.hint);
+            }
+        }
+        Json::List(items) => items
+            .iter()
+            .for_each(|item| check_references(item, problems)),
+        Json::Object(members) => members
+            .iter()
+            .for_each(|member| check_references(&member.node, problems)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    }
+}
+
+/// The value as it is, for a part that reads it later.
+pub(crate) fn to_value(node: &Node<'_>, problems: &mut Problems) -> serde_json::Value {
+    use serde_json::Value;
+
+    match &node.value {
+        Json::Null => Value::Null,
+        Json::Bool(flag) => Value::Bool(*flag),
+        Json::Number(text) => text.parse().map_or_else(
+            |_| {
+                problems.add(node.start, "this number is too large");
+                Value::Null
+            },
+            Value::Number,
+        ),
+        Json::Text(text) => Value::String(text.clone().into_owned()),
+        Json::List(items) => items.iter().map(|item| to_value(item, problems)).collect(),
+        Json::Object(members) => members
+            .iter()
+            .map(|member| {
+                let value = to_value(&member.node, problems);
+                (member.key.clone().into_owned(), value)
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,144 @@
+//! References inside strings: `${env:NAME}` and `${secret:NAME}`; `$${` stands for `${`.
+
+use crate::json::quote;
+
+/// The longest name of a secret, which is a file's name.
+const SECRET_NAME_MAX: usize = 128;
+
+/// A part of a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    /// Text that stands for itself.
+    Plain(&'a str),
+    /// A variable of the gateway's environment.
+    Env(&'a str),
+    /// A file in the folder of secrets.
+    Secret(&'a str),
+}
+
+/// A `${` that starts no reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    pub(crate) message: String,
+    pub(crate) hint: String,
+}
+
+/// Takes a string apart.
+pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, Malformed> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        if rest[..at].ends_with('$') {
+            // The first dollar sign escapes the second.
+            pieces.push(Piece::Plain(&rest[..at - 1]));
+            pieces.push(Piece::Plain("${"));
+            rest = &rest[at + 2..];
+            continue;
+        }
+        pieces.push(Piece::Plain(&rest[..at]));
+        let inside = &rest[at + 2..];
+        let Some(end) = inside.find('}') else {
+            return Err(Malformed {
+                message: "the ${ in this string has no }".to_owned(),
+                hint: "close it, or write $${ for the text itself".to_owned(),
+            });
+        };
+        pieces.push(reference(&inside[..end])?);
+        rest = &inside[end + 1..];
+    }
+    pieces.push(Piece::Plain(rest));
+    Ok(pieces)
+}
+
+fn reference(inside: &str) -> Result<Piece<'_>, Malformed> {
+    match inside.split_once(':') {
+        Some(("env", name)) if is_variable_name(name) => Ok(Piece::Env(name)),
+        Some(("secret", name)) if is_secret_name(name) => Ok(Piece::Secret(name)),
+        Some(("env", name)) => Err(Malformed {
+            message: format!("{} cannot be the name of a variable", quote(name)),
+            hint: "write ${env:NAME}".to_owned(),
+        }),
+        Some(("secret", name)) => Err(Malformed {
+            message: format!("{} cannot be the name of a secret", quote(name)),
+            hint: format!("use up to {SECRET_NAME_MAX} letters, digits, _, - and inner dots"),
+        }),
+        _ => {
+            let shown = quote(&format!("${{{inside}}}"));
+            let name = inside.rsplit(':').next().unwrap_or_default();
+            let name = if is_secret_name(name) { name } else { "NAME" };
+            Err(Malformed {
+                message: format!("{shown} is not known here"),
+                hint: format!(
+                    "write ${{env:{name}}} for a variable, ${{secret:{name}}} for a secret, \
+                     or $${{ for the text itself"
+                ),
+            })
+        }
+    }
+}
+
+/// What systems take as a name; shells are stricter.
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// A name that stays inside its folder on every system.
+fn is_secret_name(name: &str) -> bool {
+    (1..=SECRET_NAME_MAX).contains(&name.len())
+        && !name.starts_with('.')
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taken_apart() {
+        use Piece::{Env, Plain, Secret};
+        for (text, expected) in [
+            ("", vec![]),
+            ("plain $HOME $ {x} $$", vec![Plain("plain $HOME $ {x} $$")]),
+            ("${env:A}", vec![Env("A")]),
+            (
+                "a${env:A}b${secret:s-1.key}",
+                vec![Plain("a"), Env("A"), Plain("b"), Secret("s-1.key")],
+            ),
+            ("$${env:A}", vec![Plain("${"), Plain("env:A}")]),
+            ("$$${env:A}", vec![Plain("$"), Plain("${"), Plain("env:A}")]),
+            ("$${${env:A}", vec![Plain("${"), Env("A")]),
+        ] {
+            let mut found = pieces(text).unwrap();
+            found.retain(|piece| *piece != Plain(""));
+            assert_eq!(found, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn refused() {
+        for (text, message) in [
+            ("${env:A", "the ${ in this string has no }"),
+            ("${env:}", "\"\" cannot be the name of a variable"),
+            ("${env:A=B}", "\"A=B\" cannot be the name of a variable"),
+            (
+                "${secret:../token}",
+                "\"../token\" cannot be the name of a secret",
+            ),
+            (
+                "${secret:.hidden}",
+                "\".hidden\" cannot be the name of a secret",
+            ),
+            ("${HOME}", "\"${HOME}\" is not known here"),
+            ("${input:key}", "\"${input:key}\" is not known here"),
+            ("${}", "\"${}\" is not known here"),
+        ] {
+            assert_eq!(pieces(text).unwrap_err().message, message, "{text:?}");
+        }
+        assert_eq!(
+            pieces("${input:key}").unwrap_err().hint,
+            "write ${env:key} for a variable, ${secret:key} for a secret, or $${ for the text itself"
+        );
+    }
+}

@@ -1,0 +1,407 @@
+//! From one entry of `mcpServers` to a [`Server`], with the spellings of other programs.
+
+use std::time::Duration;
+
+use crate::filter::ToolFilter;
+use crate::json::{Json, Member, Node, quote};
+use crate::keys::{SERVER, WAYS};
+use crate::model::{CommandLine, Container, Remote, RemoteKind, Server, Start, Transport};
+use crate::problem::Problems;
+use crate::read::{Block, check_references, texts, to_value};
+
+/// Keys that go with some ways to reach a server and not with others.
+const COMPANIONS: [(&str, &[Way]); 5] = [
+    ("args", &[Way::Command, Way::Container]),
+    ("env", &[Way::Command, Way::Container]),
+    ("cwd", &[Way::Command]),
+    ("headers", &[Way::Remote]),
+    ("isolation", &[Way::Container]),
+];
+
+/// Below this a `timeout` is in seconds: nobody gives a server less than one.
+const TIMEOUT_SECONDS_BELOW: u64 = 1000;
+
+/// Above this it is in milliseconds: programs that count seconds take an hour at most.
+const TIMEOUT_MILLIS_ABOVE: u64 = 3600;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Command,
+    Remote,
+    Container,
+}
+
+/// Reads one entry; `None` if it cannot be told how the server is reached.
+pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Server> {
+    member.node.members()?;
+    let block = Block(&member.node);
+    let (key, way) = way(member, problems)?;
+    companions(block, key, way, problems);
+    let kind = kind(block, key, way, problems);
+    let transport = match way {
+        Way::Command => Transport::Command(command(block, problems)?),
+        Way::Remote => Transport::Remote(remote(block, key, kind, problems)?),
+        Way::Container => Transport::Container(container(block, problems)?),
+    };
+    let defaults = Server::new(transport);
+    Some(Server {
+        enabled: enabled(block, problems),
+        start: match block.text("start") {
+            Some("lazy") => Some(Start::Lazy),
+            Some("eager") => Some(Start::Eager),
+            _ => None,
+        },
+        idle_stop: match block.whole("idleStopSeconds") {
+            Some(0) => None,
+            Some(seconds) => Some(Duration::from_secs(seconds)),
+            None => defaults.idle_stop,
+        },
+        request_timeout: block
+            .millis("requestTimeoutMs")
+            .or_else(|| foreign_timeout(block, problems))
+            .unwrap_or(defaults.request_timeout),
+        init_timeout: block
+            .millis("initTimeoutMs")
+            .unwrap_or(defaults.init_timeout),
+        close_timeout: block
+            .millis("closeTimeoutMs")
+            .unwrap_or(defaults.close_timeout),
+        term_timeout: block
+            .millis("termTimeoutMs")
+            .unwrap_or(defaults.term_timeout),
+        max_in_flight: block.count("maxInFlight").unwrap_or(defaults.max_in_flight),
+        max_queued: block.count("maxQueued").unwrap_or(defaults.max_queued),
+        tools: tools(block, problems),
+        approve: block
+            .0
+            .get("approve")
+            .map(|member| to_value(&member.node, problems)),
+        transport: defaults.transport,
+    })
+}
+
+/// How the server is reached, and by which key that is said.
+fn way(member: &Member<'_>, problems: &mut Problems) -> Option<(&'static str, Way)> {
+    let mut found = WAYS.iter().filter(|key| member.node.get(key).is_some());
+    let name = quote(&member.key);
+    let Some(&key) = found.next() else {
+        // A misspelt key has been noted, and is the likely reason.
+        let members = member.node.members().unwrap_or_default();
+        if members
+            .iter()
+            .all(|member| SERVER.get(&member.key).is_some())
+        {
+            problems.add_with_hint(
+                member.at,
+                format!("it is not said how to reach the server {name}"),
+                "give it a \"command\" to start, a \"url\" to connect to, or an \"image\" to run",
+            );
+        }
+        return None;
+    };
+    if let Some(&other) = found.next() {
+        let block = Block(&member.node);
+        problems.add_with_hint(
+            block.at(key).max(block.at(other)),
+            format!("the server {name} has both \"{key}\" and \"{other}\""),
+            "keep the one by which it is reached; for both, make two servers",
+        );
+        return None;
+    }
+    let way = match key {
+        "command" => Way::Command,
+        "image" => Way::Container,
+        _ => Way::Remote,
+    };
+    Some((key, way))
+}
+
+/// Notes keys that would do nothing. Empty ones are let pass: some programs write them always.
+fn companions(block: Block<'_, '_>, way_key: &str, way: Way, problems: &mut Problems) {
+    for (key, ways) in COMPANIONS {
+        let Some(value) = block.value(key) else {
+            continue;
+        };
+        let empty = match value {
+            Json::List(items) => items.is_empty(),
+            Json::Object(members) => members.is_empty(),
+            Json::Text(text) => text.is_empty(),
+            _ => false,
+        };
+        if empty || ways.contains(&way) {
+            continue;
+        }
+        let hint = match (key, way) {
+            ("headers", _) => "remove it, or pass it to the program through \"env\" or \"args\"",
+            ("isolation", Way::Command) => "give an \"image\" instead of the \"command\"",
+            ("cwd", Way::Container) => {
+                "give [\"--workdir\", \"DIR\"] as \"runArgs\" in \"isolation\""
+            }
+            ("env", Way::Remote) => "remove it, or send it in \"headers\"",
+            _ => "remove it",
+        };
+        let message = format!("\"{key}\" does nothing for a server with \"{way_key}\"");
+        problems.add_with_hint(block.at(key), message, hint);
+    }
+}
+
+/// What a server at an address speaks. Notes a `type` that contradicts the way or the other one.
+fn kind(block: Block<'_, '_>, way_key: &str, way: Way, problems: &mut Problems) -> RemoteKind {
+    let mut kind = None;
+    for key in ["type", "transport"] {
+        let Some(name) = block.text(key) else {
+            continue;
+        };
+        let said = match name {
+            "stdio" | "local" => None,
+            "http-only" => Some(RemoteKind::Http),
+            "sse" => Some(RemoteKind::Sse),
+            _ => Some(RemoteKind::Auto),
+        };
+        if said.is_some() != (way == Way::Remote) {
+            problems.add_with_hint(
+                block.at(key),
+                format!("{} contradicts \"{way_key}\"", quote(name)),
+                format!("remove \"{key}\", or say how to reach the server accordingly"),
+            );
+        } else if kind.is_some_and(|kind| Some(kind) != said) {
+            let message = "\"type\" and \"transport\" contradict each other";
+            problems.add_with_hint(block.at(key), message, "keep one of them");
+        }
+        kind = said;
+    }
+    kind.unwrap_or_default()
+}
+
+fn command(block: Block<'_, '_>, problems: &mut Problems) -> Option<CommandLine> {
+    references(block, &["command", "args", "env", "cwd"], problems);
+    variables(block, problems);
+    let command = block.text("command")?;
+    if command.trim().is_empty() {
+        problems.add(block.at("command"), "\"command\" is empty");
+    }
+    Some(CommandLine {
+        command: command.to_owned(),
+        args: block.texts("args").unwrap_or_default(),
+        env: block.map("env").unwrap_or_default(),
+        cwd: block
+            .text("cwd")
+            .filter(|cwd| !cwd.is_empty())
+            .map(str::to_owned),
+    })
+}
+
+fn remote(
+    block: Block<'_, '_>,
+    key: &str,
+    kind: RemoteKind,
+    problems: &mut Problems,
+) -> Option<Remote> {
+    references(block, &[key, "headers"], problems);
+    let url = block.text(key)?;
+    if !is_address(url) {
+        problems.add_with_hint(
+            block.at(key),
+            format!("\"{key}\" is not an address"),
+            "it must start with http:// or https://, name a host and hold no spaces",
+        );
+    }
+    let headers = block
+        .0
+        .get("headers")
+        .and_then(|member| member.node.members());
+    for header in headers.unwrap_or_default() {
+        if !is_header_name(&header.key) {
+            let message = format!("{} cannot be the name of a header", quote(&header.key));
+            problems.add(header.at, message);
+        }
+        if let Json::Text(value) = &header.node.value
+            && value.contains(['\r', '\n'])
+        {
+            problems.add(header.node.start, "a header's value has one line only");
+        }
+    }
+    Some(Remote {
+        url: url.to_owned(),
+        headers: block.map("headers").unwrap_or_default(),
+        kind,
+    })
+}
+
+fn container(block: Block<'_, '_>, problems: &mut Problems) -> Option<Container> {
+    references(block, &["image", "args", "env"], problems);
+    variables(block, problems);
+    let image = block.text("image")?;
+    if image.trim().is_empty() || image.starts_with('-') {
+        problems.add_with_hint(
+            block.at("image"),
+            "\"image\" is not the name of an image",
+            "write it as the engine does, such as \"mcp/time\"",
+        );
+    }
+    let mut container = Container {
+        image: image.to_owned(),
+        args: block.texts("args").unwrap_or_default(),
+        env: block.map("env").unwrap_or_default(),
+        ..Container::default()
+    };
+    if let Some(isolation) = block.block("isolation") {
+        isolate(&mut container, isolation, problems);
+    }
+    Some(container)
+}
+
+fn isolate(container: &mut Container, block: Block<'_, '_>, problems: &mut Problems) {
+    references(block, &["mounts", "runArgs"], problems);
+    container.engine = match block.value("engine") {
+        Some(Json::Text(program)) => vec![program.clone().into_owned()],
+        Some(list) => texts(list).unwrap_or_default(),
+        None => Vec::new(),
+    };
+    if container.engine.first().is_some_and(String::is_empty) {
+        problems.add(block.at("engine"), "\"engine\" is empty");
+    }
+    container.network = match block.value("network") {
+        Some(Json::Bool(false)) => Some("none".to_owned()),
+        Some(Json::Text(name)) => Some(name.clone().into_owned()),
+        _ => None,
+    };
+    container.memory = block.text("memory").map(str::to_owned);
+    container.cpus = match block.value("cpus") {
+        // Engines know no exponents.
+        Some(Json::Number(amount)) => amount.parse::<f64>().ok().map(|cpus| cpus.to_string()),
+        Some(Json::Text(amount)) => Some(amount.clone().into_owned()),
+        _ => None,
+    };
+    container.pids = block.whole("pids").and_then(|pids| pids.try_into().ok());
+    container.mounts = block.texts("mounts").unwrap_or_default();
+    container.read_only = block.flag("readOnly").unwrap_or(false);
+    container.run_args = block.texts("runArgs").unwrap_or_default();
+
+    let digit_first = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+    if container
+        .memory
+        .as_deref()
+        .is_some_and(|memory| !digit_first(memory))
+    {
+        let message = "\"memory\" is not an amount";
+        problems.add_with_hint(
+            block.at("memory"),
+            message,
+            "write it like \"512m\" or \"2g\"",
+        );
+    }
+    if let Some(cpus) = block.text("cpus")
+        && !cpus
+            .parse()
+            .is_ok_and(|cpus: f64| cpus.is_finite() && cpus > 0.0)
+    {
+        problems.add(block.at("cpus"), "\"cpus\" must be a number above 0");
+    }
+    for mount in items(block, "mounts") {
+        if let Json::Text(text) = &mount.value
+            && !text.contains(':')
+        {
+            let message = "a mount needs a source and a target";
+            problems.add_with_hint(mount.start, message, "write \"SOURCE:TARGET\"");
+        }
+    }
+}
+
+fn enabled(block: Block<'_, '_>, problems: &mut Problems) -> bool {
+    match (block.flag("enabled"), block.flag("disabled")) {
+        (Some(enabled), Some(disabled)) if enabled == disabled => {
+            let message = "\"enabled\" and \"disabled\" contradict each other";
+            problems.add_with_hint(block.at("disabled"), message, "keep one of them");
+            enabled
+        }
+        (Some(enabled), _) => enabled,
+        (None, Some(disabled)) => !disabled,
+        (None, None) => true,
+    }
+}
+
+fn foreign_timeout(block: Block<'_, '_>, problems: &mut Problems) -> Option<Duration> {
+    let timeout = block.whole("timeout")?;
+    if timeout < TIMEOUT_SECONDS_BELOW {
+        Some(Duration::from_secs(timeout))
+    } else if timeout > TIMEOUT_MILLIS_ABOVE {
+        Some(Duration::from_millis(timeout))
+    } else {
+        problems.add_with_hint(
+            block.at("timeout"),
+            format!("{timeout} may be seconds or milliseconds"),
+            "write \"requestTimeoutMs\" with milliseconds instead of \"timeout\"",
+        );
+        None
+    }
+}
+
+fn tools(block: Block<'_, '_>, problems: &mut Problems) -> ToolFilter {
+    let mut filter = ToolFilter::default();
+    if let Some(tools) = block.block("tools") {
+        filter.allow = tools.texts("allow");
+        filter.deny = tools.texts("deny").unwrap_or_default();
+    } else {
+        filter.allow = block.texts("tools");
+    }
+    if let Some(include) = block.texts("includeTools") {
+        if filter.allow.is_some() {
+            let message = "\"includeTools\" and \"tools\" both say which tools are shown";
+            problems.add_with_hint(block.at("includeTools"), message, "keep one of them");
+        }
+        filter.allow = Some(include);
+    }
+    for key in ["excludeTools", "disabledTools"] {
+        filter.deny.extend(block.texts(key).unwrap_or_default());
+    }
+    filter
+}
+
+fn references(block: Block<'_, '_>, keys: &[&str], problems: &mut Problems) {
+    for key in keys {
+        if let Some(member) = block.0.get(key) {
+            check_references(&member.node, problems);
+        }
+    }
+}
+
+/// Notes names in `env` that no environment can hold.
+fn variables(block: Block<'_, '_>, problems: &mut Problems) {
+    let members = block.0.get("env").and_then(|member| member.node.members());
+    for variable in members.unwrap_or_default() {
+        if variable.key.is_empty() || variable.key.contains(['=', '\0']) {
+            let message = format!("{} cannot be the name of a variable", quote(&variable.key));
+            problems.add(variable.at, message);
+        }
+    }
+}
+
+fn items<'n, 'a>(block: Block<'n, 'a>, key: &str) -> &'n [Node<'a>] {
+    match block.value(key) {
+        Some(Json::List(items)) => items,
+        _ => &[],
+    }
+}
+
+/// A first look only; the transport reads the address for good once references are put in.
+fn is_address(url: &str) -> bool {
+    if url.starts_with("${") {
+        return true;
+    }
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return false;
+    };
+    let web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    web && !rest.is_empty()
+        && !rest.starts_with(['/', '?', '#', ':'])
+        && !url.contains(|character: char| character.is_whitespace() || character.is_control())
+}
+
+/// A token of RFC 9110.
+fn is_header_name(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}

@@ -1,0 +1,230 @@
+//! What a key may hold: one description that the parser checks by and the schema is made from.
+
+use crate::json::{Json, Member, Node, quote};
+use crate::nearest::nearest;
+use crate::problem::Problems;
+
+/// A key of an object.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    /// The value, as JSON, that the key has when it is absent.
+    pub(crate) default: Option<&'static str>,
+    /// What it means, for the schema.
+    pub(crate) about: &'static str,
+}
+
+/// What a key may hold.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    Flag,
+    Text,
+    /// A positive number, with or without a fraction.
+    Amount,
+    Whole {
+        min: u64,
+        max: u64,
+    },
+    Choice(&'static [&'static str]),
+    Texts,
+    /// Names with a string each.
+    TextMap,
+    Object(&'static Keys),
+    /// Names of servers with an object each.
+    Servers(&'static Keys),
+    Values,
+    Anything,
+    Either(&'static Shape, &'static Shape),
+}
+
+/// The keys of one kind of object, and wrong names that people are known to try.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    pub(crate) all: &'static [Key],
+    pub(crate) meant: &'static [(&'static str, &'static str)],
+    /// Of each group exactly one key is there.
+    pub(crate) one_of: &'static [&'static [&'static str]],
+}
+
+impl Keys {
+    pub(crate) fn get(&self, name: &str) -> Option<&Key> {
+        self.all.iter().find(|key| key.name == name)
+    }
+
+    /// What to do about a name that is no key.
+    fn hint(&self, wrong: &str) -> String {
+        let meant = self
+            .meant
+            .iter()
+            .find(|(other, _)| other.eq_ignore_ascii_case(wrong))
+            .map(|&(_, right)| right)
+            .or_else(|| nearest(wrong, self.all.iter().map(|key| key.name)));
+        match meant {
+            Some(right) => format!("did you mean \"{right}\"?"),
+            None if self.all.len() <= 10 => {
+                let names: Vec<_> = self.all.iter().map(|key| key.name).collect();
+                format!("the keys here are {}", names.join(", "))
+            }
+            None => "remove it; `switchboard schema` lists the keys".to_owned(),
+        }
+    }
+}
+
+/// Notes whatever in `node`, the value of `name`, does not have the shape.
+pub(crate) fn check(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut Problems) {
+    if !fits(node, shape) {
+        return misfit(node, shape, name, problems);
+    }
+    match (shape, &node.value) {
+        (Shape::Text, Json::Text(text)) => check_text(node, text, name, problems),
+        (Shape::Texts, Json::List(items)) => {
+            for item in items {
+                check_item(
+                    item,
+                    || format!("{name:?} must hold strings only"),
+                    problems,
+                );
+            }
+        }
+        (Shape::TextMap, Json::Object(members)) => {
+            for Member { key, node, .. } in members {
+                let message = || format!("{} in {name:?} must be a string", quote(key));
+                check_item(node, message, problems);
+            }
+        }
+        (Shape::Object(keys), Json::Object(members)) => check_members(members, keys, problems),
+        (Shape::Servers(keys), Json::Object(servers)) => {
+            for server in servers {
+                match &server.node.value {
+                    Json::Object(members) => check_members(members, keys, problems),
+                    _ => problems.add(
+                        server.node.start,
+                        format!(
+                            "the server {} must be an object, not {}",
+                            quote(&server.key),
+                            server.node.kind()
+                        ),
+                    ),
+                }
+            }
+        }
+        (Shape::Either(one, other), _) => {
+            let fitting = if fits(node, one) { one } else { other };
+            check(node, fitting, name, problems);
+        }
+        _ => {}
+    }
+}
+
+fn check_members(members: &[Member<'_>], keys: &Keys, problems: &mut Problems) {
+    for member in members {
+        match keys.get(&member.key) {
+            Some(key) => check(&member.node, &key.shape, key.name, problems),
+            None if problems.has_room() => problems.add_with_hint(
+                member.at,
+                format!("unknown key {}", quote(&member.key)),
+                keys.hint(&member.key),
+            ),
+            None => problems.one_more(),
+        }
+    }
+}
+
+fn check_item(item: &Node<'_>, message: impl Fn() -> String, problems: &mut Problems) {
+    match &item.value {
+        Json::Text(text) => check_text(item, text, "this", problems),
+        Json::Number(_) | Json::Bool(_) => problems.add_with_hint(
+            item.start,
+            format!("{}, not {}", message(), item.kind()),
+            "put it in double quotes",
+        ),
+        _ => problems.add(item.start, format!("{}, not {}", message(), item.kind())),
+    }
+}
+
+/// No program, address or header can carry the end mark of C strings.
+fn check_text(node: &Node<'_>, text: &str, name: &str, problems: &mut Problems) {
+    if text.contains('\0') {
+        problems.add(
+            node.start,
+            format!("{name} contains the character U+0000, which no program can be given"),
+        );
+    }
+}
+
+/// Whether the value is of the right kind; what is inside it is looked at later.
+fn fits(node: &Node<'_>, shape: &Shape) -> bool {
+    match (shape, &node.value) {
+        (Shape::Flag, Json::Bool(_))
+        | (Shape::Text, Json::Text(_))
+        | (Shape::Texts | Shape::Values, Json::List(_))
+        | (Shape::TextMap | Shape::Object(_) | Shape::Servers(_), Json::Object(_))
+        | (Shape::Anything, _) => true,
+        (Shape::Amount, Json::Number(text)) => text
+            .parse::<f64>()
+            .is_ok_and(|amount| amount.is_finite() && amount > 0.0),
+        (Shape::Whole { min, max }, Json::Number(text)) => text
+            .parse::<u64>()
+            .is_ok_and(|number| (*min..=*max).contains(&number)),
+        (Shape::Choice(choices), Json::Text(text)) => choices.contains(&text.as_ref()),
+        (Shape::Either(one, other), _) => fits(node, one) || fits(node, other),
+        _ => false,
+    }
+}
+
+fn misfit(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut Problems) {
+    let found = match (&node.value, shape) {
+        (Json::Number(text), Shape::Whole { .. } | Shape::Amount) => (*text).to_owned(),
+        (Json::Text(text), Shape::Choice(_)) => quote(text),
+        _ => node.kind().to_owned(),
+    };
+    let message = format!("{name:?} must be {}, not {found}", describe(shape));
+    let hint = match (&node.value, shape) {
+        (Json::Text(text), Shape::Choice(choices)) => {
+            nearest(text, choices.iter().copied()).map(|right| format!("did you mean \"{right}\"?"))
+        }
+        (Json::Text(text), Shape::Flag | Shape::Whole { .. }) if is_bare(text) => {
+            Some("write it without quotes".to_owned())
+        }
+        (Json::Number(_) | Json::Bool(_), Shape::Text) => {
+            Some("put it in double quotes".to_owned())
+        }
+        (Json::Text(_), Shape::Texts | Shape::Values) => {
+            Some("put it in square brackets".to_owned())
+        }
+        (Json::List(_), Shape::Text) if name == "command" => {
+            Some("keep the program here and move the rest to \"args\"".to_owned())
+        }
+        _ => None,
+    };
+    match hint {
+        Some(hint) => problems.add_with_hint(node.start, message, hint),
+        None => problems.add(node.start, message),
+    }
+}
+
+/// Whether a string holds what would be a value without its quotes.
+fn is_bare(text: &str) -> bool {
+    matches!(text, "true" | "false") || text.parse::<u64>().is_ok()
+}
+
+fn describe(shape: &Shape) -> String {
+    match shape {
+        Shape::Flag => "true or false".to_owned(),
+        Shape::Text => "a string".to_owned(),
+        Shape::Amount => "a number above 0".to_owned(),
+        Shape::Whole { min, max } => format!("a whole number from {min} to {max}"),
+        Shape::Choice([one]) => format!("\"{one}\""),
+        Shape::Choice(choices) => {
+            let (last, others) = choices.split_last().unwrap_or((&"", &[]));
+            format!("\"{}\" or \"{last}\"", others.join("\", \""))
+        }
+        Shape::Texts => "a list of strings".to_owned(),
+        Shape::TextMap => "an object of strings".to_owned(),
+        Shape::Object(_) | Shape::Servers(_) => "an object".to_owned(),
+        Shape::Values => "a list".to_owned(),
+        Shape::Anything => "a value".to_owned(),
+        Shape::Either(one, other) => format!("{} or {}", describe(one), describe(other)),
+    }
+}

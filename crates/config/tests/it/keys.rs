@@ -1,0 +1,198 @@
+//! Every documented key reaches the model, and every documented default is the one in force.
+//!
+//! The keys are taken from the schema, so a new one fails here until a sample shows what it changes.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use switchboard_config::{Config, parse, schema};
+
+const IGNORED: &str = "Accepted from other programs' files and ignored.";
+
+/// For each key a value that is not its default.
+const SAMPLES: &[(&str, &str)] = &[
+    ("listen", r#""127.0.0.1:1""#),
+    ("view", r#""direct""#),
+    ("mcpServers", r#"{"new": {"command": "x"}}"#),
+    ("waitTimeoutMs", "1"),
+    ("approvals.shortTimeoutMs", "1"),
+    ("approvals.longTimeoutMs", "1"),
+    ("approvals.route", r#""human""#),
+    ("approvals.rules", r#"[{"deny": "*"}]"#),
+    ("sampling.review", "true"),
+    ("sampling.provider.kind", r#""anthropic""#),
+    ("sampling.provider.model", r#""other""#),
+    ("sampling.provider.baseUrl", r#""http://other""#),
+    ("sampling.provider.apiKey", r#""other""#),
+    ("memory.enabled", "false"),
+    ("search.embeddings", r#""off""#),
+    ("auth.mcp", r#""none""#),
+    ("shutdown.totalTimeoutMs", "1"),
+    ("shutdown.containerTimeoutMs", "1"),
+    ("mcpServers.*.command", r#""other""#),
+    ("mcpServers.*.args", r#"["other"]"#),
+    ("mcpServers.*.env", r#"{"OTHER": "1"}"#),
+    ("mcpServers.*.cwd", r#""/other""#),
+    ("mcpServers.*.url", r#""http://other""#),
+    ("mcpServers.*.serverUrl", r#""http://other""#),
+    ("mcpServers.*.httpUrl", r#""http://other""#),
+    ("mcpServers.*.headers", r#"{"Other": "1"}"#),
+    ("mcpServers.*.type", r#""sse""#),
+    ("mcpServers.*.transport", r#""http-only""#),
+    ("mcpServers.*.image", r#""other""#),
+    ("mcpServers.*.isolation.engine", r#"["podman", "--remote"]"#),
+    ("mcpServers.*.isolation.network", "false"),
+    ("mcpServers.*.isolation.memory", r#""1g""#),
+    ("mcpServers.*.isolation.cpus", "1.5"),
+    ("mcpServers.*.isolation.pids", "1"),
+    ("mcpServers.*.isolation.mounts", r#"["/a:/b"]"#),
+    ("mcpServers.*.isolation.readOnly", "true"),
+    ("mcpServers.*.isolation.runArgs", r#"["--init"]"#),
+    ("mcpServers.*.enabled", "false"),
+    ("mcpServers.*.disabled", "true"),
+    ("mcpServers.*.start", r#""eager""#),
+    ("mcpServers.*.idleStopSeconds", "0"),
+    ("mcpServers.*.requestTimeoutMs", "1"),
+    ("mcpServers.*.timeout", "1"),
+    ("mcpServers.*.initTimeoutMs", "1"),
+    ("mcpServers.*.closeTimeoutMs", "1"),
+    ("mcpServers.*.termTimeoutMs", "1"),
+    ("mcpServers.*.maxInFlight", "1"),
+    ("mcpServers.*.maxQueued", "0"),
+    ("mcpServers.*.tools", r#"["other"]"#),
+    ("mcpServers.*.tools.allow", r#"["other"]"#),
+    ("mcpServers.*.tools.deny", r#"["other"]"#),
+    ("mcpServers.*.includeTools", r#"["other"]"#),
+    ("mcpServers.*.excludeTools", r#"["other"]"#),
+    ("mcpServers.*.disabledTools", r#"["other"]"#),
+    ("mcpServers.*.approve", r#""always""#),
+];
+
+/// Configurations to try a key on: one for each way to reach a server.
+fn bases() -> [Value; 3] {
+    let base = |server: Value| {
+        json!({
+            "mcpServers": {"s": server},
+            "sampling": {"provider": {"kind": "openai", "model": "m"}},
+        })
+    };
+    [
+        base(json!({"command": "a"})),
+        base(json!({"url": "http://a"})),
+        base(json!({"image": "a"})),
+    ]
+}
+
+/// Every property in a schema, with its path; `*` stands for the name of a server.
+fn properties(schema: &Value, path: &str, found: &mut BTreeMap<String, Value>) {
+    let join = |name: &str| match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        found.insert(join(name), property.clone());
+        properties(property, &join(name), found);
+    }
+    if schema["additionalProperties"].is_object() {
+        properties(&schema["additionalProperties"], &join("*"), found);
+    }
+    for option in schema["anyOf"].as_array().into_iter().flatten() {
+        properties(option, path, found);
+    }
+}
+
+/// Sets the value at a path and takes away other ways to reach the server.
+fn set(base: &Value, path: &str, value: &Value) -> Value {
+    let mut changed = base.clone();
+    let mut place = &mut changed;
+    for step in path.replace('*', "s").split('.') {
+        if !place.is_object() {
+            *place = Value::Object(Map::new());
+        }
+        place = &mut place[step];
+    }
+    *place = value.clone();
+    if path.ends_with(".serverUrl") || path.ends_with(".httpUrl") {
+        changed["mcpServers"]["s"]
+            .as_object_mut()
+            .unwrap()
+            .remove("url");
+    }
+    changed
+}
+
+fn read(value: &Value) -> Option<Config> {
+    parse(&value.to_string(), "sample").ok()
+}
+
+fn all() -> BTreeMap<String, Value> {
+    let mut found = BTreeMap::new();
+    properties(&schema(), "", &mut found);
+    found
+}
+
+#[test]
+fn every_key_changes_the_model() {
+    let mut left: Vec<_> = SAMPLES.iter().map(|(key, _)| *key).collect();
+    for (path, property) in all() {
+        let is_object = property["properties"].is_object();
+        if path == "$schema" || property["description"] == IGNORED || is_object {
+            continue;
+        }
+        let sample = SAMPLES
+            .iter()
+            .find(|(key, _)| *key == path)
+            .unwrap_or_else(|| panic!("no sample for {path}"));
+        let sample: Value = sample.1.parse().unwrap();
+        left.retain(|key| *key != path);
+        let changes = bases()
+            .iter()
+            .filter_map(|base| Some((read(base)?, read(&set(base, &path, &sample))?)))
+            .inspect(|(before, after)| assert_ne!(before, after, "{path} changes nothing"))
+            .count();
+        assert!(changes > 0, "{path} fits no server");
+    }
+    assert!(
+        left.is_empty(),
+        "samples of keys that are no more: {left:?}"
+    );
+}
+
+#[test]
+fn an_ignored_key_changes_nothing() {
+    let base = &bases()[0];
+    let ignored: Vec<_> = all()
+        .into_iter()
+        .filter(|(_, property)| property["description"] == IGNORED)
+        .collect();
+    assert!(ignored.len() > 3);
+    for (path, _) in ignored {
+        let with = set(base, &path, &json!(["anything"]));
+        assert_eq!(read(&with), read(base), "{path}");
+    }
+}
+
+#[test]
+fn a_documented_default_is_the_default() {
+    let mut checked = 0;
+    for (path, property) in all() {
+        let Some(default) = property.get("default").filter(|_| path != "mcpServers") else {
+            continue;
+        };
+        let mut fitting = 0;
+        for base in bases() {
+            let Some(mut with) = read(&set(&base, &path, default)) else {
+                continue;
+            };
+            if path == "listen" {
+                assert_eq!(with.listen, Some(Config::default().listen_address()));
+                with.listen = None;
+            }
+            assert_eq!(Some(with), read(&base), "{path}");
+            fitting += 1;
+        }
+        assert!(fitting > 0, "{path} fits no server");
+        checked += 1;
+    }
+    assert!(checked > 20, "{checked}");
+}

@@ -1,0 +1,34 @@
+//! The configuration from the outside: texts and files in, a model or a message out.
+
+mod edit;
+mod files;
+mod home;
+mod hostile;
+mod keys;
+mod messages;
+mod pasted;
+mod resolve;
+mod schema;
+
+use switchboard_config::{Config, Server, parse};
+
+/// The configuration in a text that is right.
+fn config(text: &str) -> Config {
+    parse(text, "switchboard.json").unwrap_or_else(|problems| {
+        let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        panic!("{}\nin {text}", lines.join("\n"))
+    })
+}
+
+/// The server in an entry that is right.
+fn server(entry: &str) -> Server {
+    config(&format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#)).servers["s"].clone()
+}
+
+/// Everything that is wrong with a text, a line each.
+fn problems(text: &str) -> Vec<String> {
+    match parse(text, "switchboard.json") {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems.iter().map(ToString::to_string).collect(),
+    }
+}

@@ -1,0 +1,421 @@
+//! What a person reads when something is wrong: place, fault and remedy, word for word.
+
+use super::{config, problems};
+
+fn check(text: &str, expected: &[&str]) {
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|line| format!("switchboard.json:{line}"))
+        .collect();
+    assert_eq!(problems(text), expected, "{text}");
+}
+
+/// An entry on line 2, from column 8.
+fn check_entry(entry: &str, expected: &[&str]) {
+    check(
+        &format!("{{\"mcpServers\": {{\n  \"s\": {entry}\n}}}}"),
+        expected,
+    );
+}
+
+#[test]
+fn syntax() {
+    for (text, expected) in [
+        ("{", "1:1: this object is not closed; a } is missing"),
+        ("{\n\"a\"", "1:1: this object is not closed; a } is missing"),
+        (
+            "{\"view\": [",
+            "1:10: this list is not closed; a ] is missing",
+        ),
+        ("{\"view\":", "1:9: the text ends where a value is expected"),
+        (
+            "{\"view\" \"auto\"}",
+            "1:9: a : is expected after the key, not \"",
+        ),
+        (
+            "{\"view: 1}",
+            "1:2: this string is not closed; a \" is missing",
+        ),
+        (
+            "{\"view\": \"auto\n\"}",
+            "1:10: this string does not end on its line; a \" is missing",
+        ),
+        (
+            "{'view': 1}",
+            "1:2: a key in double quotes is expected here, not '; strings stand in double quotes",
+        ),
+        (
+            "{view: 1}",
+            "1:2: a key in double quotes is expected here, not v",
+        ),
+        (
+            "{} {}",
+            "1:4: nothing more may follow the end of the outer object, not {",
+        ),
+        (
+            "{\"view\": auto}",
+            "1:10: \"auto\" is not a value; a string stands in double quotes",
+        ),
+        (
+            "{\"view\": True}",
+            "1:10: \"True\" is not a value; write true",
+        ),
+        ("{\"view\": 01}", "1:10: \"01\" is not a number"),
+        ("{\"view\": 1.e3}", "1:10: \"1.e3\" is not a number"),
+        ("{\"view\": -}", "1:10: \"-\" is not a number"),
+        ("{\"view\": 1e+-3}", "1:10: \"1e+-3\" is not a number"),
+        ("{\"view\": +1}", "1:10: a value is expected here, not +"),
+        (
+            "{\"view\": \"a\\x\"}",
+            "1:12: a string has no such escape; write \\\\ for a backslash",
+        ),
+        (
+            "{\"view\": \"\\u12g4\"}",
+            "1:11: \\u takes four hexadecimal digits",
+        ),
+        (
+            "{\"view\": \"\\ud800\"}",
+            "1:11: this is half a character; write both halves",
+        ),
+        (
+            "{\"view\": \"a\tb\"}",
+            "1:12: a string holds this character only as \\u0009",
+        ),
+        (
+            "{}\n/* x",
+            "2:1: this comment is not closed; a */ is missing",
+        ),
+        (
+            "{\n# x\n}",
+            "2:1: a key in double quotes is expected here, not #; a comment starts with //",
+        ),
+        (
+            "{\u{a0}\"view\": 1}",
+            "1:2: a key in double quotes is expected here, not character U+00A0",
+        ),
+        (
+            "{\"view\": \"auto\",, }",
+            "1:17: a key in double quotes is expected here, not ,",
+        ),
+        (
+            "{\"view\": [1}",
+            "1:12: a comma or ] is expected here, not }",
+        ),
+        (
+            "[]",
+            "1:1: the configuration must be an object, not a list; put everything in { }",
+        ),
+    ] {
+        check(text, &[expected]);
+    }
+}
+
+#[test]
+fn columns_count_characters_and_lines_count_line_ends() {
+    check(
+        "\u{feff}{\"x\": 1}",
+        &["1:2: unknown key \"x\"; remove it; `switchboard schema` lists the keys"],
+    );
+    check(
+        "{ /* grüße */ \"view\": \"ä\",\r\n\t\"listen\": 5 }",
+        &[
+            "1:23: \"view\" must be \"auto\", \"search\" or \"direct\", not \"ä\"",
+            "2:12: \"listen\" must be a string, not a number; put it in double quotes",
+        ],
+    );
+}
+
+#[test]
+fn all_problems_at_once_in_the_order_of_the_text() {
+    check(
+        r#"{
+  "veiw": "auto",
+  "view": "serach"
+  "mcpServers": {
+    "a": { "comand": "npx" },
+    "b": { "command": "npx", "args": "-y", "env": {"A": 1, "B": "${C}"} },
+    "b": { "url": "https://example.com" },
+    "c/d": { "command": "npx" },
+    "e": 7
+  },
+  "auth": { "mcp": "off", "api": 1 },
+  "shutdown": { "totalTimeoutMs": 0 }
+}"#,
+        &[
+            "2:3: unknown key \"veiw\"; did you mean \"view\"?",
+            "3:11: \"view\" must be \"auto\", \"search\" or \"direct\", not \"serach\"; did you mean \"search\"?",
+            "3:19: a comma is missing here",
+            "5:12: unknown key \"comand\"; did you mean \"command\"?",
+            "6:38: \"args\" must be a list of strings, not a string; put it in square brackets",
+            "6:57: \"A\" in \"env\" must be a string, not a number; put it in double quotes",
+            "6:65: \"${C}\" is not known here; write ${env:C} for a variable, ${secret:C} for a secret, or $${ for the text itself",
+            "7:5: \"b\" is here twice; the other one is at 6:5; remove one of them",
+            "8:5: a server's name may not contain / or control characters; replace them",
+            "9:10: the server \"e\" must be an object, not a number",
+            "11:20: \"mcp\" must be \"token\" or \"none\", not \"off\"",
+            "11:27: unknown key \"api\"; the keys here are mcp",
+            "12:35: \"totalTimeoutMs\" must be a whole number from 1 to 86400000, not 0",
+        ],
+    );
+}
+
+#[test]
+fn how_a_server_is_reached() {
+    for (entry, expected) in [
+        (
+            "{}",
+            "2:3: it is not said how to reach the server \"s\"; give it a \"command\" to start, a \"url\" to connect to, or an \"image\" to run",
+        ),
+        (
+            r#"{"command": "a", "url": "http://b"}"#,
+            "2:25: the server \"s\" has both \"command\" and \"url\"; keep the one by which it is reached; for both, make two servers",
+        ),
+        (
+            r#"{"url": "http://b", "serverUrl": "http://c"}"#,
+            "2:28: the server \"s\" has both \"url\" and \"serverUrl\"; keep the one by which it is reached; for both, make two servers",
+        ),
+        (r#"{"command": " "}"#, "2:9: \"command\" is empty"),
+        (
+            r#"{"command": ["npx", "-y"]}"#,
+            "2:20: \"command\" must be a string, not a list; keep the program here and move the rest to \"args\"",
+        ),
+        (
+            r#"{"url": "example.com/mcp"}"#,
+            "2:9: \"url\" is not an address; it must start with http:// or https://, name a host and hold no spaces",
+        ),
+        (
+            r#"{"url": "ws://example.com"}"#,
+            "2:9: \"url\" is not an address; it must start with http:// or https://, name a host and hold no spaces",
+        ),
+        (
+            r#"{"url": "http:///x"}"#,
+            "2:9: \"url\" is not an address; it must start with http:// or https://, name a host and hold no spaces",
+        ),
+        (
+            r#"{"image": "-v"}"#,
+            "2:9: \"image\" is not the name of an image; write it as the engine does, such as \"mcp/time\"",
+        ),
+        (
+            r#"{"command": "a", "headers": {"X": "y"}}"#,
+            "2:25: \"headers\" does nothing for a server with \"command\"; remove it, or pass it to the program through \"env\" or \"args\"",
+        ),
+        (
+            r#"{"serverUrl": "http://a", "env": {"X": "y"}}"#,
+            "2:34: \"env\" does nothing for a server with \"serverUrl\"; remove it, or send it in \"headers\"",
+        ),
+        (
+            r#"{"command": "a", "isolation": {"pids": 1}}"#,
+            "2:25: \"isolation\" does nothing for a server with \"command\"; give an \"image\" instead of the \"command\"",
+        ),
+        (
+            r#"{"image": "a", "cwd": "/x"}"#,
+            "2:23: \"cwd\" does nothing for a server with \"image\"; give [\"--workdir\", \"DIR\"] as \"runArgs\" in \"isolation\"",
+        ),
+        (
+            r#"{"command": "a", "type": "sse"}"#,
+            "2:25: \"sse\" contradicts \"command\"; remove \"type\", or say how to reach the server accordingly",
+        ),
+        (
+            r#"{"url": "http://a", "type": "stdio"}"#,
+            "2:28: \"stdio\" contradicts \"url\"; remove \"type\", or say how to reach the server accordingly",
+        ),
+        (
+            r#"{"url": "http://a", "type": "sse", "transport": "http"}"#,
+            "2:43: \"type\" and \"transport\" contradict each other; keep one of them",
+        ),
+        (
+            r#"{"url": "http://a", "type": "websocket"}"#,
+            "2:36: \"type\" must be \"stdio\", \"local\", \"http\", \"streamable-http\", \"streamableHttp\", \"streamable_http\", \"remote\", \"http-only\" or \"sse\", not \"websocket\"",
+        ),
+        (
+            r#"{"url": "http://a", "headers": {"a b": "c"}}"#,
+            "2:40: \"a b\" cannot be the name of a header",
+        ),
+        (
+            r#"{"url": "http://a", "headers": {"a": "c\r\nd: e"}}"#,
+            "2:45: a header's value has one line only",
+        ),
+        (
+            r#"{"command": "a", "env": {"A=B": "c"}}"#,
+            "2:33: \"A=B\" cannot be the name of a variable",
+        ),
+        (
+            r#"{"command": "a", "args": ["\u0000"]}"#,
+            "2:34: this contains the character U+0000, which no program can be given",
+        ),
+    ] {
+        check_entry(entry, &[expected]);
+    }
+}
+
+#[test]
+fn values_of_a_server() {
+    for (entry, expected) in [
+        (
+            r#"{"command": "a", "enabled": true, "disabled": true}"#,
+            "2:42: \"enabled\" and \"disabled\" contradict each other; keep one of them",
+        ),
+        (
+            r#"{"command": "a", "enabled": "true"}"#,
+            "2:36: \"enabled\" must be true or false, not a string; write it without quotes",
+        ),
+        (
+            r#"{"command": "a", "timeout": 1800}"#,
+            "2:25: 1800 may be seconds or milliseconds; write \"requestTimeoutMs\" with milliseconds instead of \"timeout\"",
+        ),
+        (
+            r#"{"command": "a", "timeout": 1000}"#,
+            "2:25: 1000 may be seconds or milliseconds; write \"requestTimeoutMs\" with milliseconds instead of \"timeout\"",
+        ),
+        (
+            r#"{"command": "a", "timeout": 3600}"#,
+            "2:25: 3600 may be seconds or milliseconds; write \"requestTimeoutMs\" with milliseconds instead of \"timeout\"",
+        ),
+        (
+            r#"{"command": "a", "maxInFlight": 0}"#,
+            "2:40: \"maxInFlight\" must be a whole number from 1 to 65536, not 0",
+        ),
+        (
+            r#"{"command": "a", "maxInFlight": 1.5}"#,
+            "2:40: \"maxInFlight\" must be a whole number from 1 to 65536, not 1.5",
+        ),
+        (
+            r#"{"command": "a", "maxInFlight": 99999999999999999999}"#,
+            "2:40: \"maxInFlight\" must be a whole number from 1 to 65536, not 99999999999999999999",
+        ),
+        (
+            r#"{"command": "a", "start": "now"}"#,
+            "2:34: \"start\" must be \"lazy\" or \"eager\", not \"now\"",
+        ),
+        (
+            r#"{"command": "a", "tools": 1}"#,
+            "2:34: \"tools\" must be an object or a list of strings, not a number",
+        ),
+        (
+            r#"{"command": "a", "tools": {"alow": []}}"#,
+            "2:35: unknown key \"alow\"; did you mean \"allow\"?",
+        ),
+        (
+            r#"{"command": "a", "tools": ["a"], "includeTools": ["b"]}"#,
+            "2:41: \"includeTools\" and \"tools\" both say which tools are shown; keep one of them",
+        ),
+        (
+            r#"{"command": "a", "approve": 1e999}"#,
+            "2:36: this number is too large",
+        ),
+        (
+            r#"{"command": "a", "requestTimeout": 5}"#,
+            "2:25: unknown key \"requestTimeout\"; did you mean \"requestTimeoutMs\"?",
+        ),
+        (
+            r#"{"command": "a", "workingDirectory": "/"}"#,
+            "2:25: unknown key \"workingDirectory\"; did you mean \"cwd\"?",
+        ),
+        (
+            r#"{"command": "a", "flavour": "sweet"}"#,
+            "2:25: unknown key \"flavour\"; remove it; `switchboard schema` lists the keys",
+        ),
+        (
+            r#"{"command": "a", "cwd": "${secret:../x}"}"#,
+            "2:32: \"../x\" cannot be the name of a secret; use up to 128 letters, digits, _, - and inner dots",
+        ),
+        (
+            r#"{"image": "a", "isolation": {"memory": "much"}}"#,
+            "2:37: \"memory\" is not an amount; write it like \"512m\" or \"2g\"",
+        ),
+        (
+            r#"{"image": "a", "isolation": {"cpus": "all"}}"#,
+            "2:37: \"cpus\" must be a number above 0",
+        ),
+        (
+            r#"{"image": "a", "isolation": {"cpus": -1}}"#,
+            "2:45: \"cpus\" must be a number above 0 or a string, not a number",
+        ),
+        (
+            r#"{"image": "a", "isolation": {"mounts": ["/data"]}}"#,
+            "2:48: a mount needs a source and a target; write \"SOURCE:TARGET\"",
+        ),
+        (
+            r#"{"image": "a", "isolation": {"engine": ""}}"#,
+            "2:37: \"engine\" is empty",
+        ),
+        (
+            r#"{"image": "a", "isolation": {"volumes": []}}"#,
+            "2:37: unknown key \"volumes\"; did you mean \"mounts\"?",
+        ),
+    ] {
+        check_entry(entry, &[expected]);
+    }
+}
+
+#[test]
+fn an_address_that_others_could_reach_is_refused_with_the_reason() {
+    check(
+        r#"{"listen": "0.0.0.0:7777"}"#,
+        &[
+            "1:2: \"listen\": the gateway listens on this machine only, as it has no TLS yet and anybody on the \
+           network could use every server; use 127.0.0.1:PORT, and a tunnel or a proxy with TLS to reach it \
+           from elsewhere",
+        ],
+    );
+    check(
+        r#"{"listen": "7777"}"#,
+        &["1:2: \"listen\": the address to listen on must be HOST:PORT, such as 127.0.0.1:7777"],
+    );
+}
+
+#[test]
+fn a_provider_needs_a_kind_and_a_model() {
+    check(
+        r#"{"sampling": {"provider": {"apiKey": "${KEY}"}}}"#,
+        &[
+            "1:27: \"provider\" needs a \"kind\"",
+            "1:27: \"provider\" needs a \"model\"",
+            "1:38: \"${KEY}\" is not known here; write ${env:KEY} for a variable, ${secret:KEY} for a secret, or $${ for the text itself",
+        ],
+    );
+}
+
+#[test]
+fn no_message_repeats_a_secret() {
+    let text = r#"{"mcpServers": {"s": {
+        "url": "s3cret url", "args": ["s3cret"], "env": {"A": "s3cret ${"},
+        "headers": {"A": "s3cret\n ${", "B": ["s3cret"]} } },
+        "sampling": {"provider": {"kind": "s", "model": "m", "apiKey": "s3cret${"}} }"#;
+    let problems = problems(text);
+    assert!(problems.len() >= 6, "{problems:#?}");
+    for line in problems {
+        assert!(!line.contains("s3cret"), "{line}");
+    }
+}
+
+#[test]
+fn a_long_report_is_cut() {
+    let keys: Vec<_> = (0..500).map(|at| format!("\"key {at}\": 1")).collect();
+    let problems = problems(&format!("{{{}}}", keys.join(",\n")));
+    assert_eq!(problems.len(), 101);
+    assert_eq!(
+        problems[100],
+        "switchboard.json:100:1: and 400 more problems"
+    );
+}
+
+#[test]
+fn comments_commas_and_nothing_at_all() {
+    for text in [
+        "",
+        " \n",
+        "\u{feff}",
+        "// nothing yet",
+        "/* nothing */ /* yet */",
+        "{}",
+        "\u{feff}{ /**/ \"mcpServers\" /* a */ : // b\r\n { } , /* ** / */ }",
+        "{\"mcpServers\": {},}//",
+    ] {
+        assert_eq!(
+            config(text),
+            switchboard_config::Config::default(),
+            "{text:?}"
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! References: what they stand for, and what a person reads when they stand for nothing.
+
+use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use switchboard_config::{CommandLine, ResolveError, Server, Transport};
+
+use super::{config, server};
+
+fn secret(folder: &Path, name: &str, content: impl AsRef<[u8]>, mode: u32) {
+    let path = folder.join(name);
+    fs::write(&path, content).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn env(name: &str) -> Option<OsString> {
+    match name {
+        "A" => Some("alpha".into()),
+        "EMPTY" => Some("".into()),
+        "BYTES" => {
+            use std::os::unix::ffi::OsStringExt as _;
+            Some(OsString::from_vec(vec![0xff]))
+        }
+        _ => None,
+    }
+}
+
+fn resolve(server: &Server, secrets: &Path) -> Result<Server, ResolveError> {
+    server.resolve("s", secrets, &env)
+}
+
+#[test]
+fn a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    secret(folder.path(), "key", "  s3cret\r\n", 0o600);
+    let text = r#"{"command": "${env:A}/x", "args": ["$HOME $${HOME} $$", "${secret:key}${env:EMPTY}"],
+        "env": {"K": "<${secret:key}>"}, "cwd": "/${env:A}", "maxQueued": 3}"#;
+    let original = server(text);
+    let resolved = resolve(&original, folder.path()).unwrap();
+    assert_eq!(original, server(text), "the original keeps its references");
+    assert_eq!(resolved.max_queued, 3);
+    assert_eq!(
+        resolved.transport,
+        Transport::Command(CommandLine {
+            command: "alpha/x".to_owned(),
+            args: vec!["$HOME ${HOME} $$".to_owned(), "s3cret".to_owned()],
+            env: BTreeMap::from([("K".to_owned(), "<s3cret>".to_owned())]),
+            cwd: Some("/alpha".to_owned()),
+        })
+    );
+}
+
+#[test]
+fn an_address() {
+    let folder = tempfile::tempdir().unwrap();
+    secret(folder.path(), "key", "s3cret", 0o400);
+    let original = server(
+        r#"{"url": "https://${env:A}/mcp", "headers": {"Authorization": "Bearer ${secret:key}"}}"#,
+    );
+    let Transport::Remote(remote) = resolve(&original, folder.path()).unwrap().transport else {
+        panic!("not an address")
+    };
+    assert_eq!(remote.url, "https://alpha/mcp");
+    assert_eq!(remote.headers["Authorization"], "Bearer s3cret");
+}
+
+#[test]
+fn a_container() {
+    let original = server(
+        r#"{"image": "${env:A}/x", "args": ["${env:A}1"], "env": {"K": "${env:A}2"},
+            "isolation": {"mounts": ["/${env:A}:/x"], "runArgs": ["-l=${env:A}"], "memory": "1g"}}"#,
+    );
+    let Transport::Container(container) = resolve(&original, Path::new("/none")).unwrap().transport
+    else {
+        panic!("not a container")
+    };
+    assert_eq!(container.image, "alpha/x");
+    assert_eq!(container.args, ["alpha1"]);
+    assert_eq!(container.env["K"], "alpha2");
+    assert_eq!(container.mounts, ["/alpha:/x"]);
+    assert_eq!(container.run_args, ["-l=alpha"]);
+    assert_eq!(container.memory.as_deref(), Some("1g"));
+}
+
+#[test]
+fn a_provider() {
+    let config = config(
+        r#"{"sampling": {"provider": {"kind": "openai", "model": "m", "baseUrl": "http://${env:A}", "apiKey": "${env:NONE}"}}}"#,
+    );
+    let mut provider = config.sampling.provider.unwrap();
+    assert_eq!(
+        provider
+            .resolve(Path::new("/none"), &env)
+            .unwrap_err()
+            .to_string(),
+        "sampling.provider.apiKey: the variable NONE is not set; set it where the gateway is started"
+    );
+    provider.api_key = Some("${env:A}".to_owned());
+    let resolved = provider.resolve(Path::new("/none"), &env).unwrap();
+    assert_eq!(resolved.base_url.as_deref(), Some("http://alpha"));
+    assert_eq!(resolved.api_key.as_deref(), Some("alpha"));
+}
+
+#[test]
+fn what_stands_for_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    secret(path, "open", "s3cret", 0o640);
+    secret(path, "empty", " \n", 0o600);
+    secret(path, "bytes", [0xff], 0o600);
+    secret(path, "zero", "a\0b", 0o600);
+    secret(path, "long", "x".repeat(64 * 1024 + 1), 0o600);
+    fs::create_dir(path.join("folder")).unwrap();
+    let shown = path.display();
+    for (entry, expected) in [
+        (
+            r#"{"command": "a", "env": {"TOKEN": "${env:NONE}"}}"#,
+            "server \"s\", env.TOKEN: the variable NONE is not set; set it where the gateway is started".to_owned(),
+        ),
+        (
+            r#"{"command": "a", "args": ["x", "${env:BYTES}"]}"#,
+            "server \"s\", args[1]: the variable BYTES is not UTF-8 text; set it to text".to_owned(),
+        ),
+        (
+            r#"{"url": "http://a", "headers": {"X-Key": "${secret:none}"}}"#,
+            format!("server \"s\", headers.X-Key: cannot read the secret none; put it into the file {shown}/none, with mode 600"),
+        ),
+        (
+            r#"{"url": "http://a/${secret:open}"}"#,
+            format!("server \"s\", url: others may read the secret open (mode 640); run: chmod 600 '{shown}/open'"),
+        ),
+        (
+            r#"{"command": "a", "cwd": "${secret:empty}"}"#,
+            format!("server \"s\", cwd: the secret empty is empty; write it into {shown}/empty again"),
+        ),
+        (
+            r#"{"command": "${secret:bytes}"}"#,
+            format!("server \"s\", command: the secret bytes is not UTF-8 text; write it into {shown}/bytes again"),
+        ),
+        (
+            r#"{"image": "${secret:zero}"}"#,
+            format!("server \"s\", image: the secret zero contains a zero byte; write it into {shown}/zero again"),
+        ),
+        (
+            r#"{"image": "${secret:long}"}"#,
+            format!("server \"s\", image: the secret long is longer than 64 KiB; write it into {shown}/long again"),
+        ),
+        (
+            r#"{"image": "a", "isolation": {"mounts": ["${secret:folder}:/x"]}}"#,
+            format!("server \"s\", isolation.mounts[0]: the secret folder is not a file; write it into {shown}/folder again"),
+        ),
+    ] {
+        let error = resolve(&server(entry), path).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(error.source().is_some(), entry.contains(":none"), "{error:?}");
+    }
+}
+
+#[test]
+fn a_reference_that_the_parser_never_saw() {
+    let mut made = server(r#"{"command": "a"}"#);
+    let Transport::Command(line) = &mut made.transport else {
+        panic!("not a command")
+    };
+    line.args.push("${secret:../../token}".to_owned());
+    assert_eq!(
+        resolve(&made, Path::new("/none")).unwrap_err().to_string(),
+        "server \"s\", args[0]: \"../../token\" cannot be the name of a secret; \
+         use up to 128 letters, digits, _, - and inner dots"
+    );
+}
