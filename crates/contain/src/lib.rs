@@ -1,1 +1,73 @@
-//! Starting, containing and stopping process trees and containers.
+//! Starting, containing and ending process trees and containers, so that nothing is left behind,
+//! whatever dies.
+//!
+//! Every server has a guard: this very program, run again with [`GUARD_ARGUMENT`], which starts the server,
+//! is told when to end it, and ends it by itself when the gateway has died.
+//!
+//! | who dies | what happens |
+//! |---|---|
+//! | the server, leaving children | the guard gives them a moment, then ends them |
+//! | the gateway | the guard sees the socket's end: SIGTERM, 300 ms, SIGKILL |
+//! | the guard | the server dies with it; the gateway ends what else there was |
+//! | both | the next gateway finds the rest by its records, see [`Sweep`] |
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//! use switchboard_contain::{Containment, GUARD_ARGUMENT, Ladder, Launch, guard_main};
+//!
+//! fn main() -> ExitCode {
+//!     if std::env::args_os().nth(1).is_some_and(|arg| arg == GUARD_ARGUMENT) {
+//!         return guard_main(std::env::args_os());
+//!     }
+//!     // The runtime starts here.
+//!     ExitCode::SUCCESS
+//! }
+//!
+//! async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+//!     switchboard_contain::become_subreaper()?;
+//!     let containment = Containment::new("run/groups", "main".parse()?)?;
+//!     let server = Launch::program("memory", "npx").args(["-y", "server-memory"]);
+//!     let contained = containment.launch(&server).await?;
+//!     drop(contained.stdin);
+//!     contained.handle.stop(Ladder::PROCESS);
+//!     let ended = contained.handle.gone().await;
+//!     println!("{:?} in {:?}", ended.rung, ended.took);
+//!     Ok(())
+//! }
+//! ```
+
+#![cfg(unix)]
+
+mod container;
+mod containment;
+mod control;
+mod engine;
+mod error;
+mod guard;
+mod handle;
+mod instance;
+mod launch;
+mod ledger;
+mod process;
+mod remains;
+mod report;
+mod sweep;
+
+pub use container::{Container, Engine, INSTANCE_LABEL, Mount, SERVER_LABEL};
+pub use containment::Containment;
+pub use error::{LaunchError, StartFailure};
+pub use guard::{GUARD_ARGUMENT, guard_main};
+pub use handle::{Contained, Handle, Tree};
+pub use instance::{Instance, InvalidInstance, MARKER};
+pub use launch::{Ladder, Launch};
+pub use report::{Ended, Rung, Step};
+pub use sweep::{Sweep, SweepReport, Swept};
+
+/// Makes this process the parent of whatever its descendants leave behind, so that nothing of a guard that
+/// is killed gets out of sight. To be called once, early. Does nothing where there is no such thing.
+#[cfg_attr(not(target_os = "linux"), expect(clippy::unnecessary_wraps))]
+pub fn become_subreaper() -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}

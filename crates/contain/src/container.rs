@@ -1,0 +1,406 @@
+//! Servers in containers, through the command line of docker or podman.
+//!
+//! The engine's command, `ENGINE run -i --rm …`, is the contained process; the container itself is the
+//! engine's child and not ours. So it has a name that says whose it is, and labels, and is stopped, killed
+//! and removed by that name through the engine.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fmt,
+    path::PathBuf,
+    time::Duration,
+};
+
+use rustix::fs::{Access, access};
+
+use crate::instance::{Instance, Token};
+
+/// The label that names the instance of the gateway that a container belongs to.
+pub const INSTANCE_LABEL: &str = "switchboard.instance";
+/// The label that names the server that a container runs.
+pub const SERVER_LABEL: &str = "switchboard.server";
+
+/// A container engine: the words its commands start with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Engine {
+    command: Vec<String>,
+}
+
+impl Engine {
+    /// An engine by its command, such as `podman`, and what is to come before every subcommand, such
+    /// as `--cgroup-manager=cgroupfs`.
+    pub fn new(
+        program: impl Into<String>,
+        options: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        let mut command = vec![program.into()];
+        command.extend(options.into_iter().map(Into::into));
+        Self { command }
+    }
+
+    /// The engine that is installed: `docker` or else `podman`, as found in `PATH`.
+    pub fn detect() -> Option<Self> {
+        let path = env::var_os("PATH")?;
+        ["docker", "podman"]
+            .into_iter()
+            .find(|program| {
+                env::split_paths(&path)
+                    .any(|dir| access(dir.join(program), Access::EXEC_OK).is_ok())
+            })
+            .map(|program| Self::new(program, [""; 0]))
+    }
+
+    /// The engine's name, for people.
+    pub fn name(&self) -> &str {
+        let program = self.command.first().map_or("", String::as_str);
+        program.rsplit('/').next().unwrap_or(program)
+    }
+
+    pub(crate) fn words(&self) -> &[String] {
+        &self.command
+    }
+}
+
+/// A directory or file of this machine that a container sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Where it is here. An absolute path.
+    pub source: PathBuf,
+    /// Where it is to be seen in the container.
+    pub target: PathBuf,
+    /// Whether it may be changed from inside.
+    pub writable: bool,
+}
+
+/// What to run in a container, and what it may do.
+///
+/// By default it has no network, no capabilities, no way to gain privileges, 1 GiB of memory and 256
+/// processes. What it writes is not kept in the engine's logs.
+#[derive(Clone)]
+pub struct Container {
+    pub(crate) image: String,
+    pub(crate) args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    memory: Option<String>,
+    cpus: Option<String>,
+    pids: Option<u32>,
+    network: String,
+    mounts: Vec<Mount>,
+    read_only: bool,
+    workdir: Option<String>,
+    run_args: Vec<OsString>,
+}
+
+impl Container {
+    /// Runs `image`, with the command that it names itself unless there are
+    /// [`args`](crate::Launch::args).
+    pub fn new(image: impl Into<String>) -> Self {
+        Self {
+            image: image.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            memory: Some("1g".to_owned()),
+            cpus: None,
+            pids: Some(256),
+            network: "none".to_owned(),
+            mounts: Vec::new(),
+            read_only: false,
+            workdir: None,
+            run_args: Vec::new(),
+        }
+    }
+
+    /// Sets an environment variable inside. Its value does not show in the command line, unless the name is one
+    /// that the engine's own command heeds, such as `PATH` or `DOCKER_HOST`.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.env
+            .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// The most memory, as the engine writes it: `512m`. None: no limit.
+    #[must_use]
+    pub fn memory(mut self, memory: Option<String>) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// The most processor time, as the engine writes it: `1.5`. None: no limit.
+    #[must_use]
+    pub fn cpus(mut self, cpus: Option<String>) -> Self {
+        self.cpus = cpus;
+        self
+    }
+
+    /// The most processes. None: no limit.
+    #[must_use]
+    pub fn pids(mut self, pids: Option<u32>) -> Self {
+        self.pids = pids;
+        self
+    }
+
+    /// The engine's network to join, such as `bridge`. `none` by default.
+    #[must_use]
+    pub fn network(mut self, network: impl Into<String>) -> Self {
+        self.network = network.into();
+        self
+    }
+
+    /// Lets it see a part of this machine.
+    #[must_use]
+    pub fn mount(mut self, mount: Mount) -> Self {
+        self.mounts.push(mount);
+        self
+    }
+
+    /// Makes its own file system one that cannot be written to.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    /// Sets the working directory inside.
+    #[must_use]
+    pub fn workdir(mut self, dir: impl Into<String>) -> Self {
+        self.workdir = Some(dir.into());
+        self
+    }
+
+    /// Adds an argument for the engine's `run`. It comes after ours, and may undo them.
+    #[must_use]
+    pub fn run_arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.run_args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// What is to be run on this machine.
+    pub(crate) fn command(
+        &self,
+        engine: &Engine,
+        instance: &Instance,
+        server: &str,
+        token: &Token,
+    ) -> Run {
+        let named = Named {
+            engine: engine.words().to_vec(),
+            name: format!(
+                "switchboard-{instance}-{}-{}",
+                plain(server),
+                token.as_str()
+            ),
+        };
+        let mut words: Vec<OsString> = engine.words().iter().map(OsString::from).collect();
+        words.extend(["run", "-i", "--rm", "--name"].map(OsString::from));
+        words.push(OsString::from(&named.name));
+        let mut option = |name: &str, value: &str| {
+            words.extend([OsString::from(name), OsString::from(value)]);
+        };
+        option("--label", &format!("{INSTANCE_LABEL}={instance}"));
+        option("--label", &format!("{SERVER_LABEL}={server}"));
+        option("--network", &self.network);
+        if let Some(memory) = &self.memory {
+            option("--memory", memory);
+        }
+        if let Some(cpus) = &self.cpus {
+            option("--cpus", cpus);
+        }
+        if let Some(pids) = self.pids {
+            option("--pids-limit", &pids.to_string());
+        }
+        option("--cap-drop", "ALL");
+        option("--security-opt", "no-new-privileges");
+        // The protocol's messages are not the engine's to keep on disk.
+        option("--log-driver", "none");
+        if let Some(workdir) = &self.workdir {
+            option("--workdir", workdir);
+        }
+        if self.read_only {
+            words.push("--read-only".into());
+        }
+        for mount in &self.mounts {
+            words.extend(["--mount".into(), mount.words()]);
+        }
+        let mut env = Vec::new();
+        for (name, value) in &self.env {
+            words.push("-e".into());
+            let mut word = name.clone();
+            if heeded(name) {
+                word.push("=");
+                word.push(value);
+            } else {
+                env.push((name.clone(), value.clone()));
+            }
+            words.push(word);
+        }
+        words.extend(self.run_args.iter().cloned());
+        words.push(OsString::from(&self.image));
+        words.extend(self.args.iter().cloned());
+        Run { words, env, named }
+    }
+}
+
+impl fmt::Debug for Container {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Container")
+            .field("image", &self.image)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Mount {
+    /// As the engines read it: values between commas, quoted as in a table.
+    fn words(&self) -> OsString {
+        let mut words = OsString::from("type=bind");
+        for (name, path) in [("source", &self.source), ("target", &self.target)] {
+            words.push(",");
+            let path = path.to_string_lossy();
+            if path.contains([',', '"', '\n']) {
+                words.push(format!("\"{name}={}\"", path.replace('"', "\"\"")));
+            } else {
+                words.push(format!("{name}={path}"));
+            }
+        }
+        if !self.writable {
+            words.push(",readonly");
+        }
+        words
+    }
+}
+
+/// The engine's command for one container.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) words: Vec<OsString>,
+    /// For the command, which passes it on.
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) named: Named,
+}
+
+/// A container that runs, or ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) engine: Vec<String>,
+    pub(crate) name: String,
+}
+
+/// How long the engine may take to kill a container, and again to remove it.
+pub(crate) const ENGINE_TIME: Duration = Duration::from_secs(3);
+
+impl Named {
+    /// Sends it SIGTERM, and kills it after `time`.
+    pub(crate) fn stop(&self, time: Duration) -> Vec<String> {
+        let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+        self.words(&["stop", "-t", &seconds.max(1).to_string()])
+    }
+
+    pub(crate) fn kill(&self) -> Vec<String> {
+        self.words(&["kill"])
+    }
+
+    pub(crate) fn remove(&self) -> Vec<String> {
+        self.words(&["rm", "-f"])
+    }
+
+    fn words(&self, command: &[&str]) -> Vec<String> {
+        let mut words = self.engine.clone();
+        words.extend(command.iter().map(|&word| word.to_owned()));
+        words.push(self.name.clone());
+        words
+    }
+}
+
+/// A server's name as part of a container's.
+fn plain(name: &str) -> String {
+    name.chars()
+        .take(40)
+        .map(|char| {
+            if char.is_ascii_alphanumeric() {
+                char
+            } else {
+                '-'
+            }
+        })
+        .collect()
+}
+
+/// Whether an environment variable means something to the engine's command itself, or to the loader that
+/// starts it, so that it cannot be handed on through its environment.
+fn heeded(name: &OsStr) -> bool {
+    const NAMES: [&str; 8] = [
+        "PATH",
+        "HOME",
+        "USER",
+        "TMPDIR",
+        "SHELL",
+        "PWD",
+        "SSH_AUTH_SOCK",
+        "NOTIFY_SOCKET",
+    ];
+    const STARTS: [&str; 10] = [
+        "LD_",
+        "DYLD_",
+        "DOCKER_",
+        "BUILDKIT_",
+        "PODMAN_",
+        "CONTAINER",
+        "XDG_",
+        "DBUS_",
+        "GO",
+        "SWITCHBOARD_",
+    ];
+    let name = name.to_string_lossy();
+    NAMES.contains(&&*name) || STARTS.iter().any(|start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_cannot_break_out_of_a_name() {
+        let run = Container::new("img").command(
+            &Engine::new("docker", [""; 0]),
+            &"main".parse().unwrap(),
+            "my files/../--rm é",
+            &Token::parse(&"0".repeat(32)).unwrap(),
+        );
+        assert_eq!(
+            run.named.name,
+            format!("switchboard-main-my-files------rm---{}", "0".repeat(32))
+        );
+    }
+
+    #[test]
+    fn a_stop_has_whole_seconds_and_never_none() {
+        let named = Named {
+            engine: vec!["docker".into()],
+            name: "x".into(),
+        };
+        for (millis, seconds) in [
+            (0, "1"),
+            (300, "1"),
+            (1_000, "1"),
+            (1_001, "2"),
+            (14_000, "14"),
+        ] {
+            let words = named.stop(Duration::from_millis(millis));
+            assert_eq!(words, ["docker", "stop", "-t", seconds, "x"]);
+        }
+    }
+
+    #[test]
+    fn a_mount_holds_any_path() {
+        let mount = Mount {
+            source: "/a,b \"c\"".into(),
+            target: "/data".into(),
+            writable: false,
+        };
+        assert_eq!(
+            mount.words(),
+            "type=bind,\"source=/a,b \"\"c\"\"\",target=/data,readonly"
+        );
+    }
+}

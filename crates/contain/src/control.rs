@@ -1,0 +1,427 @@
+//! What the gateway and a guard say to each other over their socket.
+//!
+//! First the gateway sends one byte with the server's three pipes, then the [`Commission`]: fields that
+//! end with a zero byte, which no argument and no path can hold, and an empty field at the end. From
+//! then on both send lines, [`Order`]s and [`Report`]s. The socket's end is news too: whoever sees it
+//! knows that the other has died.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::PathBuf,
+    time::Duration,
+};
+
+use crate::{
+    container::Named, error::StartFailure, instance::Marker, launch::Ladder, process::Identity,
+    report::Rung,
+};
+
+/// The most that a commission may take. The system refuses arguments and environments far below.
+pub(crate) const COMMISSION_BYTES: usize = 8 * 1024 * 1024;
+/// The longest line.
+pub(crate) const LINE_BYTES: usize = 4 * 1024;
+
+/// What a guard is to start and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Commission {
+    pub(crate) name: String,
+    pub(crate) program: OsString,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) env_clear: bool,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) marker: Marker,
+    /// The directory of records.
+    pub(crate) ledger: PathBuf,
+    /// How long those may stay that a server leaves behind, before and after they are asked.
+    pub(crate) leftovers: Ladder,
+    pub(crate) container: Option<Named>,
+}
+
+impl Commission {
+    /// As bytes; or what cannot be said, because no program can be given it either.
+    pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
+        let mut out = Fields(Vec::new());
+        out.field(b'n', self.name.as_bytes())?;
+        out.field(b'p', self.program.as_bytes())?;
+        for arg in &self.args {
+            out.field(b'a', arg.as_bytes())?;
+        }
+        for (name, value) in &self.env {
+            let name = name.as_bytes();
+            if name.is_empty() || name.contains(&b'=') {
+                return Err(invalid(
+                    "the name of an environment variable is empty or holds `=`",
+                ));
+            }
+            out.field(b'e', &[name, b"=", value.as_bytes()].concat())?;
+        }
+        if self.env_clear {
+            out.field(b'x', b"")?;
+        }
+        if let Some(cwd) = &self.cwd {
+            out.field(b'd', cwd.as_os_str().as_bytes())?;
+        }
+        out.field(b'm', self.marker.to_string().as_bytes())?;
+        out.field(b'l', self.ledger.as_os_str().as_bytes())?;
+        out.field(b's', ladder_words(self.leftovers).as_bytes())?;
+        if let Some(container) = &self.container {
+            out.field(b'c', container.name.as_bytes())?;
+            for word in &container.engine {
+                out.field(b'g', word.as_bytes())?;
+            }
+        }
+        out.0.push(0);
+        if out.0.len() > COMMISSION_BYTES {
+            return Err(invalid("arguments and environment are too large"));
+        }
+        Ok(out.0)
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote, without the empty field at its end.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut name = None;
+        let mut program = None;
+        let mut args = Vec::new();
+        let mut env = Vec::new();
+        let mut env_clear = false;
+        let mut cwd = None;
+        let mut marker = None;
+        let mut ledger = None;
+        let mut leftovers = None;
+        let mut container: Option<Named> = None;
+        for field in bytes.split(|&byte| byte == 0) {
+            let Some((tag, value)) = field.split_first() else {
+                continue;
+            };
+            let os = || OsStr::from_bytes(value).to_owned();
+            match tag {
+                b'n' => name = Some(text(value)?),
+                b'p' => program = Some(os()),
+                b'a' => args.push(os()),
+                b'e' => {
+                    let equals = value.iter().position(|&byte| byte == b'=')?;
+                    let (name, value) = value.split_at(equals);
+                    env.push((
+                        OsString::from_vec(name.to_vec()),
+                        OsString::from_vec(value.get(1..)?.to_vec()),
+                    ));
+                }
+                b'x' => env_clear = true,
+                b'd' => cwd = Some(PathBuf::from(os())),
+                b'm' => marker = Some(Marker::parse(&text(value)?)?),
+                b'l' => ledger = Some(PathBuf::from(os())),
+                b's' => leftovers = Some(parse_ladder(&text(value)?)?),
+                b'c' => {
+                    container = Some(Named {
+                        engine: Vec::new(),
+                        name: text(value)?,
+                    });
+                }
+                b'g' => container.as_mut()?.engine.push(text(value)?),
+                _ => return None,
+            }
+        }
+        Some(Self {
+            name: name?,
+            program: program?,
+            args,
+            env,
+            env_clear,
+            cwd,
+            marker: marker?,
+            ledger: ledger?,
+            leftovers: leftovers?,
+            container,
+        })
+    }
+}
+
+struct Fields(Vec<u8>);
+
+impl Fields {
+    fn field(&mut self, tag: u8, value: &[u8]) -> io::Result<()> {
+        if value.contains(&0) {
+            return Err(invalid(
+                "a zero byte in an argument, a path or the environment",
+            ));
+        }
+        self.0.push(tag);
+        self.0.extend_from_slice(value);
+        self.0.push(0);
+        Ok(())
+    }
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    String::from_utf8(bytes.to_vec()).ok()
+}
+
+/// From the gateway to the guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Stop(Ladder),
+    Kill,
+}
+
+impl Order {
+    pub(crate) fn line(self) -> String {
+        match self {
+            Self::Stop(ladder) => format!("stop {}\n", ladder_words(ladder)),
+            Self::Kill => "kill\n".to_owned(),
+        }
+    }
+
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        match line.split_once(' ') {
+            Some(("stop", ladder)) => Some(Self::Stop(parse_ladder(ladder)?)),
+            None if line == "kill" => Some(Self::Kill),
+            _ => None,
+        }
+    }
+}
+
+/// From the guard to the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// With when it started, where that can be known.
+    Started {
+        pid: u32,
+        leader: Option<Identity>,
+    },
+    Failed {
+        failure: StartFailure,
+        errno: i32,
+    },
+    /// With the status as the system gave it.
+    Exited(i32),
+    SentTerm(usize),
+    SentKill(usize),
+    StoppingContainer,
+    KillingContainer,
+    Unrecorded(String),
+    Gone {
+        rung: Rung,
+        took: Duration,
+    },
+}
+
+impl Report {
+    pub(crate) fn line(&self) -> String {
+        match self {
+            Self::Started { pid, leader } => match leader {
+                Some(leader) => format!("started {pid} {}\n", leader.started),
+                None => format!("started {pid}\n"),
+            },
+            Self::Failed { failure, errno } => format!("failed {} {errno}\n", failure.word()),
+            Self::Exited(status) => format!("exited {status}\n"),
+            Self::SentTerm(count) => format!("term {count}\n"),
+            Self::SentKill(count) => format!("kill {count}\n"),
+            Self::StoppingContainer => "stop-container\n".to_owned(),
+            Self::KillingContainer => "kill-container\n".to_owned(),
+            Self::Unrecorded(why) => {
+                let why: String = why
+                    .chars()
+                    .map(|char| if char.is_control() { ' ' } else { char })
+                    .take(LINE_BYTES / 8)
+                    .collect();
+                format!("unrecorded {why}\n")
+            }
+            Self::Gone { rung, took } => format!("gone {} {}\n", rung.word(), took.as_millis()),
+        }
+    }
+
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        Some(match word {
+            "started" => {
+                let (pid, time) = rest.split_once(' ').unwrap_or((rest, ""));
+                let identity = |started| {
+                    let pid = pid.parse().ok()?;
+                    Some(Identity { pid, started })
+                };
+                Self::Started {
+                    pid: pid.parse().ok()?,
+                    leader: time.parse().ok().and_then(identity),
+                }
+            }
+            "failed" => {
+                let (failure, errno) = rest.split_once(' ')?;
+                Self::Failed {
+                    failure: StartFailure::parse(failure)?,
+                    errno: errno.parse().ok()?,
+                }
+            }
+            "exited" => Self::Exited(rest.parse().ok()?),
+            "term" => Self::SentTerm(rest.parse().ok()?),
+            "kill" => Self::SentKill(rest.parse().ok()?),
+            "stop-container" => Self::StoppingContainer,
+            "kill-container" => Self::KillingContainer,
+            "unrecorded" => Self::Unrecorded(rest.to_owned()),
+            "gone" => {
+                let (rung, took) = rest.split_once(' ')?;
+                Self::Gone {
+                    rung: Rung::parse(rung)?,
+                    took: Duration::from_millis(took.parse().ok()?),
+                }
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn ladder_words(ladder: Ladder) -> String {
+    format!("{} {}", ladder.close.as_millis(), ladder.term.as_millis())
+}
+
+fn parse_ladder(words: &str) -> Option<Ladder> {
+    let (close, term) = words.split_once(' ')?;
+    let time = |word: &str| Some(Duration::from_millis(word.parse().ok()?).min(LONGEST));
+    Some(Ladder {
+        close: time(close)?,
+        term: time(term)?,
+    })
+}
+
+/// No rung takes longer than a day, so that no sum of times overflows.
+const LONGEST: Duration = Duration::from_hours(24);
+
+/// Cuts what was read into lines. A line that is too long is thrown away.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn next_line(&mut self) -> Option<String> {
+        let Some(end) = self.buffer.iter().position(|&byte| byte == b'\n') else {
+            if self.buffer.len() > LINE_BYTES {
+                self.buffer.clear();
+            }
+            return None;
+        };
+        let line = String::from_utf8_lossy(&self.buffer[..end]).into_owned();
+        self.buffer.drain(..=end);
+        Some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::instance::Token;
+
+    fn commission() -> Commission {
+        Commission {
+            name: "files of Zoë".into(),
+            program: "./server".into(),
+            args: vec![
+                "".into(),
+                "a b".into(),
+                OsString::from_vec(vec![0xff, b'\n']),
+            ],
+            env: vec![("A".into(), "1=2".into()), ("B".into(), "".into())],
+            env_clear: true,
+            cwd: Some("/tmp".into()),
+            marker: Marker {
+                instance: "main".parse().unwrap(),
+                token: Token::random().unwrap(),
+            },
+            ledger: "/run/groups".into(),
+            leftovers: Ladder {
+                close: Duration::from_millis(500),
+                term: Duration::from_secs(2),
+            },
+            container: Some(Named {
+                engine: vec!["podman".into(), "--runtime".into(), "runc".into()],
+                name: "switchboard-main-files-1".into(),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_commission_arrives_as_it_was_sent() {
+        let sent = commission();
+        let bytes = sent.encode().unwrap();
+        assert!(bytes.ends_with(&[0, 0]));
+        assert_eq!(Commission::decode(&bytes), Some(sent));
+    }
+
+    #[test]
+    fn what_no_program_can_be_given_is_refused() {
+        let zero = Commission {
+            args: vec!["a\0b".into()],
+            ..commission()
+        };
+        let name = Commission {
+            env: vec![("A=B".into(), "1".into())],
+            ..commission()
+        };
+        for refused in [zero, name] {
+            assert_eq!(
+                refused.encode().unwrap_err().kind(),
+                io::ErrorKind::InvalidInput
+            );
+        }
+    }
+
+    #[test]
+    fn lines_come_back_as_they_were() {
+        for order in [Order::Stop(Ladder::PROCESS), Order::Kill] {
+            assert_eq!(Order::parse(order.line().trim_end()), Some(order));
+        }
+        for report in [
+            Report::Started {
+                pid: 7,
+                leader: None,
+            },
+            Report::Started {
+                pid: 7,
+                leader: Some(Identity {
+                    pid: 7,
+                    started: 4711,
+                }),
+            },
+            Report::Failed {
+                failure: StartFailure::WorkingDirectory,
+                errno: 2,
+            },
+            Report::Exited(9),
+            Report::SentTerm(1),
+            Report::SentKill(2),
+            Report::StoppingContainer,
+            Report::KillingContainer,
+            Report::Unrecorded("no space left".into()),
+            Report::Gone {
+                rung: Rung::Term,
+                took: Duration::from_millis(12),
+            },
+        ] {
+            assert_eq!(Report::parse(report.line().trim_end()), Some(report));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn noise_is_no_message(bytes: Vec<u8>, line: String) {
+            let _ = Commission::decode(&bytes);
+            let _ = Order::parse(&line);
+            let _ = Report::parse(&line);
+            let mut lines = Lines::default();
+            lines.push(&bytes);
+            while lines.next_line().is_some() {}
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Running a command of a container engine, from the gateway, for a bounded time.
+
+use std::{
+    io::Read,
+    process::{ChildStdout, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::container::{ENGINE_TIME, Named};
+
+/// Kills and removes a container, as far as the engine can be reached. Whether it said that it did.
+pub(crate) fn end_container(container: &Named) -> bool {
+    // One that does not run cannot be killed, so that only the removal counts.
+    let _ = run(&container.kill(), ENGINE_TIME);
+    run(&container.remove(), ENGINE_TIME).is_some()
+}
+
+/// Runs a command for at most `time`, and gives what it wrote if it went well. Blocks.
+pub(crate) fn run(words: &[String], time: Duration) -> Option<String> {
+    let until = Instant::now() + time;
+    let (program, args) = words.split_first()?;
+    let mut child = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let output = child.stdout.take().map(read);
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if Instant::now() < until => thread::sleep(LOOK_AGAIN),
+            Ok(None) | Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    };
+    // What it started may hold its output open for longer than it is there itself.
+    let left = until.saturating_duration_since(Instant::now());
+    let output = output?.recv_timeout(left).ok()?;
+    status.success().then_some(output)
+}
+
+/// The most that is read of what an engine says.
+const OUTPUT_BYTES: u64 = 1024 * 1024;
+/// How often to look whether a command is done.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+fn read(stdout: ChildStdout) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut output = Vec::new();
+        let _ = stdout.take(OUTPUT_BYTES).read_to_end(&mut output);
+        let _ = sender.send(String::from_utf8_lossy(&output).into_owned());
+    });
+    receiver
+}

@@ -1,0 +1,140 @@
+//! Why a server could not be started.
+
+use std::{io, path::PathBuf};
+
+/// Why a server could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// The program itself did not start.
+    #[error("cannot start `{program}`: {}", .failure.advice(.cwd.as_ref()))]
+    Start {
+        /// The program.
+        program: String,
+        /// In which directory, if one was asked for.
+        cwd: Option<PathBuf>,
+        /// What was wrong.
+        failure: StartFailure,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// What was asked for can be given to no program.
+    #[error(
+        "cannot start `{program}`: its arguments or its environment are not valid; check the server's settings"
+    )]
+    Invalid {
+        /// The program.
+        program: String,
+        /// What is wrong with it.
+        #[source]
+        source: io::Error,
+    },
+    /// The process that was to look after it did not start, or was killed, so that it was not started or has been ended.
+    #[error("cannot start `{program}`: the guard that looks after it failed; try again")]
+    Guard {
+        /// The program.
+        program: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// What was wrong with a program that did not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartFailure {
+    /// There is no such command.
+    NotFound,
+    /// The file is there, but not the interpreter that it names.
+    Interpreter,
+    /// It may not be executed.
+    PermissionDenied,
+    /// It is not a program.
+    NotExecutable,
+    /// The working directory is missing, or may not be entered.
+    WorkingDirectory,
+    /// The system refused for another reason, such as too many processes.
+    Other,
+}
+
+impl StartFailure {
+    const ALL: [Self; 6] = [
+        Self::NotFound,
+        Self::Interpreter,
+        Self::PermissionDenied,
+        Self::NotExecutable,
+        Self::WorkingDirectory,
+        Self::Other,
+    ];
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::NotFound => "not-found",
+            Self::Interpreter => "interpreter",
+            Self::PermissionDenied => "permission-denied",
+            Self::NotExecutable => "not-executable",
+            Self::WorkingDirectory => "working-directory",
+            Self::Other => "other",
+        }
+    }
+
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|failure| failure.word() == word)
+    }
+
+    fn advice(self, cwd: Option<&PathBuf>) -> String {
+        match self {
+            Self::NotFound => "command not found; check the spelling and PATH".to_owned(),
+            Self::Interpreter => {
+                "the interpreter named in its first line, or its loader, was not found; install it"
+                    .to_owned()
+            }
+            Self::PermissionDenied => {
+                "permission denied; make the file executable, or check who may run it".to_owned()
+            }
+            Self::NotExecutable => {
+                "not a program for this system; check that the file is what it should be".to_owned()
+            }
+            Self::WorkingDirectory => {
+                let dir = cwd.map_or("its working directory".into(), |dir| {
+                    format!("the working directory `{}`", dir.display())
+                });
+                format!("{dir} is missing or cannot be entered; create it or change the setting")
+            }
+            Self::Other => "the system refused; try again when it has room".to_owned(),
+        }
+    }
+}
+
+impl LaunchError {
+    /// Whether trying again is of no use until a person has changed something.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Start { failure, .. } => *failure != StartFailure::Other,
+            Self::Invalid { .. } => true,
+            Self::Guard { .. } => false,
+        }
+    }
+}
+
+impl From<LaunchError> for io::Error {
+    fn from(error: LaunchError) -> Self {
+        let kind = match &error {
+            LaunchError::Start {
+                failure, source, ..
+            } => match failure {
+                StartFailure::NotFound | StartFailure::Interpreter => io::ErrorKind::NotFound,
+                StartFailure::PermissionDenied => io::ErrorKind::PermissionDenied,
+                StartFailure::NotExecutable | StartFailure::WorkingDirectory => {
+                    io::ErrorKind::InvalidInput
+                }
+                StartFailure::Other => source.kind(),
+            },
+            LaunchError::Invalid { .. } => io::ErrorKind::InvalidInput,
+            LaunchError::Guard { source, .. } => source.kind(),
+        };
+        Self::new(kind, error)
+    }
+}

@@ -1,0 +1,263 @@
+//! How a guard begins: away from the terminal, with the server's pipes and its commission, and then
+//! with the server.
+
+use std::{
+    env,
+    fs::{self, File},
+    io::{self, IoSliceMut, Read, Write},
+    os::unix::{net::UnixStream, process::CommandExt},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use rustix::{
+    fd::{AsFd, OwnedFd},
+    io::{Errno, fcntl_dupfd_cloexec},
+    net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg},
+    process::{Pid, getpid, setsid},
+    stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin},
+};
+
+use crate::{
+    control::{COMMISSION_BYTES, Commission, Lines, Report},
+    error::StartFailure,
+    ledger::{self, Record},
+    process::Identity,
+};
+
+use super::{
+    Guard,
+    rungs::Rungs,
+    signals::{self, Children},
+};
+
+/// Why there is nothing to guard.
+pub(super) enum NotStarted {
+    /// A person started this, not a gateway.
+    ByHand,
+    /// Something failed, and the gateway was told if it could be.
+    Failed,
+}
+
+impl From<io::Error> for NotStarted {
+    fn from(_: io::Error) -> Self {
+        Self::Failed
+    }
+}
+
+impl From<Errno> for NotStarted {
+    fn from(_: Errno) -> Self {
+        Self::Failed
+    }
+}
+
+/// Becomes a guard, and starts the server.
+pub(super) fn prepare() -> Result<Guard, NotStarted> {
+    // Fails for a leader of a group only, which a gateway does not make it.
+    let _ = setsid();
+    let children = Children::watch()?;
+    become_reaper()?;
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    let mut control = UnixStream::from(fcntl_dupfd_cloexec(stdin(), 3)?);
+    let pipes = receive_pipes(&control)?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
+    dup2_stderr(&null)?;
+    let commission = receive_commission(&mut control)?;
+
+    let mut record = Identity::of(getpid()).map(|guard| Record {
+        name: commission.name.clone(),
+        marker: commission.marker.clone(),
+        boot: ledger::boot().unwrap_or_default(),
+        guard,
+        leader: None,
+        container: commission
+            .container
+            .as_ref()
+            .map(|container| container.name.clone()),
+    });
+    // Before the server starts: should this guard be killed in between, the marker will be known.
+    let mut recorded = record
+        .as_ref()
+        .map_or(Ok(()), |record| record.write(&commission.ledger));
+    let started = match start(&commission, pipes) {
+        Ok(child) => i32::try_from(child.id()).ok().and_then(Pid::from_raw),
+        Err((failure, error)) => {
+            ledger::remove(&commission.ledger, &commission.marker.token);
+            let errno = error.raw_os_error().unwrap_or(0);
+            control.write_all(Report::Failed { failure, errno }.line().as_bytes())?;
+            return Err(NotStarted::Failed);
+        }
+    };
+    let leader = started.ok_or(NotStarted::Failed)?;
+    let identity = Identity::of(leader);
+    if let Some(record) = &mut record
+        && recorded.is_ok()
+    {
+        record.leader = identity;
+        recorded = record.write(&commission.ledger);
+    }
+    control.set_nonblocking(true)?;
+    let mut guard = Guard {
+        control: Some(control),
+        lines: Lines::default(),
+        children,
+        rungs: Rungs::new(commission.leftovers),
+        leader,
+        leader_left: false,
+        ledger: commission.ledger,
+        record,
+        container: commission.container,
+        helper: None,
+        removed: false,
+        insisting_since: None,
+        killed: 0,
+    };
+    guard.report(&Report::Started {
+        pid: leader.as_raw_nonzero().get().unsigned_abs(),
+        leader: identity,
+    });
+    if let Err(error) = recorded {
+        guard.report(&Report::Unrecorded(error.to_string()));
+    }
+    // It must not keep a file system busy.
+    let _ = rustix::process::chdir("/");
+    Ok(guard)
+}
+
+/// Makes every orphan of the server a child of this process.
+#[cfg(target_os = "linux")]
+fn become_reaper() -> io::Result<()> {
+    let _ = rustix::thread::set_name(c"switchboard-grd");
+    crate::become_subreaper()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn become_reaper() -> io::Result<()> {
+    Ok(())
+}
+
+struct Pipes {
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+fn receive_pipes(control: &UnixStream) -> Result<Pipes, NotStarted> {
+    let mut byte = [0];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::io::retry_on_intr(|| {
+        recvmsg(
+            control.as_fd(),
+            &mut [IoSliceMut::new(&mut byte)],
+            &mut ancillary,
+            receive_flags(),
+        )
+    });
+    match received {
+        Ok(message) if message.bytes == 1 => {}
+        Ok(_) => return Err(NotStarted::Failed),
+        Err(_) => return Err(NotStarted::ByHand),
+    }
+    let mut fds = ancillary
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        })
+        .flatten();
+    let mut next = || {
+        let fd = fds.next().ok_or(NotStarted::Failed)?;
+        // Where there is no flag for it.
+        rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+        Ok::<_, NotStarted>(fd)
+    };
+    Ok(Pipes {
+        stdin: next()?,
+        stdout: next()?,
+        stderr: next()?,
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn receive_flags() -> RecvFlags {
+    RecvFlags::CMSG_CLOEXEC
+}
+
+#[cfg(not(target_os = "linux"))]
+fn receive_flags() -> RecvFlags {
+    RecvFlags::empty()
+}
+
+fn receive_commission(control: &mut UnixStream) -> Result<Commission, NotStarted> {
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    // Nothing follows it until this guard has answered.
+    while !bytes.ends_with(&[0, 0]) {
+        match control.read(&mut buffer) {
+            Ok(0) => return Err(NotStarted::Failed),
+            Ok(read) => bytes.extend_from_slice(&buffer[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+        if bytes.len() > COMMISSION_BYTES {
+            return Err(NotStarted::Failed);
+        }
+    }
+    Commission::decode(&bytes).ok_or(NotStarted::Failed)
+}
+
+fn start(commission: &Commission, pipes: Pipes) -> Result<Child, (StartFailure, io::Error)> {
+    let mut command = Command::new(&commission.program);
+    if commission.env_clear {
+        command.env_clear();
+    }
+    command
+        .args(&commission.args)
+        .envs(commission.env.iter().map(|(name, value)| (name, value)))
+        .env(crate::MARKER, commission.marker.to_string())
+        .stdin(Stdio::from(pipes.stdin))
+        .stdout(Stdio::from(pipes.stdout))
+        .stderr(Stdio::from(pipes.stderr))
+        .process_group(0);
+    if let Some(cwd) = &commission.cwd {
+        enter(cwd).map_err(|error| (StartFailure::WorkingDirectory, error))?;
+        command.current_dir(cwd);
+    }
+    signals::start_clean(&mut command);
+    command.spawn().map_err(|error| {
+        let failure = match error.kind() {
+            io::ErrorKind::NotFound if is_there(commission) => StartFailure::Interpreter,
+            io::ErrorKind::NotFound => StartFailure::NotFound,
+            io::ErrorKind::PermissionDenied => StartFailure::PermissionDenied,
+            _ if error.raw_os_error() == Some(libc::ENOEXEC) => StartFailure::NotExecutable,
+            _ => StartFailure::Other,
+        };
+        (failure, error)
+    })
+}
+
+/// Whether a directory can be entered, without going there.
+fn enter(dir: &Path) -> io::Result<()> {
+    if !fs::metadata(dir)?.is_dir() {
+        return Err(Errno::NOTDIR.into());
+    }
+    Ok(rustix::fs::access(dir, rustix::fs::Access::EXEC_OK)?)
+}
+
+/// Whether there is a file for the program, so that something else was not found.
+fn is_there(commission: &Commission) -> bool {
+    let program = Path::new(&commission.program);
+    if program.components().count() > 1 {
+        let from = commission.cwd.as_deref().unwrap_or(Path::new("."));
+        return from.join(program).exists();
+    }
+    let set = commission.env.iter().rev().find(|(name, _)| name == "PATH");
+    let path = match set {
+        Some((_, path)) => Some(path.clone()),
+        None if commission.env_clear => None,
+        None => env::var_os("PATH"),
+    };
+    path.is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(program).is_file()))
+}

@@ -1,0 +1,262 @@
+//! The servers that live, on disk: one small record each, so that a later gateway can find what
+//! is left should this one and a guard be killed.
+//!
+//! A record says nothing that needs to be trusted: it is believed only about processes that started
+//! when it says, and it names no command to run.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    instance::{Marker, Token},
+    process::Identity,
+};
+
+/// One live server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) name: String,
+    pub(crate) marker: Marker,
+    /// Where pids mean what they mean here.
+    pub(crate) boot: String,
+    pub(crate) guard: Identity,
+    /// The server's first process, which leads its group. None for the moment before it starts.
+    pub(crate) leader: Option<Identity>,
+    /// The container's name, if it runs in one.
+    pub(crate) container: Option<String>,
+}
+
+/// A record as it stands in its file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u32,
+    name: String,
+    marker: String,
+    boot: String,
+    guard: Identity,
+    leader: Option<Identity>,
+    container: Option<String>,
+}
+
+const VERSION: u32 = 1;
+/// A record is far smaller.
+const RECORD_BYTES: u64 = 64 * 1024;
+/// More files than these are not looked at: no machine runs as many servers.
+const RECORDS: usize = 10_000;
+
+/// What was found in a directory of records.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) records: Vec<Record>,
+    /// Files that are no records.
+    pub(crate) damaged: Vec<PathBuf>,
+}
+
+impl Record {
+    /// Writes it, in place of what was there.
+    pub(crate) fn write(&self, ledger: &Path) -> io::Result<()> {
+        let written = Written {
+            version: VERSION,
+            name: self.name.clone(),
+            marker: self.marker.to_string(),
+            boot: self.boot.clone(),
+            guard: self.guard,
+            leader: self.leader,
+            container: self.container.clone(),
+        };
+        let text = serde_json::to_vec(&written)?;
+        let path = path(ledger, &self.marker.token);
+        let draft = path.with_extension("draft");
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&draft)?;
+        // It need not survive a power cut: after one, no process of it does either.
+        file.write_all(&text)?;
+        fs::rename(&draft, &path)
+    }
+
+    /// Reads one, if its file is what it should be.
+    fn read(file: &Path) -> Option<Self> {
+        // Neither a link nor a pipe that would keep us waiting.
+        let opened: File = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(file)
+            .ok()?;
+        if !opened.metadata().ok()?.is_file() {
+            return None;
+        }
+        let mut text = Vec::new();
+        opened.take(RECORD_BYTES).read_to_end(&mut text).ok()?;
+        let written: Written = serde_json::from_slice(&text).ok()?;
+        let marker = Marker::parse(&written.marker)?;
+        let named_right = file.file_stem()?.to_str()? == marker.token.as_str();
+        let pids_right = [Some(written.guard), written.leader]
+            .into_iter()
+            .flatten()
+            .all(|process| process.pid > 1);
+        (written.version == VERSION && named_right && pids_right).then_some(Self {
+            name: written.name,
+            marker,
+            boot: written.boot,
+            guard: written.guard,
+            leader: written.leader,
+            container: written.container,
+        })
+    }
+}
+
+/// Makes the directory, for this user alone.
+pub(crate) fn create(ledger: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(ledger)
+}
+
+/// Removes a record, if it is there.
+pub(crate) fn remove(ledger: &Path, token: &Token) {
+    let _ = fs::remove_file(path(ledger, token));
+}
+
+/// All records.
+pub(crate) fn read(ledger: &Path) -> io::Result<Found> {
+    let mut found = Found::default();
+    let entries = match fs::read_dir(ledger) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+        Err(error) => return Err(error),
+    };
+    for entry in entries.take(RECORDS) {
+        let file = entry?.path();
+        let kind = file.extension().and_then(|kind| kind.to_str());
+        // Somebody may have named a directory that has other things in it.
+        let (Some("json" | "draft"), false) = (kind, file.is_dir()) else {
+            continue;
+        };
+        match Record::read(&file) {
+            Some(record) => found.records.push(record),
+            // A draft of this moment belongs to a guard at work; its record will follow.
+            None if kind == Some("draft") && is_young(&file) => {}
+            None => found.damaged.push(file),
+        }
+    }
+    Ok(found)
+}
+
+fn is_young(file: &Path) -> bool {
+    fs::symlink_metadata(file)
+        .and_then(|data| data.modified())
+        .is_ok_and(|written| {
+            written
+                .elapsed()
+                .is_ok_and(|age| age < Duration::from_mins(1))
+        })
+}
+
+fn path(ledger: &Path, token: &Token) -> PathBuf {
+    ledger.join(format!("{}.json", token.as_str()))
+}
+
+/// This boot, and within it this namespace of pids: a container that is started again sees the
+/// same boot but other processes.
+#[cfg(target_os = "linux")]
+pub(crate) fn boot() -> io::Result<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let pids = fs::read_link("/proc/self/ns/pid")?;
+    Ok(format!("{} {}", boot.trim(), pids.display()))
+}
+
+/// Where start times cannot be read no process is ever believed to be one of a record, so that the boot
+/// does not matter.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn boot() -> io::Result<String> {
+    Ok(String::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            name: "files".into(),
+            marker: Marker {
+                instance: "main".parse().unwrap(),
+                token: Token::random().unwrap(),
+            },
+            boot: boot().unwrap(),
+            guard: Identity {
+                pid: 100,
+                started: 7,
+            },
+            leader: None,
+            container: None,
+        }
+    }
+
+    #[test]
+    fn a_record_comes_back_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = dir.path().join("run/groups");
+        assert!(read(&ledger).unwrap().records.is_empty());
+        create(&ledger).unwrap();
+        create(&ledger).unwrap();
+        let mut record = record();
+        record.write(&ledger).unwrap();
+        record.leader = Some(Identity {
+            pid: 101,
+            started: 8,
+        });
+        record.container = Some("switchboard-main-files-1".into());
+        record.write(&ledger).unwrap();
+        let found = read(&ledger).unwrap();
+        assert_eq!(found.records, [record.clone()]);
+        assert!(found.damaged.is_empty());
+        remove(&ledger, &record.marker.token);
+        remove(&ledger, &record.marker.token);
+        assert!(read(&ledger).unwrap().records.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_record_is_damaged() {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = dir.path();
+        let good = record();
+        good.write(ledger).unwrap();
+        let text = fs::read_to_string(path(ledger, &good.marker.token)).unwrap();
+        // A good record under another name, in another shape, through a link, of all processes.
+        let other = Token::random().unwrap();
+        fs::write(path(ledger, &other), &text).unwrap();
+        let other = record();
+        let file = |name: &str| ledger.join(name);
+        fs::write(
+            path(ledger, &other.marker.token),
+            text.replace(good.marker.token.as_str(), other.marker.token.as_str())
+                .replace("\"pid\":100", "\"pid\":-1"),
+        )
+        .unwrap();
+        symlink(path(ledger, &good.marker.token), file("link.json")).unwrap();
+        fs::create_dir(file("dir.json")).unwrap();
+        fs::write(file("letter.txt"), "not ours").unwrap();
+        fs::write(file("empty.json"), "").unwrap();
+        fs::write(file("large.json"), vec![b' '; 1 << 20]).unwrap();
+        fs::write(file("deep.json"), "[".repeat(60_000)).unwrap();
+        let found = read(ledger).unwrap();
+        assert_eq!(found.records, [good]);
+        assert_eq!(found.damaged.len(), 6, "{:?}", found.damaged);
+    }
+}

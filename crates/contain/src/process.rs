@@ -1,0 +1,268 @@
+//! Processes that may be signalled: held by a pidfd where there are any, told apart by when they
+//! started, found through `/proc`.
+//!
+//! A pid alone is never trusted. Between reading a number and using it the process may have ended
+//! and the number may be somebody else's.
+
+use std::{fs, io, time::Duration};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fd::OwnedFd,
+    process::{Pid, Signal},
+};
+use serde::{Deserialize, Serialize};
+
+/// A process for good: no other process of this boot has the same two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub(crate) pid: i32,
+    /// When it started, in ticks since the boot.
+    pub(crate) started: u64,
+}
+
+impl Identity {
+    /// The process that has this pid now.
+    pub(crate) fn of(pid: Pid) -> Option<Self> {
+        Some(Stat::read(pid.as_raw_nonzero().get())?.identity())
+    }
+}
+
+/// What the kernel says about a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    pub(crate) group: i32,
+    pub(crate) session: i32,
+    pub(crate) started: u64,
+    /// It has ended, and its parent has not looked yet.
+    pub(crate) zombie: bool,
+}
+
+impl Stat {
+    pub(crate) fn identity(&self) -> Identity {
+        Identity {
+            pid: self.pid,
+            started: self.started,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn read(pid: i32) -> Option<Self> {
+        Self::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// Without `/proc` there is no way to tell a process from a later one, so there is none to see.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn read(_pid: i32) -> Option<Self> {
+        None
+    }
+
+    /// `PID (NAME) STATE PPID PGRP SESSION …`, where the name may hold anything, even `) `.
+    #[cfg(any(target_os = "linux", test))]
+    fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
+        let name_end = stat.iter().rposition(|&byte| byte == b')')?;
+        let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
+        let mut fields = rest.split_ascii_whitespace();
+        let state = fields.next()?;
+        Some(Self {
+            pid,
+            parent: fields.next()?.parse().ok()?,
+            group: fields.next()?.parse().ok()?,
+            session: fields.next()?.parse().ok()?,
+            // Field 22 of the line; 3 to 6 have been taken.
+            started: fields.nth(15)?.parse().ok()?,
+            zombie: matches!(state, "Z" | "X"),
+        })
+    }
+}
+
+/// Every process that can be seen.
+pub(crate) fn all() -> Vec<Stat> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| Stat::read(entry.file_name().to_str()?.parse().ok()?))
+        .collect()
+}
+
+/// Those of `table` that descend from `root`, which is not among them.
+pub(crate) fn descendants(table: &[Stat], root: i32) -> Vec<Stat> {
+    let mut found: Vec<Stat> = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for stat in table.iter().filter(|stat| stat.parent == parent) {
+            // The table was not read in one moment, so that it may even hold a circle.
+            if stat.pid != root && !found.iter().any(|seen| seen.pid == stat.pid) {
+                found.push(*stat);
+                parents.push(stat.pid);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a process was started with `entry`, such as `NAME=value`, in its environment.
+pub(crate) fn has_environment(pid: i32, entry: &[u8]) -> bool {
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|environ| environ.split(|&byte| byte == 0).any(|found| found == entry))
+}
+
+/// A process that can be signalled and waited for without mistaking another for it.
+#[derive(Debug)]
+pub(crate) struct Held {
+    identity: Identity,
+    /// None where the kernel has no pidfds: then the start time is looked at each time.
+    pidfd: Option<OwnedFd>,
+}
+
+impl Held {
+    /// Takes hold of a process, if it is still the one that is meant.
+    pub(crate) fn take(identity: Identity) -> Option<Self> {
+        let held = Self {
+            identity,
+            pidfd: open(Pid::from_raw(identity.pid)?).ok()?,
+        };
+        // Read after the pidfd was opened. If the process has not ended even now, then the pid
+        // was its own all the while, and what was read is about it.
+        let stat = Stat::read(identity.pid)?;
+        (stat.started == identity.started && !held.has_ended()).then_some(held)
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Whether it has ended, looked after or not.
+    pub(crate) fn has_ended(&self) -> bool {
+        match &self.pidfd {
+            Some(pidfd) => poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&NO_TIME)) != Ok(0),
+            None => Stat::read(self.identity.pid)
+                .is_none_or(|stat| stat.started != self.identity.started || stat.zombie),
+        }
+    }
+
+    /// Signals it. Whether that reached it is not told: it may end at any time anyway.
+    pub(crate) fn signal(&self, signal: Signal) {
+        match &self.pidfd {
+            Some(pidfd) => send(pidfd, signal),
+            None if self.has_ended() => {}
+            None => {
+                if let Some(pid) = Pid::from_raw(self.identity.pid) {
+                    let _ = rustix::process::kill_process(pid, signal);
+                }
+            }
+        }
+    }
+
+    /// Waits until it has ended, for at most `wait`, and says whether it has.
+    pub(crate) fn wait(&self, wait: Duration) -> bool {
+        if let Some(pidfd) = &self.pidfd {
+            let _ = poll(
+                &mut [PollFd::new(pidfd, PollFlags::IN)],
+                Some(&timespec(wait)),
+            );
+        } else if !self.has_ended() {
+            std::thread::sleep(wait.min(LOOK_AGAIN));
+        }
+        self.has_ended()
+    }
+}
+
+const NO_TIME: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+/// How often to look where nothing tells.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+pub(crate) fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: duration.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open(pid: Pid) -> io::Result<Option<OwnedFd>> {
+    use rustix::{
+        io::Errno,
+        process::{PidfdFlags, pidfd_open},
+    };
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(pidfd) => Ok(Some(pidfd)),
+        // An old kernel, or a filter that does not know the call.
+        Err(Errno::NOSYS | Errno::PERM | Errno::MFILE | Errno::NFILE) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn send(pidfd: &OwnedFd, signal: Signal) {
+    let _ = rustix::process::pidfd_send_signal(pidfd, signal);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open(_pid: Pid) -> io::Result<Option<OwnedFd>> {
+    Ok(None)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn send(_pidfd: &OwnedFd, _signal: Signal) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let line = b"17 (a) S 1 (b) R 4 5 6 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
+        let stat = Stat::parse(17, line).unwrap();
+        assert_eq!(
+            (stat.parent, stat.group, stat.session, stat.started),
+            (4, 5, 6, 4711)
+        );
+        assert!(!stat.zombie);
+        for broken in [&b""[..], b"17 (a", b"17 (a) S 1 2", b"17 (a) S x 5 6"] {
+            assert_eq!(Stat::parse(17, broken), None);
+        }
+    }
+
+    #[test]
+    fn a_family_is_found_and_a_circle_ends() {
+        let stat = |pid, parent| Stat {
+            pid,
+            parent,
+            group: pid,
+            session: pid,
+            started: 0,
+            zombie: false,
+        };
+        let table = [
+            stat(5, 4),
+            stat(3, 2),
+            stat(4, 3),
+            stat(9, 1),
+            stat(2, 5),
+            stat(3, 3),
+        ];
+        let mut pids: Vec<_> = descendants(&table, 2).iter().map(|stat| stat.pid).collect();
+        pids.sort_unstable();
+        assert_eq!(pids, [3, 4, 5]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn another_start_time_is_another_process() {
+        let me = Identity::of(rustix::process::getpid()).unwrap();
+        assert!(Held::take(me).is_some());
+        let earlier = Identity {
+            started: me.started - 1,
+            ..me
+        };
+        assert!(Held::take(earlier).is_none());
+    }
+}

@@ -1,0 +1,189 @@
+//! At the start of a gateway: ending what an earlier one left behind, when it and a guard were killed.
+
+use std::{
+    fs, io,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    container::{Engine, INSTANCE_LABEL, Named},
+    engine,
+    instance::Instance,
+    ledger::{self, Record},
+    process::Held,
+    remains::Remains,
+};
+
+/// Looks through the records of servers, and ends those that nobody guards.
+///
+/// To be run once when a gateway starts, before it launches anything, and with nobody else running as the
+/// same instance. It blocks, for some seconds at worst.
+///
+/// A guard that lives is left alone. One of this instance has lost its gateway and is at work: it is given a
+/// moment. Records of another boot, and what is no record, are removed, and nothing is done to
+/// any process they name.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    ledger: PathBuf,
+    instance: Instance,
+    engines: Vec<Engine>,
+    patience: Duration,
+}
+
+/// What a sweep found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    /// The servers that were left behind.
+    pub swept: Vec<Swept>,
+    /// The names of servers whose guards live.
+    pub guarded: Vec<String>,
+    /// How many records of another boot were removed.
+    pub stale: usize,
+    /// How many files were no records and were removed.
+    pub damaged: usize,
+    /// The containers of this instance that were removed.
+    pub containers: Vec<String>,
+    /// The containers of this instance that could not be removed.
+    pub containers_left: Vec<String>,
+    /// The engines that did not answer, so that nobody knows what they run.
+    pub silent_engines: Vec<String>,
+}
+
+/// A server that was left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swept {
+    /// Its name.
+    pub name: String,
+    /// How many of its processes were ended.
+    pub ended: usize,
+    /// How many could not be, because they hang in the system. Its record is kept.
+    pub left: usize,
+}
+
+impl Sweep {
+    /// Of the records in `ledger`, by this instance.
+    pub fn new(ledger: impl Into<PathBuf>, instance: Instance) -> Self {
+        Self {
+            ledger: ledger.into(),
+            instance,
+            engines: Vec::new(),
+            patience: Duration::from_secs(3),
+        }
+    }
+
+    /// Removes this instance's containers too, as far as this engine has them.
+    #[must_use]
+    pub fn engine(mut self, engine: Engine) -> Self {
+        self.engines.push(engine);
+        self
+    }
+
+    /// How long to wait for guards of this instance that are at work, and for the processes of each server to die. 3 s by
+    /// default.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Does it.
+    pub fn run(&self) -> io::Result<SweepReport> {
+        let mut report = SweepReport::default();
+        let boot = ledger::boot()?;
+        let found = ledger::read(&self.ledger)?;
+        for file in &found.damaged {
+            let _ = fs::remove_file(file);
+        }
+        report.damaged = found.damaged.len();
+        let (current, stale): (Vec<_>, Vec<_>) = found
+            .records
+            .into_iter()
+            .partition(|record| record.boot == boot);
+        for record in &stale {
+            ledger::remove(&self.ledger, &record.marker.token);
+        }
+        report.stale = stale.len();
+
+        let until = Instant::now() + self.patience;
+        let mut guarded_containers = Vec::new();
+        for record in current {
+            if self.is_guarded(&record, until) {
+                report.guarded.push(record.name);
+                guarded_containers.extend(record.container);
+            } else {
+                report.swept.extend(self.end(record));
+            }
+        }
+        for engine in &self.engines {
+            self.end_containers(engine, &guarded_containers, &mut report);
+        }
+        Ok(report)
+    }
+
+    fn is_guarded(&self, record: &Record, until: Instant) -> bool {
+        let Some(guard) = Held::take(record.guard) else {
+            return false;
+        };
+        if record.marker.instance != self.instance {
+            return true;
+        }
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if guard.wait(left) {
+                return false;
+            }
+            if left.is_zero() {
+                return true;
+            }
+        }
+    }
+
+    /// Ends what is left of a server. None if its guard has just seen to that.
+    fn end(&self, record: Record) -> Option<Swept> {
+        let remains = Remains {
+            marker: record.marker,
+            guard: record.guard,
+            leader: record.leader,
+        };
+        let outcome = remains.end(self.patience);
+        if outcome.left == 0 {
+            ledger::remove(&self.ledger, &remains.marker.token);
+        }
+        (outcome.ended + outcome.left > 0).then_some(Swept {
+            name: record.name,
+            ended: outcome.ended,
+            left: outcome.left,
+        })
+    }
+
+    /// Containers are found by their label, which names the instance and cannot be mistaken for another's.
+    fn end_containers(&self, engine: &Engine, guarded: &[String], report: &mut SweepReport) {
+        let filter = format!("label={INSTANCE_LABEL}={}", self.instance);
+        let mut words = engine.words().to_vec();
+        words
+            .extend(["ps", "-a", "--filter", &filter, "--format", "{{.Names}}"].map(str::to_owned));
+        let Some(listing) = engine::run(&words, ENGINE_LIST) else {
+            report.silent_engines.push(engine.name().to_owned());
+            return;
+        };
+        let ours = format!("switchboard-{}-", self.instance);
+        for name in listing.lines().map(str::trim) {
+            if !name.starts_with(&ours) || guarded.iter().any(|guarded| guarded == name) {
+                continue;
+            }
+            let container = Named {
+                engine: engine.words().to_vec(),
+                name: name.to_owned(),
+            };
+            if engine::end_container(&container) {
+                report.containers.push(container.name);
+            } else {
+                report.containers_left.push(container.name);
+            }
+        }
+    }
+}
+
+/// How long an engine may take to list its containers.
+const ENGINE_LIST: Duration = Duration::from_secs(10);

@@ -1,0 +1,15 @@
+//! Process trees from the outside: real processes, real signals, and nobody left at the end.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
+#![cfg(target_os = "linux")]
+
+mod containers;
+mod launching;
+mod matrix;
+mod support;
+mod sweeping;

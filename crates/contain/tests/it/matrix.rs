@@ -1,0 +1,205 @@
+//! Whoever dies, and however a server behaves: nobody is left.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use switchboard_contain::{Rung, Step, Sweep};
+
+use super::support::{FIXTURE, LADDER, Place, is_guard, sigkill};
+
+/// How servers behave, and the rung it takes to stop each.
+const MODES: [(&str, Rung); 8] = [
+    ("echo", Rung::Close),
+    ("deaf", Rung::Term),
+    ("stubborn", Rung::Kill),
+    ("wrapper", Rung::Close),
+    ("setsid", Rung::Kill),
+    ("daemon", Rung::Kill),
+    ("scrubbed", Rung::Kill),
+    ("hydra", Rung::Kill),
+];
+
+#[tokio::test]
+async fn stopping_leaves_nobody() {
+    for (mode, rung) in MODES {
+        let place = Place::new();
+        let contained = place.launch(mode).await;
+        assert!(place.people().len() >= 2, "{mode}: a guard and a server");
+        assert_eq!(place.records(), 1);
+        let since = Instant::now();
+        drop(contained.stdin);
+        contained.handle.stop(LADDER);
+        contained.handle.exited().await;
+        let ended = contained.handle.gone().await;
+        let took = since.elapsed();
+        assert_eq!(ended.rung, rung, "{mode}");
+        let (least, most) = match rung {
+            Rung::Own | Rung::Close => (Duration::ZERO, Duration::from_millis(300)),
+            Rung::Term => (LADDER.close, LADDER.close + Duration::from_millis(300)),
+            Rung::Kill => {
+                let both = LADDER.close + LADDER.term;
+                (both, both + Duration::from_millis(500))
+            }
+        };
+        assert!(took >= least && took < most, "{mode}: {took:?}");
+        // The record and the guard go with the last of them.
+        assert_eq!(place.records(), 0, "{mode}");
+        place.containment.all_gone().await;
+        place.assert_empty_within(Duration::ZERO, mode);
+    }
+}
+
+#[tokio::test]
+async fn killing_leaves_nobody() {
+    for (mode, _) in MODES {
+        let place = Place::new();
+        let contained = place.launch(mode).await;
+        contained.handle.kill();
+        let ended = contained.handle.gone().await;
+        assert_eq!(ended.rung, Rung::Kill, "{mode}");
+        assert!(ended.took < Duration::from_millis(500), "{mode}: {ended:?}");
+        place.containment.all_gone().await;
+        place.assert_empty_within(Duration::ZERO, mode);
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_handle_leaves_nobody() {
+    for (mode, rung) in MODES {
+        let place = Place::new();
+        let contained = place.launch(mode).await;
+        let tree = contained.handle.tree().clone();
+        drop(contained);
+        assert_eq!(tree.gone().await.rung, rung, "{mode}");
+        place.containment.all_gone().await;
+        place.assert_empty_within(Duration::ZERO, mode);
+    }
+}
+
+#[tokio::test]
+async fn a_kill_cuts_a_stop_short() {
+    let place = Place::new();
+    let contained = place.launch("stubborn").await;
+    contained.handle.stop(switchboard_contain::Ladder::PROCESS);
+    place.containment.kill_all();
+    let ended = contained.handle.gone().await;
+    assert_eq!(ended.rung, Rung::Kill);
+    assert!(ended.took < Duration::from_millis(500), "{ended:?}");
+}
+
+#[tokio::test]
+async fn a_killed_guard_leaves_nobody() {
+    for (mode, _) in MODES {
+        // Nothing tells that a daemon without an environment is this server's.
+        if mode == "scrubbed" {
+            continue;
+        }
+        let place = Place::new();
+        let contained = place.launch(mode).await;
+        let guards = place.guards();
+        assert_eq!(guards.len(), 1);
+        sigkill(guards[0]);
+        contained.handle.exited().await;
+        let ended = contained.handle.gone().await;
+        assert_eq!(ended.rung, Rung::Kill);
+        assert!(ended.took < Duration::from_secs(2), "{mode}: {ended:?}");
+        place.assert_empty_within(Duration::ZERO, mode);
+        assert_eq!(place.records(), 0, "{mode}");
+        assert!(place.steps.lock().unwrap().contains(&Step::GuardLost));
+        place.containment.all_gone().await;
+    }
+}
+
+#[test]
+fn a_killed_gateway_leaves_nobody() {
+    for (mode, _) in MODES {
+        let place = Place::new();
+        let mut gateway = gateway(&place, mode);
+        assert!(place.people().len() >= 3, "{mode}");
+        gateway.kill().unwrap();
+        gateway.wait().unwrap();
+        place.assert_empty_within(Duration::from_secs(2), mode);
+        assert_eq!(place.records(), 0, "{mode}");
+    }
+}
+
+#[test]
+fn what_two_killed_leave_is_swept() {
+    for (mode, _) in MODES {
+        if mode == "scrubbed" {
+            continue;
+        }
+        let place = Place::new();
+        let mut gateway = gateway(&place, mode);
+        let guards = place.guards();
+        assert_eq!(guards.len(), 1);
+        // The gateway first, but so fast that the guard does not see it.
+        stop_process(guards[0]);
+        gateway.kill().unwrap();
+        gateway.wait().unwrap();
+        sigkill(guards[0]);
+        let left: Vec<_> = place.people();
+        let report = Sweep::new(place.ledger(), place.instance()).run().unwrap();
+        place.assert_empty_within(Duration::ZERO, mode);
+        assert_eq!(place.records(), 0, "{mode}");
+        assert!(report.guarded.is_empty(), "{mode}: {report:?}");
+        // The server itself dies with its guard; others have to be found.
+        let ended: usize = report.swept.iter().map(|swept| swept.ended).sum();
+        if matches!(mode, "setsid" | "daemon") {
+            assert!(ended >= 1, "{mode}: {report:?}, {left:?}");
+        }
+    }
+}
+
+#[test]
+fn a_guard_at_work_is_left_to_it() {
+    let place = Place::new();
+    let mut gateway = gateway(&place, "stubborn");
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
+    // The guard takes 300 ms; the sweep waits for it.
+    let report = Sweep::new(place.ledger(), place.instance()).run().unwrap();
+    assert_eq!(report, switchboard_contain::SweepReport::default());
+    place.assert_empty_within(Duration::ZERO, "a guard at work");
+}
+
+#[tokio::test]
+async fn what_a_server_leaves_behind_is_ended() {
+    let place = Place::new();
+    let contained = place.launch("quits").await;
+    let status = contained.handle.exited().await;
+    assert!(status.success());
+    assert!(!place.people().iter().all(|pid| is_guard(*pid)), "a child");
+    let ended = contained.handle.gone().await;
+    assert_eq!(ended.rung, Rung::Term);
+    assert!(ended.took < Duration::from_secs(2), "{ended:?}");
+    place.containment.all_gone().await;
+    place.assert_empty_within(Duration::ZERO, "quits");
+}
+
+/// A gateway in a process of its own, with a server that is ready.
+fn gateway(place: &Place, mode: &str) -> Child {
+    let (program, args) = place.command(mode);
+    let mut gateway = Command::new(FIXTURE)
+        .args(["gateway", &place.tag])
+        .arg(place.ledger())
+        .arg(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stdout = gateway.stdout.take().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n", "{mode}");
+    gateway
+}
+
+fn stop_process(pid: i32) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+}
