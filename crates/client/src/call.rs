@@ -66,7 +66,7 @@ struct Options {
     on_progress: Option<ProgressHandler>,
 }
 
-type ProgressHandler = Box<dyn FnMut(Progress) + Send>;
+type ProgressHandler = Box<dyn FnMut(Raw) + Send>;
 
 /// How far a call has come.
 #[derive(Debug, Clone, Deserialize)]
@@ -127,7 +127,17 @@ impl<T> Call<T> {
 
     /// Asks for progress. The handler runs where the call is awaited, in the order in which the
     /// server reported, always before the call ends.
-    pub fn on_progress(mut self, handler: impl FnMut(Progress) + Send + 'static) -> Self {
+    pub fn on_progress(self, mut handler: impl FnMut(Progress) + Send + 'static) -> Self {
+        self.on_raw_progress(move |params| {
+            if let Ok(progress) = params.read_owned() {
+                handler(progress);
+            }
+        })
+    }
+
+    /// Asks for progress, and takes the parameters of each notification as they came, but for the
+    /// token, which is this library's own.
+    pub fn on_raw_progress(mut self, handler: impl FnMut(Raw) + Send + 'static) -> Self {
         self.options.on_progress = Some(Box::new(handler));
         self
     }
@@ -359,8 +369,8 @@ impl Round {
             {
                 *deadline = moved.min(last).max(*deadline);
             }
-            if let (Some(handler), Ok(progress)) = (&mut *on_progress, params.read_owned()) {
-                handler(progress);
+            if let Some(handler) = &mut *on_progress {
+                handler(params);
             }
         };
         let mut reply = pin!(poll_fn(|cx| {

@@ -1,1 +1,48 @@
-//! Who calls what, and may they: edges, core, upstreams, supervision.
+//! The gateway: one place through which AI agents use all their MCP servers.
+//!
+//! A request walks from an edge, which reads it and knows whom it comes from, to the desk, which
+//! knows what is asked of which server, and over that server's connection; the answer walks the same
+//! rooms back. Beside that path a supervisor keeps the servers what the configuration wants.
+//!
+//! | module | what |
+//! |---|---|
+//! | `server`, `edge` | doors, and clients on pipes and over HTTP |
+//! | `desk`, `call` | which server is meant, and one request to it |
+//! | `upstream`, `restart`, `limit` | one server: its connection, its failures, its places |
+//! | `supervisor`, `launch` | the set of servers, and how each is started |
+//! | `shelf` | the catalogue and its snapshots |
+//! | `api` | REST, for the command line and the console |
+
+mod api;
+mod builtin;
+mod call;
+mod context;
+mod desk;
+mod edge;
+mod events;
+mod failure;
+mod fair;
+mod gateway;
+mod health;
+mod launch;
+mod learn;
+mod limit;
+mod logs;
+mod metrics;
+mod problem;
+mod reload;
+mod restart;
+mod server;
+mod shelf;
+mod status;
+mod supervisor;
+mod time;
+mod upstream;
+
+pub use desk::View;
+pub use events::Event;
+pub use gateway::{Gateway, StartError};
+pub use health::{Health, PartState, ServerState};
+pub use reload::ChangeError;
+pub use server::{Doors, PIPE_PATH, PIPE_UPGRADE};
+pub use status::{Part, ServerStatus, Status, describe};

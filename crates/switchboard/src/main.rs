@@ -1,3 +1,19 @@
-//! The program: command line, config, wiring.
+//! The program: command line, wiring, exit codes.
 
-fn main() {}
+mod cli;
+mod runtime;
+mod serve;
+mod stdio;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // A guard is this very program run again: it must be at work before anything else is.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|arg| arg == switchboard_contain::GUARD_ARGUMENT)
+    {
+        return switchboard_contain::guard_main(std::env::args_os());
+    }
+    cli::main()
+}

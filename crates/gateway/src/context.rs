@@ -1,0 +1,82 @@
+//! What every part of the gateway needs, made once and shared.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use arc_swap::ArcSwap;
+use switchboard_config::{Config, Home};
+use switchboard_contain::Containment;
+use switchboard_store::Store;
+use switchboard_wire::method;
+
+use crate::{events::Events, logs::Logs, metrics::Metrics, shelf::Shelf};
+
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) home: Arc<Home>,
+    pub(crate) containment: Containment,
+    pub(crate) logs: Arc<Logs>,
+    pub(crate) metrics: Metrics,
+    pub(crate) events: Events,
+    pub(crate) shelf: Shelf,
+    pub(crate) store: Store,
+    pub(crate) config: ArcSwap<Config>,
+    pub(crate) started: SystemTime,
+    methods: [Arc<str>; METHODS.len()],
+}
+
+/// The methods that are carried to servers.
+const METHODS: [&str; 4] = [
+    method::TOOLS_CALL,
+    method::PROMPTS_GET,
+    method::RESOURCES_READ,
+    method::COMPLETE,
+];
+
+impl Context {
+    pub(crate) fn new(
+        home: Arc<Home>,
+        config: Config,
+        containment: Containment,
+        logs: Arc<Logs>,
+        shelf: Shelf,
+        store: Store,
+    ) -> Self {
+        Self {
+            containment,
+            logs,
+            metrics: Metrics::default(),
+            events: Events::new(),
+            shelf,
+            store,
+            config: ArcSwap::from_pointee(config),
+            started: SystemTime::now(),
+            methods: METHODS.map(Arc::from),
+            home,
+        }
+    }
+
+    /// How long a call waits for a part that is not ready.
+    pub(crate) fn wait(&self) -> Duration {
+        self.config.load().wait
+    }
+
+    /// The name of a method, without making it anew for each call.
+    pub(crate) fn method(&self, method: &str) -> Arc<str> {
+        self.methods
+            .iter()
+            .find(|known| &***known == method)
+            .map_or_else(|| method.into(), Arc::clone)
+    }
+
+    /// A number that differs from others; nothing secret hangs on it.
+    pub(crate) fn random(&self) -> u64 {
+        let mut bytes = [0; 8];
+        match getrandom::fill(&mut bytes) {
+            Ok(()) => u64::from_ne_bytes(bytes),
+            Err(_) => u64::from(std::process::id()),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Who may come in over HTTP.
+//!
+//! A web page that a person happens to visit can make their browser talk to a port of this machine.
+//! So the request must be meant for this machine (Host), must not come from a foreign page (Origin),
+//! and must carry the token.
+
+use std::net::IpAddr;
+
+use hyper::{
+    HeaderMap, Uri,
+    header::{AUTHORIZATION, HOST, ORIGIN},
+};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// Why somebody is turned away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnedAway {
+    /// The request is meant for another host.
+    Host,
+    /// A foreign page sent it.
+    Origin,
+    /// There is no token, or a wrong one.
+    Token,
+}
+
+/// The secret that clients show.
+#[derive(Clone)]
+pub(crate) struct Token([u8; 32]);
+
+impl Token {
+    pub(crate) fn new(token: &str) -> Self {
+        Self(Sha256::digest(token).into())
+    }
+
+    /// In the same time whatever is wrong with it.
+    fn is(&self, shown: &str) -> bool {
+        let shown: [u8; 32] = Sha256::digest(shown).into();
+        bool::from(self.0.ct_eq(&shown))
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// Checks Host and Origin.
+pub(crate) fn check_origin(uri: &Uri, headers: &HeaderMap) -> Result<(), TurnedAway> {
+    let host = match headers.get(HOST) {
+        Some(host) => host.to_str().ok(),
+        None => uri.authority().map(|authority| authority.as_str()),
+    };
+    if !host.is_some_and(is_local) {
+        return Err(TurnedAway::Host);
+    }
+    match headers.get(ORIGIN) {
+        None => Ok(()),
+        Some(origin) => {
+            let origin = origin.to_str().unwrap_or_default();
+            let local = ["http://", "https://"]
+                .into_iter()
+                .find_map(|scheme| origin.strip_prefix(scheme))
+                .is_some_and(is_local);
+            local.then_some(()).ok_or(TurnedAway::Origin)
+        }
+    }
+}
+
+/// Checks `Authorization: Bearer TOKEN`.
+pub(crate) fn check_token(token: &Token, headers: &HeaderMap) -> Result<(), TurnedAway> {
+    headers
+        .get(AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| {
+            let (scheme, shown) = value.split_once(' ')?;
+            scheme
+                .eq_ignore_ascii_case("bearer")
+                .then_some(shown.trim())
+        })
+        .filter(|shown| token.is(shown))
+        .map(drop)
+        .ok_or(TurnedAway::Token)
+}
+
+/// Whether `host[:port]` is this machine by a name that no foreign name server can give out.
+fn is_local(authority: &str) -> bool {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((host, rest)) => (host, rest.strip_prefix(':')),
+            None => return false,
+        },
+        None => match authority.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+        return false;
+    }
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|host| host.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn with(name: hyper::header::HeaderName, value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([
+            (HOST, HeaderValue::from_static("localhost:7777")),
+            (name, HeaderValue::from_static(value)),
+        ])
+    }
+
+    #[test]
+    fn only_this_machine_is_local() {
+        for local in [
+            "localhost",
+            "LOCALHOST:80",
+            "127.0.0.1:7777",
+            "127.1.2.3",
+            "[::1]:7777",
+            "[::1]",
+        ] {
+            assert!(is_local(local), "{local}");
+        }
+        for foreign in [
+            "example.com",
+            "localhost.example.com",
+            "127.0.0.1.example.com",
+            "127.0.0.1:7777.example.com",
+            "0.0.0.0",
+            "[::1",
+            "::1",
+            "10.0.0.1",
+            "localhost:x",
+            "",
+        ] {
+            assert!(!is_local(foreign), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn foreign_pages_and_hosts_are_turned_away() {
+        let uri = Uri::from_static("/mcp");
+        assert_eq!(
+            check_origin(&uri, &with(ORIGIN, "https://example.com")),
+            Err(TurnedAway::Origin)
+        );
+        assert_eq!(
+            check_origin(&uri, &with(ORIGIN, "null")),
+            Err(TurnedAway::Origin)
+        );
+        assert_eq!(
+            check_origin(&uri, &with(ORIGIN, "http://localhost:3000")),
+            Ok(())
+        );
+        assert_eq!(
+            check_origin(&uri, &with(HOST, "rebound.example.com:7777")),
+            Err(TurnedAway::Host)
+        );
+        assert_eq!(check_origin(&uri, &HeaderMap::new()), Err(TurnedAway::Host));
+    }
+
+    #[test]
+    fn the_token_opens_and_nothing_else_does() {
+        let token = Token::new("s3cret");
+        assert_eq!(
+            check_token(&token, &with(AUTHORIZATION, "Bearer s3cret")),
+            Ok(())
+        );
+        assert_eq!(
+            check_token(&token, &with(AUTHORIZATION, "bearer  s3cret")),
+            Ok(())
+        );
+        for wrong in ["Bearer s3cre", "Basic s3cret", "s3cret", "Bearer "] {
+            assert_eq!(
+                check_token(&token, &with(AUTHORIZATION, wrong)),
+                Err(TurnedAway::Token)
+            );
+        }
+        assert_eq!(
+            check_token(&token, &HeaderMap::new()),
+            Err(TurnedAway::Token)
+        );
+    }
+}

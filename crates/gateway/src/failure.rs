@@ -1,0 +1,254 @@
+//! How a request can end without the server's answer, and how each peer is told.
+//!
+//! This is the one place where such an end becomes a JSON-RPC error.
+
+use std::{sync::Arc, time::Duration};
+
+use switchboard_client::{CallError, Error, ErrorObject, Raw};
+use switchboard_store::Outcome;
+use switchboard_wire::{Era, code};
+
+/// The codes of the gateway's own errors for peers of the older revisions.
+pub mod codes {
+    /// A part of the gateway is not ready yet.
+    pub const INITIALIZING: i64 = -32002;
+    /// A part of the gateway could not be started.
+    pub const INITIALIZATION_FAILED: i64 = -32003;
+    /// The server is gone, or was lost while it worked.
+    pub const UNAVAILABLE: i64 = -32004;
+    /// The server took too long.
+    pub const TIMEOUT: i64 = -32005;
+    /// The server has more to do than it may be given.
+    pub const BUSY: i64 = -32006;
+    /// What 2026-07-28 leaves to programs lies outside of the reserved range: the same numbers, a
+    /// thousand higher.
+    pub const MODERN_OFFSET: i64 = 1_000;
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone)]
+pub(crate) enum Failure {
+    /// The server answered with an error, which is handed on as it is.
+    Answered(ErrorObject),
+    /// The request cannot be understood or carried out as it stands.
+    Refused(ErrorObject),
+    /// The server is on its way.
+    Initializing {
+        server: Arc<str>,
+        reason: Option<Arc<str>>,
+        retry_after: Duration,
+    },
+    /// The server cannot be started.
+    InitializationFailed {
+        server: Arc<str>,
+        reason: Arc<str>,
+        action: Option<Arc<str>>,
+        retry_after: Option<Duration>,
+    },
+    /// The server is switched off.
+    Disabled { server: Arc<str> },
+    /// The gateway, or the server, is stopping.
+    NotConnected { server: Arc<str> },
+    /// The server was lost with the call under way.
+    Lost { server: Arc<str>, reason: Arc<str> },
+    /// The server did not answer in time.
+    TimedOut { server: Arc<str>, after: Duration },
+    /// Too many calls wait for the server.
+    Busy { server: Arc<str>, waiting: usize },
+    /// The answer of the server cannot be read, or there is none for this request.
+    Broken { server: Arc<str>, reason: Arc<str> },
+    /// The caller withdrew the call.
+    Cancelled,
+}
+
+impl Failure {
+    pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
+        Self::Refused(ErrorObject::new(code::INVALID_PARAMS, message))
+    }
+
+    pub(crate) fn method_not_found(method: &str) -> Self {
+        let message = format!("there is no method `{}` here", cut(method));
+        Self::Refused(ErrorObject::new(code::METHOD_NOT_FOUND, message))
+    }
+
+    /// What became of a call to this server.
+    pub(crate) fn of(server: &Arc<str>, error: Error) -> Self {
+        let server = Arc::clone(server);
+        match error {
+            Error::Server(error) => Self::Answered(error),
+            Error::Call(CallError::Timeout { after, .. }) => Self::TimedOut { server, after },
+            Error::Call(CallError::ConnectionLost { reason } | CallError::Failed { reason }) => {
+                Self::Lost { server, reason }
+            }
+            Error::Call(CallError::RequestFailed(failure)) => Self::Lost {
+                server,
+                reason: failure.message,
+            },
+            Error::Call(CallError::Shutdown | CallError::NotReady { .. }) => {
+                Self::NotConnected { server }
+            }
+            Error::Call(CallError::Backpressure { .. }) => Self::Busy { server, waiting: 0 },
+            Error::Call(CallError::Cancelled) => Self::Cancelled,
+            Error::Call(CallError::InvalidParams { reason }) => {
+                Self::invalid_params(format!("the parameters cannot be sent: {reason}"))
+            }
+            other => Self::Broken {
+                server,
+                reason: other.to_string().into(),
+            },
+        }
+    }
+
+    /// What is written down of it.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Cancelled => Outcome::Cancelled,
+            Self::TimedOut { .. } => Outcome::Timeout,
+            Self::Answered(error) | Self::Refused(error) => Outcome::Error { code: error.code },
+            other => Outcome::Error {
+                code: other.own().0,
+            },
+        }
+    }
+
+    /// The error for a peer.
+    pub(crate) fn into_error(self, era: Era) -> ErrorObject {
+        let (code, message, data) = match self {
+            Self::Answered(error) | Self::Refused(error) => return error,
+            other => other.own(),
+        };
+        let code = match era {
+            Era::Modern if is_own(code) => code + codes::MODERN_OFFSET,
+            Era::Modern | Era::Legacy => code,
+        };
+        match data {
+            Some(data) => ErrorObject::new(code, message).with_data(data),
+            None => ErrorObject::new(code, message),
+        }
+    }
+
+    /// The same fact as the result of a tool, for peers of 2026-07-28, to whom these codes mean
+    /// nothing. Errors of the server and of the request itself stay errors.
+    pub(crate) fn into_tool_result(self) -> Result<Raw, ErrorObject> {
+        if let Self::Answered(error) | Self::Refused(error) = self {
+            return Err(error);
+        }
+        let (_, message, data) = self.own();
+        let content = Raw::object([
+            ("type", Raw::string("text")),
+            ("text", Raw::string(&message)),
+        ]);
+        let mut members = vec![("content", array([content])), ("isError", Raw::from(true))];
+        members.extend(data.map(|data| ("structuredContent", data)));
+        Ok(Raw::object(members))
+    }
+
+    /// Code, message and data of the gateway's own errors.
+    fn own(&self) -> (i64, String, Option<Raw>) {
+        match self {
+            Self::Answered(error) | Self::Refused(error) => {
+                (error.code, error.message.clone(), error.data.clone())
+            }
+            Self::Initializing {
+                server,
+                reason,
+                retry_after,
+            } => {
+                let mut message = format!("initializing: server '{server}' is not ready yet");
+                if let Some(reason) = reason {
+                    message = format!("{message} ({reason})");
+                }
+                let data = [
+                    ("part", Raw::string(server)),
+                    ("retryAfterMs", millis(*retry_after)),
+                ];
+                (codes::INITIALIZING, message, Some(Raw::object(data)))
+            }
+            Self::InitializationFailed {
+                server,
+                reason,
+                action,
+                retry_after,
+            } => {
+                let mut message = format!("initialization failed: server '{server}': {reason}");
+                if let Some(action) = action {
+                    message = format!("{message}; {action}");
+                }
+                let next = match retry_after {
+                    Some(after) => ("retryAfterMs", millis(*after)),
+                    None => ("permanent", Raw::from(true)),
+                };
+                let data = [("part", Raw::string(server)), next];
+                let data = Raw::object(data);
+                (codes::INITIALIZATION_FAILED, message, Some(data))
+            }
+            Self::Disabled { server } => {
+                let message = format!(
+                    "server '{server}' is disabled; `switchboard enable {server}` switches it on"
+                );
+                let data = [
+                    ("part", Raw::string(server)),
+                    ("permanent", Raw::from(true)),
+                ];
+                let data = Raw::object(data);
+                (codes::INITIALIZATION_FAILED, message, Some(data))
+            }
+            Self::NotConnected { server } => {
+                let message = format!("Server '{server}' is not connected (state: Disconnected)");
+                (codes::UNAVAILABLE, message, Some(named(server)))
+            }
+            Self::Lost { server, reason } => {
+                let message = format!(
+                    "server '{server}' was lost during the call, which it may have carried out: {reason}"
+                );
+                (codes::UNAVAILABLE, message, Some(named(server)))
+            }
+            Self::TimedOut { server, after } => {
+                let message = format!(
+                    "server '{server}' did not answer within {after:.1?} and was told to stop; `requestTimeoutMs` of the server sets the limit"
+                );
+                (codes::TIMEOUT, message, Some(named(server)))
+            }
+            Self::Busy { server, waiting } => {
+                let message = format!(
+                    "server '{server}' is busy and {waiting} calls wait for it; try again later, or raise its `maxInFlight`"
+                );
+                (codes::BUSY, message, Some(named(server)))
+            }
+            Self::Broken { server, reason } => {
+                let message = format!("server '{server}' gave no usable answer: {reason}");
+                (code::INTERNAL, message, Some(named(server)))
+            }
+            Self::Cancelled => (code::INTERNAL, "the call was cancelled".to_owned(), None),
+        }
+    }
+
+    /// What a person reads in the activity log.
+    pub(crate) fn message(&self) -> Arc<str> {
+        self.own().1.into()
+    }
+}
+
+const fn is_own(code: i64) -> bool {
+    code <= codes::INITIALIZING && code >= codes::BUSY
+}
+
+fn named(server: &str) -> Raw {
+    Raw::object([("server", Raw::string(server))])
+}
+
+fn millis(duration: Duration) -> Raw {
+    Raw::number(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A JSON array of these.
+pub(crate) fn array(items: impl IntoIterator<Item = Raw>) -> Raw {
+    let items: Vec<_> = items.into_iter().collect();
+    // Values that are JSON make an array that is.
+    Raw::from_value(&items).unwrap_or_else(|_| Raw::empty_object())
+}
+
+/// What a peer sent, short enough to be said back.
+pub(crate) fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(100)]
+}

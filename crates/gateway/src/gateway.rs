@@ -1,0 +1,302 @@
+//! The gateway: all its parts together, from the first answer to the last.
+
+use std::{
+    future::Future,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use switchboard_config::{Config, Home};
+use switchboard_contain::{Containment, Instance, Sweep};
+use switchboard_store::Store;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch,
+};
+
+use crate::{
+    context::Context,
+    desk::View,
+    edge::{pipe, session::Sessions},
+    launch,
+    logs::Logs,
+    shelf::Shelf,
+    supervisor::{Supervisor, Upstreams},
+    upstream::Upstream,
+};
+
+/// The gateway. Made once, shared by everything that serves a client.
+#[derive(Debug)]
+pub struct Gateway {
+    context: Arc<Context>,
+    supervisor: Supervisor,
+    sessions: Sessions,
+    stage: watch::Sender<Stage>,
+    pipes: AtomicUsize,
+    pipes_changed: watch::Sender<()>,
+    address: Mutex<Option<SocketAddr>>,
+    config_problem: Mutex<Option<Arc<str>>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Running,
+    Stopping,
+    /// A second wish to stop: no more waiting.
+    Hurrying,
+    Stopped,
+}
+
+/// Why the gateway cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Servers could not be contained here.
+    #[error("cannot look after servers: {0}")]
+    Containment(#[source] std::io::Error),
+    /// There is no randomness to name this instance with.
+    #[error("the system gives no random numbers")]
+    Random,
+}
+
+impl Gateway {
+    /// Brings the gateway up: reads what is known, and leaves everything slow to the background.
+    /// `guard` is the program that looks after servers, this very one if `None`.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn start(
+        home: Arc<Home>,
+        config: Config,
+        guard: Option<PathBuf>,
+    ) -> Result<Arc<Self>, StartError> {
+        if let Err(error) = switchboard_contain::become_subreaper() {
+            tracing::warn!(%error, "Cannot adopt what servers leave behind.");
+        }
+        let instance = instance(&home).ok_or(StartError::Random)?;
+        let mut containment =
+            Containment::new(home.groups(), instance.clone()).map_err(StartError::Containment)?;
+        if let Some(guard) = guard {
+            containment = containment.guard_program(guard);
+        }
+        let logs = Arc::new(Logs::new(Arc::clone(&home)));
+        let steps = Arc::clone(&logs);
+        containment =
+            containment.on_step(move |server, step| launch::note_step(&steps, server, step));
+        sweep(&home, instance);
+        let shelf = Shelf::open(home.catalog());
+        let store = Store::open(home.database());
+        let context = Arc::new(Context::new(home, config, containment, logs, shelf, store));
+        Ok(Arc::new(Self {
+            supervisor: Supervisor::new(Arc::clone(&context)),
+            context,
+            sessions: Sessions::new(),
+            stage: watch::Sender::new(Stage::Running),
+            pipes: AtomicUsize::new(0),
+            pipes_changed: watch::Sender::new(()),
+            address: Mutex::default(),
+            config_problem: Mutex::default(),
+        }))
+    }
+
+    /// Serves a client on a pipe until it leaves.
+    pub async fn serve_pipe(
+        self: &Arc<Self>,
+        view: View,
+        reader: impl AsyncRead + Unpin,
+        writer: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> std::io::Result<()> {
+        let _present = Present::new(self);
+        pipe::serve(Arc::clone(self), view, reader, writer).await
+    }
+
+    /// Waits until no client is on a pipe.
+    pub async fn abandoned(&self) {
+        let mut changed = self.pipes_changed.subscribe();
+        while self.pipes.load(Relaxed) > 0 {
+            // The sender lives as long as the gateway.
+            let _ = changed.changed().await;
+        }
+    }
+
+    /// Makes the servers what this configuration wants.
+    pub async fn apply(&self, config: Config) {
+        self.set_config_problem(None);
+        self.supervisor.apply(config).await;
+        self.context
+            .events
+            .tell("config.applied", || serde_json::json!({}));
+    }
+
+    /// The configuration file was changed and cannot be applied: what was there stays.
+    pub fn refuse_config(&self, problem: &str) {
+        tracing::error!(%problem, "The configuration was changed and is not applied.");
+        self.set_config_problem(Some(problem.into()));
+        self.context.events.tell(
+            "config.refused",
+            || serde_json::json!({ "problem": problem }),
+        );
+    }
+
+    /// Stops: refuses new work, answers what is under way, ends every server, closes the store.
+    /// Stopping twice is the same as stopping once; [`hurry`](Self::hurry) ends the patience.
+    pub async fn stop(&self) {
+        let first = self.stage.send_if_modified(|stage| {
+            let first = *stage == Stage::Running;
+            if first {
+                *stage = Stage::Stopping;
+            }
+            first
+        });
+        if !first {
+            return self.reached(Stage::Stopped).await;
+        }
+        tracing::info!("Stopping.");
+        self.context
+            .events
+            .tell("gateway.stopping", || serde_json::json!({}));
+        let total = self.context.config.load().shutdown.total_timeout;
+        self.supervisor
+            .stop(total, self.reached(Stage::Hurrying))
+            .await;
+        self.context.store.close();
+        let _ = tokio::time::timeout(CLOSE_PATIENCE, self.context.store.closed()).await;
+        self.stage.send_replace(Stage::Stopped);
+        tracing::info!("Stopped.");
+    }
+
+    /// A second wish to stop: whatever has not left is ended now.
+    pub fn hurry(&self) {
+        self.stage.send_if_modified(|stage| {
+            let early = *stage < Stage::Hurrying;
+            if early {
+                *stage = Stage::Hurrying;
+            }
+            early
+        });
+    }
+
+    /// Waits for the end of the gateway to begin.
+    pub async fn stopped(&self) {
+        self.reached(Stage::Stopping).await;
+    }
+
+    fn reached(&self, stage: Stage) -> impl Future<Output = ()> + use<> {
+        let mut stages = self.stage.subscribe();
+        async move {
+            // An error means that the gateway is gone, which is as stopped as can be.
+            let _ = stages.wait_for(|now| *now >= stage).await;
+        }
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stage.borrow() >= Stage::Stopping
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    pub(crate) fn upstreams(&self) -> Arc<Upstreams> {
+        self.supervisor.all()
+    }
+
+    pub(crate) fn upstream(&self, name: &str) -> Option<Arc<Upstream>> {
+        self.supervisor.get(name)
+    }
+
+    pub(crate) fn clients(&self) -> usize {
+        self.sessions.count() + self.pipes.load(Relaxed)
+    }
+
+    /// Where it listens for HTTP.
+    pub fn address(&self) -> Option<SocketAddr> {
+        *self.address.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_address(&self, address: SocketAddr) {
+        *self.address.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
+    }
+
+    pub(crate) fn config_problem(&self) -> Option<Arc<str>> {
+        self.config_problem
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn set_config_problem(&self, problem: Option<Arc<str>>) {
+        *self
+            .config_problem
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+}
+
+/// How long the store may take to write what it still has.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A client on a pipe.
+struct Present<'a>(&'a Gateway);
+
+impl<'a> Present<'a> {
+    fn new(gateway: &'a Gateway) -> Self {
+        gateway.pipes.fetch_add(1, Relaxed);
+        Self(gateway)
+    }
+}
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        self.0.pipes.fetch_sub(1, Relaxed);
+        self.0.pipes_changed.send_replace(());
+    }
+}
+
+/// Ends what an earlier gateway of this home left behind, in the background: what it left is in nobody's
+/// way.
+fn sweep(home: &Home, instance: Instance) {
+    let sweep = Sweep::new(home.groups(), instance);
+    tokio::task::spawn_blocking(move || match sweep.run() {
+        Ok(report) => {
+            for swept in &report.swept {
+                tracing::warn!(server = %swept.name, ended = swept.ended, left = swept.left, "Swept what an earlier gateway left behind.");
+            }
+            for container in &report.containers {
+                tracing::warn!(%container, "Removed a container that an earlier gateway left behind.");
+            }
+            for container in &report.containers_left {
+                tracing::error!(%container, "Cannot remove a container that an earlier gateway left behind.");
+            }
+        }
+        Err(error) => {
+            tracing::warn!(%error, "Cannot look for what an earlier gateway left behind.")
+        }
+    });
+}
+
+/// The name of this home's gateway, by which its containers are known from one run to the next.
+fn instance(home: &Home) -> Option<Instance> {
+    let path = home.instance_file();
+    if let Some(known) = std::fs::read_to_string(&path)
+        .ok()
+        .and_then(|name| name.trim().parse().ok())
+    {
+        return Some(known);
+    }
+    let name = crate::edge::session::secret()?;
+    if let Err(error) = std::fs::write(&path, &name) {
+        tracing::warn!(%error, path = %path.display(), "Cannot keep the name of this instance.");
+    }
+    name.parse().ok()
+}

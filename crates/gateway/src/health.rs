@@ -1,0 +1,114 @@
+//! How a server is, in the words that every surface uses.
+
+use std::{sync::Arc, time::SystemTime};
+
+use serde::Serialize;
+
+/// The state of a server, since when, why, and what the user can do about it.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct Health {
+    /// What it is doing.
+    pub state: ServerState,
+    /// Since when.
+    #[serde(serialize_with = "crate::time::rfc3339")]
+    pub since: SystemTime,
+    /// Why, if there is more to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Arc<str>>,
+    /// What the user can do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<Arc<str>>,
+    /// When it is tried again.
+    #[serde(
+        rename = "nextTry",
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::time::rfc3339_option"
+    )]
+    pub next_try: Option<SystemTime>,
+}
+
+/// What a server is doing.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq, Hash)]
+#[serde(rename_all = "lowercase")]
+pub enum ServerState {
+    /// Switched off by its configuration.
+    Disabled,
+    /// Not running; the first call starts it.
+    Idle,
+    /// On its way.
+    Starting,
+    /// Calls go through.
+    Ready,
+    /// It failed, and is tried again in a moment.
+    Retrying,
+    /// It failed too often, or in a way that only a person can mend.
+    Parked,
+    /// On its way out.
+    Stopping,
+}
+
+impl ServerState {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Disabled,
+        Self::Idle,
+        Self::Starting,
+        Self::Ready,
+        Self::Retrying,
+        Self::Parked,
+        Self::Stopping,
+    ];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::Idle => "idle",
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Retrying => "retrying",
+            Self::Parked => "parked",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+impl Health {
+    pub(crate) fn new(state: ServerState) -> Self {
+        Self {
+            state,
+            since: SystemTime::now(),
+            reason: None,
+            action: None,
+            next_try: None,
+        }
+    }
+
+    /// As a part of the gateway.
+    pub fn part(&self) -> PartState {
+        match self.state {
+            ServerState::Disabled | ServerState::Idle | ServerState::Ready => PartState::Ready,
+            ServerState::Starting | ServerState::Retrying | ServerState::Stopping => {
+                PartState::Initializing
+            }
+            ServerState::Parked => PartState::Error {
+                message: self.reason.clone().unwrap_or_else(|| "parked".into()),
+            },
+        }
+    }
+}
+
+/// The state of anything that may be slow to come up.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+#[serde(tag = "state", rename_all = "lowercase")]
+pub enum PartState {
+    /// On its way.
+    Initializing,
+    /// There.
+    Ready,
+    /// Not there; tried again, unless that cannot help.
+    Error {
+        /// Why.
+        message: Arc<str>,
+    },
+}

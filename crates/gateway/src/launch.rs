@@ -1,0 +1,317 @@
+//! How each kind of server is started or reached.
+
+use std::{
+    collections::VecDeque,
+    io,
+    process::ExitStatus,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context as TaskContext, Poll},
+};
+
+use switchboard_client::{
+    Client, ClientBuilder,
+    http::Http,
+    sse::Sse,
+    stdio::{Process, ProcessGuard, Spawn, Spawning, Stdio},
+    transport::Ended,
+};
+use switchboard_config::{Container as ContainerConfig, RemoteKind, Server, Transport};
+use switchboard_contain::{
+    Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Tree,
+};
+use switchboard_wire::Splitter;
+use tokio::{io::AsyncReadExt, net::unix::pipe};
+
+use crate::{
+    context::Context,
+    logs::{LINE_BYTES, Logs},
+    restart::Fault,
+};
+
+/// Starts to connect to the server. Fails for what no waiting can mend.
+pub(crate) fn connect(
+    builder: ClientBuilder,
+    name: &Arc<str>,
+    server: &Server,
+    context: &Arc<Context>,
+) -> Result<Client, Fault> {
+    let resolved = server
+        .resolve(name, &context.home.secrets(), &|variable| {
+            std::env::var_os(variable)
+        })
+        .map_err(permanent)?;
+    let ladder = Ladder {
+        close: resolved.close_timeout,
+        term: resolved.term_timeout,
+    };
+    let launch = match resolved.transport {
+        Transport::Remote(remote) => {
+            return match remote.kind {
+                RemoteKind::Auto | RemoteKind::Http => {
+                    let mut http = Http::new(&remote.url).map_err(permanent)?;
+                    for (name, value) in &remote.headers {
+                        http = http.header(name, value).map_err(permanent)?;
+                    }
+                    Ok(builder.connect(http))
+                }
+                RemoteKind::Sse => {
+                    let mut sse = Sse::new(&remote.url).map_err(permanent)?;
+                    for (name, value) in &remote.headers {
+                        sse = sse.header(name, value).map_err(permanent)?;
+                    }
+                    Ok(builder.connect(sse))
+                }
+            };
+        }
+        Transport::Command(line) => {
+            let mut launch = Launch::program(&**name, line.command).args(line.args);
+            for (name, value) in line.env {
+                launch = launch.env(name, value);
+            }
+            if let Some(dir) = line.cwd {
+                launch = launch.cwd(dir);
+            }
+            launch.ladder(ladder)
+        }
+        Transport::Container(container) => {
+            let patience = context.config.load().shutdown.container_timeout;
+            container_launch(name, container, ladder, patience)?
+        }
+    };
+    Ok(builder.connect(Stdio::new(Supervised {
+        launch,
+        containment: context.containment.clone(),
+        logs: Arc::clone(&context.logs),
+        name: Arc::clone(name),
+        trees: Arc::default(),
+    })))
+}
+
+fn container_launch(
+    name: &str,
+    config: ContainerConfig,
+    ladder: Ladder,
+    patience: std::time::Duration,
+) -> Result<Launch, Fault> {
+    let engine = match config.engine.split_first() {
+        Some((program, options)) => Engine::new(program, options.iter().cloned()),
+        None => Engine::detect().ok_or_else(|| Fault {
+            reason: "no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`".into(),
+            permanent: true,
+        })?,
+    };
+    let mut container = Container::new(config.image);
+    for (name, value) in config.env {
+        container = container.env(name, value);
+    }
+    if let Some(network) = config.network {
+        container = container.network(network);
+    }
+    if config.memory.is_some() {
+        container = container.memory(config.memory);
+    }
+    if config.cpus.is_some() {
+        container = container.cpus(config.cpus);
+    }
+    if config.pids.is_some() {
+        container = container.pids(config.pids);
+    }
+    for mount in &config.mounts {
+        container = container.mount(parse_mount(mount)?);
+    }
+    if config.read_only {
+        container = container.read_only();
+    }
+    for arg in config.run_args {
+        container = container.run_arg(arg);
+    }
+    let ladder = Ladder {
+        close: ladder.close.min(patience / 3),
+        term: ladder.term.min(patience / 2),
+    };
+    let launch = Launch::container(name, engine, container);
+    Ok(launch.args(config.args).ladder(ladder))
+}
+
+/// `SOURCE:TARGET[:ro]`, as engines write it.
+fn parse_mount(mount: &str) -> Result<Mount, Fault> {
+    let wrong = || Fault {
+        reason: format!("the mount {mount:?} is not SOURCE:TARGET or SOURCE:TARGET:ro").into(),
+        permanent: true,
+    };
+    let (mount, writable) = match mount.strip_suffix(":ro") {
+        Some(mount) => (mount, false),
+        None => (mount.strip_suffix(":rw").unwrap_or(mount), true),
+    };
+    let (source, target) = mount.split_once(':').ok_or_else(wrong)?;
+    if source.is_empty() || target.is_empty() {
+        return Err(wrong());
+    }
+    Ok(Mount {
+        source: source.into(),
+        target: target.into(),
+        writable,
+    })
+}
+
+fn permanent(error: impl std::fmt::Display) -> Fault {
+    Fault {
+        reason: error.to_string().into(),
+        permanent: true,
+    }
+}
+
+/// A server that is a process, or a container's engine, under a guard.
+struct Supervised {
+    launch: Launch,
+    containment: Containment,
+    logs: Arc<Logs>,
+    name: Arc<str>,
+    /// Everything that was started and may not have left.
+    trees: Arc<Mutex<Vec<Tree>>>,
+}
+
+impl Spawn for Supervised {
+    fn spawn(&self) -> Spawning {
+        let (launch, containment) = (self.launch.clone(), self.containment.clone());
+        let (logs, name) = (Arc::clone(&self.logs), Arc::clone(&self.name));
+        let trees = Arc::clone(&self.trees);
+        Box::pin(async move {
+            let contained = containment.launch(&launch).await.map_err(to_io)?;
+            {
+                let mut trees = trees.lock().unwrap_or_else(PoisonError::into_inner);
+                trees.retain(|tree| !tree.is_gone());
+                trees.push(contained.handle.tree().clone());
+            }
+            let last_words = Arc::default();
+            let listening = listen(contained.stderr, name, logs, Arc::clone(&last_words));
+            tokio::spawn(listening);
+            Ok(Process {
+                stdin: Box::new(contained.stdin),
+                stdout: Box::new(contained.stdout),
+                guard: Box::new(Guarded {
+                    handle: contained.handle,
+                    exit: None,
+                    last_words,
+                }),
+            })
+        })
+    }
+
+    fn describe(&self) -> String {
+        self.launch.describe()
+    }
+
+    fn ended(&self) -> Ended {
+        let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let trees = trees.clone();
+        Box::pin(async move {
+            for tree in trees {
+                tree.gone().await;
+            }
+        })
+    }
+}
+
+/// The connection puts `cannot start …` in front, and takes these kinds for lasting.
+fn to_io(error: LaunchError) -> io::Error {
+    let kind = if error.is_permanent() {
+        io::ErrorKind::InvalidInput
+    } else {
+        io::ErrorKind::Other
+    };
+    let message = error.to_string();
+    let advice = message
+        .split_once("`: ")
+        .map_or(&*message, |(_, advice)| advice);
+    io::Error::new(kind, advice)
+}
+
+/// The last lines that a server wrote to standard error.
+type LastWords = Arc<Mutex<VecDeque<String>>>;
+
+const LAST_WORDS: usize = 5;
+
+async fn listen(mut stderr: pipe::Receiver, name: Arc<str>, logs: Arc<Logs>, last: LastWords) {
+    let mut splitter = Splitter::new(LINE_BYTES);
+    loop {
+        while let Some(line) = splitter.next_frame() {
+            let line = match line {
+                Ok(line) => String::from_utf8_lossy(&line).into_owned(),
+                Err(_) => "[a line that is too long]".to_owned(),
+            };
+            logs.line(&name, &line);
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.len() == LAST_WORDS {
+                last.pop_front();
+            }
+            last.push_back(line);
+        }
+        splitter.buffer().reserve(LINE_BYTES);
+        match stderr.read_buf(splitter.buffer()).await {
+            Ok(read) if read > 0 => {}
+            _ => return,
+        }
+    }
+}
+
+struct Guarded {
+    handle: Handle,
+    exit: Option<ExitStatus>,
+    last_words: LastWords,
+}
+
+impl ProcessGuard for Guarded {
+    fn poll_exit(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
+        if self.exit.is_none() {
+            self.exit = Some(std::task::ready!(self.handle.poll_exit(cx)));
+        }
+        Poll::Ready(())
+    }
+
+    fn explain(&self) -> String {
+        let mut text = match self.exit {
+            Some(exit) => format!("the server ended ({exit})"),
+            None => "the server closed its output".to_owned(),
+        };
+        let last = self
+            .last_words
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !last.is_empty() {
+            let last: Vec<_> = last.iter().map(|line| crate::failure::cut(line)).collect();
+            text = format!("{text}; it last said: {}", last.join(" | "));
+        }
+        text
+    }
+}
+
+/// Writes each step in the life of a server to its log.
+pub(crate) fn note_step(logs: &Logs, server: &str, step: &Step) {
+    match step {
+        Step::SentKill(_) | Step::KillingContainer | Step::GuardLost | Step::Unrecorded(_) => {
+            tracing::warn!(server, %step, "Server.");
+        }
+        Step::SentTerm(_) | Step::StoppingContainer => tracing::info!(server, %step, "Server."),
+        _ => tracing::debug!(server, %step, "Server."),
+    }
+    logs.note(&server.into(), &step.to_string());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_read_as_engines_write_them() {
+        let mount = parse_mount("/data:/in:ro").unwrap();
+        assert_eq!(
+            (mount.target.to_str(), mount.writable),
+            (Some("/in"), false)
+        );
+        assert!(parse_mount("/data:/in").unwrap().writable);
+        for wrong in ["/data", ":/in", "/data:"] {
+            assert!(parse_mount(wrong).is_err(), "{wrong}");
+        }
+    }
+}

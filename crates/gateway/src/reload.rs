@@ -1,0 +1,150 @@
+//! The configuration while the gateway runs: read again when its file changes, and changed on behalf
+//! of a user.
+
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use switchboard_config::{Config, ConfigError, EditError, write_atomically};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
+
+use crate::gateway::Gateway;
+
+/// Editors write a file in several steps; it is read when they have been quiet for so long.
+const QUIET: Duration = Duration::from_millis(150);
+/// And when they are never quiet, after this many times.
+const QUIET_MAX: u32 = 20;
+
+/// Why a change of the configuration was not made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// The text cannot be changed that way.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// The file cannot be read or written.
+    #[error("cannot change {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// What is in the file, or would be, is no configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+impl Gateway {
+    /// Reads the configuration file and applies it. One that cannot be applied is refused, and what
+    /// was there stays.
+    pub async fn reload(&self) -> Result<(), ConfigError> {
+        let path = self.context().home.config_file().to_owned();
+        let loaded = tokio::task::spawn_blocking(move || Config::load(&path)).await;
+        match loaded {
+            Ok(Ok(config)) => {
+                if config != **self.context().config.load() || self.config_problem().is_some() {
+                    self.apply(config).await;
+                }
+                Ok(())
+            }
+            Ok(Err(error)) => {
+                self.refuse_config(&error.to_string());
+                Err(error)
+            }
+            // Reading it panicked, or the runtime ends.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Changes the text of the configuration file and applies what comes out.
+    pub async fn change_config(
+        &self,
+        edit: impl FnOnce(&str) -> Result<String, EditError> + Send + 'static,
+    ) -> Result<(), ChangeError> {
+        let path = self.context().home.config_file().to_owned();
+        let changed = tokio::task::spawn_blocking(move || change_file(path, edit)).await;
+        let config = match changed {
+            Ok(changed) => changed?,
+            Err(_) => return Ok(()),
+        };
+        self.apply(config).await;
+        Ok(())
+    }
+
+    /// Watches the configuration file until the gateway stops.
+    pub fn watch_config(self: &Arc<Self>) {
+        let gateway = Arc::clone(self);
+        let (sender, mut changes) = mpsc::channel(1);
+        let file = gateway.context().home.config_file().to_owned();
+        let name = file.file_name().map(ToOwned::to_owned);
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let concerns = match &event {
+                Ok(event) => {
+                    !event.kind.is_access()
+                        && event
+                            .paths
+                            .iter()
+                            .any(|path| path.file_name() == name.as_deref())
+                }
+                // Something was missed: the file is looked at to be sure.
+                Err(_) => true,
+            };
+            if concerns {
+                // Full: a look is due anyway.
+                let _ = sender.try_send(());
+            }
+        });
+        // The directory, because editors replace the file rather than write to it.
+        let dir = file.parent().map(ToOwned::to_owned).unwrap_or_default();
+        let watching = watcher.and_then(|mut watcher: RecommendedWatcher| {
+            watcher.watch(&dir, RecursiveMode::NonRecursive)?;
+            Ok(watcher)
+        });
+        let watcher = match watching {
+            Ok(watcher) => watcher,
+            Err(error) => {
+                tracing::warn!(%error, "Cannot watch the configuration; SIGHUP reads it again.");
+                return;
+            }
+        };
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    change = changes.recv() => if change.is_none() { return },
+                    () = gateway.stopped() => break,
+                }
+                for _ in 0..QUIET_MAX {
+                    match timeout(QUIET, changes.recv()).await {
+                        Ok(Some(())) => sleep(QUIET).await,
+                        _ => break,
+                    }
+                }
+                // A file that cannot be applied has been reported.
+                let _ = gateway.reload().await;
+            }
+            drop(watcher);
+        });
+    }
+}
+
+fn change_file(
+    path: PathBuf,
+    edit: impl FnOnce(&str) -> Result<String, EditError>,
+) -> Result<Config, ChangeError> {
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "{}\n".to_owned(),
+        Err(source) => return Err(ChangeError::File { path, source }),
+    };
+    let text = edit(&text)?;
+    let config = switchboard_config::parse(&text, &path.display().to_string())
+        .map_err(|problems| ConfigError::Invalid { problems })?;
+    if let Err(source) = write_atomically(&path, &text) {
+        return Err(ChangeError::File { path, source });
+    }
+    Ok(config)
+}

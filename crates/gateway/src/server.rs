@@ -1,0 +1,346 @@
+//! The doors: loopback TCP and the gateway's own socket, and which way each request goes from there.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    io,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use axum::{Router, body::Body as AxumBody};
+use hyper::{
+    Request, Response, StatusCode,
+    body::Incoming,
+    header::{CONNECTION, HeaderValue, UPGRADE, WWW_AUTHENTICATE},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use switchboard_config::McpAuth;
+use switchboard_wire::code;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, UnixListener},
+    sync::Notify,
+    time::{sleep, timeout},
+};
+use tower_service::Service;
+
+use crate::{
+    api,
+    desk::View,
+    edge::{
+        client_key,
+        gate::{self, Token, TurnedAway},
+        http,
+        stream::Answer,
+    },
+    gateway::Gateway,
+    problem::Problem,
+};
+
+/// The word by which a client on the socket asks for a pipe.
+pub const PIPE_UPGRADE: &str = "mcp-pipe";
+/// Where it asks; the view comes after it, as in `/pipe/direct` and `/pipe/s/NAME`.
+pub const PIPE_PATH: &str = "/pipe/";
+
+/// The most connections at a time. Further ones wait to be accepted.
+const CONNECTIONS_MAX: usize = 8_192;
+/// A client may take so long to send the head of a request.
+const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+/// When the gateway stops, answers under way are given so long to be read.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// After an error to accept (out of file descriptors, say) the door rests.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// Serves clients through any number of doors.
+#[derive(Debug, Clone)]
+pub struct Doors(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    gateway: Arc<Gateway>,
+    token: Token,
+    router: Router,
+    open: AtomicUsize,
+    closed: Notify,
+}
+
+/// Which door a client came through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Door {
+    /// Anyone on this machine can knock: they show the token.
+    Tcp,
+    /// Only this user can reach it.
+    Socket,
+}
+
+impl Doors {
+    /// Doors to this gateway. Who comes over TCP has to show the token.
+    pub fn new(gateway: Arc<Gateway>, token: &str) -> Self {
+        Self(Arc::new(Inner {
+            router: api::router(&gateway),
+            gateway,
+            token: Token::new(token),
+            open: AtomicUsize::new(0),
+            closed: Notify::new(),
+        }))
+    }
+
+    /// Serves clients on this machine until the gateway stops.
+    pub async fn serve_tcp(&self, listener: TcpListener) {
+        if let Ok(address) = listener.local_addr() {
+            self.0.gateway.set_address(address);
+        }
+        self.accept(Door::Tcp, || async {
+            let (stream, _) = listener.accept().await?;
+            // Answers are small and awaited: they must not wait for more to come.
+            stream.set_nodelay(true)?;
+            Ok(stream)
+        })
+        .await;
+    }
+
+    /// Serves clients of this user until the gateway stops.
+    pub async fn serve_socket(&self, listener: UnixListener) {
+        self.accept(Door::Socket, || async { Ok(listener.accept().await?.0) })
+            .await;
+    }
+
+    /// Waits until the last answers are out, bounded.
+    pub async fn closed(&self) {
+        let closed = async {
+            loop {
+                let changed = self.0.closed.notified();
+                if self.0.open.load(Relaxed) == 0 {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        let _ = timeout(LAST_ANSWERS, closed).await;
+    }
+
+    async fn accept<S, F>(&self, door: Door, mut next: impl FnMut() -> F)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        F: Future<Output = io::Result<S>>,
+    {
+        let mut stopped = pin!(self.0.gateway.stopped());
+        loop {
+            let stream = tokio::select! {
+                stream = next() => stream,
+                () = &mut stopped => return,
+            };
+            match stream {
+                Ok(stream) => {
+                    self.0.open.fetch_add(1, Relaxed);
+                    tokio::spawn(connection(Arc::clone(&self.0), door, stream));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "Cannot accept a connection.");
+                    sleep(ACCEPT_REST).await;
+                }
+            }
+            while self.0.open.load(Relaxed) >= CONNECTIONS_MAX {
+                self.0.closed.notified().await;
+            }
+        }
+    }
+}
+
+async fn connection<S>(inner: Arc<Inner>, door: Door, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let key = client_key();
+    let service = service_fn(|request| {
+        let inner = Arc::clone(&inner);
+        async move { Ok::<_, Infallible>(route(&inner, door, key, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => Some(ended),
+        () = inner.gateway.stopped() => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            timeout(LAST_ANSWERS, connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "A connection ended early.");
+    }
+    inner.open.fetch_sub(1, Relaxed);
+    inner.closed.notify_waiters();
+}
+
+async fn route(
+    inner: &Arc<Inner>,
+    door: Door,
+    key: u64,
+    request: Request<Incoming>,
+) -> Response<Answer> {
+    let path = request.uri().path();
+    let view = mcp_view(path);
+    if door == Door::Tcp
+        && let Err(away) = admit(inner, view.is_some(), &request)
+    {
+        return turn_away(away, view.is_some());
+    }
+    if let Some(view) = view {
+        return match view {
+            Some(view) => http::serve(&inner.gateway, view, key, request).await,
+            None => {
+                let message = "there is no such MCP address; try /mcp, /mcp/direct or /mcp/s/NAME";
+                http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message)
+            }
+        };
+    }
+    if door == Door::Socket && path.starts_with(PIPE_PATH) {
+        return pipe(inner, request);
+    }
+    let mut router = inner.router.clone();
+    let Ok(response) = router.call(request.map(AxumBody::new)).await;
+    response.map(Answer::Page)
+}
+
+fn admit(inner: &Inner, is_mcp: bool, request: &Request<Incoming>) -> Result<(), TurnedAway> {
+    gate::check_origin(request.uri(), request.headers())?;
+    let open = api::is_open(request.uri().path())
+        || (is_mcp && inner.gateway.context().config.load().auth.mcp == McpAuth::None);
+    if open {
+        return Ok(());
+    }
+    gate::check_token(&inner.token, request.headers())
+}
+
+fn turn_away(away: TurnedAway, is_mcp: bool) -> Response<Answer> {
+    let (status, message) = match away {
+        TurnedAway::Host => (
+            StatusCode::FORBIDDEN,
+            "this gateway serves its own machine only: the Host header has to be a loopback address",
+        ),
+        TurnedAway::Origin => (
+            StatusCode::FORBIDDEN,
+            "this gateway does not serve foreign web pages: the Origin header has to be a loopback address",
+        ),
+        TurnedAway::Token => (
+            StatusCode::UNAUTHORIZED,
+            "a token is wanted: send `Authorization: Bearer TOKEN` with the token that is in run/token of the gateway's home",
+        ),
+    };
+    let mut response = if is_mcp {
+        http::refuse(status, code::INVALID_REQUEST, message)
+    } else {
+        Problem::new(status, message).into_answer()
+    };
+    if away == TurnedAway::Token {
+        let challenge = HeaderValue::from_static("Bearer realm=\"switchboard\"");
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
+/// The view of an MCP address; `Some(None)` for one that does not exist, `None` for any other path.
+fn mcp_view(path: &str) -> Option<Option<View>> {
+    let rest = path.strip_prefix("/mcp")?;
+    match rest {
+        "" | "/" => return Some(Some(View::Direct)),
+        _ if !rest.starts_with('/') => return None,
+        _ => {}
+    }
+    Some(view(&rest[1..]))
+}
+
+/// The view that a path names: `direct`, or `s/NAME`.
+fn view(path: &str) -> Option<View> {
+    match path.trim_end_matches('/') {
+        "direct" => Some(View::Direct),
+        path => {
+            let name = path.strip_prefix("s/")?;
+            let name = percent_decode(name)?;
+            (!name.is_empty()).then(|| View::Server(name.into()))
+        }
+    }
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = [rest.next()?, rest.next()?];
+        let digits = std::str::from_utf8(&digits).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Turns a connection on the socket into a pipe.
+fn pipe(inner: &Arc<Inner>, mut request: Request<Incoming>) -> Response<Answer> {
+    let asked = request.headers().get(UPGRADE).is_some_and(|what| {
+        what.as_bytes()
+            .eq_ignore_ascii_case(PIPE_UPGRADE.as_bytes())
+    });
+    if !asked {
+        let message = "this address opens a pipe: ask with `Upgrade: mcp-pipe`";
+        return Problem::new(StatusCode::UPGRADE_REQUIRED, message).into_answer();
+    }
+    let path = request.uri().path();
+    let Some(view) = view(path.strip_prefix(PIPE_PATH).unwrap_or_default()) else {
+        let message = "there is no such view; try `direct` or `s/NAME`";
+        return Problem::new(StatusCode::NOT_FOUND, message).into_answer();
+    };
+    let gateway = Arc::clone(&inner.gateway);
+    let upgrade = hyper::upgrade::on(&mut request);
+    tokio::spawn(async move {
+        let Ok(upgraded) = upgrade.await else { return };
+        let (reader, writer) = tokio::io::split(TokioIo::new(upgraded));
+        if let Err(error) = gateway.serve_pipe(view, reader, writer).await {
+            tracing::debug!(%error, "A pipe ended early.");
+        }
+    });
+    let mut response = Response::new(Answer::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(UPGRADE, HeaderValue::from_static(PIPE_UPGRADE));
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_name_views() {
+        let server = |name: &str| Some(Some(View::Server(name.into())));
+        assert_eq!(mcp_view("/mcp"), Some(Some(View::Direct)));
+        assert_eq!(mcp_view("/mcp/"), Some(Some(View::Direct)));
+        assert_eq!(mcp_view("/mcp/direct"), Some(Some(View::Direct)));
+        assert_eq!(mcp_view("/mcp/s/files"), server("files"));
+        assert_eq!(mcp_view("/mcp/s/My%20Server"), server("My Server"));
+        assert_eq!(mcp_view("/mcp/s/"), Some(None));
+        assert_eq!(mcp_view("/mcp/s/%ff"), Some(None));
+        assert_eq!(mcp_view("/mcp/s/%4"), Some(None));
+        assert_eq!(mcp_view("/mcp/other"), Some(None));
+        assert_eq!(mcp_view("/mcpx"), None);
+        assert_eq!(mcp_view("/api/v1/status"), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! The catalogue as it stands, and its snapshots on disk.
+//!
+//! The tool list of a cold start is the last known one, so what each server offers is kept in a file
+//! that is read before anything else and written, in the background, when it changes.
+
+use std::{
+    collections::HashMap,
+    fmt::Write,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use sha2::{Digest, Sha256};
+use switchboard_catalog::{Catalogue, Offers, ServerPart, Snapshot};
+use switchboard_config::{Server, Transport};
+use tokio::sync::watch;
+
+use crate::builtin;
+
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    dir: PathBuf,
+    catalogue: ArcSwap<Catalogue>,
+    /// Held while the catalogue is changed: changes come one after another.
+    changing: Mutex<HashMap<String, Snapshot>>,
+    /// Counts changes, for whoever tells clients of them.
+    changes: watch::Sender<u64>,
+    problems: Vec<String>,
+}
+
+impl Shelf {
+    /// Reads what is known from before. A damaged file costs what is in it and nothing else.
+    pub(crate) fn open(dir: PathBuf) -> Self {
+        let (snapshots, damaged) = switchboard_catalog::load_all(&dir);
+        let problems = damaged
+            .into_iter()
+            .map(|(path, error)| format!("{}: {error}", path.display()))
+            .collect();
+        let remembered = snapshots
+            .into_iter()
+            .map(|snapshot| (snapshot.server.clone(), snapshot))
+            .collect();
+        let part = Arc::new(builtin::part());
+        let catalogue = Catalogue::default().with(builtin::SERVER, Some(part));
+        Self {
+            dir,
+            catalogue: ArcSwap::from_pointee(catalogue),
+            changing: Mutex::new(remembered),
+            changes: watch::Sender::new(0),
+            problems,
+        }
+    }
+
+    /// What could not be read at the start.
+    pub(crate) fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    pub(crate) fn catalogue(&self) -> arc_swap::Guard<Arc<Catalogue>> {
+        self.catalogue.load()
+    }
+
+    pub(crate) fn catalogue_full(&self) -> Arc<Catalogue> {
+        self.catalogue.load_full()
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// What this server is known to offer.
+    pub(crate) fn offers(&self, name: &str) -> Option<Arc<Offers>> {
+        let catalogue = self.catalogue.load();
+        Some(Arc::clone(catalogue.server(name)?.offers()))
+    }
+
+    /// The server is about to be supervised: what is remembered of it goes into the catalogue, if it
+    /// is the same server still.
+    pub(crate) fn expect(&self, name: &str, server: &Server) -> Option<Arc<Offers>> {
+        let mut remembered = self.lock();
+        let snapshot = remembered.remove(name)?;
+        if snapshot.fingerprint != fingerprint(server) {
+            self.place(name, None);
+            return None;
+        }
+        let offers = Arc::clone(&snapshot.offers);
+        remembered.insert(name.to_owned(), snapshot);
+        self.place(name, server.enabled.then(|| prepare(name, server, &offers)));
+        Some(offers)
+    }
+
+    /// The server said what it offers.
+    pub(crate) fn put(&self, name: &str, server: &Server, offers: Offers) {
+        let mut remembered = self.lock();
+        let fingerprint = fingerprint(server);
+        let known = remembered
+            .get(name)
+            .is_some_and(|known| known.fingerprint == fingerprint && *known.offers == offers);
+        let shown = self.catalogue.load().server(name).is_some();
+        if known && shown {
+            return;
+        }
+        let offers = Arc::new(offers);
+        let snapshot = Snapshot {
+            server: name.to_owned(),
+            fingerprint,
+            offers: Arc::clone(&offers),
+        };
+        remembered.insert(name.to_owned(), snapshot.clone());
+        self.place(name, Some(prepare(name, server, &offers)));
+        drop(remembered);
+        let dir = self.dir.clone();
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = switchboard_catalog::write(&dir, &snapshot) {
+                tracing::warn!(%error, server = %snapshot.server, "Cannot keep what a server offers for the next start.");
+            }
+        });
+    }
+
+    /// The server shows other tools than before, or is switched on or off.
+    pub(crate) fn refilter(&self, name: &str, server: &Server) {
+        let remembered = self.lock();
+        if let Some(snapshot) = remembered.get(name) {
+            let offers = Arc::clone(&snapshot.offers);
+            self.place(name, server.enabled.then(|| prepare(name, server, &offers)));
+        }
+    }
+
+    /// The server is no longer configured.
+    pub(crate) fn remove(&self, name: &str) {
+        let mut remembered = self.lock();
+        remembered.remove(name);
+        self.place(name, None);
+        drop(remembered);
+        let (dir, name) = (self.dir.clone(), name.to_owned());
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = switchboard_catalog::remove(&dir, &name) {
+                tracing::warn!(%error, server = %name, "Cannot remove what is kept of a server.");
+            }
+        });
+    }
+
+    /// Called with the lock held, so that no change is lost.
+    fn place(&self, name: &str, part: Option<ServerPart>) {
+        let old = self.catalogue.load_full();
+        if part.is_none() && old.server(name).is_none() {
+            return;
+        }
+        let part = part.map(Arc::new);
+        self.catalogue.store(Arc::new(old.with(name, part)));
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Snapshot>> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn prepare(name: &str, server: &Server, offers: &Arc<Offers>) -> ServerPart {
+    ServerPart::prepare(name, Arc::clone(offers), &|tool| server.tools.permits(tool))
+}
+
+/// Tells whether a snapshot was made of the same server: by how it is started or reached. Secrets
+/// are in it as the configuration spells them, and only as a hash.
+fn fingerprint(server: &Server) -> String {
+    let mut hash = Sha256::new();
+    let mut put = |text: &str| {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    };
+    match &server.transport {
+        Transport::Command(line) => {
+            put("command");
+            put(&line.command);
+            line.args.iter().for_each(|arg| put(arg));
+            line.env.iter().for_each(|(name, value)| {
+                put(name);
+                put(value);
+            });
+            put(line.cwd.as_deref().unwrap_or_default());
+        }
+        Transport::Remote(remote) => {
+            put("remote");
+            put(&remote.url);
+            remote.headers.iter().for_each(|(name, value)| {
+                put(name);
+                put(value);
+            });
+        }
+        Transport::Container(container) => {
+            put("container");
+            put(&container.image);
+            container.args.iter().for_each(|arg| put(arg));
+            container.env.iter().for_each(|(name, value)| {
+                put(name);
+                put(value);
+            });
+            container.mounts.iter().for_each(|mount| put(mount));
+        }
+    }
+    let hash = hash.finalize();
+    hash[..16].iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,215 @@
+//! How the gateway is, in one shape for every surface: tool, command line, REST, console.
+
+use std::{sync::Arc, time::SystemTime};
+
+use serde::Serialize;
+use switchboard_catalog::Kind;
+use switchboard_config::{Server, Start, Transport};
+use switchboard_store::Status as StoreStatus;
+
+use crate::{
+    gateway::Gateway,
+    health::{Health, PartState},
+    time,
+    upstream::Upstream,
+};
+
+/// The whole gateway.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// The version of the program.
+    pub version: &'static str,
+    /// Its process.
+    pub pid: u32,
+    /// `running` or `stopping`.
+    pub state: &'static str,
+    /// Since when it runs.
+    #[serde(serialize_with = "time::rfc3339")]
+    pub started_at: SystemTime,
+    /// Where it listens, if it does.
+    pub listen: Option<String>,
+    /// Sessions and pipes that are open.
+    pub clients: usize,
+    /// Tools that can be called.
+    pub tools: usize,
+    /// What may be slow to come up.
+    pub parts: Vec<Part>,
+    /// The servers.
+    pub servers: Vec<ServerStatus>,
+    /// What is wrong with the configuration file, if it was changed and could not be applied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_problem: Option<Arc<str>>,
+}
+
+/// Something that may be slow to come up.
+#[derive(Debug, Clone, Serialize)]
+pub struct Part {
+    /// Which.
+    pub name: String,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub state: PartState,
+    /// What a person should know all the same, or can do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<Arc<str>>,
+}
+
+/// One server.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerStatus {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How it is.
+    #[serde(flatten)]
+    pub health: Health,
+    /// Whether the configuration has it switched on.
+    pub enabled: bool,
+    /// `command`, `remote` or `container`.
+    pub kind: &'static str,
+    /// The program, the address or the image. No secrets.
+    pub target: String,
+    /// `lazy`, `eager`, or `auto`.
+    pub start: &'static str,
+    /// How many tools it offers, as far as known.
+    pub tools: usize,
+    /// How many prompts.
+    pub prompts: usize,
+    /// How many resources and templates.
+    pub resources: usize,
+    /// The revision it spoke last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<&'static str>,
+    /// Calls under way.
+    pub in_flight: usize,
+    /// Calls that wait for their turn.
+    pub queued: usize,
+    /// Calls so far.
+    pub calls: u64,
+    /// Those of them that failed.
+    pub errors: u64,
+    /// What it offers and had to be left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+impl Gateway {
+    /// How the gateway is.
+    pub fn status(&self) -> Status {
+        let context = self.context();
+        let servers: Vec<_> = self
+            .upstreams()
+            .values()
+            .map(|upstream| self.server_status(upstream))
+            .collect();
+        let mut parts = vec![
+            catalog_part(context.shelf.problems()),
+            store_part(&context.store.status()),
+        ];
+        parts.extend(servers.iter().map(|server| Part {
+            name: format!("server:{}", server.name),
+            state: server.health.part(),
+            note: server.health.action.clone(),
+        }));
+        Status {
+            version: env!("CARGO_PKG_VERSION"),
+            pid: std::process::id(),
+            state: if self.is_stopping() {
+                "stopping"
+            } else {
+                "running"
+            },
+            started_at: context.started,
+            listen: self.address().map(|address| address.to_string()),
+            clients: self.clients(),
+            tools: context.shelf.catalogue().count(Kind::Tool),
+            parts,
+            servers,
+            config_problem: self.config_problem(),
+        }
+    }
+
+    pub(crate) fn server_status(&self, upstream: &Upstream) -> ServerStatus {
+        let settings = upstream.settings();
+        let catalogue = self.context().shelf.catalogue();
+        let part = catalogue.server(&upstream.name);
+        let count = |kind| part.map_or(0, |part| part.count(kind));
+        let (in_flight, queued) = upstream.limiter.load();
+        let (calls, errors) = upstream.meter.calls();
+        let (kind, target) = describe(&settings);
+        ServerStatus {
+            name: Arc::clone(&upstream.name),
+            health: upstream.health(),
+            enabled: settings.enabled,
+            kind,
+            target,
+            start: match settings.start {
+                Some(Start::Lazy) => "lazy",
+                Some(Start::Eager) => "eager",
+                None => "auto",
+            },
+            tools: count(Kind::Tool),
+            prompts: count(Kind::Prompt),
+            resources: count(Kind::Resource) + count(Kind::Template),
+            revision: part
+                .and_then(|part| part.offers().revision)
+                .map(switchboard_client::Revision::as_str),
+            in_flight,
+            queued,
+            calls,
+            errors,
+            problems: part.map_or_else(Vec::new, |part| part.problems().messages.clone()),
+        }
+    }
+}
+
+/// What a server is, without its arguments, which may be secrets.
+pub fn describe(server: &Server) -> (&'static str, String) {
+    match &server.transport {
+        Transport::Command(line) => ("command", line.command.clone()),
+        Transport::Remote(remote) => {
+            let address = remote.url.split(['?', '#']).next().unwrap_or_default();
+            let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+            // A name and password in an address are no address.
+            let end = rest.find('/').unwrap_or(rest.len());
+            let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+            ("remote", format!("{scheme}://{}", &rest[host..]))
+        }
+        Transport::Container(container) => ("container", container.image.clone()),
+    }
+}
+
+fn catalog_part(problems: &[String]) -> Part {
+    Part {
+        name: "catalog".to_owned(),
+        state: PartState::Ready,
+        note: (!problems.is_empty()).then(|| {
+            let problems = problems.join("; ");
+            format!("some of what was known could not be read and is learnt anew: {problems}")
+                .into()
+        }),
+    }
+}
+
+fn store_part(status: &StoreStatus) -> Part {
+    let (state, note) = match status {
+        StoreStatus::Initializing => (PartState::Initializing, None),
+        StoreStatus::Ready { note } => (PartState::Ready, note.clone()),
+        StoreStatus::Failed {
+            message, action, ..
+        } => {
+            let message = Arc::clone(message);
+            (PartState::Error { message }, Some(Arc::clone(action)))
+        }
+        StoreStatus::Closed => {
+            let message = "closed".into();
+            (PartState::Error { message }, None)
+        }
+    };
+    Part {
+        name: "store".to_owned(),
+        state,
+        note,
+    }
+}

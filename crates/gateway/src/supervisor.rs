@@ -1,0 +1,242 @@
+//! The set of servers: what the configuration wants against what there is.
+//!
+//! A change of the configuration becomes a plan, and only what differs is touched: a server whose
+//! way of being started changed is stopped and started anew, one whose numbers changed is told the
+//! new numbers, the others never notice.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use switchboard_config::{Config, Server};
+use tokio::{sync::Mutex, task::JoinSet, time::timeout};
+
+use crate::{
+    context::Context,
+    upstream::{Known, Upstream},
+};
+
+/// All servers by name.
+pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
+
+#[derive(Debug)]
+pub(crate) struct Supervisor {
+    context: Arc<Context>,
+    upstreams: ArcSwap<Upstreams>,
+    /// Held while a plan is carried out: one at a time. Nobody who calls a server waits for it.
+    reconciling: Mutex<Phase>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    Stopping,
+}
+
+/// What a new configuration means for one server.
+#[derive(Debug, PartialEq, Eq)]
+enum Change {
+    Add,
+    Remove,
+    /// It is started in another way: the old one has to leave first.
+    Replace,
+    /// The same process, other numbers.
+    Tune,
+    /// Nothing.
+    Keep,
+}
+
+impl Change {
+    fn of(old: Option<&Server>, new: Option<&Server>) -> Self {
+        match (old, new) {
+            (None, Some(_)) => Self::Add,
+            (Some(_), None) => Self::Remove,
+            (Some(old), Some(new)) if old == new => Self::Keep,
+            (Some(old), Some(new)) if is_same_process(old, new) => Self::Tune,
+            (Some(_), Some(_)) => Self::Replace,
+            (None, None) => Self::Keep,
+        }
+    }
+}
+
+/// Whether a running server need not be started anew: every field that has a say in how it is
+/// started and ended is the same.
+fn is_same_process(old: &Server, new: &Server) -> bool {
+    // Named one by one, so that a new field has to be judged here.
+    let Server {
+        enabled: _,
+        transport,
+        start: _,
+        idle_stop: _,
+        request_timeout: _,
+        init_timeout,
+        close_timeout,
+        term_timeout,
+        max_in_flight,
+        max_queued: _,
+        tools: _,
+        approve: _,
+    } = old;
+    *transport == new.transport
+        && *init_timeout == new.init_timeout
+        && *close_timeout == new.close_timeout
+        && *term_timeout == new.term_timeout
+        && *max_in_flight == new.max_in_flight
+}
+
+impl Supervisor {
+    /// Starts to supervise what the configuration names. Returns at once.
+    pub(crate) fn new(context: Arc<Context>) -> Self {
+        let config = context.config.load_full();
+        let upstreams = config
+            .servers
+            .iter()
+            .map(|(name, server)| (name.clone(), start(&context, name, server, None)))
+            .collect();
+        Self {
+            context,
+            upstreams: ArcSwap::from_pointee(upstreams),
+            reconciling: Mutex::new(Phase::Running),
+        }
+    }
+
+    pub(crate) fn all(&self) -> Arc<Upstreams> {
+        self.upstreams.load_full()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Upstream>> {
+        self.upstreams.load().get(name).cloned()
+    }
+
+    /// Makes the servers what this configuration wants.
+    pub(crate) async fn apply(&self, config: Config) {
+        let phase = self.reconciling.lock().await;
+        if *phase == Phase::Stopping {
+            return;
+        }
+        let old = self.context.config.swap(Arc::new(config));
+        let new = self.context.config.load_full();
+        let current = self.upstreams.load_full();
+        let mut next = Upstreams::clone(&current);
+        let mut leaving = JoinSet::new();
+        let mut tuning = Vec::new();
+        let names = old.servers.keys().chain(new.servers.keys());
+        for name in names.collect::<std::collections::BTreeSet<_>>() {
+            let wanted = new.servers.get(name);
+            let change = Change::of(old.servers.get(name), wanted);
+            if change != Change::Keep {
+                tracing::info!(server = %name, change = ?change, "Applying a change of the configuration.");
+            }
+            match (change, wanted) {
+                (Change::Add, Some(server)) => {
+                    next.insert(name.clone(), start(&self.context, name, server, None));
+                }
+                (Change::Tune, Some(server)) => {
+                    if let Some(upstream) = current.get(name) {
+                        tuning.push((Arc::clone(upstream), Arc::new(server.clone())));
+                    }
+                }
+                (Change::Replace, Some(server)) => {
+                    let old = next.remove(name);
+                    next.insert(name.clone(), start(&self.context, name, server, old));
+                }
+                (Change::Remove, _) => {
+                    self.context.shelf.remove(name);
+                    if let Some(old) = next.remove(name) {
+                        leaving.spawn(async move { old.stop().await });
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.upstreams.store(Arc::new(next));
+        for (upstream, server) in tuning {
+            self.context.shelf.refilter(&upstream.name, &server);
+            upstream.tune(server).await;
+        }
+        // They have all the time that their settings give them, beside what comes next.
+        leaving.detach_all();
+    }
+
+    /// Ends all servers side by side, within this time altogether, and then whatever is left.
+    /// `hurry` ends the wait early.
+    pub(crate) async fn stop(&self, total: Duration, hurry: impl Future<Output = ()>) {
+        *self.reconciling.lock().await = Phase::Stopping;
+        let upstreams = self.upstreams.load_full();
+        let mut leaving = JoinSet::new();
+        for upstream in upstreams.values() {
+            let upstream = Arc::clone(upstream);
+            leaving.spawn(async move { upstream.stop().await });
+        }
+        let left = async { while leaving.join_next().await.is_some() {} };
+        let in_time = tokio::select! {
+            in_time = timeout(total, left) => in_time.is_ok(),
+            () = hurry => false,
+        };
+        // A server that crashed before, or was idle, may still be on its way out.
+        let gone = async {
+            if in_time {
+                self.context.containment.all_gone().await;
+            }
+            in_time
+        };
+        if timeout(KILL_PATIENCE, gone).await.unwrap_or(false) {
+            return;
+        }
+        tracing::warn!("Ending the servers that have not left.");
+        self.context.containment.kill_all();
+        let left = self.context.containment.all_gone();
+        if timeout(KILL_PATIENCE, left).await.is_err() {
+            tracing::error!("Some servers could not be ended.");
+        }
+    }
+}
+
+/// The kernel ends what it is told to end, and engines remove what was in a container.
+const KILL_PATIENCE: Duration = Duration::from_secs(2);
+
+fn start(
+    context: &Arc<Context>,
+    name: &str,
+    server: &Server,
+    predecessor: Option<Arc<Upstream>>,
+) -> Arc<Upstream> {
+    let server = Arc::new(server.clone());
+    let offers = context.shelf.expect(name, &server);
+    let known = Known {
+        offers: offers.is_some(),
+        era: offers.and_then(|offers| offers.era),
+    };
+    Upstream::start(name, server, Arc::clone(context), known, predecessor)
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_config::{CommandLine, Transport};
+
+    use super::*;
+
+    fn server() -> Server {
+        Server::new(Transport::Command(CommandLine {
+            command: "a".to_owned(),
+            ..CommandLine::default()
+        }))
+    }
+
+    #[test]
+    fn a_change_touches_no_more_than_it_has_to() {
+        let old = server();
+        let mut tuned = server();
+        tuned.request_timeout = Duration::from_secs(1);
+        let mut replaced = server();
+        replaced.transport = Transport::Command(CommandLine {
+            command: "a".to_owned(),
+            args: vec!["-v".to_owned()],
+            ..CommandLine::default()
+        });
+        assert_eq!(Change::of(Some(&old), Some(&server())), Change::Keep);
+        assert_eq!(Change::of(Some(&old), Some(&tuned)), Change::Tune);
+        assert_eq!(Change::of(Some(&old), Some(&replaced)), Change::Replace);
+        assert_eq!(Change::of(Some(&old), None), Change::Remove);
+        assert_eq!(Change::of(None, Some(&old)), Change::Add);
+    }
+}

@@ -1,0 +1,604 @@
+//! One server behind the gateway: its connection while it has one, and the task that decides when
+//! it has.
+//!
+//! Calls do not pass through the task. While the server is ready they take its connection from
+//! [`Upstream::live`] and go; only a call that finds none wakes the task and waits, bounded.
+
+use std::{
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::{Duration, Instant, SystemTime},
+};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use switchboard_catalog::Offers;
+use switchboard_client::{Client, Era, State as Connection};
+use switchboard_config::{Server, Start};
+use tokio::{
+    sync::{Notify, mpsc, oneshot, watch},
+    time::{sleep_until, timeout_at},
+};
+
+use crate::{
+    context::Context,
+    failure::Failure,
+    health::{Health, ServerState},
+    launch,
+    learn::{self, Lists},
+    limit::Limiter,
+    metrics::Meter,
+    restart::{Fault, Restart, Settings, State},
+};
+
+/// A server, for whoever calls it.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    pub(crate) name: Arc<str>,
+    pub(crate) limiter: Arc<Limiter>,
+    pub(crate) meter: Meter,
+    settings: ArcSwap<Server>,
+    /// The connection, while it is ready.
+    live: ArcSwapOption<Client>,
+    health: watch::Sender<Health>,
+    /// Calls that wait for the server to come up.
+    demand: AtomicUsize,
+    wake: Notify,
+    control: mpsc::Sender<Control>,
+}
+
+/// What is known of a server from before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known {
+    /// Whether the catalogue has what it offers.
+    pub(crate) offers: bool,
+    pub(crate) era: Option<Era>,
+}
+
+#[derive(Debug)]
+enum Control {
+    /// Other numbers, the same server.
+    Tune,
+    Restart(oneshot::Sender<()>),
+    Relist(Lists),
+    Learnt {
+        run: u64,
+        offers: Box<Option<Offers>>,
+    },
+    Stop(oneshot::Sender<()>),
+}
+
+/// How many orders may wait for the task. They are rare; what finds no room is not lost, but waits.
+const CONTROL_DEPTH: usize = 64;
+/// A server that was started only to learn what it offers is given so long to be used for more.
+const LEARN_LINGER: Duration = Duration::from_secs(10);
+
+impl Upstream {
+    /// A server under supervision. `known` is what was learnt of it before; a `predecessor` leaves
+    /// before it is started.
+    pub(crate) fn start(
+        name: &str,
+        server: Arc<Server>,
+        context: Arc<Context>,
+        known: Known,
+        predecessor: Option<Arc<Self>>,
+    ) -> Arc<Self> {
+        let (control, orders) = mpsc::channel(CONTROL_DEPTH);
+        let state = if server.enabled {
+            ServerState::Idle
+        } else {
+            ServerState::Disabled
+        };
+        let upstream = Arc::new(Self {
+            name: name.into(),
+            limiter: Limiter::new(server.max_in_flight, server.max_queued),
+            meter: context.metrics.meter(name),
+            settings: ArcSwap::new(server),
+            live: ArcSwapOption::empty(),
+            health: watch::Sender::new(Health::new(state)),
+            demand: AtomicUsize::new(0),
+            wake: Notify::new(),
+            control,
+        });
+        let task = Task {
+            upstream: Arc::clone(&upstream),
+            restart: Restart::new(Settings::default(), context.random()),
+            context,
+            run: None,
+            runs: 0,
+            known: known.offers,
+            era: known.era,
+        };
+        tokio::spawn(async move {
+            if let Some(predecessor) = predecessor {
+                predecessor.stop().await;
+            }
+            task.run(orders).await;
+        });
+        upstream
+    }
+
+    /// How it is configured.
+    pub(crate) fn settings(&self) -> Arc<Server> {
+        self.settings.load_full()
+    }
+
+    /// How it is.
+    pub(crate) fn health(&self) -> Health {
+        self.health.borrow().clone()
+    }
+
+    /// The connection, if it is ready.
+    pub(crate) fn live(&self) -> Option<Arc<Client>> {
+        self.live.load_full()
+    }
+
+    /// How long an answer may take.
+    pub(crate) fn request_timeout(&self) -> Duration {
+        self.settings.load().request_timeout
+    }
+
+    /// Waits until then for a connection, other than the one that was lost; starts the server if
+    /// need be.
+    pub(crate) async fn ready(
+        &self,
+        until: Instant,
+        lost: Option<&Arc<Client>>,
+    ) -> Result<Arc<Client>, Failure> {
+        self.demand.fetch_add(1, Relaxed);
+        let _waits = Waits(self);
+        self.wake.notify_one();
+        let mut health = self.health.subscribe();
+        loop {
+            if let Some(client) = self.live()
+                && lost.is_none_or(|lost| !Arc::ptr_eq(lost, &client))
+            {
+                return Ok(client);
+            }
+            if let Some(failure) = self.hopeless(&health.borrow_and_update(), until) {
+                return Err(failure);
+            }
+            match timeout_at(until.into(), health.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return Err(self.not_connected()),
+                Err(_) => return Err(self.initializing()),
+            }
+        }
+    }
+
+    /// Why waiting until then is of no use, if it is of none.
+    fn hopeless(&self, health: &Health, until: Instant) -> Option<Failure> {
+        let next_try = health.next_try.map(|at| {
+            at.duration_since(SystemTime::now())
+                .unwrap_or(Duration::ZERO)
+        });
+        match health.state {
+            ServerState::Disabled => Some(Failure::Disabled {
+                server: Arc::clone(&self.name),
+            }),
+            ServerState::Parked => Some(Failure::InitializationFailed {
+                server: Arc::clone(&self.name),
+                reason: health.reason.clone().unwrap_or_else(|| "parked".into()),
+                action: health.action.clone(),
+                retry_after: next_try,
+            }),
+            ServerState::Stopping => Some(self.not_connected()),
+            ServerState::Retrying if next_try.is_some_and(|next| Instant::now() + next > until) => {
+                Some(self.initializing())
+            }
+            ServerState::Idle
+            | ServerState::Starting
+            | ServerState::Ready
+            | ServerState::Retrying => None,
+        }
+    }
+
+    pub(crate) fn not_connected(&self) -> Failure {
+        Failure::NotConnected {
+            server: Arc::clone(&self.name),
+        }
+    }
+
+    pub(crate) fn initializing(&self) -> Failure {
+        let health = self.health.borrow();
+        let retry_after = health
+            .next_try
+            .and_then(|at| at.duration_since(SystemTime::now()).ok())
+            .unwrap_or(Duration::from_secs(1));
+        Failure::Initializing {
+            server: Arc::clone(&self.name),
+            reason: health.reason.clone(),
+            retry_after,
+        }
+    }
+
+    /// New settings for the same server: nothing is restarted.
+    pub(crate) async fn tune(&self, server: Arc<Server>) {
+        self.limiter.set(server.max_in_flight, server.max_queued);
+        self.settings.store(server);
+        // An error means that the task has ended, and with it everything to be tuned.
+        let _ = self.control.send(Control::Tune).await;
+    }
+
+    /// Ends the server if it runs, forgets its failures, and starts it.
+    pub(crate) async fn restart(&self) {
+        self.order(Control::Restart).await;
+    }
+
+    /// Ends the server for good, within the time that its settings give it. Calls under way are
+    /// answered first.
+    pub(crate) async fn stop(&self) {
+        self.order(Control::Stop).await;
+    }
+
+    /// Asks for lists that have changed.
+    fn relist(&self, lists: Lists) {
+        // If so many orders wait, one of them brings the lists as well.
+        let _ = self.control.try_send(Control::Relist(lists));
+    }
+
+    async fn order(&self, order: impl FnOnce(oneshot::Sender<()>) -> Control) {
+        let (done, carried_out) = oneshot::channel();
+        if self.control.send(order(done)).await.is_ok() {
+            let _ = carried_out.await;
+        }
+    }
+}
+
+/// A call that waits for the server.
+struct Waits<'a>(&'a Upstream);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.demand.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The task that starts and stops the server.
+struct Task {
+    upstream: Arc<Upstream>,
+    context: Arc<Context>,
+    restart: Restart,
+    run: Option<Run>,
+    runs: u64,
+    known: bool,
+    era: Option<Era>,
+}
+
+/// One life of the server.
+struct Run {
+    number: u64,
+    client: Client,
+    state: watch::Receiver<Connection>,
+    ready: bool,
+    /// When it became ready.
+    since: Instant,
+    /// How many calls there had been before.
+    uses: u64,
+}
+
+/// What the task does next.
+enum Next {
+    Go,
+    End(Option<oneshot::Sender<()>>),
+}
+
+impl Task {
+    async fn run(mut self, mut orders: mpsc::Receiver<Control>) {
+        loop {
+            if self.is_wanted() && *self.restart.state() == State::Idle {
+                self.launch();
+            }
+            let due = self.due();
+            let upstream = Arc::clone(&self.upstream);
+            let next = tokio::select! {
+                biased;
+                order = orders.recv() => match order {
+                    Some(order) => self.carry_out(order).await,
+                    None => Next::End(None),
+                },
+                () = state_changed(self.run.as_mut()) => {
+                    self.look();
+                    Next::Go
+                }
+                () = upstream.wake.notified() => Next::Go,
+                () = at(due) => {
+                    self.tick();
+                    Next::Go
+                }
+            };
+            if let Next::End(done) = next {
+                self.end(ServerState::Stopping).await;
+                if let Some(done) = done {
+                    let _ = done.send(());
+                }
+                return;
+            }
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        let settings = self.upstream.settings.load();
+        settings.enabled
+            && (self.upstream.demand.load(Relaxed) > 0 || is_kept_up(&settings) || !self.known)
+    }
+
+    /// When to look again without being asked.
+    fn due(&self) -> Option<Instant> {
+        let idle = self.idle_due();
+        [self.restart.due(), idle].into_iter().flatten().min()
+    }
+
+    /// When the server has been idle for long enough to be stopped.
+    fn idle_due(&self) -> Option<Instant> {
+        let run = self.run.as_ref().filter(|run| run.ready)?;
+        let settings = self.upstream.settings.load();
+        if is_kept_up(&settings) || !self.known {
+            return None;
+        }
+        let unused = run.uses == self.upstream.limiter.uses();
+        let patience = match settings.idle_stop? {
+            // It was started only so that its lists are known.
+            patience if unused => patience.min(LEARN_LINGER),
+            patience => patience,
+        };
+        let used = self
+            .upstream
+            .limiter
+            .last_used()
+            .unwrap_or_else(Instant::now);
+        Some(used.max(run.since) + patience)
+    }
+
+    fn launch(&mut self) {
+        let settings = self.upstream.settings();
+        self.runs += 1;
+        let name = &self.upstream.name;
+        self.restart.starting();
+        self.tell(Health::new(ServerState::Starting));
+        let upstream = Arc::downgrade(&self.upstream);
+        let mut builder = Client::builder("switchboard", env!("CARGO_PKG_VERSION"))
+            .handshake_timeout(settings.init_timeout)
+            .request_timeout(settings.request_timeout)
+            // Another attempt is this task's to decide; the connection itself never gets to one.
+            .backoff(NEVER, NEVER)
+            .max_in_flight(settings.max_in_flight + IN_FLIGHT_SPARE)
+            .on_notification(move |news| {
+                if let (Some(lists), Some(upstream)) =
+                    (Lists::changed(&news.method), upstream.upgrade())
+                {
+                    upstream.relist(lists);
+                }
+            });
+        if let Some(era) = self.era {
+            builder = builder.known_era(era);
+        }
+        let client = match launch::connect(builder, name, &settings, &self.context) {
+            Ok(client) => client,
+            Err(fault) => return self.fail(fault),
+        };
+        self.run = Some(Run {
+            number: self.runs,
+            state: client.watch_state(),
+            client,
+            ready: false,
+            since: Instant::now(),
+            uses: self.upstream.limiter.uses(),
+        });
+    }
+
+    /// The connection has changed its state.
+    fn look(&mut self) {
+        let Some(run) = &mut self.run else { return };
+        let state = run.state.borrow_and_update().clone();
+        match state {
+            Connection::Ready(session) if !run.ready => {
+                run.ready = true;
+                run.since = Instant::now();
+                self.era = Some(session.revision.era());
+                self.upstream.live.store(Some(Arc::new(run.client.clone())));
+                let number = run.number;
+                let client = run.client.clone();
+                self.restart.up(Instant::now());
+                self.tell(Health::new(ServerState::Ready));
+                self.learn(number, client, Lists::ALL);
+            }
+            Connection::Backoff { reason, .. } => self.fail(Fault {
+                reason,
+                permanent: false,
+            }),
+            Connection::Failed { reason } => self.fail(Fault {
+                reason,
+                permanent: true,
+            }),
+            Connection::Starting
+            | Connection::Initializing
+            | Connection::Ready(_)
+            | Connection::Closing => {}
+        }
+    }
+
+    /// The server could not be started, or was lost.
+    fn fail(&mut self, fault: Fault) {
+        self.let_go();
+        tracing::warn!(server = %self.upstream.name, reason = %fault.reason, "Server failed.");
+        self.context
+            .logs
+            .note(&self.upstream.name, &format!("failed: {}", fault.reason));
+        self.restart.failed(Instant::now(), fault);
+        let health = self.unwell();
+        self.tell(health);
+    }
+
+    /// The health of a server that is being left alone for a while.
+    fn unwell(&self) -> Health {
+        let name = &self.upstream.name;
+        let (until, reason, state, action) = match self.restart.state() {
+            State::Waiting { until, reason } => {
+                let action = format!(
+                    "it is tried again by itself; `switchboard logs {name}` shows what it said"
+                );
+                (*until, reason, ServerState::Retrying, action)
+            }
+            State::Parked {
+                until,
+                reason,
+                permanent,
+            } => {
+                let action = if *permanent {
+                    format!(
+                        "mend what the reason says, then `switchboard restart {name}`; `switchboard doctor` helps to find it"
+                    )
+                } else {
+                    format!("see `switchboard logs {name}`, then `switchboard restart {name}`")
+                };
+                (*until, reason, ServerState::Parked, action)
+            }
+            State::Idle | State::Starting | State::Up { .. } => {
+                return Health::new(ServerState::Idle);
+            }
+        };
+        Health {
+            reason: Some(Arc::clone(reason)),
+            action: Some(action.into()),
+            next_try: Some(SystemTime::now() + until.saturating_duration_since(Instant::now())),
+            ..Health::new(state)
+        }
+    }
+
+    fn tick(&mut self) {
+        let was = self.restart.state().clone();
+        self.restart.tick(Instant::now());
+        if was != *self.restart.state() && !self.is_wanted() {
+            self.tell(Health::new(ServerState::Idle));
+        }
+        if self.idle_due().is_some_and(|due| due <= Instant::now()) {
+            self.retire();
+        }
+    }
+
+    /// Lets a server that nobody uses go, in the background.
+    fn retire(&mut self) {
+        let live = self.upstream.live.swap(None);
+        // Whoever has a place by now may have seen the connection, and is about to use it.
+        if self.upstream.limiter.last_used().is_none() || self.upstream.demand.load(Relaxed) > 0 {
+            self.upstream.live.store(live);
+            return;
+        }
+        tracing::info!(server = %self.upstream.name, "Stopping an idle server.");
+        self.let_go();
+        self.restart.stopped(Instant::now());
+        self.tell(Health::new(ServerState::Idle));
+    }
+
+    /// Ends the run beside whatever comes next.
+    fn let_go(&mut self) {
+        self.upstream.live.store(None);
+        if let Some(run) = self.run.take() {
+            tokio::spawn(async move {
+                run.client.stop().await;
+                run.client.closed().await;
+            });
+        }
+    }
+
+    async fn carry_out(&mut self, order: Control) -> Next {
+        match order {
+            Control::Stop(done) => return Next::End(Some(done)),
+            Control::Tune => {
+                let enabled = self.upstream.settings.load().enabled;
+                let disabled = self.upstream.health.borrow().state == ServerState::Disabled;
+                if enabled && disabled {
+                    self.restart.pardon();
+                    self.tell(Health::new(ServerState::Idle));
+                } else if !enabled && !disabled {
+                    self.end(ServerState::Disabled).await;
+                }
+            }
+            Control::Restart(done) => {
+                self.end(ServerState::Starting).await;
+                self.restart.pardon();
+                if self.upstream.settings.load().enabled {
+                    self.launch();
+                } else {
+                    self.tell(Health::new(ServerState::Disabled));
+                }
+                let _ = done.send(());
+            }
+            Control::Relist(lists) => {
+                if let Some(run) = self.run.as_ref().filter(|run| run.ready) {
+                    self.learn(run.number, run.client.clone(), lists);
+                }
+            }
+            Control::Learnt { run, offers } => {
+                if self.run.as_ref().is_some_and(|now| now.number == run)
+                    && let Some(offers) = *offers
+                {
+                    self.known = true;
+                    let settings = self.upstream.settings();
+                    self.context
+                        .shelf
+                        .put(&self.upstream.name, &settings, offers);
+                }
+            }
+        }
+        Next::Go
+    }
+
+    fn learn(&self, run: u64, client: Client, lists: Lists) {
+        let known = self.context.shelf.offers(&self.upstream.name);
+        let control = self.upstream.control.clone();
+        let name = Arc::clone(&self.upstream.name);
+        tokio::spawn(async move {
+            let offers = learn::learn(&name, &client, lists, known).await;
+            let offers = Box::new(offers);
+            let _ = control.send(Control::Learnt { run, offers }).await;
+        });
+    }
+
+    /// Ends the run and waits until its process is gone.
+    async fn end(&mut self, state: ServerState) {
+        self.upstream.live.store(None);
+        self.restart.stopped(Instant::now());
+        self.tell(Health::new(state));
+        if let Some(run) = self.run.take() {
+            run.client.stop().await;
+            run.client.closed().await;
+        }
+    }
+
+    fn tell(&self, health: Health) {
+        let name = &self.upstream.name;
+        self.context.events.server(name, &health);
+        tracing::debug!(server = %name, state = health.state.as_str(), reason = health.reason.as_deref(), "Server state.");
+        self.upstream.health.send_replace(health);
+    }
+}
+
+/// The connection's own backoff, which is not used.
+const NEVER: Duration = Duration::from_hours(24);
+/// The gateway's own requests (lists) beside the calls.
+const IN_FLIGHT_SPARE: usize = 16;
+
+/// Whether the server runs all the time.
+fn is_kept_up(settings: &Server) -> bool {
+    settings.start == Some(Start::Eager)
+}
+
+async fn state_changed(run: Option<&mut Run>) {
+    if let Some(run) = run
+        && run.state.changed().await.is_ok()
+    {
+        return;
+    }
+    pending().await
+}
+
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due.into()).await,
+        None => pending().await,
+    }
+}

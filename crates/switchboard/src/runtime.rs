@@ -1,0 +1,207 @@
+//! What `serve` and `stdio` share: the lock, the token, the doors, the signals.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    future::Future,
+    io::{self, Read, Seek, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::Path,
+    sync::Arc,
+};
+
+use anyhow::{Context, bail};
+use switchboard_config::Home;
+use switchboard_gateway::{Doors, Gateway};
+use tokio::{
+    net::UnixListener,
+    signal::unix::{SignalKind, signal},
+};
+use tracing::level_filters::LevelFilter;
+
+/// Writes what the gateway has to say to standard error.
+pub(crate) fn log_to_stderr(level: LevelFilter) {
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .init();
+}
+
+/// Runs the gateway's work. Few threads: it mostly hands bytes on.
+pub(crate) fn block_on<F: Future>(work: F) -> anyhow::Result<F::Output> {
+    let workers = std::thread::available_parallelism().map_or(2, |n| n.get().min(4));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let done = runtime.block_on(work);
+    // Whatever still blocks (a file, a name server) is not waited for.
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+/// The right to be the gateway of a home, held by one process at a time and let go with it.
+#[derive(Debug)]
+pub(crate) struct Lock(#[expect(dead_code, reason = "held, not read")] File);
+
+impl Lock {
+    /// Takes the lock; `Err` with the process that has it, if another does.
+    pub(crate) fn take(home: &Home) -> anyhow::Result<Result<Self, Option<u32>>> {
+        let path = home.lock_file();
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .with_context(|| format!("cannot open {}", path.display()))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // Who it is helps a person; not to know it changes nothing.
+                let _ = file.read_to_string(&mut holder);
+                return Ok(Err(holder.trim().parse().ok()));
+            }
+            Err(fs::TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+            }
+        }
+        let write = || -> io::Result<()> {
+            file.set_len(0)?;
+            file.rewind()?;
+            writeln!(file, "{}", std::process::id())
+        };
+        let mut write = write;
+        write().with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Ok(Self(file)))
+    }
+}
+
+/// The token that clients over TCP show; made when there is none.
+pub(crate) fn token(home: &Home) -> anyhow::Result<String> {
+    let path = home.token_file();
+    match fs::read_to_string(&path) {
+        Ok(token) if !token.trim().is_empty() => {
+            private(&path)?;
+            return Ok(token.trim().to_owned());
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", path.display()));
+        }
+    }
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).context("the system gives no random numbers")?;
+    let token = bytes
+        .iter()
+        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    let write = || {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)?;
+        writeln!(file, "{token}")
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))?;
+    private(&path)?;
+    Ok(token)
+}
+
+fn private(path: &Path) -> anyhow::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+        .with_context(|| format!("cannot make {} private", path.display()))
+}
+
+/// The longest path that a socket can have on every system.
+const SOCKET_PATH_MAX: usize = 103;
+
+/// Opens the gateway's own socket. The lock is held, so that one that is there is a leftover.
+pub(crate) fn bind_socket(home: &Home) -> anyhow::Result<UnixListener> {
+    let path = home.socket();
+    let length = path.as_os_str().len();
+    if length > SOCKET_PATH_MAX {
+        bail!(
+            "{} is too long for a socket ({length} bytes, at most {SOCKET_PATH_MAX}): choose a shorter folder with --home",
+            path.display()
+        );
+    }
+    match fs::remove_file(&path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot replace {}", path.display()));
+        }
+    }
+    let listener =
+        UnixListener::bind(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    private(&path)?;
+    Ok(listener)
+}
+
+/// Stops the gateway when a signal says so, at once when a second one does, and reads the
+/// configuration again on SIGHUP. Done when the gateway has stopped.
+pub(crate) async fn until_stopped(gateway: &Arc<Gateway>) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => {
+                // A file that cannot be applied has been reported.
+                let _ = gateway.reload().await;
+            }
+            () = gateway.stopped() => break,
+        }
+    }
+    let mut stopping = std::pin::pin!(gateway.stop());
+    loop {
+        tokio::select! {
+            () = &mut stopping => return Ok(()),
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => gateway.hurry(),
+        }
+    }
+}
+
+/// Opens the doors in the background.
+pub(crate) fn open_doors(
+    gateway: &Arc<Gateway>,
+    token: &str,
+    socket: Option<UnixListener>,
+    tcp: Option<tokio::net::TcpListener>,
+) -> Doors {
+    let doors = Doors::new(Arc::clone(gateway), token);
+    if let Some(socket) = socket {
+        let doors = doors.clone();
+        tokio::spawn(async move { doors.serve_socket(socket).await });
+    }
+    if let Some(tcp) = tcp {
+        let doors = doors.clone();
+        tokio::spawn(async move { doors.serve_tcp(tcp).await });
+    }
+    doors
+}
+
+/// Lets the process have as many open files as the system allows: each client and each server takes
+/// some.
+pub(crate) fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    const ENOUGH: u64 = 65_536;
+    let mut limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(ENOUGH).min(ENOUGH);
+    if limit.current.is_some_and(|current| current < most) {
+        limit.current = Some(most);
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            tracing::debug!(%error, "Cannot raise the limit of open files.");
+        }
+    }
+}

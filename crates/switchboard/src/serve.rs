@@ -1,0 +1,84 @@
+//! `switchboard serve`: the gateway, until it is told to stop.
+
+use std::{io, net::SocketAddr, sync::Arc};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use switchboard_config::{Config, Home};
+use switchboard_gateway::Gateway;
+use tokio::net::TcpListener;
+use tracing::level_filters::LevelFilter;
+
+use crate::runtime::{self, Lock};
+
+/// Run the gateway.
+///
+/// Clients reach it at the printed address with the token in run/token, or through
+/// `switchboard stdio`. It stops on Ctrl-C, on SIGTERM and with `switchboard stop`, and leaves
+/// nothing behind; a second Ctrl-C does not wait for servers that take their time.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where to listen, in place of `listen` in the configuration; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// How much to say on standard error: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log_level: LevelFilter,
+}
+
+pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
+    runtime::log_to_stderr(args.log_level);
+    runtime::raise_file_limit();
+    home.create()?;
+    let lock = match Lock::take(&home)? {
+        Ok(lock) => lock,
+        Err(holder) => {
+            let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
+            bail!(
+                "a gateway is already running for {}{holder}: `switchboard status` shows it, `switchboard stop` ends it",
+                home.config_file().display()
+            );
+        }
+    };
+    let config = Config::load(home.config_file())?;
+    let address = args.listen.unwrap_or_else(|| config.listen_address());
+    if !address.ip().is_loopback() {
+        bail!(
+            "--listen {address}: the gateway serves its own machine only; choose a loopback address such as 127.0.0.1:7777"
+        );
+    }
+    runtime::block_on(serve(home, config, address, lock))?
+}
+
+async fn serve(home: Home, config: Config, address: SocketAddr, lock: Lock) -> anyhow::Result<()> {
+    let token = runtime::token(&home)?;
+    let tcp = TcpListener::bind(address).await.map_err(|error| {
+        let advice = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                "another program has it; choose another with `listen` in the configuration or --listen"
+            }
+            _ => "choose another with `listen` in the configuration or --listen",
+        };
+        anyhow::Error::new(error).context(format!("cannot listen on {address}: {advice}"))
+    })?;
+    let socket = runtime::bind_socket(&home)?;
+    let address = tcp.local_addr().context("cannot tell where it listens")?;
+    let home = Arc::new(home);
+    let gateway = Gateway::start(Arc::clone(&home), config, None)?;
+    let doors = runtime::open_doors(&gateway, &token, Some(socket), Some(tcp));
+    gateway.watch_config();
+    announce(&home, address);
+    runtime::until_stopped(&gateway).await?;
+    doors.closed().await;
+    // A leftover socket does no harm, but one that is gone says at once that nobody is there.
+    let _ = std::fs::remove_file(home.socket());
+    drop(lock);
+    Ok(())
+}
+
+#[expect(clippy::print_stdout)] // What a person or a script waits for.
+fn announce(home: &Home, address: SocketAddr) {
+    println!("MCP      http://{address}/mcp");
+    println!("API      http://{address}/api/v1/status");
+    println!("Token    {}", home.token_file().display());
+}

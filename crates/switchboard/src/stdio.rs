@@ -1,0 +1,120 @@
+//! `switchboard stdio`: MCP on standard input and output. Joins the running gateway, or is one.
+
+mod join;
+mod pipes;
+
+use std::sync::Arc;
+
+use clap::Args;
+use switchboard_config::{Config, Home};
+use switchboard_gateway::{Gateway, View};
+use tokio::net::TcpListener;
+use tracing::level_filters::LevelFilter;
+
+use crate::runtime::{self, Lock};
+
+/// MCP on standard input and output, for a client.
+///
+/// This is the command to put into a client's configuration. It joins the gateway that runs for this
+/// home; if none does, it is the gateway itself, for other clients as well, until the last of them
+/// has left.
+#[derive(Debug, Args)]
+pub(crate) struct StdioArgs {
+    /// What the client sees: `direct` (every tool of every server) or `server:NAME`
+    #[arg(long, value_name = "VIEW", default_value = "direct", value_parser = parse_view)]
+    view: View,
+    /// How much to say on standard error: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    log_level: LevelFilter,
+}
+
+fn parse_view(text: &str) -> Result<View, String> {
+    match text.split_once(':') {
+        None if text == "direct" => Ok(View::Direct),
+        Some(("server", name)) if !name.is_empty() => Ok(View::Server(name.into())),
+        _ => Err("expected `direct` or `server:NAME`".to_owned()),
+    }
+}
+
+pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
+    runtime::log_to_stderr(args.log_level);
+    let view = args.view.clone();
+    runtime::block_on(async move {
+        loop {
+            // Most often there is one; and to ask costs next to nothing.
+            if let Some(link) = join::connect(&home, &view).await {
+                return join::relay(home, view, link).await;
+            }
+            home.create()?;
+            match Lock::take(&home)? {
+                Ok(lock) => return be(home, view, lock).await,
+                // Somebody is about to be the gateway, or to stop being it.
+                Err(_) => join::pause().await?,
+            }
+        }
+    })?
+}
+
+/// Is the gateway, for the client on standard input and whoever joins.
+async fn be(home: Home, view: View, lock: Lock) -> anyhow::Result<()> {
+    let config = Config::load(home.config_file())?;
+    let hosted = Hosted::start(home, config, lock)?;
+    let (reader, writer) = pipes::open()?;
+    let gateway = Arc::clone(&hosted.gateway);
+    let client = tokio::spawn(async move {
+        if let Err(error) = gateway.serve_pipe(view, reader, writer).await {
+            tracing::debug!(%error, "The client's pipe ended early.");
+        }
+        // Those who have joined keep the gateway for as long as they need it.
+        gateway.abandoned().await;
+        gateway.stop().await;
+    });
+    let done = hosted.until_stopped().await;
+    client.abort();
+    done
+}
+
+/// A gateway in this process that others can join.
+struct Hosted {
+    gateway: Arc<Gateway>,
+    home: Arc<Home>,
+    #[expect(dead_code, reason = "held, not read")]
+    lock: Lock,
+}
+
+impl Hosted {
+    fn start(home: Home, config: Config, lock: Lock) -> anyhow::Result<Self> {
+        runtime::raise_file_limit();
+        let address = config.listen_address();
+        let home = Arc::new(home);
+        let gateway = Gateway::start(Arc::clone(&home), config, None)?;
+        // After the first answer: others can wait for a moment, the client cannot.
+        let (host, place) = (Arc::clone(&gateway), Arc::clone(&home));
+        tokio::spawn(async move {
+            let token = match runtime::token(&place) {
+                Ok(token) => token,
+                Err(error) => return tracing::warn!("{error:#}"),
+            };
+            let socket = runtime::bind_socket(&place)
+                .inspect_err(|error| tracing::warn!("Others cannot join: {error:#}"))
+                .ok();
+            let tcp = TcpListener::bind(address)
+                .await
+                .inspect_err(|error| tracing::info!("Not listening on {address}: {error}"))
+                .ok();
+            runtime::open_doors(&host, &token, socket, tcp);
+            host.watch_config();
+        });
+        Ok(Self {
+            gateway,
+            home,
+            lock,
+        })
+    }
+
+    async fn until_stopped(self) -> anyhow::Result<()> {
+        runtime::until_stopped(&self.gateway).await?;
+        let _ = std::fs::remove_file(self.home.socket());
+        Ok(())
+    }
+}

@@ -1,0 +1,376 @@
+//! A client's pipe carried to the gateway that runs already.
+//!
+//! The gateway may be another client's `switchboard stdio`, and leave with that client. Then this
+//! process joins the next one or becomes it, opens the conversation anew as the client once did, and
+//! the client goes on: what was under way is answered with an error, nothing else is lost.
+
+use std::{collections::HashMap, io, sync::Arc, time::Duration};
+
+use anyhow::Context;
+use bytes::{Bytes, BytesMut};
+use switchboard_config::{Config, Home};
+use switchboard_gateway::{PIPE_PATH, PIPE_UPGRADE, View};
+use switchboard_wire::{ErrorObject, Frame, Id, Message, Raw, Splitter, encode, limits, method};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
+    net::UnixStream,
+    time::{Instant, sleep},
+};
+
+use super::{
+    Hosted,
+    pipes::{self, Reader, Writer},
+};
+use crate::runtime::Lock;
+
+/// How long to wait for somebody who is about to be the gateway, or to stop being it.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
+/// The head of the gateway's answer is short.
+const HEAD_MAX: usize = 4 * 1024;
+const READ_BYTES: usize = 16 * 1024;
+const LOCAL_BYTES: usize = 64 * 1024;
+/// What a request is answered with whose gateway left.
+const GATEWAY_LEFT: i64 = -32004;
+/// The id of the `initialize` that is repeated to the next gateway.
+const AGAIN: &str = "\"switchboard-again\"";
+
+pub(super) async fn pause() -> anyhow::Result<()> {
+    sleep(PAUSE).await;
+    Ok(())
+}
+
+/// A way to a gateway.
+pub(super) struct Link {
+    reader: Reader,
+    writer: Writer,
+    /// What was read beyond the head of its answer.
+    rest: BytesMut,
+    /// The gateway, if it is in this process.
+    hosted: Option<Hosted>,
+}
+
+/// Joins the gateway that runs, if one does.
+pub(super) async fn connect(home: &Home, view: &View) -> Option<Link> {
+    let mut stream = UnixStream::connect(home.socket()).await.ok()?;
+    let view = match view {
+        View::Direct => "direct".to_owned(),
+        View::Server(name) => {
+            let escaped = name.bytes().fold(String::new(), |text, byte| match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+                    format!("{text}{}", char::from(byte))
+                }
+                other => format!("{text}%{other:02X}"),
+            });
+            format!("s/{escaped}")
+        }
+    };
+    let ask = format!(
+        "GET {PIPE_PATH}{view} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: {PIPE_UPGRADE}\r\n\r\n"
+    );
+    stream.write_all(ask.as_bytes()).await.ok()?;
+    let mut rest = BytesMut::new();
+    let end = loop {
+        if let Some(end) = rest.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+        if rest.len() > HEAD_MAX || stream.read_buf(&mut rest).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let head = rest.split_to(end);
+    if !head.starts_with(b"HTTP/1.1 101 ") {
+        return None;
+    }
+    let (reader, writer) = stream.into_split();
+    Some(Link {
+        reader: Box::new(reader),
+        writer: Box::new(writer),
+        rest,
+        hosted: None,
+    })
+}
+
+/// Carries messages between the client and the gateway until the client leaves.
+pub(super) async fn relay(home: Home, view: View, link: Link) -> anyhow::Result<()> {
+    let (reader, writer) = pipes::open()?;
+    let mut relay = Relay {
+        incoming: Splitter::new(limits::FRAME_BYTES),
+        reader,
+        writer,
+        memory: Memory::default(),
+    };
+    let mut link = Some(link);
+    loop {
+        let current = match link.take() {
+            Some(link) => link,
+            None => next_gateway(&home, &view).await?,
+        };
+        match relay.carry(current).await? {
+            Ended::ClientLeft(hosted) => {
+                if let Some(hosted) = hosted {
+                    let gateway = Arc::clone(&hosted.gateway);
+                    tokio::spawn(async move {
+                        gateway.abandoned().await;
+                        gateway.stop().await;
+                    });
+                    hosted.until_stopped().await?;
+                }
+                return Ok(());
+            }
+            Ended::GatewayLeft => {
+                tracing::warn!("The gateway left; looking for the next.");
+                relay.answer_lost().await?;
+            }
+        }
+    }
+}
+
+/// Joins the next gateway, or becomes it.
+async fn next_gateway(home: &Home, view: &View) -> anyhow::Result<Link> {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        if let Some(link) = connect(home, view).await {
+            return Ok(link);
+        }
+        home.create()?;
+        if let Ok(lock) = Lock::take(home)? {
+            return host(home.clone(), view.clone(), lock);
+        }
+        pause().await?;
+    }
+    anyhow::bail!("the gateway left, and the next one does not answer; start the client anew")
+}
+
+fn host(home: Home, view: View, lock: Lock) -> anyhow::Result<Link> {
+    let config = Config::load(home.config_file())?;
+    let hosted = Hosted::start(home, config, lock)?;
+    let (here, there): (DuplexStream, DuplexStream) = tokio::io::duplex(LOCAL_BYTES);
+    let gateway = Arc::clone(&hosted.gateway);
+    tokio::spawn(async move {
+        let (reader, writer) = tokio::io::split(there);
+        // Memory does not fail.
+        let _ = gateway.serve_pipe(view, reader, writer).await;
+    });
+    let (reader, writer) = tokio::io::split(here);
+    Ok(Link {
+        reader: Box::new(reader),
+        writer: Box::new(writer),
+        rest: BytesMut::new(),
+        hosted: Some(hosted),
+    })
+}
+
+enum Ended {
+    ClientLeft(Option<Hosted>),
+    GatewayLeft,
+}
+
+struct Relay {
+    reader: Reader,
+    writer: Writer,
+    incoming: Splitter,
+    memory: Memory,
+}
+
+impl Relay {
+    async fn carry(&mut self, mut link: Link) -> anyhow::Result<Ended> {
+        let mut outgoing = Splitter::new(limits::FRAME_BYTES + HEAD_MAX);
+        outgoing.push(&link.rest);
+        if let Some(opening) = self.memory.opening()
+            && link.writer.write_all(&opening).await.is_err()
+        {
+            return Ok(Ended::GatewayLeft);
+        }
+        let mut lines = BytesMut::new();
+        loop {
+            lines.clear();
+            while let Some(Ok(frame)) = self.incoming.next_frame() {
+                self.memory.asked(&frame);
+                lines.extend_from_slice(&frame);
+                lines.extend_from_slice(b"\n");
+            }
+            if !lines.is_empty() && link.writer.write_all(&lines).await.is_err() {
+                return Ok(Ended::GatewayLeft);
+            }
+            lines.clear();
+            while let Some(Ok(frame)) = outgoing.next_frame() {
+                if self.memory.answered(&frame) {
+                    lines.extend_from_slice(&frame);
+                    lines.extend_from_slice(b"\n");
+                }
+            }
+            if !lines.is_empty() {
+                self.writer
+                    .write_all(&lines)
+                    .await
+                    .context("the client left")?;
+                self.writer.flush().await.context("the client left")?;
+            }
+            self.incoming.buffer().reserve(READ_BYTES);
+            outgoing.buffer().reserve(READ_BYTES);
+            tokio::select! {
+                read = self.reader.read_buf(self.incoming.buffer()) => {
+                    if read.context("cannot read from the client")? == 0 {
+                        return self.last_answers(link, outgoing).await;
+                    }
+                }
+                read = link.reader.read_buf(outgoing.buffer()) => match read {
+                    Ok(1..) => {}
+                    _ => return Ok(Ended::GatewayLeft),
+                },
+            }
+        }
+    }
+
+    /// The client has closed its end: the gateway is told, and its last answers are handed over.
+    async fn last_answers(
+        &mut self,
+        mut link: Link,
+        mut outgoing: Splitter,
+    ) -> anyhow::Result<Ended> {
+        let _ = link.writer.shutdown().await;
+        loop {
+            while let Some(Ok(frame)) = outgoing.next_frame() {
+                if self.memory.answered(&frame) && self.say(&frame).await.is_err() {
+                    return Ok(Ended::ClientLeft(link.hosted));
+                }
+            }
+            outgoing.buffer().reserve(READ_BYTES);
+            match link.reader.read_buf(outgoing.buffer()).await {
+                Ok(1..) => {}
+                _ => return Ok(Ended::ClientLeft(link.hosted)),
+            }
+        }
+    }
+
+    /// Answers what the gateway that left no longer can.
+    async fn answer_lost(&mut self) -> anyhow::Result<()> {
+        let message =
+            "the gateway left during the call, which may have been carried out; try again";
+        let error = ErrorObject::new(GATEWAY_LEFT, message);
+        for id in self.memory.lost() {
+            self.say(&encode::error(Some(&id), &error))
+                .await
+                .context("the client left")?;
+        }
+        Ok(())
+    }
+
+    async fn say(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.writer.write_all(frame).await?;
+        self.writer.write_all(b"\n").await?;
+        self.writer.flush().await
+    }
+}
+
+/// What has to be known of a conversation to take it up with another gateway.
+#[derive(Default)]
+struct Memory {
+    /// The parameters of `initialize`, once the client has opened that way.
+    opened: Option<Raw>,
+    /// Whether it was answered: if not, it is repeated as the client sent it.
+    initialize: Option<Id>,
+    in_flight: HashMap<Id, ()>,
+}
+
+impl Memory {
+    fn asked(&mut self, frame: &Bytes) {
+        let Ok(frame) = Frame::parse(frame.clone()) else {
+            return;
+        };
+        let messages = match frame {
+            Frame::Single(message) => vec![message],
+            Frame::Batch(messages) => messages.into_iter().flatten().collect(),
+        };
+        for message in messages {
+            if let Message::Request(request) = message {
+                if request.method == method::INITIALIZE {
+                    self.opened = request.params.clone();
+                    self.initialize = Some(request.id.clone());
+                }
+                self.in_flight.insert(request.id, ());
+            }
+        }
+    }
+
+    /// Whether the client is to see this.
+    fn answered(&mut self, frame: &Bytes) -> bool {
+        let Ok(Frame::Single(Message::Response(response))) = Frame::parse(frame.clone()) else {
+            return true;
+        };
+        let Some(id) = response.id else { return true };
+        if id.raw().as_str() == AGAIN {
+            return false;
+        }
+        if self.initialize.as_ref() == Some(&id) {
+            self.initialize = None;
+        }
+        self.in_flight.remove(&id);
+        true
+    }
+
+    /// The requests that are lost with a gateway.
+    fn lost(&mut self) -> Vec<Id> {
+        // One that has not been answered is repeated, not given up.
+        let opening = self.initialize.clone();
+        let lost = self.in_flight.drain().map(|(id, ())| id);
+        lost.filter(|id| opening.as_ref() != Some(id)).collect()
+    }
+
+    /// What opens the conversation with another gateway.
+    fn opening(&self) -> Option<Bytes> {
+        let params = self.opened.as_ref()?;
+        let again = Raw::parse(AGAIN).ok().and_then(Id::from_raw)?;
+        let id = self.initialize.clone().unwrap_or(again);
+        let mut lines = BytesMut::new();
+        lines.extend_from_slice(&encode::request(&id, method::INITIALIZE, Some(params)));
+        lines.extend_from_slice(b"\n");
+        if self.initialize.is_none() {
+            lines.extend_from_slice(&encode::notification(method::INITIALIZED, None));
+            lines.extend_from_slice(b"\n");
+        }
+        Some(lines.freeze())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(text: &'static str) -> Bytes {
+        Bytes::from_static(text.as_bytes())
+    }
+
+    #[test]
+    fn a_conversation_is_opened_again_and_the_client_does_not_see_it() {
+        let mut memory = Memory::default();
+        assert!(memory.opening().is_none());
+        memory.asked(&bytes(
+            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#,
+        ));
+        assert!(memory.answered(&bytes(r#"{"jsonrpc":"2.0","id":0,"result":{}}"#)));
+        memory.asked(&bytes(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#));
+        assert_eq!(memory.lost(), [Id::from(1)]);
+        let opening = memory.opening().unwrap();
+        let opening = std::str::from_utf8(&opening).unwrap();
+        assert!(opening.contains("switchboard-again") && opening.contains("2025-06-18"));
+        assert!(!memory.answered(&bytes(
+            r#"{"jsonrpc":"2.0","id":"switchboard-again","result":{}}"#
+        )));
+    }
+
+    #[test]
+    fn an_opening_that_was_not_answered_is_repeated_as_it_was() {
+        let mut memory = Memory::default();
+        memory.asked(&bytes(
+            r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#,
+        ));
+        assert!(memory.lost().is_empty());
+        let opening = memory.opening().unwrap();
+        assert_eq!(
+            std::str::from_utf8(&opening).unwrap().trim_end(),
+            r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#
+        );
+    }
+}
