@@ -264,6 +264,9 @@ fn create_error(folder: &Path, source: io::Error) -> HomeError {
 
 /// A file name for a server's name, and another one for every other name.
 fn file_name(server: &str) -> String {
+    if server.is_empty() {
+        return "%".to_owned();
+    }
     let mut name = String::with_capacity(server.len());
     for (at, byte) in server.bytes().enumerate() {
         let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
@@ -288,4 +291,82 @@ fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locate(home: Option<&str>, variables: &[(&str, &str)]) -> Result<Home, HomeError> {
+        let env = |name: &str| {
+            let found = variables.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        Home::locate_with(home.map(Path::new), None, &env)
+    }
+
+    fn folders(home: Option<&str>, variables: &[(&str, &str)]) -> (PathBuf, PathBuf) {
+        let home = locate(home, variables).unwrap();
+        (home.config_file, home.data)
+    }
+
+    #[test]
+    fn the_option_wins_over_the_variable() {
+        let variables = [("SWITCHBOARD_HOME", "/v"), ("HOME", "/u")];
+        let at = |folder: &str| (Path::new(folder).join(CONFIG_FILE), PathBuf::from(folder));
+        assert_eq!(folders(Some("/h"), &variables), at("/h"));
+        assert_eq!(folders(None, &variables), at("/v"));
+        let here = std::env::current_dir().unwrap().join("v");
+        assert_eq!(folders(None, &[("SWITCHBOARD_HOME", "v")]).1, here);
+    }
+
+    #[cfg(not(target_os = "macos"))]
+    #[test]
+    fn the_folders_of_xdg() {
+        for (variables, config, data) in [
+            (&[("HOME", "/u")][..], "/u/.config", "/u/.local/share"),
+            (
+                &[("HOME", "/u"), ("SWITCHBOARD_HOME", "")],
+                "/u/.config",
+                "/u/.local/share",
+            ),
+            (
+                &[("HOME", "/u"), ("XDG_CONFIG_HOME", "/c")],
+                "/c",
+                "/u/.local/share",
+            ),
+            (
+                &[("HOME", "/u"), ("XDG_DATA_HOME", "/d")],
+                "/u/.config",
+                "/d",
+            ),
+            (
+                &[("HOME", "/u"), ("XDG_DATA_HOME", "d")],
+                "/u/.config",
+                "/u/.local/share",
+            ),
+            (
+                &[("XDG_CONFIG_HOME", "/c"), ("XDG_DATA_HOME", "/d")],
+                "/c",
+                "/d",
+            ),
+        ] {
+            let expected = (
+                Path::new(config).join("switchboard").join(CONFIG_FILE),
+                Path::new(data).join("switchboard"),
+            );
+            assert_eq!(folders(None, variables), expected, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn no_home_at_all() {
+        for variables in [&[][..], &[("HOME", "")], &[("HOME", "relative")]] {
+            let error = locate(None, variables).unwrap_err();
+            assert!(
+                matches!(error, HomeError::Unknown),
+                "{variables:?}: {error}"
+            );
+        }
+    }
 }

@@ -6,7 +6,6 @@
 //! whatever else is wrong.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use crate::problem::{Problems, place};
 
@@ -251,20 +250,30 @@ impl<'a> Reader<'a, '_> {
 
     /// Notes every key that an object has had before.
     fn repeated(&mut self, members: &[Member<'_>]) {
-        let mut seen = HashMap::with_capacity(members.len());
-        for member in members {
-            if let Some(first) = seen.insert(member.key.as_ref(), member.at) {
-                // Finding a place walks the text, too long a way for problems that nobody reads.
-                if !self.problems.has_room() {
-                    return;
-                }
-                let (line, column) = place(self.text, first);
-                self.problems.add_with_hint(
-                    member.at,
-                    format!("{} is here twice", quote(&member.key)),
-                    format!("the other one is at {line}:{column}; remove one of them"),
-                );
+        // Sorting finds them as fast in the smallest object as in one that is all the file.
+        let mut keys: Vec<_> = members
+            .iter()
+            .map(|member| (member.key.as_ref(), member.at))
+            .collect();
+        keys.sort_unstable();
+        for pair in keys.windows(2) {
+            let [(key, first), (other, at)] = pair else {
+                continue;
+            };
+            if key != other {
+                continue;
             }
+            // Finding a place walks the text, too long a way for problems that nobody reads.
+            if !self.problems.has_room() {
+                self.problems.one_more();
+                continue;
+            }
+            let (line, column) = place(self.text, *first);
+            self.problems.add_with_hint(
+                *at,
+                format!("{} is here twice", quote(key)),
+                format!("the other one is at {line}:{column}; remove one of them"),
+            );
         }
     }
 

@@ -23,6 +23,11 @@ pub(crate) fn nearest<'c>(
         .map(|(_, candidate)| candidate)
 }
 
+/// Whether two names differ in letter case, `_` and `-` only.
+pub(crate) fn alike(a: &str, b: &str) -> bool {
+    a.len() <= LENGTH_MAX && b.len() <= LENGTH_MAX && plain(a) == plain(b)
+}
+
 /// A third of the name may be wrong.
 fn allowed(length: usize) -> usize {
     match length {

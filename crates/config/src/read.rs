@@ -219,7 +219,10 @@ pub(crate) fn texts(value: &Json<'_>) -> Option<Vec<String>> {
 pub(crate) fn check_references(node: &Node<'_>, problems: &mut Problems) {
     match &node.value {
         Json::Text(text) => {
-            if let Err(malformed) = pieces(text) {
+            // Most strings hold none, and starting up should not wait for them.
+            if text.contains("${")
+                && let Err(malformed) = pieces(text)
+            {
                 problems.add_with_hint(node.start, malformed.message, malformed.hint);
             }
         }

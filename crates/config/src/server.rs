@@ -83,7 +83,6 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
 /// How the server is reached, and by which key that is said.
 fn way(member: &Member<'_>, problems: &mut Problems) -> Option<(&'static str, Way)> {
     let mut found = WAYS.iter().filter(|key| member.node.get(key).is_some());
-    let name = quote(&member.key);
     let Some(&key) = found.next() else {
         // A misspelt key has been noted, and is the likely reason.
         let members = member.node.members().unwrap_or_default();
@@ -93,7 +92,10 @@ fn way(member: &Member<'_>, problems: &mut Problems) -> Option<(&'static str, Wa
         {
             problems.add_with_hint(
                 member.at,
-                format!("it is not said how to reach the server {name}"),
+                format!(
+                    "it is not said how to reach the server {}",
+                    quote(&member.key)
+                ),
                 "give it a \"command\" to start, a \"url\" to connect to, or an \"image\" to run",
             );
         }
@@ -103,7 +105,10 @@ fn way(member: &Member<'_>, problems: &mut Problems) -> Option<(&'static str, Wa
         let block = Block(&member.node);
         problems.add_with_hint(
             block.at(key).max(block.at(other)),
-            format!("the server {name} has both \"{key}\" and \"{other}\""),
+            format!(
+                "the server {} has both \"{key}\" and \"{other}\"",
+                quote(&member.key)
+            ),
             "keep the one by which it is reached; for both, make two servers",
         );
         return None;

@@ -1,7 +1,7 @@
 //! What a key may hold: one description that the parser checks by and the schema is made from.
 
 use crate::json::{Json, Member, Node, quote};
-use crate::nearest::nearest;
+use crate::nearest::{alike, nearest};
 use crate::problem::Problems;
 
 /// A key of an object.
@@ -57,7 +57,7 @@ impl Keys {
         let meant = self
             .meant
             .iter()
-            .find(|(other, _)| other.eq_ignore_ascii_case(wrong))
+            .find(|(other, _)| alike(other, wrong))
             .map(|&(_, right)| right)
             .or_else(|| nearest(wrong, self.all.iter().map(|key| key.name)));
         match meant {
@@ -77,7 +77,7 @@ pub(crate) fn check(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut P
         return misfit(node, shape, name, problems);
     }
     match (shape, &node.value) {
-        (Shape::Text, Json::Text(text)) => check_text(node, text, name, problems),
+        (Shape::Text, Json::Text(text)) => check_text(node, text, problems),
         (Shape::Texts, Json::List(items)) => {
             for item in items {
                 check_item(
@@ -133,7 +133,7 @@ fn check_members(members: &[Member<'_>], keys: &Keys, problems: &mut Problems) {
 
 fn check_item(item: &Node<'_>, message: impl Fn() -> String, problems: &mut Problems) {
     match &item.value {
-        Json::Text(text) => check_text(item, text, "this", problems),
+        Json::Text(text) => check_text(item, text, problems),
         Json::Number(_) | Json::Bool(_) => problems.add_with_hint(
             item.start,
             format!("{}, not {}", message(), item.kind()),
@@ -144,11 +144,11 @@ fn check_item(item: &Node<'_>, message: impl Fn() -> String, problems: &mut Prob
 }
 
 /// No program, address or header can carry the end mark of C strings.
-fn check_text(node: &Node<'_>, text: &str, name: &str, problems: &mut Problems) {
+fn check_text(node: &Node<'_>, text: &str, problems: &mut Problems) {
     if text.contains('\0') {
         problems.add(
             node.start,
-            format!("{name} contains the character U+0000, which no program can be given"),
+            "this contains the character U+0000, which no program can be given",
         );
     }
 }
@@ -190,6 +190,7 @@ fn misfit(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut Problems) {
         (Json::Number(_) | Json::Bool(_), Shape::Text) => {
             Some("put it in double quotes".to_owned())
         }
+        (Json::Null, _) => Some("remove it to leave it unsaid".to_owned()),
         (Json::Text(_), Shape::Texts | Shape::Values) => {
             Some("put it in square brackets".to_owned())
         }

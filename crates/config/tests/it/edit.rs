@@ -1,5 +1,7 @@
 //! Edits that leave alone what they are not about.
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use switchboard_config::{add_server, parse, remove_server, set_enabled};
@@ -341,8 +343,11 @@ fn text() -> impl Strategy<Value = String> {
                 servers.into_iter().enumerate()
             {
                 let comma = if at + 1 < count || comma { "," } else { "" };
-                text +=
-                    &format!("{before}\"s{at}\"{after_key}:{before_value}{entry}{after}{comma}");
+                write!(
+                    text,
+                    "{before}\"s{at}\"{after_key}:{before_value}{entry}{after}{comma}"
+                )
+                .unwrap();
             }
             text + &close + "}" + &back + "}" + &front
         })
@@ -365,19 +370,16 @@ proptest! {
             let pick = |at: usize| names.get(at % names.len().max(1)).cloned();
             let before = comments(&text);
             let (edited, touched) = match edit {
-                Edit::Add(name, entry) => match add_server(&text, &name, &entry) {
-                    Ok(edited) => {
-                        prop_assert!(!names.contains(&name));
-                        let alone = json!({"mcpServers": {&*name: entry}}).to_string();
-                        model.servers.insert(name.clone(), config(&alone).servers[&name].clone());
-                        prop_assert_eq!(comments(&edited), before + comments(&alone));
-                        (edited, name)
-                    }
-                    Err(_) => {
-                        prop_assert!(names.contains(&name));
-                        continue;
-                    }
-                },
+                Edit::Add(name, entry) => {
+                    let added = add_server(&text, &name, &entry);
+                    prop_assert_eq!(added.is_err(), names.contains(&name));
+                    let Ok(edited) = added else { continue };
+                    let alone = json!({"mcpServers": {&*name: entry}}).to_string();
+                    let server = config(&alone).servers[&name].clone();
+                    model.servers.insert(name.clone(), server);
+                    prop_assert_eq!(comments(&edited), before + comments(&alone));
+                    (edited, name)
+                }
                 Edit::Remove(at) => {
                     let Some(name) = pick(at) else { continue };
                     model.servers.remove(&name);
@@ -406,8 +408,10 @@ fn written(text: &str, name: &str) -> String {
     let mut from = 0;
     loop {
         let start = from + text[from..].find(&key).unwrap();
-        // A key is followed by comments and a colon; whatever else looks like it is not one.
-        if let Some(end) = entry_end(text, start + key.len()) {
+        // A quote with a backslash is inside a string, and a key is followed by comments and a
+        // colon; whatever else looks like one is not.
+        let escaped = text[..start].ends_with('\\');
+        if let Some(end) = entry_end(text, start + key.len()).filter(|_| !escaped) {
             return text[start..end].to_owned();
         }
         from = start + 1;

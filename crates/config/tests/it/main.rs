@@ -1,4 +1,10 @@
 //! The configuration from the outside: texts and files in, a model or a message out.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
 
 mod edit;
 mod files;

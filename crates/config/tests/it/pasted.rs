@@ -119,10 +119,10 @@ fn disabled_is_the_opposite_of_enabled() {
 #[test]
 fn a_timeout_is_read_by_its_size() {
     let timeout = |text: &str| server(&format!(r#"{{"command": "a", {text}}}"#)).request_timeout;
-    assert_eq!(timeout(r#""timeout": 60"#), Duration::from_secs(60));
+    assert_eq!(timeout(r#""timeout": 60"#), Duration::from_mins(1));
     assert_eq!(timeout(r#""timeout": 999"#), Duration::from_secs(999));
     assert_eq!(timeout(r#""timeout": 3601"#), Duration::from_millis(3601));
-    assert_eq!(timeout(r#""timeout": 600000"#), Duration::from_secs(600));
+    assert_eq!(timeout(r#""timeout": 600000"#), Duration::from_mins(10));
     assert_eq!(
         timeout(r#""timeout": 2000, "requestTimeoutMs": 5"#),
         Duration::from_millis(5)

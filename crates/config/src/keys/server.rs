@@ -1,0 +1,311 @@
+//! The keys of one entry of `mcpServers`, with those that other programs write into it.
+
+use super::{MS, bare, key};
+use crate::shape::{Key, Keys, Shape};
+
+/// The most calls at a time, or waiting, that can be given.
+const CALLS_MAX: u64 = 65_536;
+
+/// A key of other programs' files that changes nothing here.
+const fn ignored(name: &'static str) -> Key {
+    bare(
+        name,
+        Shape::Anything,
+        "Accepted from other programs' files and ignored.",
+    )
+}
+
+pub(crate) const SERVER: Keys = Keys {
+    all: &[
+        bare(
+            "command",
+            Shape::Text,
+            "The program to start, for a server on this machine.",
+        ),
+        bare(
+            "image",
+            Shape::Text,
+            "The image to run, for a server in a container.",
+        ),
+        key(
+            "args",
+            Shape::Texts,
+            "[]",
+            "Arguments for the program, or for the one in the image.",
+        ),
+        key(
+            "env",
+            Shape::TextMap,
+            "{}",
+            "Variables for the program, or for the container.",
+        ),
+        bare(
+            "cwd",
+            Shape::Text,
+            "The folder the program runs in; the gateway's own unless given.",
+        ),
+        bare(
+            "url",
+            Shape::Text,
+            "The address of a server elsewhere, http:// or https://.",
+        ),
+        key(
+            "headers",
+            Shape::TextMap,
+            "{}",
+            "Headers for every request to the address.",
+        ),
+        bare(
+            "type",
+            Shape::Choice(TYPES),
+            "How the server is spoken to. Mostly superfluous: \"stdio\" and \"local\" go with command and \
+             image; \"http\", \"streamable-http\" and \"remote\" with url, where they mean Streamable HTTP \
+             and HTTP+SSE if that is refused; \"http-only\" does not fall back; \"sse\" is HTTP+SSE.",
+        ),
+        bare("transport", Shape::Choice(TYPES), "Another name of type."),
+        bare(
+            "isolation",
+            Shape::Object(&ISOLATION),
+            "How the container is run; goes with image.",
+        ),
+        key(
+            "enabled",
+            Shape::Flag,
+            "true",
+            "Whether the gateway uses the server.",
+        ),
+        bare(
+            "start",
+            Shape::Choice(&["lazy", "eager"]),
+            "Whether the server is started when it is first needed or with the gateway. The gateway \
+             chooses unless this is given.",
+        ),
+        key(
+            "idleStopSeconds",
+            Shape::Whole {
+                min: 0,
+                max: 365 * 24 * 60 * 60,
+            },
+            "600",
+            "How long the server may do nothing before it is stopped, in seconds; 0 is for ever.",
+        ),
+        key(
+            "requestTimeoutMs",
+            MS,
+            "60000",
+            "How long an answer may take, in milliseconds.",
+        ),
+        key(
+            "initTimeoutMs",
+            MS,
+            "30000",
+            "How long it may take to get ready, in milliseconds.",
+        ),
+        key(
+            "closeTimeoutMs",
+            MS,
+            "10000",
+            "How long it may take to leave after its input was closed, in milliseconds.",
+        ),
+        key(
+            "termTimeoutMs",
+            MS,
+            "9000",
+            "How long it may take to leave after it was asked by signal, in milliseconds.",
+        ),
+        key(
+            "maxInFlight",
+            Shape::Whole {
+                min: 1,
+                max: CALLS_MAX,
+            },
+            "64",
+            "How many calls the server is given at a time.",
+        ),
+        key(
+            "maxQueued",
+            Shape::Whole {
+                min: 0,
+                max: CALLS_MAX,
+            },
+            "256",
+            "How many calls may wait for their turn.",
+        ),
+        bare(
+            "tools",
+            Shape::Either(&Shape::Object(&TOOLS), &Shape::Texts),
+            "Which tools are shown, by name with * for any characters. A list means allow.",
+        ),
+        bare(
+            "approve",
+            Shape::Anything,
+            "What needs a person's approval.",
+        ),
+        bare("serverUrl", Shape::Text, "Another name of url."),
+        bare("httpUrl", Shape::Text, "Another name of url."),
+        bare("disabled", Shape::Flag, "The opposite of enabled."),
+        bare(
+            "timeout",
+            Shape::Whole {
+                min: 1,
+                max: 24 * 60 * 60 * 1000,
+            },
+            "Another name of requestTimeoutMs, which wins. Programs disagree about the unit: below 1000 \
+             these are seconds, above 3600 milliseconds, and between the two the value is refused.",
+        ),
+        bare(
+            "includeTools",
+            Shape::Texts,
+            "Another name of allow in tools.",
+        ),
+        bare(
+            "excludeTools",
+            Shape::Texts,
+            "Another name of deny in tools.",
+        ),
+        bare(
+            "disabledTools",
+            Shape::Texts,
+            "Another name of deny in tools.",
+        ),
+        ignored("autoApprove"),
+        ignored("alwaysAllow"),
+        ignored("trust"),
+        ignored("description"),
+        ignored("name"),
+        ignored("icon"),
+        ignored("gallery"),
+        ignored("version"),
+    ],
+    meant: &[
+        ("cmd", "command"),
+        ("executable", "command"),
+        ("program", "command"),
+        ("arguments", "args"),
+        ("environment", "env"),
+        ("envFile", "env"),
+        ("workingDirectory", "cwd"),
+        ("workingDir", "cwd"),
+        ("workdir", "cwd"),
+        ("endpoint", "url"),
+        ("uri", "url"),
+        ("address", "url"),
+        ("httpHeaders", "headers"),
+        ("protocol", "type"),
+        ("kind", "type"),
+        ("container", "image"),
+        ("docker", "image"),
+        ("active", "enabled"),
+        ("autoStart", "start"),
+        ("startOnLaunch", "start"),
+        ("lazy", "start"),
+        ("idleTimeout", "idleStopSeconds"),
+        ("timeoutMs", "requestTimeoutMs"),
+        ("startupTimeout", "initTimeoutMs"),
+        ("startupTimeoutSec", "initTimeoutMs"),
+        ("connectTimeout", "initTimeoutMs"),
+        ("concurrency", "maxInFlight"),
+        ("maxConcurrency", "maxInFlight"),
+        ("allowedTools", "tools"),
+        ("enabledTools", "tools"),
+    ],
+    one_of: &[WAYS],
+};
+
+/// The keys that say how a server is reached.
+pub(crate) const WAYS: &[&str] = &["command", "url", "serverUrl", "httpUrl", "image"];
+
+/// What programs write for `type`; Cline, Roo and VS Code each spell Streamable HTTP their way.
+const TYPES: &[&str] = &[
+    "stdio",
+    "local",
+    "http",
+    "streamable-http",
+    "streamableHttp",
+    "streamable_http",
+    "remote",
+    "http-only",
+    "sse",
+];
+
+const TOOLS: Keys = Keys {
+    all: &[
+        bare(
+            "allow",
+            Shape::Texts,
+            "Only these are shown; all unless given.",
+        ),
+        key(
+            "deny",
+            Shape::Texts,
+            "[]",
+            "These are not shown, whatever allow says.",
+        ),
+    ],
+    meant: &[
+        ("include", "allow"),
+        ("only", "allow"),
+        ("exclude", "deny"),
+        ("block", "deny"),
+    ],
+    one_of: &[],
+};
+
+const ISOLATION: Keys = Keys {
+    all: &[
+        bare(
+            "engine",
+            Shape::Either(&Shape::Text, &Shape::Texts),
+            "The engine's program, or a list of it and its leading arguments; found by itself unless given.",
+        ),
+        bare(
+            "network",
+            Shape::Either(&Shape::Flag, &Shape::Text),
+            "The network to join by name; false is none, true the engine's default.",
+        ),
+        bare(
+            "memory",
+            Shape::Text,
+            "The memory limit as the engine spells it, such as \"512m\".",
+        ),
+        bare(
+            "cpus",
+            Shape::Either(&Shape::Amount, &Shape::Text),
+            "How many CPUs it may use, such as 1.5.",
+        ),
+        bare(
+            "pids",
+            Shape::Whole {
+                min: 1,
+                max: 4_194_304,
+            },
+            "How many processes it may have.",
+        ),
+        key(
+            "mounts",
+            Shape::Texts,
+            "[]",
+            "Mounts, each \"SOURCE:TARGET\" or \"SOURCE:TARGET:ro\".",
+        ),
+        key(
+            "readOnly",
+            Shape::Flag,
+            "false",
+            "Whether the image's own files are read-only.",
+        ),
+        key(
+            "runArgs",
+            Shape::Texts,
+            "[]",
+            "Further arguments for the engine's run command.",
+        ),
+    ],
+    meant: &[
+        ("runtime", "engine"),
+        ("volumes", "mounts"),
+        ("extraArgs", "runArgs"),
+        ("cpu", "cpus"),
+        ("mem", "memory"),
+    ],
+    one_of: &[],
+};
