@@ -428,7 +428,9 @@ impl fmt::Debug for Url<'_> {
             Some(at) => (&self.0[..at], "?(hidden)"),
             None => (self.0, ""),
         };
-        let (scheme, after) = address.split_once("://").unwrap_or(("", address));
+        let Some((scheme, after)) = address.split_once("://") else {
+            return Hidden.fmt(f);
+        };
         let authority = after.find('/').unwrap_or(after.len());
         let host = after[..authority].rfind('@').map_or(0, |at| at + 1);
         write!(f, "\"{scheme}://{}{rest}\"", &after[host..])
