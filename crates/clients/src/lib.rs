@@ -1,1 +1,53 @@
-//! The configurations of AI clients: taking servers over from them, and putting the gateway into them.
+//! The configurations of AI clients: taking servers over from them, and putting the gateway into
+//! them.
+//!
+//! ```no_run
+//! use switchboard_clients::{Client, Dirs, GatewayEntry, Which};
+//! # fn run() -> Result<(), switchboard_clients::Error> {
+//! let dirs = Dirs::current()?;
+//! for found in switchboard_clients::read(Client::Cursor, &dirs)? {
+//!     for server in found.servers {
+//!         println!("{}: {}", server.name, server.entry);
+//!     }
+//! }
+//!
+//! let gateway = GatewayEntry::new("switchboard", "/usr/local/bin/switchboard");
+//! let plan = switchboard_clients::plan_connect(Client::Cursor, &dirs, &gateway)?;
+//! println!("{}", plan.diff);
+//! let backups = std::path::Path::new("backups");
+//! switchboard_clients::apply(&plan, backups)?;
+//! switchboard_clients::undo(Which::Last, backups)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What to expect
+//!
+//! * Nothing is written but by [`apply`] and [`undo`], and never over a file that has changed since
+//!   the plan was made. A backup comes first.
+//! * Comments, order and formatting of everything that is not the gateway's entry stay as they are.
+//! * A file that cannot be read is named with line and column, and left alone.
+
+mod apply;
+mod client;
+mod diff;
+mod error;
+mod files;
+mod import;
+mod json;
+mod locations;
+mod plan;
+mod read;
+mod shapes;
+mod toml;
+mod undo;
+mod variables;
+
+pub use apply::{Applied, apply};
+pub use client::Client;
+pub use error::{Error, ErrorKind};
+pub use import::Imported;
+pub use locations::{Dirs, Os};
+pub use plan::{GatewayEntry, Plan, plan_connect, plan_disconnect};
+pub use read::{Found, read, read_file};
+pub use undo::{How, Undone, Which, undo};

@@ -1,0 +1,198 @@
+//! Carrying out a plan, with a backup first.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::files;
+use crate::plan::{Action, Plan};
+
+/// How often a free name for a backup is looked for.
+const ATTEMPTS: u64 = 1000;
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The file that was written, behind any links; `None` if there was nothing to do.
+    pub written: Option<PathBuf>,
+    /// Where its text from before is; `None` if there was no such file.
+    pub backup: Option<PathBuf>,
+}
+
+/// The note that goes with a backup.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) client: String,
+    pub(crate) action: Action,
+    /// The name of the gateway's entry.
+    pub(crate) name: String,
+    /// What the entry starts.
+    pub(crate) program: PathBuf,
+    pub(crate) file: PathBuf,
+    /// The backup beside this note; `None` if there was no such file.
+    pub(crate) backup: Option<String>,
+    /// What the text was after the change, to tell whether it still is.
+    pub(crate) after: Fingerprint,
+}
+
+/// Carries out a plan, unless the file has changed since it was made. What the file was goes into
+/// the folder for backups first, with a note that [`undo`](crate::undo) understands.
+pub fn apply(plan: &Plan, backups: &Path) -> Result<Applied, Error> {
+    if !plan.changed {
+        return Ok(Applied {
+            written: None,
+            backup: None,
+        });
+    }
+    let file = files::resolve(&plan.file)?;
+    let unchanged = || match files::read(&file) {
+        Ok(text) if text == plan.before => Ok(()),
+        Ok(_) => Err(Error::Changed {
+            file: plan.file.clone(),
+        }),
+        Err(error) => Err(error),
+    };
+    unchanged()?;
+    let backup = keep(plan, &file, backups)?;
+    // Making the backup took a moment, and clients write their files whenever they like.
+    unchanged()?;
+    files::replace(&file, &plan.after)?;
+    Ok(Applied {
+        written: Some(file),
+        backup,
+    })
+}
+
+fn keep(plan: &Plan, file: &Path, backups: &Path) -> Result<Option<PathBuf>, Error> {
+    let id = free_id(backups, plan.client.name())?;
+    let backup = match &plan.before {
+        Some(before) => Some(copy(before, file, backups, &id)?),
+        None => None,
+    };
+    let manifest = Manifest {
+        client: plan.client.name().to_owned(),
+        action: plan.action,
+        name: plan.gateway.name.clone(),
+        program: plan.gateway.program.clone(),
+        file: file.to_owned(),
+        backup: backup.clone(),
+        after: Fingerprint::of(&plan.after),
+    };
+    let note = backups.join(format!("{id}.json"));
+    let text = serde_json::to_string_pretty(&manifest).map_err(|source| Error::Manifest {
+        file: note.clone(),
+        source,
+    })?;
+    files::write_new(&note, &text, None).map_err(Error::io("write", &note))?;
+    Ok(backup.map(|name| backups.join(name)))
+}
+
+/// Copies a text into the folder for backups, as readable as the file it is from.
+pub(crate) fn copy(text: &str, file: &Path, backups: &Path, id: &str) -> Result<String, Error> {
+    let permissions = fs::metadata(file)
+        .ok()
+        .map(|metadata| metadata.permissions());
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let name = format!("{id}-{}", name.trim_start_matches('.'));
+    let copy = backups.join(&name);
+    files::write_new(&copy, text, permissions).map_err(Error::io("write", &copy))?;
+    Ok(name)
+}
+
+/// A name for a backup that sorts by time and is not taken.
+pub(crate) fn free_id(backups: &Path, client: &str) -> Result<String, Error> {
+    files::make_private_folder(backups)?;
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let taken = |id: &String| {
+        fs::read_dir(backups).is_ok_and(|entries| {
+            entries.flatten().any(|entry| {
+                let name = entry.file_name();
+                name.to_string_lossy().starts_with(id.as_str())
+            })
+        })
+    };
+    // Two changes within a millisecond must still be told apart, and in their order.
+    (0..ATTEMPTS)
+        .map(|later| stamp(now + Duration::from_millis(later)))
+        .find(|stamp| !taken(stamp))
+        .map(|stamp| format!("{stamp}-{client}"))
+        .ok_or_else(|| Error::Unfit {
+            file: backups.to_owned(),
+            why: "has no room for another backup; move some away",
+        })
+}
+
+/// A time as `20261115T052233.123Z`.
+fn stamp(since_1970: Duration) -> String {
+    let seconds = since_1970.as_secs();
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // The calendar repeats every 400 years; counting from a March puts the leap day last.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    format!(
+        "{:04}{month:02}{day:02}T{:02}{:02}{:02}.{:03}Z",
+        era * 400 + year + next,
+        second / 3600,
+        second / 60 % 60,
+        second % 60,
+        since_1970.subsec_millis()
+    )
+}
+
+/// Tells whether a text is the same as one before. It guards against accidents, not against
+/// somebody who wants two texts to look alike: they could change the file anyway.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fingerprint {
+    bytes: usize,
+    /// FNV-1a of 64 bits.
+    hash: String,
+}
+
+impl Fingerprint {
+    pub(crate) fn of(text: &str) -> Self {
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Self {
+            bytes: text.len(),
+            hash: format!("{hash:016x}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_people_read_them() {
+        for (millis, expected) in [
+            (0, "19700101T000000.000Z"),
+            (951_782_399_999, "20000228T235959.999Z"),
+            (951_782_400_000, "20000229T000000.000Z"),
+            (1_794_720_153_120, "20261115T052233.120Z"),
+        ] {
+            assert_eq!(stamp(Duration::from_millis(millis)), expected);
+        }
+    }
+
+    #[test]
+    fn the_fingerprint_is_the_published_one() {
+        assert_eq!(Fingerprint::of("").hash, "cbf29ce484222325");
+        assert_eq!(Fingerprint::of("foobar").hash, "85944171f73967e8");
+    }
+}

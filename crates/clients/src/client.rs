@@ -1,0 +1,160 @@
+//! The clients whose configurations are known.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::error::Error;
+use crate::locations::{self, Dirs};
+
+/// A program that uses MCP servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Client {
+    ClaudeDesktop,
+    ClaudeCode,
+    Cursor,
+    VsCode,
+    Windsurf,
+    Zed,
+    OpenCode,
+    Codex,
+    GeminiCli,
+}
+
+impl Client {
+    /// Every client that is known.
+    pub const ALL: [Self; 9] = [
+        Self::ClaudeDesktop,
+        Self::ClaudeCode,
+        Self::Cursor,
+        Self::VsCode,
+        Self::Windsurf,
+        Self::Zed,
+        Self::OpenCode,
+        Self::Codex,
+        Self::GeminiCli,
+    ];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeDesktop => "claude-desktop",
+            Self::ClaudeCode => "claude-code",
+            Self::Cursor => "cursor",
+            Self::VsCode => "vscode",
+            Self::Windsurf => "windsurf",
+            Self::Zed => "zed",
+            Self::OpenCode => "opencode",
+            Self::Codex => "codex",
+            Self::GeminiCli => "gemini",
+        }
+    }
+
+    /// The name that its makers gave it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::ClaudeDesktop => "Claude Desktop",
+            Self::ClaudeCode => "Claude Code",
+            Self::Cursor => "Cursor",
+            Self::VsCode => "VS Code",
+            Self::Windsurf => "Windsurf",
+            Self::Zed => "Zed",
+            Self::OpenCode => "OpenCode",
+            Self::Codex => "Codex",
+            Self::GeminiCli => "Gemini CLI",
+        }
+    }
+
+    /// Where its configuration may be: the user's own first, the most usual of them foremost, and
+    /// then that of the project in the current folder.
+    pub fn config_files(self, dirs: &Dirs) -> Vec<PathBuf> {
+        locations::all(self, dirs)
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+impl FromStr for Client {
+    type Err = Error;
+
+    fn from_str(given: &str) -> Result<Self, Error> {
+        let wanted: String = given
+            .chars()
+            .take(40)
+            .map(|letter| match letter {
+                '_' | ' ' => '-',
+                other => other.to_ascii_lowercase(),
+            })
+            .collect();
+        if let Some(client) = Self::ALL.into_iter().find(|client| client.name() == wanted) {
+            return Ok(client);
+        }
+        // A part of a name, or a name with something added, is nearer than any slip of the keys.
+        let is_part = |name: &str| {
+            !wanted.is_empty() && (name.starts_with(&wanted) || wanted.starts_with(name))
+        };
+        let nearest = Self::ALL
+            .into_iter()
+            .map(|client| match client.name() {
+                name if is_part(name) => (0, name.len(), client),
+                name => (distance(&wanted, name), name.len(), client),
+            })
+            .min_by_key(|(distance, length, _)| (*distance, *length))
+            .filter(|(distance, length, _)| *distance <= length / 2)
+            .map(|(.., client)| client);
+        Err(Error::UnknownClient {
+            given: given.to_owned(),
+            nearest,
+        })
+    }
+}
+
+/// How many letters have to be put in, left out or changed to get from one word to the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, letter) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (column, against) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *against);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_understood() {
+        for client in Client::ALL {
+            assert_eq!(client.name().parse::<Client>().unwrap(), client);
+        }
+        assert_eq!(
+            "Claude_Desktop".parse::<Client>().unwrap(),
+            Client::ClaudeDesktop
+        );
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_with_the_nearest() {
+        for (given, answer) in [
+            ("vs-code", "did you mean `vscode`?"),
+            ("claude", "did you mean `claude-code`?"),
+            ("gemini-cli", "did you mean `gemini`?"),
+            ("emacs-of-old", "the clients are claude-desktop, "),
+        ] {
+            let error = given.parse::<Client>().unwrap_err().to_string();
+            assert!(error.contains(answer), "{error}");
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! One entry of a client, in the form that `switchboard.json` has.
+//!
+//! The clients differ in names more than in meaning, so all of their names are understood in every
+//! file; what is not understood is told, never silently lost.
+
+use serde_json::{Map, Value, json};
+
+use crate::client::Client;
+use crate::variables::{Variables, env, is_name};
+
+/// A day: the longest wait that is carried over.
+const LONGEST_MS: f64 = 86_400_000.0;
+
+/// Keys that say nothing that is not known otherwise.
+const SUPERFLUOUS: [&str; 5] = ["type", "transport", "source", "name", "$schema"];
+
+/// A server taken over from a client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// Its name there.
+    pub name: String,
+    /// The entry for `mcpServers` in `switchboard.json`.
+    pub entry: Value,
+    /// What could not be carried over, or needs a person.
+    pub notes: Vec<String>,
+}
+
+impl Imported {
+    /// The program and the arguments, where it is one.
+    pub(crate) fn command(&self) -> Option<(&str, Vec<&str>)> {
+        let program = self.entry.get("command")?.as_str()?;
+        let args = self.entry.get("args").and_then(Value::as_array);
+        let args = args.into_iter().flatten().filter_map(Value::as_str);
+        Some((program, args.collect()))
+    }
+
+    /// Whether it is a Switchboard that serves on its standard input: the gateway itself.
+    pub(crate) fn is_gateway(&self) -> bool {
+        self.command().is_some_and(|(program, args)| {
+            let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
+            let stem = file.strip_suffix(".exe").unwrap_or(file);
+            stem.eq_ignore_ascii_case("switchboard") && args.contains(&"stdio")
+        })
+    }
+}
+
+/// Understands an entry, or says why it cannot be used.
+pub(crate) fn import(
+    client: Option<Client>,
+    name: &str,
+    entry: &Value,
+) -> Result<Imported, String> {
+    let Some(members) = entry.as_object() else {
+        return Err("it is not an object".to_owned());
+    };
+    let mut reader = Reader {
+        members: members.clone(),
+        entry: Map::new(),
+        notes: Vec::new(),
+        client,
+        variables: client.map_or(Variables::Any, Client::variables),
+    };
+    reader.transport()?;
+    reader.switches();
+    reader.rest();
+    Ok(Imported {
+        name: name.to_owned(),
+        entry: Value::Object(reader.entry),
+        notes: reader.notes,
+    })
+}
+
+/// Takes members out as it understands them.
+struct Reader {
+    members: Map<String, Value>,
+    entry: Map<String, Value>,
+    notes: Vec<String>,
+    client: Option<Client>,
+    variables: Variables,
+}
+
+impl Reader {
+    /// What is started, or called.
+    fn transport(&mut self) -> Result<(), String> {
+        let kind = ["type", "transport"]
+            .iter()
+            .find_map(|key| self.members.get(*key)?.as_str());
+        let kind = kind.unwrap_or_default().to_ascii_lowercase();
+        if matches!(kind.as_str(), "ws" | "websocket" | "sdk") {
+            return Err(format!(
+                "it is reached over `{kind}`, which is not supported"
+            ));
+        }
+        let command = self
+            .members
+            .remove("command")
+            .filter(|command| !command.is_null());
+        let streamable = self.take_text("httpUrl");
+        let address = self.take_text("url");
+        // Gemini's `url` has always been the older transport, unless a type says otherwise.
+        let is_sse = kind == "sse"
+            || (kind.is_empty() && streamable.is_none() && self.client == Some(Client::GeminiCli));
+        let url = streamable
+            .or(address)
+            .or_else(|| self.take_text("serverUrl"));
+        match (command, url) {
+            (Some(command), url) => {
+                if url.is_some() {
+                    self.notes
+                        .push("its url was left out, since it has a command".to_owned());
+                }
+                self.local(command)
+            }
+            (None, Some(url)) => {
+                self.remote(&url, is_sse);
+                Ok(())
+            }
+            (None, None) if self.members.contains_key("settings") => {
+                Err("it belongs to an extension of the editor, which keeps its command".to_owned())
+            }
+            (None, None) => Err("it has neither a command nor a url".to_owned()),
+        }
+    }
+
+    fn local(&mut self, command: Value) -> Result<(), String> {
+        let mut words = Vec::new();
+        match command {
+            Value::String(program) => words.push(program),
+            Value::Array(given) => words.extend(self.texts(&given, "command")),
+            // What Zed wrote in its early days.
+            Value::Object(mut inner) => {
+                let path = inner.remove("path");
+                words.extend(path.as_ref().and_then(Value::as_str).map(str::to_owned));
+                for (key, value) in inner {
+                    self.members.entry(key).or_insert(value);
+                }
+            }
+            _ => {}
+        }
+        if let Some(Value::Array(args)) = self.take("args") {
+            words.extend(self.texts(&args, "args"));
+        }
+        let mut words = words
+            .into_iter()
+            .map(|word| self.translate(&word))
+            .collect::<Vec<_>>();
+        if words.first().is_none_or(String::is_empty) {
+            return Err("its command is empty".to_owned());
+        }
+        let args = words.split_off(1);
+        self.entry
+            .insert("command".to_owned(), words.remove(0).into());
+        if !args.is_empty() {
+            self.entry.insert("args".to_owned(), args.into());
+        }
+        let mut variables = self.take_map(&["env", "environment"]);
+        if let Some(Value::Array(names)) = self.take("env_vars") {
+            for name in self.texts(&names, "env_vars") {
+                if is_name(&name) {
+                    variables
+                        .entry(name.clone())
+                        .or_insert_with(|| env(&name).into());
+                }
+            }
+        }
+        self.put_map("env", variables);
+        if let Some(folder) = self.take_text("cwd") {
+            let folder = self.translate(&folder);
+            self.entry.insert("cwd".to_owned(), folder.into());
+        }
+        if self.members.remove("envFile").is_some() {
+            let note = "its envFile is not read; put what is needed into env".to_owned();
+            self.notes.push(note);
+        }
+        Ok(())
+    }
+
+    fn remote(&mut self, url: &str, is_sse: bool) {
+        let url = self.translate(url);
+        self.entry.insert("url".to_owned(), url.into());
+        if is_sse {
+            self.entry.insert("type".to_owned(), json!("sse"));
+        }
+        let mut headers = self.take_map(&["headers", "http_headers"]);
+        if let Some(Value::Object(from_env)) = self.take("env_http_headers") {
+            for (header, variable) in from_env {
+                if let Some(variable) = variable.as_str().filter(|name| is_name(name)) {
+                    headers.insert(header, env(variable).into());
+                }
+            }
+        }
+        if let Some(variable) = self.take_text("bearer_token_env_var")
+            && is_name(&variable)
+        {
+            let bearer = format!("Bearer {}", env(&variable));
+            headers.insert("Authorization".to_owned(), bearer.into());
+        }
+        self.put_map("headers", headers);
+        for key in ["oauth", "auth"] {
+            if self
+                .members
+                .remove(key)
+                .is_some_and(|value| value != json!(true))
+            {
+                let note = format!("its sign-in settings (`{key}`) are not carried over");
+                self.notes.push(note);
+            }
+        }
+    }
+
+    /// Whether it is used, how long it may take, and which of its tools are shown.
+    fn switches(&mut self) {
+        let enabled = self.members.remove("enabled") != Some(json!(false));
+        let disabled = self.members.remove("disabled") == Some(json!(true));
+        if !enabled || disabled {
+            self.entry.insert("enabled".to_owned(), json!(false));
+        }
+        // Only for these is the unit known.
+        let unit = match self.client {
+            Some(Client::ClaudeCode | Client::GeminiCli | Client::OpenCode) => Some(1.0),
+            Some(Client::Zed) => Some(1000.0),
+            _ => None,
+        };
+        for (key, unit, target) in [
+            ("timeout", unit, "requestTimeoutMs"),
+            ("tool_timeout_sec", Some(1000.0), "requestTimeoutMs"),
+            ("startup_timeout_sec", Some(1000.0), "initTimeoutMs"),
+            ("startup_timeout_ms", Some(1.0), "initTimeoutMs"),
+        ] {
+            let Some((unit, given)) = unit.zip(self.members.get(key).and_then(Value::as_f64))
+            else {
+                continue;
+            };
+            self.members.remove(key);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it is between one and a day"
+            )]
+            let millis = (given * unit).clamp(1.0, LONGEST_MS) as u64;
+            self.entry.insert(target.to_owned(), millis.into());
+        }
+        let mut tools = Map::new();
+        for (key, target) in [
+            ("includeTools", "allow"),
+            ("enabled_tools", "allow"),
+            ("excludeTools", "deny"),
+            ("disabled_tools", "deny"),
+            ("disabledTools", "deny"),
+        ] {
+            if let Some(Value::Array(names)) = self.take(key) {
+                let names = self.texts(&names, key);
+                tools.insert(target.to_owned(), names.into());
+            }
+        }
+        if !tools.is_empty() {
+            self.entry.insert("tools".to_owned(), tools.into());
+        }
+    }
+
+    /// Tells what is left.
+    fn rest(&mut self) {
+        let left = self.members.keys().map(String::as_str);
+        let left: Vec<_> = left.filter(|key| !SUPERFLUOUS.contains(key)).collect();
+        if !left.is_empty() {
+            self.notes
+                .push(format!("not carried over: {}", left.join(", ")));
+        }
+    }
+
+    fn take(&mut self, key: &str) -> Option<Value> {
+        self.members.remove(key)
+    }
+
+    fn take_text(&mut self, key: &str) -> Option<String> {
+        match self.members.remove(key) {
+            Some(Value::String(text)) if !text.is_empty() => Some(text),
+            Some(Value::String(_) | Value::Null) | None => None,
+            Some(_) => {
+                self.notes
+                    .push(format!("its {key} is not a string and was left out"));
+                None
+            }
+        }
+    }
+
+    fn take_map(&mut self, keys: &[&str]) -> Map<String, Value> {
+        let mut map = Map::new();
+        for key in keys {
+            let Some(Value::Object(members)) = self.members.remove(*key) else {
+                continue;
+            };
+            for (name, value) in members {
+                match plain(&value) {
+                    Some(text) => {
+                        let text = self.translate(&text);
+                        map.insert(name, text.into());
+                    }
+                    None => self
+                        .notes
+                        .push(format!("{name} in {key} is not a string and was left out")),
+                }
+            }
+        }
+        map
+    }
+
+    fn put_map(&mut self, key: &str, map: Map<String, Value>) {
+        if !map.is_empty() {
+            self.entry.insert(key.to_owned(), map.into());
+        }
+    }
+
+    fn texts(&mut self, values: &[Value], key: &str) -> Vec<String> {
+        let given = values.len();
+        let texts: Vec<_> = values.iter().filter_map(plain).collect();
+        if texts.len() < given {
+            self.notes.push(format!(
+                "something in {key} is not a string and was left out"
+            ));
+        }
+        texts
+    }
+
+    fn translate(&mut self, text: &str) -> String {
+        self.variables.translate(text, &mut self.notes)
+    }
+}
+
+/// Numbers and truths are taken for what they look like.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}

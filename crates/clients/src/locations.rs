@@ -1,0 +1,178 @@
+//! Where the clients keep their configurations, for each system.
+
+use std::path::{Path, PathBuf};
+
+use crate::client::Client;
+use crate::error::Error;
+
+/// The folders that locations are built from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dirs {
+    /// The user's home.
+    pub home: PathBuf,
+    /// Where programs keep their settings: `$XDG_CONFIG_HOME` or `~/.config`,
+    /// `~/Library/Application Support`, or `%APPDATA%`.
+    pub config: PathBuf,
+    /// The current folder, whose project may have a configuration of its own.
+    pub cwd: PathBuf,
+    /// The system.
+    pub os: Os,
+    /// What `CODEX_HOME` says, instead of `~/.codex`.
+    pub codex_home: Option<PathBuf>,
+    /// What `CLAUDE_CONFIG_DIR` says, instead of the home for `.claude.json`.
+    pub claude_config: Option<PathBuf>,
+}
+
+/// The systems that differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Os {
+    Linux,
+    MacOs,
+    Windows,
+}
+
+impl Dirs {
+    /// Those of this process.
+    pub fn current() -> Result<Self, Error> {
+        let home = std::env::home_dir()
+            .filter(|home| home.is_absolute())
+            .ok_or(Error::NoHome)?;
+        let cwd = std::env::current_dir().map_err(Error::io("find", Path::new(".")))?;
+        let os = if cfg!(windows) {
+            Os::Windows
+        } else if cfg!(target_os = "macos") {
+            Os::MacOs
+        } else {
+            Os::Linux
+        };
+        let mut dirs = Self::new(home, cwd, os);
+        let moved = match os {
+            Os::Linux => folder_from("XDG_CONFIG_HOME"),
+            Os::MacOs => None,
+            Os::Windows => folder_from("APPDATA"),
+        };
+        dirs.config = moved.unwrap_or(dirs.config);
+        dirs.codex_home = folder_from("CODEX_HOME");
+        dirs.claude_config = folder_from("CLAUDE_CONFIG_DIR");
+        Ok(dirs)
+    }
+
+    /// Those of a system on which nothing was moved.
+    pub fn new(home: PathBuf, cwd: PathBuf, os: Os) -> Self {
+        let config = match os {
+            Os::Linux => home.join(".config"),
+            Os::MacOs => home.join("Library").join("Application Support"),
+            Os::Windows => home.join("AppData").join("Roaming"),
+        };
+        Self {
+            home,
+            config,
+            cwd,
+            os,
+            codex_home: None,
+            claude_config: None,
+        }
+    }
+}
+
+fn folder_from(variable: &str) -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os(variable)?);
+    folder.is_absolute().then_some(folder)
+}
+
+/// Every file, the user's own first.
+pub(crate) fn all(client: Client, dirs: &Dirs) -> Vec<PathBuf> {
+    let mut files = of_the_user(client, dirs);
+    for file in of_the_project(client, &dirs.cwd) {
+        // In the home folder, both may be the same.
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    files
+}
+
+/// The files that are the user's own.
+pub(crate) fn of_the_user(client: Client, dirs: &Dirs) -> Vec<PathBuf> {
+    let Dirs {
+        home, config, os, ..
+    } = dirs;
+    // Two clients follow XDG on every system, whatever the system's own custom is.
+    let xdg = match os {
+        Os::Linux => config.clone(),
+        Os::MacOs | Os::Windows => home.join(".config"),
+    };
+    match client {
+        Client::ClaudeDesktop => {
+            let mut files = vec![under(config, &["Claude", "claude_desktop_config.json"])];
+            if *os == Os::Windows {
+                // The application from the store lives in a box of its own.
+                files.push(under(
+                    home,
+                    &[
+                        "AppData",
+                        "Local",
+                        "Packages",
+                        "Claude_pzs8sxrjxfjjc",
+                        "LocalCache",
+                        "Roaming",
+                        "Claude",
+                        "claude_desktop_config.json",
+                    ],
+                ));
+            }
+            files
+        }
+        Client::ClaudeCode => {
+            let folder = dirs.claude_config.as_ref().unwrap_or(home);
+            vec![folder.join(".claude.json")]
+        }
+        Client::Cursor => vec![under(home, &[".cursor", "mcp.json"])],
+        Client::VsCode => ["Code", "Code - Insiders", "VSCodium"]
+            .map(|variant| under(config, &[variant, "User", "mcp.json"]))
+            .into(),
+        Client::Windsurf => vec![
+            under(home, &[".codeium", "windsurf", "mcp_config.json"]),
+            // The plug-in for other editors.
+            under(home, &[".codeium", "mcp_config.json"]),
+        ],
+        Client::Zed => match os {
+            Os::Linux | Os::MacOs => vec![under(&xdg, &["zed", "settings.json"])],
+            Os::Windows => vec![under(config, &["Zed", "settings.json"])],
+        },
+        Client::OpenCode => ["opencode.json", "opencode.jsonc"]
+            .map(|name| under(&xdg, &["opencode", name]))
+            .into(),
+        Client::Codex => {
+            let folder = dirs.codex_home.clone();
+            let folder = folder.unwrap_or_else(|| home.join(".codex"));
+            vec![folder.join("config.toml")]
+        }
+        Client::GeminiCli => vec![under(home, &[".gemini", "settings.json"])],
+    }
+}
+
+fn of_the_project(client: Client, project: &Path) -> Vec<PathBuf> {
+    match client {
+        Client::ClaudeDesktop | Client::Windsurf => Vec::new(),
+        Client::ClaudeCode => vec![project.join(".mcp.json")],
+        Client::Cursor => vec![under(project, &[".cursor", "mcp.json"])],
+        Client::VsCode => vec![under(project, &[".vscode", "mcp.json"])],
+        Client::Zed => vec![under(project, &[".zed", "settings.json"])],
+        Client::OpenCode => vec![
+            project.join("opencode.json"),
+            project.join("opencode.jsonc"),
+            under(project, &[".opencode", "opencode.json"]),
+            under(project, &[".opencode", "opencode.jsonc"]),
+        ],
+        Client::Codex => vec![under(project, &[".codex", "config.toml"])],
+        Client::GeminiCli => vec![under(project, &[".gemini", "settings.json"])],
+    }
+}
+
+fn under(folder: &Path, names: &[&str]) -> PathBuf {
+    let mut path = folder.to_owned();
+    path.extend(names);
+    path
+}

@@ -1,0 +1,238 @@
+//! Working out what would change in a client's file.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::import::{Imported, import};
+use crate::locations::{self, Dirs};
+use crate::{diff, files};
+
+/// How the gateway is entered: as a program that serves on its standard input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewayEntry {
+    /// The name of the entry.
+    pub name: String,
+    /// The whole path of the program. Clients start it from wherever they are.
+    pub program: PathBuf,
+    /// Arguments after `stdio`, such as `--home`.
+    pub args: Vec<String>,
+}
+
+impl GatewayEntry {
+    /// An entry without further arguments.
+    pub fn new(name: impl Into<String>, program: impl Into<PathBuf>) -> Self {
+        Self {
+            name: name.into(),
+            program: program.into(),
+            args: Vec::new(),
+        }
+    }
+
+    /// The program and its arguments as text, if they can be written into a file at all.
+    fn words(&self) -> Result<(&str, Vec<String>), Error> {
+        let refuse = |why: &str| {
+            Err(Error::Gateway {
+                why: why.to_owned(),
+            })
+        };
+        let Some(program) = self.program.to_str() else {
+            return refuse("the path of the program is not UTF-8 text");
+        };
+        if !self.program.is_absolute() {
+            return refuse("the path of the program must be a whole one");
+        }
+        if self.name.is_empty() || self.name.len() > 64 {
+            return refuse("its name must have 1 to 64 letters");
+        }
+        let allowed = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+        if !self.name.chars().all(allowed) {
+            return refuse("its name may hold letters, digits, `_`, `-` and `.` only");
+        }
+        let stdio = std::iter::once("stdio".to_owned());
+        Ok((program, stdio.chain(self.args.iter().cloned()).collect()))
+    }
+
+    /// Whether an entry is this gateway, be it with other arguments or from another place.
+    fn is(&self, imported: &Imported) -> bool {
+        imported.is_gateway()
+            || imported.command().is_some_and(|(program, args)| {
+                Path::new(program) == self.program && args.contains(&"stdio")
+            })
+    }
+}
+
+/// What [`apply`](crate::apply) would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Whose file it is.
+    pub client: Client,
+    /// The file.
+    pub file: PathBuf,
+    /// Its text now; `None` if there is no such file.
+    pub before: Option<String>,
+    /// Its text then.
+    pub after: String,
+    /// The difference, in unified form. It shows lines around the change as they are in the file,
+    /// which may hold keys.
+    pub diff: String,
+    /// Whether there is anything to do.
+    pub changed: bool,
+    /// What a person should know.
+    pub notes: Vec<String>,
+    pub(crate) action: Action,
+    pub(crate) gateway: GatewayEntry,
+}
+
+/// What a change was meant to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Action {
+    Connect,
+    Disconnect,
+}
+
+/// How to put the gateway into a client's configuration. Where it is there already, only the
+/// program and the arguments are brought up to date.
+pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Result<Plan, Error> {
+    let (program, args) = gateway.words()?;
+    let file = target(client, dirs);
+    let before = files::read(&file)?;
+    let text = before.as_deref().unwrap_or("");
+    let entry = client.entry(program, &args);
+    let mut notes = Vec::new();
+    let mut missing = entry.clone();
+    for (name, value) in client.servers(&file, text)? {
+        let imported = import(Some(client), &name, &value);
+        let is_gateway = imported.as_ref().is_ok_and(|imported| gateway.is(imported));
+        if name != gateway.name {
+            if is_gateway {
+                notes.push(format!("the gateway is there as `{name}` too"));
+            }
+            continue;
+        }
+        if !is_gateway {
+            return Err(taken(&file, name, imported.ok().as_ref()));
+        }
+        missing.retain(|(key, wanted)| !is_settled(key, wanted, &value));
+    }
+    let after = if missing.is_empty() {
+        text.to_owned()
+    } else {
+        client.set(&file, text, &gateway.name, &missing)?
+    };
+    let plan = Plan::new(client, file, before, after, Action::Connect, gateway);
+    Ok(Plan { notes, ..plan })
+}
+
+/// How to take the gateway out of a client's configuration.
+pub fn plan_disconnect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Result<Plan, Error> {
+    let file = target(client, dirs);
+    let before = files::read(&file)?;
+    let text = before.as_deref().unwrap_or("");
+    let after = without_gateway(client, &file, text, gateway)?.unwrap_or_else(|| text.to_owned());
+    Ok(Plan::new(
+        client,
+        file,
+        before,
+        after,
+        Action::Disconnect,
+        gateway,
+    ))
+}
+
+/// The text without the gateway's entry; `None` if it has none.
+pub(crate) fn without_gateway(
+    client: Client,
+    file: &Path,
+    text: &str,
+    gateway: &GatewayEntry,
+) -> Result<Option<String>, Error> {
+    let servers = client.servers(file, text)?;
+    let Some((name, value)) = servers.into_iter().find(|(name, _)| *name == gateway.name) else {
+        return Ok(None);
+    };
+    let imported = import(Some(client), &name, &value).ok();
+    if !imported
+        .as_ref()
+        .is_some_and(|imported| gateway.is(imported))
+    {
+        return Err(taken(file, name, imported.as_ref()));
+    }
+    client.remove(file, text, &name).map(Some)
+}
+
+impl Plan {
+    fn new(
+        client: Client,
+        file: PathBuf,
+        before: Option<String>,
+        after: String,
+        action: Action,
+        gateway: &GatewayEntry,
+    ) -> Self {
+        let changed = after != before.as_deref().unwrap_or("");
+        let diff = if changed {
+            diff::unified(&file, before.as_deref(), &after)
+        } else {
+            String::new()
+        };
+        Self {
+            client,
+            file,
+            before,
+            after,
+            diff,
+            changed,
+            notes: Vec::new(),
+            action,
+            gateway: gateway.clone(),
+        }
+    }
+}
+
+/// Whether a member needs no change. Somebody may have switched the entry off, which is theirs to
+/// decide.
+fn is_settled(key: &str, wanted: &Value, entry: &Value) -> bool {
+    match entry.get(key) {
+        Some(known) => known == wanted || key == "enabled",
+        None => key != "command" && key != "args" && entry.get("command").is_some(),
+    }
+}
+
+/// The user's own file: the first that is there, or whose folder is.
+fn target(client: Client, dirs: &Dirs) -> PathBuf {
+    let candidates = locations::of_the_user(client, dirs);
+    let has_folder = |file: &&PathBuf| file.parent().is_some_and(Path::is_dir);
+    let best = candidates
+        .iter()
+        .find(|file| file.symlink_metadata().is_ok())
+        .or_else(|| candidates.iter().find(has_folder))
+        .or_else(|| candidates.first());
+    best.cloned().unwrap_or_default()
+}
+
+fn taken(file: &Path, name: String, holder: Option<&Imported>) -> Error {
+    let holder = match holder {
+        None => "which cannot be understood".to_owned(),
+        Some(holder) => match (holder.command(), holder.entry.get("url")) {
+            (Some((program, _)), _) => format!("it starts {program}"),
+            (None, Some(url)) => {
+                // What follows may be a key.
+                let url = url.as_str().unwrap_or_default();
+                format!(
+                    "it calls {}",
+                    url.split(['?', '#']).next().unwrap_or_default()
+                )
+            }
+            (None, None) => "which does nothing known".to_owned(),
+        },
+    };
+    Error::NameTaken {
+        file: file.to_owned(),
+        name,
+        holder,
+    }
+}

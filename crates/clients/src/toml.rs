@@ -1,0 +1,177 @@
+//! TOML: reading it, and changing one table without touching anything else.
+
+use std::path::Path;
+
+use serde_json::{Map, Number, Value};
+use toml_edit::{
+    Array, Document, DocumentMut, InlineTable, Item, Key, TableLike, Value as TomlValue,
+};
+
+use crate::error::Error;
+use crate::json::Tree;
+
+/// What a text says.
+pub(crate) fn parse(file: &Path, text: &str) -> Result<Value, Error> {
+    Ok(value_of(document(file, text)?.as_item()))
+}
+
+/// The members of the table under this key, in their order.
+pub(crate) fn members(file: &Path, text: &str, key: &str) -> Result<Vec<(String, Value)>, Error> {
+    let document = document(file, text)?;
+    let Some(item) = document.get(key) else {
+        return Ok(Vec::new());
+    };
+    let table = table(file, text, item, key)?;
+    Ok(table
+        .iter()
+        .map(|(name, item)| (name.to_owned(), value_of(item)))
+        .collect())
+}
+
+/// The text with these members in the table `key.name`. Other members of it stay.
+pub(crate) fn set(
+    file: &Path,
+    text: &str,
+    [key, name]: [&str; 2],
+    members: &[(&str, Tree<'_>)],
+) -> Result<String, Error> {
+    let known = match document(file, text)?.get(key) {
+        Some(item) => table(file, text, item, key)?.contains_key(name),
+        None => false,
+    };
+    if !known {
+        // A table at the end leaves all there is as it is; the one place where it cannot stand is
+        // beside tables that are written within one line.
+        let appended = append(text, key, name, members);
+        if appended.parse::<DocumentMut>().is_ok() {
+            return Ok(appended);
+        }
+    }
+    edit(file, text, |document| {
+        let Some(servers) = document.get_mut(key).and_then(Item::as_table_like_mut) else {
+            return;
+        };
+        if !known {
+            servers.insert(name, Item::Value(InlineTable::new().into()));
+        }
+        let Some(server) = servers.get_mut(name).and_then(Item::as_table_like_mut) else {
+            return;
+        };
+        for (member, tree) in members {
+            let mut value = toml_of(tree);
+            if let Some(old) = server.get(member).and_then(Item::as_value) {
+                // Comments behind a value are part of it.
+                *value.decor_mut() = old.decor().clone();
+            }
+            server.insert(member, Item::Value(value));
+        }
+    })
+}
+
+/// The text without the table `key.name`.
+pub(crate) fn remove(file: &Path, text: &str, [key, name]: [&str; 2]) -> Result<String, Error> {
+    edit(file, text, |document| {
+        if let Some(servers) = document.get_mut(key).and_then(Item::as_table_like_mut) {
+            servers.remove(name);
+        }
+    })
+}
+
+fn document(file: &Path, text: &str) -> Result<DocumentMut, Error> {
+    text.parse::<DocumentMut>().map_err(|error| {
+        let offset = error.span().map_or(0, |span| span.start);
+        Error::at(file, text, offset, error.message().replace('\n', ", "))
+    })
+}
+
+fn table<'a>(
+    file: &Path,
+    text: &str,
+    item: &'a Item,
+    key: &str,
+) -> Result<&'a dyn TableLike, Error> {
+    item.as_table_like().ok_or_else(|| {
+        // A document that can be changed does not know where things were.
+        let spans = Document::parse(text).ok();
+        let span = spans.and_then(|spans| spans.get(key)?.span());
+        let offset = span.map_or(0, |span| span.start);
+        Error::at(file, text, offset, format!("`{key}` is not a table"))
+    })
+}
+
+/// Changes a document and writes it out.
+fn edit(file: &Path, text: &str, change: impl FnOnce(&mut DocumentMut)) -> Result<String, Error> {
+    let mut document = document(file, text)?;
+    change(&mut document);
+    let mut changed = document.to_string();
+    // What is new has plain line ends.
+    if text.contains("\r\n") {
+        changed = changed.replace("\r\n", "\n").replace('\n', "\r\n");
+    }
+    // A change that cannot be read back must never reach the file.
+    self::document(file, &changed)?;
+    Ok(changed)
+}
+
+fn append(text: &str, key: &str, name: &str, members: &[(&str, Tree<'_>)]) -> String {
+    let mut lines = vec![format!("[{}.{}]", Key::new(key), Key::new(name))];
+    for (member, tree) in members {
+        lines.push(format!("{} = {}", Key::new(*member), toml_of(tree)));
+    }
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let gap = match text {
+        "" => String::new(),
+        _ if text.ends_with('\n') => newline.to_owned(),
+        _ => newline.repeat(2),
+    };
+    format!("{text}{gap}{}{newline}", lines.join(newline))
+}
+
+fn value_of(item: &Item) -> Value {
+    match item {
+        Item::None => Value::Null,
+        Item::Value(value) => plain(value),
+        Item::Table(table) => object(table),
+        Item::ArrayOfTables(tables) => tables.iter().map(|table| object(table)).collect(),
+    }
+}
+
+fn plain(value: &TomlValue) -> Value {
+    match value {
+        TomlValue::String(text) => Value::String(text.value().clone()),
+        TomlValue::Integer(number) => Value::from(*number.value()),
+        TomlValue::Float(number) => {
+            Number::from_f64(*number.value()).map_or(Value::Null, Value::Number)
+        }
+        TomlValue::Boolean(truth) => Value::Bool(*truth.value()),
+        TomlValue::Datetime(time) => Value::String(time.value().to_string()),
+        TomlValue::Array(array) => array.iter().map(plain).collect(),
+        TomlValue::InlineTable(table) => object(table),
+    }
+}
+
+fn object(table: &dyn TableLike) -> Value {
+    let members = table.iter();
+    let members = members.map(|(key, item)| (key.to_owned(), value_of(item)));
+    Value::Object(members.collect::<Map<_, _>>())
+}
+
+fn toml_of(tree: &Tree<'_>) -> TomlValue {
+    match tree {
+        Tree::Object(members) => {
+            let members = members.iter().map(|(key, tree)| (*key, toml_of(tree)));
+            TomlValue::InlineTable(members.collect())
+        }
+        Tree::Leaf(value) => toml_of_value(value),
+    }
+}
+
+fn toml_of_value(value: &Value) -> TomlValue {
+    match value {
+        Value::Bool(truth) => (*truth).into(),
+        Value::Array(items) => TomlValue::Array(items.iter().map(toml_of_value).collect::<Array>()),
+        Value::String(text) => text.as_str().into(),
+        // An entry of the gateway holds nothing else.
+        other => other.to_string().into(),
+    }
+}

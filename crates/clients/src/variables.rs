@@ -1,0 +1,215 @@
+//! What stands for something else in a client's strings, said in Switchboard's way: `${env:NAME}`,
+//! `${secret:NAME}`, and `$${` for a plain `${`.
+
+/// Which stand-ins a client knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Variables {
+    /// None: every string is what it says.
+    None,
+    /// `${env:NAME}`, `${input:name}`, `${userHome}`.
+    Editor,
+    /// `${NAME}`, `${NAME:-default}`.
+    Braces,
+    /// Those in braces and `$NAME`.
+    Dollar,
+    /// `{env:NAME}`, `{file:path}`.
+    OpenCode,
+    /// It is not known which client the text is for: all of those that begin with `${`.
+    Any,
+}
+
+impl Variables {
+    /// The string in Switchboard's way. What a person has to know is added to the notes.
+    pub(crate) fn translate(self, text: &str, notes: &mut Vec<String>) -> String {
+        let mut result = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find(['$', '{']) {
+            result.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let length = self.one(rest, &mut result, notes);
+            rest = &rest[length..];
+        }
+        result.push_str(rest);
+        result
+    }
+
+    /// Translates what `text` begins with, which is `$` or `{`, and says how long it was.
+    fn one(self, text: &str, result: &mut String, notes: &mut Vec<String>) -> usize {
+        if let Some(inside) = enclosed(text, "${") {
+            if let Some(meaning) = self.meaning(inside, notes) {
+                result.push_str(&meaning);
+            } else {
+                if self != Self::None && self != Self::OpenCode {
+                    notes.push(format!(
+                        "`${{{inside}}}` means nothing here; it was kept as plain text"
+                    ));
+                }
+                result.push_str("$${");
+                result.push_str(inside);
+                result.push('}');
+            }
+            return inside.len() + 3;
+        }
+        if text.starts_with("${") {
+            // It is never closed, and so only text.
+            result.push_str("$${");
+            return 2;
+        }
+        if self == Self::OpenCode
+            && let Some(inside) = enclosed(text, "{")
+        {
+            match inside.split_once(':') {
+                Some(("env", name)) if is_name(name) => result.push_str(&env(name)),
+                Some(("file", path)) => {
+                    let name = secret_name(path);
+                    notes.push(format!(
+                        "the contents of the file {path} become ${{secret:{name}}}; store them \
+                         under that name"
+                    ));
+                    result.push_str(&secret(&name));
+                }
+                _ => {
+                    // There may be more inside.
+                    result.push('{');
+                    return 1;
+                }
+            }
+            return inside.len() + 2;
+        }
+        if self == Self::Dollar && text.starts_with('$') {
+            let name = text[1..]
+                .split(|letter: char| !(letter == '_' || letter.is_ascii_alphanumeric()))
+                .next()
+                .unwrap_or_default();
+            if is_name(name) {
+                result.push_str(&env(name));
+                return name.len() + 1;
+            }
+        }
+        let first = text.chars().next().map_or(1, char::len_utf8);
+        result.push_str(&text[..first]);
+        first
+    }
+
+    /// What `${inside}` stands for.
+    fn meaning(self, inside: &str, notes: &mut Vec<String>) -> Option<String> {
+        let editor = matches!(self, Self::Editor | Self::Any);
+        let braces = matches!(self, Self::Braces | Self::Dollar | Self::Any);
+        match inside.split_once(':') {
+            Some(("env", name)) if editor && is_name(name) => Some(env(name)),
+            // The text may be one of Switchboard's own.
+            Some(("secret", name)) if self == Self::Any => Some(secret(name)),
+            Some(("input", id)) if editor => {
+                let name = secret_name(id);
+                notes.push(format!(
+                    "`${{input:{id}}}` becomes ${{secret:{name}}}; store it under that name"
+                ));
+                Some(secret(&name))
+            }
+            Some((name, default)) if braces && is_name(name) && default.starts_with('-') => {
+                notes.push(format!(
+                    "the value `{}` for when {name} is not set is not carried over; set {name}",
+                    &default[1..]
+                ));
+                Some(env(name))
+            }
+            None if editor && inside == "userHome" => {
+                Some(env(if cfg!(windows) { "USERPROFILE" } else { "HOME" }))
+            }
+            None if braces && is_name(inside) => Some(env(inside)),
+            _ => None,
+        }
+    }
+}
+
+fn enclosed<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
+    let inside = text.strip_prefix(opening)?;
+    Some(&inside[..inside.find('}')?])
+}
+
+pub(crate) fn env(name: &str) -> String {
+    format!("${{env:{name}}}")
+}
+
+fn secret(name: &str) -> String {
+    format!("${{secret:{name}}}")
+}
+
+pub(crate) fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters
+        .next()
+        .is_some_and(|first| first == '_' || first.is_ascii_alphabetic())
+        && letters.all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
+}
+
+/// A name that a secret can have, like the one given.
+fn secret_name(given: &str) -> String {
+    let name: String = given
+        .chars()
+        .take(100)
+        .map(|letter| match letter {
+            '_' | '-' => letter,
+            other if other.is_ascii_alphanumeric() => other,
+            _ => '-',
+        })
+        .collect();
+    let name = name.trim_matches('-');
+    if name.is_empty() { "unnamed" } else { name }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stand_ins_are_said_in_our_way() {
+        for (variables, text, expected, notes) in [
+            (
+                Variables::None,
+                "a ${X} $Y {env:Z} $",
+                "a $${X} $Y {env:Z} $",
+                0,
+            ),
+            (
+                Variables::Editor,
+                "${env:A}/${userHome}",
+                "${env:A}/${env:HOME}",
+                0,
+            ),
+            (Variables::Editor, "${input:my key}", "${secret:my-key}", 1),
+            (
+                Variables::Editor,
+                "${workspaceFolder}/x",
+                "$${workspaceFolder}/x",
+                1,
+            ),
+            (
+                Variables::Braces,
+                "Bearer ${TOKEN}",
+                "Bearer ${env:TOKEN}",
+                0,
+            ),
+            (Variables::Braces, "${URL:-http://a}", "${env:URL}", 1),
+            (Variables::Braces, "$HOME", "$HOME", 0),
+            (Variables::Dollar, "$A-${B}$", "${env:A}-${env:B}$", 0),
+            (
+                Variables::OpenCode,
+                "{env:A} {file:~/k} {x} ${B}",
+                "${env:A} ${secret:k} {x} $${B}",
+                1,
+            ),
+            (
+                Variables::Any,
+                "${env:A}${input:b}${C}",
+                "${env:A}${secret:b}${env:C}",
+                1,
+            ),
+            (Variables::Any, "${ü} ${open", "$${ü} $${open", 1),
+        ] {
+            let mut told = Vec::new();
+            assert_eq!(variables.translate(text, &mut told), expected, "{text}");
+            assert_eq!(told.len(), notes, "{told:?}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Writing with a backup, and taking it back.
+
+use switchboard_clients::{Client, Error, ErrorKind, How, Which, apply, undo};
+
+use super::{Machine, text};
+
+const BEFORE: &str = "{\n  // mine\n  \"mcpServers\": { \"a\": {\"command\": \"a\"} }\n}";
+
+#[test]
+fn undoing_restores_every_client_to_the_byte() {
+    for client in Client::ALL {
+        let machine = Machine::new();
+        let before = match client {
+            Client::Codex => "# mine\nmodel = \"x\"",
+            _ => "{ \"x\" :1, // mine\n }\n\n",
+        };
+        let file = machine.write(client, before);
+        let applied = machine.apply(&machine.connect(client));
+        assert_eq!(applied.written.as_ref(), Some(&file));
+        assert_eq!(text(&applied.backup.unwrap()), before);
+        let undone = undo(Which::Client(client), &machine.backups()).unwrap();
+        assert_eq!((undone.client, &undone.file), (client, &file));
+        assert_eq!(undone.how, How::Restored);
+        assert_eq!(text(&file), before);
+        let error = undo(Which::Client(client), &machine.backups()).unwrap_err();
+        assert!(matches!(error, Error::NothingToUndo { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_file_made_for_the_gateway_goes_again() {
+    let machine = Machine::new();
+    let applied = machine.apply(&machine.connect(Client::Zed));
+    assert_eq!(applied.backup, None);
+    let undone = undo(Which::Last, &machine.backups()).unwrap();
+    assert_eq!(undone.how, How::Deleted);
+    assert!(!machine.file(Client::Zed).exists());
+}
+
+#[test]
+fn changes_of_others_outlive_undoing() {
+    let machine = Machine::new();
+    let file = machine.write(Client::Cursor, "{\n  \"mcpServers\": {}\n}\n");
+    machine.apply(&machine.connect(Client::Cursor));
+    let changed = text(&file).replacen('{', "{\n  \"new\": true,", 1);
+    std::fs::write(&file, &changed).unwrap();
+    let undone = undo(Which::Last, &machine.backups()).unwrap();
+    let How::EntryRemoved { copy } = &undone.how else {
+        panic!("{:?}", undone.how);
+    };
+    assert_eq!(text(copy), changed);
+    assert_eq!(
+        text(&file),
+        "{\n  \"new\": true,\n  \"mcpServers\": {}\n}\n"
+    );
+    assert!(undone.how.message().contains("only the gateway's entry"));
+}
+
+#[test]
+fn what_is_gone_already_needs_no_undoing() {
+    let machine = Machine::new();
+    let file = machine.write(Client::Cursor, BEFORE);
+    machine.apply(&machine.connect(Client::Cursor));
+    std::fs::write(&file, "{\"mcpServers\": {}}").unwrap();
+    let undone = undo(Which::Last, &machine.backups()).unwrap();
+    assert_eq!(undone.how, How::AlreadyGone);
+    assert_eq!(text(&file), "{\"mcpServers\": {}}");
+
+    machine.apply(&machine.connect(Client::Cursor));
+    std::fs::remove_file(&file).unwrap();
+    let undone = undo(Which::Last, &machine.backups()).unwrap();
+    assert_eq!(undone.how, How::AlreadyGone);
+    assert!(!file.exists());
+}
+
+#[test]
+fn an_entry_that_became_somebody_elses_is_not_taken_out() {
+    let machine = Machine::new();
+    let file = machine.write(Client::Cursor, "{}");
+    machine.apply(&machine.connect(Client::Cursor));
+    let theirs = r#"{"mcpServers": {"switchboard": {"command": "theirs"}}}"#;
+    std::fs::write(&file, theirs).unwrap();
+    let error = undo(Which::Last, &machine.backups()).unwrap_err();
+    assert!(matches!(error, Error::NameTaken { .. }), "{error}");
+    assert_eq!(text(&file), theirs);
+}
+
+#[test]
+fn changes_are_taken_back_one_by_one_from_the_last() {
+    let machine = Machine::new();
+    let cursor = machine.write(Client::Cursor, BEFORE);
+    let zed = machine.write(Client::Zed, "{}");
+    machine.apply(&machine.connect(Client::Cursor));
+    let connected = text(&cursor);
+    machine.apply(&machine.connect(Client::Zed));
+    machine.apply(&machine.disconnect(Client::Cursor));
+    assert_ne!(text(&cursor), connected);
+
+    let last = undo(Which::Last, &machine.backups()).unwrap();
+    assert_eq!(last.client, Client::Cursor);
+    assert_eq!(text(&cursor), connected);
+    undo(Which::Client(Client::Cursor), &machine.backups()).unwrap();
+    assert_eq!(text(&cursor), BEFORE);
+    let last = undo(Which::Last, &machine.backups()).unwrap();
+    assert_eq!(last.client, Client::Zed);
+    assert_eq!(text(&zed), "{}");
+    let error = undo(Which::Last, &machine.backups()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_disconnection_is_not_undone_over_others_changes() {
+    let machine = Machine::new();
+    let file = machine.write(Client::Cursor, BEFORE);
+    machine.apply(&machine.connect(Client::Cursor));
+    let applied = machine.apply(&machine.disconnect(Client::Cursor));
+    std::fs::write(&file, "{}").unwrap();
+    let error = undo(Which::Last, &machine.backups()).unwrap_err();
+    let Error::CannotUndo { backup, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(Some(backup), applied.backup.as_ref());
+    assert_eq!(text(&file), "{}");
+}
+
+#[test]
+fn a_file_that_changed_since_the_plan_is_not_written() {
+    let machine = Machine::new();
+    for (before, meanwhile) in [(Some("{}"), "{ }"), (None, "{}")] {
+        let file = machine.file(Client::Cursor);
+        if let Some(before) = before {
+            machine.write(Client::Cursor, before);
+        }
+        let plan = machine.connect(Client::Cursor);
+        super::write(&file, meanwhile);
+        let error = apply(&plan, &machine.backups()).unwrap_err();
+        assert!(matches!(error, Error::Changed { .. }), "{error}");
+        assert_eq!(text(&file), meanwhile);
+        assert!(!machine.backups().exists());
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[test]
+fn a_note_that_points_elsewhere_is_not_followed() {
+    let machine = Machine::new();
+    machine.write(Client::Cursor, "{}");
+    machine.apply(&machine.connect(Client::Cursor));
+    let folder = std::fs::read_dir(machine.backups()).unwrap();
+    let note = folder
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.to_str().unwrap().ends_with("-cursor.json"))
+        .unwrap();
+    let outside = machine.folder.path().join("outside");
+    std::fs::write(&outside, "stolen").unwrap();
+    let mut manifest: serde_json::Value = serde_json::from_str(&text(&note)).unwrap();
+    manifest["backup"] = "../outside".into();
+    std::fs::write(&note, manifest.to_string()).unwrap();
+    let error = undo(Which::Last, &machine.backups()).unwrap_err();
+    assert!(error.to_string().ends_with("is not a backup"), "{error}");
+
+    std::fs::write(&note, "{").unwrap();
+    let error = undo(Which::Last, &machine.backups()).unwrap_err();
+    assert!(matches!(error, Error::Manifest { .. }), "{error}");
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn modes_are_kept_and_new_files_are_private() {
+        let machine = Machine::new();
+        let file = machine.write(Client::Cursor, BEFORE);
+        for kept in [0o640, 0o600] {
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(kept)).unwrap();
+            let applied = machine.apply(&machine.connect(Client::Cursor));
+            assert_eq!(mode(&file), kept);
+            assert_eq!(mode(&applied.backup.unwrap()), kept);
+            undo(Which::Last, &machine.backups()).unwrap();
+            assert_eq!(mode(&file), kept);
+        }
+        assert_eq!(mode(&machine.backups()), 0o700);
+        machine.apply(&machine.connect(Client::Zed));
+        assert_eq!(mode(&machine.file(Client::Zed)), 0o600);
+    }
+
+    #[test]
+    fn links_stay_links_and_what_they_lead_to_is_changed() {
+        let machine = Machine::new();
+        let link = machine.file(Client::Cursor);
+        let real = machine.folder.path().join("dotfiles").join("cursor.json");
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink("../../dotfiles/cursor.json", &link).unwrap();
+
+        // At first it leads to nothing.
+        machine.apply(&machine.connect(Client::Cursor));
+        assert!(link.is_symlink());
+        assert!(text(&real).contains("switchboard"));
+        undo(Which::Last, &machine.backups()).unwrap();
+        assert!(!real.exists());
+
+        super::super::write(&real, BEFORE);
+        machine.apply(&machine.connect(Client::Cursor));
+        assert!(link.is_symlink());
+        assert!(text(&real).contains("switchboard"));
+        undo(Which::Last, &machine.backups()).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(text(&real), BEFORE);
+    }
+
+    #[test]
+    fn nothing_is_left_lying_about_when_writing_fails() {
+        let machine = Machine::new();
+        let file = machine.write(Client::Cursor, BEFORE);
+        let plan = machine.connect(Client::Cursor);
+        let folder = file.parent().unwrap();
+        // A folder in the draft's place cannot be replaced, not even by root.
+        let draft = folder.join(format!(".mcp.json.{}.draft", std::process::id()));
+        std::fs::create_dir(&draft).unwrap();
+        let error = apply(&plan, &machine.backups()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::System);
+        assert_eq!(text(&file), BEFORE);
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 2);
+    }
+}

@@ -1,0 +1,417 @@
+//! Taking servers over, in every form there is.
+
+use serde_json::{Value, json};
+use switchboard_clients::{Client, ErrorKind, read, read_file};
+
+use super::{Machine, entries};
+
+/// What a client's usual file gives.
+fn check(client: Client, text: &str, expected: &[(&str, Value)]) -> Vec<String> {
+    let machine = Machine::new();
+    let file = machine.write(client, text);
+    let found = read(client, &machine.dirs).unwrap();
+    assert_eq!(found.len(), 1);
+    let found = &found[0];
+    assert_eq!((found.client, &found.file), (Some(client), &file));
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(name, entry)| (*name, entry))
+        .collect();
+    assert_eq!(entries(found), expected);
+    let told = found.servers.iter().flat_map(|server| &server.notes);
+    told.chain(&found.notes).cloned().collect()
+}
+
+#[test]
+fn claude_desktop() {
+    let notes = check(
+        Client::ClaudeDesktop,
+        r#"{
+          "globalShortcut": "",
+          "mcpServers": {
+            "files": {"command": "npx", "args": ["-y", "server", "/data"], "env": {"A": "${B}", "N": 1}},
+            "plain": {"command": "uvx"},
+            "sb": {"command": "/opt/bin/switchboard", "args": ["stdio"]},
+            "broken": 7,
+            "empty": {}
+          }
+        }"#,
+        &[
+            (
+                "files",
+                json!({"command": "npx", "args": ["-y", "server", "/data"], "env": {"A": "$${B}", "N": "1"}}),
+            ),
+            ("plain", json!({"command": "uvx"})),
+        ],
+    );
+    assert_eq!(
+        notes,
+        [
+            "`sb` was left out: it is the gateway itself",
+            "`broken` was left out: it is not an object",
+            "`empty` was left out: it has neither a command nor a url",
+        ]
+    );
+}
+
+#[test]
+fn claude_code_with_its_projects() {
+    let notes = check(
+        Client::ClaudeCode,
+        r#"{
+          "numStartups": 12,
+          "mcpServers": {
+            "remote": {"type": "http", "url": "https://x/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}, "timeout": 5000},
+            "old": {"type": "sse", "url": "${BASE:-https://x}/sse"}
+          },
+          "projects": {
+            "/a": {"mcpServers": {"db": {"type": "stdio", "command": "db", "args": [], "env": {}}}},
+            "/b": {"mcpServers": {
+              "db": {"type": "stdio", "command": "db", "args": [], "env": {}},
+              "old": {"command": "mine"}
+            }},
+            "/c": {"allowedTools": []}
+          }
+        }"#,
+        &[
+            (
+                "remote",
+                json!({"url": "https://x/mcp", "headers": {"Authorization": "Bearer ${env:TOKEN}"}, "requestTimeoutMs": 5000}),
+            ),
+            ("old", json!({"url": "${env:BASE}/sse", "type": "sse"})),
+            ("db", json!({"command": "db"})),
+            ("old-2", json!({"command": "mine"})),
+        ],
+    );
+    assert_eq!(notes.len(), 3, "{notes:?}");
+    assert!(notes[0].contains("`https://x`"), "{notes:?}");
+    assert_eq!(notes[1], "it was set up for the project /a only");
+    assert_eq!(notes[2], "it was set up for the project /b only");
+}
+
+#[test]
+fn cursor() {
+    let notes = check(
+        Client::Cursor,
+        r#"{"mcpServers": {
+            "a": {"command": "${userHome}/bin/a", "args": ["${workspaceFolder}"], "envFile": ".env", "autoApprove": ["x"]},
+            "b": {"url": "https://b/mcp", "headers": {"K": "${env:KEY}"}, "auth": {"CLIENT_ID": "1"}}
+        }}"#,
+        &[
+            (
+                "a",
+                json!({"command": "${env:HOME}/bin/a", "args": ["$${workspaceFolder}"]}),
+            ),
+            (
+                "b",
+                json!({"url": "https://b/mcp", "headers": {"K": "${env:KEY}"}}),
+            ),
+        ],
+    );
+    assert_eq!(notes.len(), 4, "{notes:?}");
+    assert!(notes.contains(&"not carried over: autoApprove".to_owned()));
+}
+
+#[test]
+fn vscode_with_inputs() {
+    let notes = check(
+        Client::VsCode,
+        r#"// mine
+        {
+          "inputs": [{"type": "promptString", "id": "api-key", "password": true}],
+          "servers": {
+            "gh": {"type": "http", "url": "https://gh/mcp", "headers": {"X": "${input:api-key}"},},
+            "loc": {"type": "stdio", "command": "node", "args": ["s.js"], "cwd": "/w"},
+          },
+        }"#,
+        &[
+            (
+                "gh",
+                json!({"url": "https://gh/mcp", "headers": {"X": "${secret:api-key}"}}),
+            ),
+            (
+                "loc",
+                json!({"command": "node", "args": ["s.js"], "cwd": "/w"}),
+            ),
+        ],
+    );
+    assert_eq!(
+        notes,
+        ["`${input:api-key}` becomes ${secret:api-key}; store it under that name"]
+    );
+}
+
+#[test]
+fn windsurf() {
+    let notes = check(
+        Client::Windsurf,
+        r#"{"mcpServers": {
+            "r": {"serverUrl": "https://r/mcp", "disabledTools": ["rm"]},
+            "off": {"command": "x", "disabled": true}
+        }}"#,
+        &[
+            (
+                "r",
+                json!({"url": "https://r/mcp", "tools": {"deny": ["rm"]}}),
+            ),
+            ("off", json!({"command": "x", "enabled": false})),
+        ],
+    );
+    assert!(notes.is_empty(), "{notes:?}");
+}
+
+#[test]
+fn zed_in_both_ages() {
+    let notes = check(
+        Client::Zed,
+        r#"{
+          // settings of Zed
+          "theme": "One Dark",
+          "context_servers": {
+            "new": {"source": "custom", "enabled": true, "command": "uv", "args": ["run"], "env": {"A": "1"}, "timeout": 30},
+            "old": {"command": {"path": "/bin/old", "args": ["-x"], "env": {"B": "2"}}, "settings": {}},
+            "far": {"url": "https://z/mcp", "headers": {"Authorization": "Bearer t"}},
+            "ext": {"source": "extension", "settings": {"k": 1}}
+          }
+        }"#,
+        &[
+            (
+                "new",
+                json!({"command": "uv", "args": ["run"], "env": {"A": "1"}, "requestTimeoutMs": 30000}),
+            ),
+            (
+                "old",
+                json!({"command": "/bin/old", "args": ["-x"], "env": {"B": "2"}}),
+            ),
+            (
+                "far",
+                json!({"url": "https://z/mcp", "headers": {"Authorization": "Bearer t"}}),
+            ),
+        ],
+    );
+    assert_eq!(notes[0], "not carried over: settings");
+    assert!(notes[1].contains("`ext` was left out: it belongs to an extension"));
+}
+
+#[test]
+fn opencode_in_both_versions() {
+    let servers = r#"{
+        "l": {"type": "local", "command": ["bun", "x", "s"], "environment": {"K": "{env:KEY}"}, "enabled": true},
+        "r": {"type": "remote", "url": "https://o/mcp", "enabled": false, "headers": {"A": "{file:~/.token}"}, "oauth": {}}
+    }"#;
+    let expected = [
+        (
+            "l",
+            json!({"command": "bun", "args": ["x", "s"], "env": {"K": "${env:KEY}"}}),
+        ),
+        (
+            "r",
+            json!({"url": "https://o/mcp", "headers": {"A": "${secret:token}"}, "enabled": false}),
+        ),
+    ];
+    for text in [
+        format!(r#"{{"$schema": "s", "mcp": {servers}}}"#),
+        format!(r#"{{"mcp": {{"servers": {servers}}}}}"#),
+    ] {
+        let notes = check(Client::OpenCode, &text, &expected);
+        assert_eq!(notes.len(), 2, "{notes:?}");
+    }
+}
+
+#[test]
+fn codex() {
+    let notes = check(
+        Client::Codex,
+        r#"
+model = "gpt"
+
+[mcp_servers.local]
+command = "npx"
+args = ["-y", "s"] # why not
+env = { "A" = "1" }
+env_vars = ["TOKEN"]
+startup_timeout_sec = 20
+tool_timeout_sec = 1.5
+enabled_tools = ["a"]
+
+[mcp_servers.local.env2]
+x = 1
+
+[mcp_servers."far away"]
+url = "https://c/mcp"
+bearer_token_env_var = "C_TOKEN"
+http_headers = { "X-A" = "b" }
+env_http_headers = { "X-B" = "B_VAR" }
+enabled = false
+"#,
+        &[
+            (
+                "local",
+                json!({
+                    "command": "npx", "args": ["-y", "s"], "env": {"A": "1", "TOKEN": "${env:TOKEN}"},
+                    "initTimeoutMs": 20000, "requestTimeoutMs": 1500, "tools": {"allow": ["a"]}
+                }),
+            ),
+            (
+                "far away",
+                json!({
+                    "url": "https://c/mcp", "enabled": false,
+                    "headers": {"Authorization": "Bearer ${env:C_TOKEN}", "X-A": "b", "X-B": "${env:B_VAR}"}
+                }),
+            ),
+        ],
+    );
+    assert_eq!(notes, ["not carried over: env2"]);
+}
+
+#[test]
+fn gemini() {
+    let notes = check(
+        Client::GeminiCli,
+        r#"{
+          "mcp": {"excluded": ["shy"]},
+          "mcpServers": {
+            "a": {"command": "p", "args": ["$HOME/x"], "env": {"K": "$KEY"}, "cwd": "./d", "timeout": 15000, "trust": true, "includeTools": ["t"]},
+            "sse": {"url": "http://g/sse"},
+            "http": {"httpUrl": "http://g/mcp"},
+            "typed": {"url": "http://g/mcp", "type": "http"},
+            "shy": {"command": "s"}
+          }
+        }"#,
+        &[
+            (
+                "a",
+                json!({
+                    "command": "p", "args": ["${env:HOME}/x"], "env": {"K": "${env:KEY}"}, "cwd": "./d",
+                    "requestTimeoutMs": 15000, "tools": {"allow": ["t"]}
+                }),
+            ),
+            ("sse", json!({"url": "http://g/sse", "type": "sse"})),
+            ("http", json!({"url": "http://g/mcp"})),
+            ("typed", json!({"url": "http://g/mcp"})),
+            ("shy", json!({"command": "s", "enabled": false})),
+        ],
+    );
+    assert_eq!(notes, ["not carried over: trust"]);
+}
+
+#[test]
+fn the_users_and_the_projects_files_are_both_read() {
+    let machine = Machine::new();
+    machine.write(Client::Cursor, r#"{"mcpServers": {"a": {"command": "a"}}}"#);
+    let project = machine.dirs.cwd.join(".cursor/mcp.json");
+    super::write(&project, r#"{"mcpServers": {"b": {"command": "b"}}}"#);
+    let found = read(Client::Cursor, &machine.dirs).unwrap();
+    let files: Vec<_> = found.iter().map(|found| found.file.clone()).collect();
+    assert_eq!(files, [machine.file(Client::Cursor), project]);
+}
+
+#[test]
+fn a_client_without_a_file_is_named_with_the_places() {
+    let machine = Machine::new();
+    let error = read(Client::Codex, &machine.dirs).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    let message = error.to_string();
+    assert!(
+        message.starts_with("Codex has no configuration here"),
+        "{message}"
+    );
+    assert!(message.contains(".codex/config.toml"), "{message}");
+}
+
+#[test]
+fn the_form_of_any_file_is_seen_from_what_it_says() {
+    let machine = Machine::new();
+    let entry = r#"{"a": {"command": "x"}}"#;
+    for (name, text, client) in [
+        ("some.json", format!(r#"{{"mcpServers": {entry}}}"#), None),
+        ("bare.json", entry.to_owned(), None),
+        (
+            "settings.json",
+            format!(r#"{{"mcp": {{"servers": {entry}}}}}"#),
+            None,
+        ),
+        (
+            "claude_desktop_config.json",
+            format!(r#"{{"mcpServers": {entry}}}"#),
+            Some(Client::ClaudeDesktop),
+        ),
+        (
+            ".mcp.json",
+            format!(r#"{{"mcpServers": {entry}}}"#),
+            Some(Client::ClaudeCode),
+        ),
+        (
+            ".cursor/mcp.json",
+            format!(r#"{{"mcpServers": {entry}}}"#),
+            Some(Client::Cursor),
+        ),
+        (
+            "mcp.json",
+            format!(r#"{{"servers": {entry}}}"#),
+            Some(Client::VsCode),
+        ),
+        (
+            "mcp_config.json",
+            format!(r#"{{"mcpServers": {entry}}}"#),
+            Some(Client::Windsurf),
+        ),
+        (
+            "s.json",
+            format!(r#"{{"context_servers": {entry}}}"#),
+            Some(Client::Zed),
+        ),
+        (
+            "o.jsonc",
+            r#"{"mcp": {"a": {"type": "local", "command": ["x"]}}}"#.to_owned(),
+            Some(Client::OpenCode),
+        ),
+        (
+            "o2.json",
+            r#"{"mcp": {"servers": {"a": {"type": "local", "command": ["x"]}}}}"#.to_owned(),
+            Some(Client::OpenCode),
+        ),
+        (
+            "c.toml",
+            "[mcp_servers.a]\ncommand = 'x'".to_owned(),
+            Some(Client::Codex),
+        ),
+        (
+            "c.txt",
+            "[mcp_servers.a]\ncommand = 'x'".to_owned(),
+            Some(Client::Codex),
+        ),
+        (
+            "g.json",
+            r#"{"mcpServers": {"a": {"command": "x"}, "b": {"httpUrl": "http://g"}}}"#.to_owned(),
+            Some(Client::GeminiCli),
+        ),
+    ] {
+        let found = machine.found(name, &text);
+        assert_eq!(found.client, client, "{name}");
+        assert_eq!(found.servers[0].name, "a", "{name}");
+        assert_eq!(found.servers[0].entry, json!({"command": "x"}), "{name}");
+    }
+}
+
+#[test]
+fn a_file_without_servers_is_told_apart_from_one_without_sense() {
+    let machine = Machine::new();
+    let file = machine.folder.path().join("x.json");
+    for (text, message) in [
+        ("", "is empty"),
+        ("  \n", "is empty"),
+        ("{}", "has no servers in any form that is known"),
+        (r#"{"a": 1}"#, "has no servers in any form that is known"),
+        (
+            "// only a comment\n",
+            "has no servers in any form that is known",
+        ),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let error = read_file(&file).unwrap_err().to_string();
+        assert!(error.contains(message), "{text:?}: {error}");
+    }
+    let missing = read_file(&machine.folder.path().join("none.json")).unwrap_err();
+    assert!(missing.to_string().starts_with("cannot read "), "{missing}");
+}
