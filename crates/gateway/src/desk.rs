@@ -59,7 +59,8 @@ pub(crate) async fn answer(
     }
 }
 
-async fn serve(
+/// Answers one request, or says what became of it.
+pub(crate) async fn serve(
     gateway: &Gateway,
     view: &View,
     caller: &Caller,
@@ -118,7 +119,7 @@ impl Room<'_> {
                 Ok(self.encode(catalogue.page(kind, cursor).map_err(bad_page)?))
             }
             View::Server(name) => {
-                let part = self.part(name).await?;
+                let part = part(self.gateway, name).await?;
                 Ok(self.encode(part.page(kind, cursor).map_err(bad_page)?))
             }
         }
@@ -134,30 +135,8 @@ impl Room<'_> {
         }
     }
 
-    /// What one server offers. One that has never been seen is waited for, bounded: a list that is
-    /// empty only because nobody has looked would mislead.
-    async fn part(&self, name: &Arc<str>) -> Result<Arc<ServerPart>, Failure> {
-        let context = self.gateway.context();
-        let upstream = self.upstream(name)?;
-        let until = Instant::now() + context.wait();
-        let mut changes = context.shelf.changes();
-        loop {
-            changes.borrow_and_update();
-            if let Some(part) = context.shelf.catalogue().server(name) {
-                return Ok(Arc::clone(part));
-            }
-            upstream.ready(until, None).await?;
-            let changed = tokio::time::timeout_at(until.into(), changes.changed()).await;
-            if changed.is_err() {
-                return Err(upstream.initializing());
-            }
-        }
-    }
-
     fn upstream(&self, name: &str) -> Result<Arc<Upstream>, Failure> {
-        self.gateway
-            .upstream(name)
-            .ok_or_else(|| Failure::invalid_params(format!("there is no server '{}'", cut(name))))
+        upstream(self.gateway, name)
     }
 
     async fn call_tool(
@@ -350,6 +329,32 @@ impl Room<'_> {
         members.extend(introduction.instructions.map(|text| ("instructions", text)));
         Ok(Raw::object(members))
     }
+}
+
+/// What one server offers. One that has never been seen is waited for, bounded: a list that is
+/// empty only because nobody has looked would mislead.
+pub(crate) async fn part(gateway: &Gateway, name: &str) -> Result<Arc<ServerPart>, Failure> {
+    let context = gateway.context();
+    let upstream = upstream(gateway, name)?;
+    let until = Instant::now() + context.wait();
+    let mut changes = context.shelf.changes();
+    loop {
+        changes.borrow_and_update();
+        if let Some(part) = context.shelf.catalogue().server(name) {
+            return Ok(Arc::clone(part));
+        }
+        upstream.ready(until, None).await?;
+        let changed = tokio::time::timeout_at(until.into(), changes.changed()).await;
+        if changed.is_err() {
+            return Err(upstream.initializing());
+        }
+    }
+}
+
+fn upstream(gateway: &Gateway, name: &str) -> Result<Arc<Upstream>, Failure> {
+    gateway
+        .upstream(name)
+        .ok_or_else(|| Failure::invalid_params(format!("there is no server '{}'", cut(name))))
 }
 
 /// What a view says of itself in a handshake.

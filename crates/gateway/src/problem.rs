@@ -1,14 +1,17 @@
 //! Errors of the REST interface: RFC 9457 problems.
 
+use std::{collections::BTreeMap, time::Duration};
+
 use axum::{
     Json,
     response::{IntoResponse, Response as AxumResponse},
 };
 use hyper::{
     Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderValue},
+    header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER},
 };
 use serde::Serialize;
+use switchboard_client::Raw;
 
 use crate::edge::stream::Answer;
 
@@ -20,9 +23,16 @@ pub(crate) struct Problem {
     title: &'static str,
     status: u16,
     detail: String,
+    /// What a program may want to know of this problem in particular.
+    #[serde(flatten)]
+    members: BTreeMap<&'static str, Raw>,
+    #[serde(skip)]
+    retry_after: Option<Duration>,
 }
 
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
+/// Rounds up.
+const ALMOST_A_SECOND: Duration = Duration::from_nanos(999_999_999);
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
@@ -31,7 +41,21 @@ impl Problem {
             title: status.canonical_reason().unwrap_or("Problem"),
             status: status.as_u16(),
             detail: detail.into(),
+            members: BTreeMap::new(),
+            retry_after: None,
         }
+    }
+
+    /// With one more member.
+    pub(crate) fn with(mut self, name: &'static str, value: Raw) -> Self {
+        self.members.insert(name, value);
+        self
+    }
+
+    /// The same request may succeed after this long.
+    pub(crate) fn retry_after(mut self, after: Duration) -> Self {
+        self.retry_after = Some(after);
+        self
     }
 
     pub(crate) fn into_answer(self) -> Response<Answer> {
@@ -42,8 +66,15 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> AxumResponse {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        // Whole seconds, and never so soon that it cannot have changed.
+        let retry_after = self
+            .retry_after
+            .map(|after| HeaderValue::from(after.saturating_add(ALMOST_A_SECOND).as_secs().max(1)));
         let mut response = (status, Json(self)).into_response();
         response.headers_mut().insert(CONTENT_TYPE, MEDIA_TYPE);
+        if let Some(after) = retry_after {
+            response.headers_mut().insert(RETRY_AFTER, after);
+        }
         response
     }
 }

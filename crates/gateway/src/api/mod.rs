@@ -1,10 +1,36 @@
 //! REST: what the command line, scripts and the console talk to.
+//!
+//! Every address stands in one table, from which the router is made and against which the description
+//! in `openapi.json` is checked. Who may come in has been decided at the door.
+
+mod activity;
+mod ask;
+mod config;
+mod events;
+mod failure;
+mod health;
+mod logs;
+mod numbers;
+mod openapi;
+mod servers;
+mod sse;
+mod status;
+mod tail;
+mod tools;
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Router, routing::get};
+use axum::{
+    Router, middleware,
+    response::Response,
+    routing::{MethodFilter, MethodRouter, on},
+};
+use hyper::{
+    Method, StatusCode, Uri,
+    header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS},
+};
 
-use crate::gateway::Gateway;
+use crate::{failure::cut, gateway::Gateway, problem::Problem};
 
 /// How long the body of a request may take to arrive.
 pub(crate) const BODY_PATIENCE: Duration = Duration::from_secs(30);
@@ -14,8 +40,111 @@ pub(crate) fn is_open(path: &str) -> bool {
     matches!(path, "/healthz" | "/readyz")
 }
 
+/// An address and who answers there.
+struct Route {
+    verb: Verb,
+    path: &'static str,
+    to: fn(MethodFilter) -> MethodRouter<Arc<Gateway>>,
+}
+
+#[derive(Clone, Copy)]
+enum Verb {
+    Get,
+    Post,
+    Delete,
+}
+
+impl Verb {
+    const fn filter(self) -> MethodFilter {
+        match self {
+            Self::Get => MethodFilter::GET,
+            Self::Post => MethodFilter::POST,
+            Self::Delete => MethodFilter::DELETE,
+        }
+    }
+}
+
+const fn get(path: &'static str, to: fn(MethodFilter) -> MethodRouter<Arc<Gateway>>) -> Route {
+    let verb = Verb::Get;
+    Route { verb, path, to }
+}
+
+const fn post(path: &'static str, to: fn(MethodFilter) -> MethodRouter<Arc<Gateway>>) -> Route {
+    let verb = Verb::Post;
+    Route { verb, path, to }
+}
+
+const fn delete(path: &'static str, to: fn(MethodFilter) -> MethodRouter<Arc<Gateway>>) -> Route {
+    let verb = Verb::Delete;
+    Route { verb, path, to }
+}
+
+const ROUTES: &[Route] = &[
+    get("/healthz", |by| on(by, health::alive)),
+    get("/readyz", |by| on(by, health::ready)),
+    get("/metrics", |by| on(by, numbers::show)),
+    get("/api/v1/status", |by| on(by, status::show)),
+    post("/api/v1/shutdown", |by| on(by, status::stop)),
+    get("/api/v1/servers", |by| on(by, servers::list)),
+    post("/api/v1/servers", |by| on(by, servers::add)),
+    get("/api/v1/servers/{name}", |by| on(by, servers::show)),
+    delete("/api/v1/servers/{name}", |by| on(by, servers::remove)),
+    post("/api/v1/servers/{name}/restart", |by| {
+        on(by, servers::restart)
+    }),
+    post("/api/v1/servers/{name}/enable", |by| {
+        on(by, servers::enable)
+    }),
+    post("/api/v1/servers/{name}/disable", |by| {
+        on(by, servers::disable)
+    }),
+    get("/api/v1/servers/{name}/logs", |by| on(by, logs::show)),
+    get("/api/v1/tools", |by| on(by, tools::list)),
+    post("/api/v1/tools/call", |by| on(by, tools::call)),
+    get("/api/v1/activity", |by| on(by, activity::list)),
+    get("/api/v1/events", |by| on(by, events::follow)),
+    get("/api/v1/config", |by| on(by, config::show)),
+    post("/api/v1/config/reload", |by| on(by, config::reload)),
+    get("/api/v1/openapi.json", |by| on(by, openapi::show)),
+];
+
 pub(crate) fn router(gateway: &Arc<Gateway>) -> Router {
-    Router::new()
-        .route("/healthz", get(|| async { "ok\n" }))
+    ROUTES
+        .iter()
+        .fold(Router::new(), |router, route| {
+            router.route(route.path, (route.to)(route.verb.filter()))
+        })
+        .fallback(nothing_there)
+        .method_not_allowed_fallback(not_that_way)
+        .layer(middleware::map_response(private))
         .with_state(Arc::clone(gateway))
+}
+
+async fn nothing_there(uri: Uri) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        format!(
+            "there is nothing at {}; /api/v1/openapi.json lists every address",
+            cut(uri.path())
+        ),
+    )
+}
+
+async fn not_that_way(method: Method, uri: Uri) -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        format!(
+            "{} does not take {}; the Allow header of this answer says what it takes",
+            cut(uri.path()),
+            cut(method.as_str())
+        ),
+    )
+}
+
+/// Answers tell how things are now and may hold what is nobody else's business.
+async fn private(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }

@@ -1,0 +1,121 @@
+//! The calls that went through the gateway, as the store has them.
+
+use std::{sync::Arc, time::SystemTime};
+
+use axum::{Json, extract::State};
+use hyper::StatusCode;
+use serde::{Deserialize, Serialize};
+use switchboard_store::{Activity, Outcome, OutcomeKind, Query};
+use tokio::time::timeout;
+
+use super::ask::{Asked, number};
+use crate::{failure::cut, gateway::Gateway, problem::Problem, time};
+
+/// What is asked for, as it stands in the address.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    server: Option<String>,
+    name: Option<String>,
+    outcome: Option<String>,
+    since: Option<String>,
+    before: Option<String>,
+    text: Option<String>,
+    limit: Option<String>,
+}
+
+impl TryFrom<Which> for Query {
+    type Error = Problem;
+
+    fn try_from(asked: Which) -> Result<Self, Problem> {
+        let said = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let outcome = match said(asked.outcome) {
+            None => None,
+            Some(word) => Some(outcome(&word)?),
+        };
+        Ok(Self {
+            server: said(asked.server),
+            name: said(asked.name),
+            outcome,
+            since: number("since", asked.since)?,
+            before: number("before", asked.before)?,
+            text: said(asked.text),
+            limit: number("limit", asked.limit)?.unwrap_or(Self::default().limit),
+        })
+    }
+}
+
+fn outcome(word: &str) -> Result<OutcomeKind, Problem> {
+    OutcomeKind::ALL
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
+        .ok_or_else(|| {
+            let words = OutcomeKind::ALL.map(OutcomeKind::as_str).join(", ");
+            let detail = format!("there is no outcome {:?}; it is one of {words}", cut(word));
+            Problem::new(StatusCode::BAD_REQUEST, detail)
+        })
+}
+
+#[derive(Serialize)]
+pub(super) struct Answer {
+    activity: Vec<Call>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Call {
+    id: u64,
+    #[serde(serialize_with = "time::rfc3339")]
+    at: SystemTime,
+    server: Arc<str>,
+    method: Arc<str>,
+    name: Arc<str>,
+    client: Arc<str>,
+    duration_ms: f64,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Arc<str>>,
+    request_bytes: u64,
+    response_bytes: u64,
+}
+
+impl From<Activity> for Call {
+    fn from(call: Activity) -> Self {
+        Self {
+            id: call.id,
+            at: call.at,
+            server: call.server,
+            method: call.method,
+            name: call.name,
+            client: call.client,
+            duration_ms: call.duration.as_secs_f64() * 1_000.0,
+            outcome: call.outcome.kind().as_str(),
+            code: match call.outcome {
+                Outcome::Error { code } => Some(code),
+                _ => None,
+            },
+            error: call.error,
+            request_bytes: call.request_bytes,
+            response_bytes: call.response_bytes,
+        }
+    }
+}
+
+pub(super) async fn list(
+    State(gateway): State<Arc<Gateway>>,
+    Asked(which): Asked<Which>,
+) -> Result<Json<Answer>, Problem> {
+    let context = gateway.context();
+    let patience = context.wait();
+    let calls = context.store.activity(which.try_into()?);
+    let Ok(calls) = timeout(patience, calls).await else {
+        let detail = format!(
+            "initializing: the store did not answer within {patience:?}; try again, and look at the part `store` of `switchboard status`"
+        );
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(patience));
+    };
+    let activity = calls?.into_iter().map(Call::from).collect();
+    Ok(Json(Answer { activity }))
+}

@@ -1,0 +1,144 @@
+//! What is asked: the server in the address, the query and the body, each read whole and within bounds,
+//! or refused with a problem that says where it is wrong.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{FromRequest, FromRequestParts, Path, Query, Request},
+    http::request::Parts,
+};
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::{HeaderMap, StatusCode, header::CONTENT_TYPE};
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use super::BODY_PATIENCE;
+use crate::{failure::cut, gateway::Gateway, problem::Problem, upstream::Upstream};
+
+/// The longest body.
+const BODY_BYTES: usize = 4 * 1024 * 1024;
+
+/// The server that the address names.
+pub(super) struct Named(pub(super) Arc<Upstream>);
+
+impl FromRequestParts<Arc<Gateway>> for Named {
+    type Rejection = Problem;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Problem> {
+        let Ok(Path(name)) = Path::<String>::from_request_parts(parts, gateway).await else {
+            let detail = "the name of the server in the address is not UTF-8; write it in UTF-8, percent-encoded";
+            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+        };
+        find(gateway, &name).map(Self)
+    }
+}
+
+/// The server of this name.
+pub(super) fn find(gateway: &Gateway, name: &str) -> Result<Arc<Upstream>, Problem> {
+    gateway
+        .upstream(name)
+        .ok_or_else(|| unknown_server(gateway, name))
+}
+
+/// There is no such server, in the words that a change of the configuration would be refused with.
+pub(super) fn unknown_server(gateway: &Gateway, name: &str) -> Problem {
+    let name = cut(name);
+    let servers: serde_json::Map<_, _> = gateway
+        .upstreams()
+        .keys()
+        .map(|name| (name.clone(), serde_json::Value::Null))
+        .collect();
+    let text = serde_json::json!({ "mcpServers": servers }).to_string();
+    let detail = match switchboard_config::remove_server(&text, name) {
+        Err(error) => error.to_string(),
+        Ok(_) => format!("there is no server {name:?} any more"),
+    };
+    Problem::new(StatusCode::NOT_FOUND, detail)
+}
+
+/// The query of the address.
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Query::try_from_uri(&parts.uri)
+            .map(|Query(asked)| Self(asked))
+            .map_err(|error| {
+                let error = std::error::Error::source(&error)
+                    .map_or_else(|| error.to_string(), ToString::to_string);
+                let detail = format!("the query cannot be read: {}", cut(&error));
+                Problem::new(StatusCode::BAD_REQUEST, detail)
+            })
+    }
+}
+
+/// A number in a query.
+pub(super) fn number<T: std::str::FromStr>(
+    name: &str,
+    value: Option<String>,
+) -> Result<Option<T>, Problem> {
+    match value.filter(|value| !value.is_empty()) {
+        None => Ok(None),
+        Some(value) => value.parse().map(Some).map_err(|_| {
+            let detail = format!(
+                "`{name}` in the query has to be a whole number, and is {:?}",
+                cut(&value)
+            );
+            Problem::new(StatusCode::BAD_REQUEST, detail)
+        }),
+    }
+}
+
+/// The body, which is JSON.
+pub(super) struct Said<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Said<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &Arc<Gateway>) -> Result<Self, Problem> {
+        if !may_be_json(request.headers()) {
+            let detail = "the body has to be JSON: send it with `Content-Type: application/json`";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+        }
+        let body = whole(request).await?;
+        serde_json::from_slice(&body).map(Self).map_err(|error| {
+            let detail = format!("the body cannot be read: {}", cut(&error.to_string()));
+            Problem::new(StatusCode::BAD_REQUEST, detail)
+        })
+    }
+}
+
+async fn whole(request: Request) -> Result<Bytes, Problem> {
+    let body = Limited::new(request.into_body(), BODY_BYTES).collect();
+    match timeout(BODY_PATIENCE, body).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let detail = format!("the body is longer than {BODY_BYTES} bytes; send a shorter one");
+            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
+        }
+        Ok(Err(_)) => {
+            let detail = "the body ended too early; send it again";
+            Err(Problem::new(StatusCode::BAD_REQUEST, detail))
+        }
+        Err(_) => {
+            let detail = format!("the body did not arrive within {BODY_PATIENCE:?}; send it again");
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail))
+        }
+    }
+}
+
+/// Who does not say what the body is means JSON; who says that it is something else does not.
+fn may_be_json(headers: &HeaderMap) -> bool {
+    let Some(said) = headers.get(CONTENT_TYPE) else {
+        return true;
+    };
+    let said = said.to_str().unwrap_or_default();
+    let kind = said.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}

@@ -1,0 +1,334 @@
+//! The configuration as it is applied, without its secrets.
+//!
+//! Values of `env` and `headers`, arguments and keys may be secrets, and nobody can tell. So only what
+//! is nothing but a reference (`${secret:NAME}`) is shown, which is worth nothing to a thief.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use axum::{Json, extract::State};
+use hyper::StatusCode;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use switchboard_config::{
+    Config, McpAuth, Provider, ProviderKind, RemoteKind, Route, Server, Start, Transport, View,
+};
+
+use super::failure::{configuration, refuse_if_stopping};
+use crate::{gateway::Gateway, problem::Problem};
+
+const HIDDEN: &str = "(hidden)";
+
+#[derive(Serialize)]
+pub(super) struct Shown {
+    file: String,
+    /// Why the file as it stands is not applied, if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<Arc<str>>,
+    config: Value,
+}
+
+pub(super) async fn show(State(gateway): State<Arc<Gateway>>) -> Json<Shown> {
+    Json(shown(&gateway))
+}
+
+pub(super) async fn reload(State(gateway): State<Arc<Gateway>>) -> Result<Json<Shown>, Problem> {
+    refuse_if_stopping(&gateway)?;
+    match gateway.reload().await {
+        Ok(()) => Ok(Json(shown(&gateway))),
+        Err(error) => Err(configuration(StatusCode::UNPROCESSABLE_ENTITY, &error)),
+    }
+}
+
+fn shown(gateway: &Gateway) -> Shown {
+    let context = gateway.context();
+    Shown {
+        file: context.home.config_file().display().to_string(),
+        problem: gateway.config_problem(),
+        config: without_secrets(&context.config.load()),
+    }
+}
+
+/// Under the names that the file has for it. A new part of the configuration has to be judged here.
+fn without_secrets(config: &Config) -> Value {
+    let Config {
+        listen: _,
+        view,
+        servers,
+        auth,
+        shutdown,
+        wait,
+        approvals,
+        sampling,
+        memory,
+        search,
+    } = config;
+    let servers: Map<_, _> = servers
+        .iter()
+        .map(|(name, server)| (name.clone(), server_without_secrets(server)))
+        .collect();
+    json!({
+        "listen": config.listen_address().to_string(),
+        "view": match view {
+            View::Auto => "auto",
+            View::Search => "search",
+            View::Direct => "direct",
+        },
+        "mcpServers": servers,
+        "waitTimeoutMs": ms(*wait),
+        "approvals": {
+            "shortTimeoutMs": ms(approvals.short_timeout),
+            "longTimeoutMs": ms(approvals.long_timeout),
+            "route": match approvals.route {
+                Route::Auto => "auto",
+                Route::Client => "client",
+                Route::Human => "human",
+            },
+            "rules": approvals.rules,
+        },
+        "sampling": sparse([
+            ("provider", sampling.provider.as_ref().map(provider)),
+            ("review", Some(sampling.review.into())),
+        ]),
+        "memory": { "enabled": memory.enabled },
+        "search": { "embeddings": search.embeddings },
+        "auth": {
+            "mcp": match auth.mcp {
+                McpAuth::Token => "token",
+                McpAuth::None => "none",
+            },
+        },
+        "shutdown": {
+            "totalTimeoutMs": ms(shutdown.total_timeout),
+            "containerTimeoutMs": ms(shutdown.container_timeout),
+        },
+    })
+}
+
+fn server_without_secrets(server: &Server) -> Value {
+    let Server {
+        enabled,
+        transport,
+        start,
+        idle_stop,
+        request_timeout,
+        init_timeout,
+        close_timeout,
+        term_timeout,
+        max_in_flight,
+        max_queued,
+        tools,
+        approve,
+    } = server;
+    let start = start.map(|start| match start {
+        Start::Lazy => "lazy",
+        Start::Eager => "eager",
+    });
+    let filter = [
+        ("allow", tools.allow.as_ref().map(|names| json!(names))),
+        ("deny", (!tools.deny.is_empty()).then(|| json!(tools.deny))),
+    ];
+    let mut entry = way(transport);
+    entry.extend(sparse([
+        ("enabled", Some((*enabled).into())),
+        ("start", start.map(Into::into)),
+        (
+            "idleStopSeconds",
+            Some(idle_stop.map_or(0, |idle| idle.as_secs()).into()),
+        ),
+        ("requestTimeoutMs", Some(ms(*request_timeout))),
+        ("initTimeoutMs", Some(ms(*init_timeout))),
+        ("closeTimeoutMs", Some(ms(*close_timeout))),
+        ("termTimeoutMs", Some(ms(*term_timeout))),
+        ("maxInFlight", Some((*max_in_flight).into())),
+        ("maxQueued", Some((*max_queued).into())),
+        ("tools", Some(sparse(filter).into())),
+        ("approve", approve.clone()),
+    ]));
+    entry.into()
+}
+
+/// How a server is reached.
+fn way(transport: &Transport) -> Map<String, Value> {
+    match transport {
+        Transport::Command(line) => sparse([
+            ("command", Some(line.command.as_str().into())),
+            ("args", Some(list(&line.args))),
+            ("env", Some(values(&line.env))),
+            ("cwd", line.cwd.as_deref().map(Into::into)),
+        ]),
+        Transport::Remote(remote) => sparse([
+            ("url", Some(address(&remote.url).into())),
+            ("headers", Some(values(&remote.headers))),
+            (
+                "type",
+                match remote.kind {
+                    RemoteKind::Auto => None,
+                    RemoteKind::Http => Some("http-only".into()),
+                    RemoteKind::Sse => Some("sse".into()),
+                },
+            ),
+        ]),
+        Transport::Container(container) => {
+            let engine = container.engine.split_first();
+            let engine = engine.map(|(program, args)| {
+                let shown = args.iter().map(|arg| shown_value(arg));
+                let engine: Vec<_> = std::iter::once(program.as_str()).chain(shown).collect();
+                json!(engine)
+            });
+            let isolation = sparse([
+                ("engine", engine),
+                ("network", container.network.as_deref().map(Into::into)),
+                ("memory", container.memory.as_deref().map(Into::into)),
+                ("cpus", container.cpus.as_deref().map(Into::into)),
+                ("pids", container.pids.map(Into::into)),
+                ("mounts", Some(json!(container.mounts))),
+                ("readOnly", Some(container.read_only.into())),
+                ("runArgs", Some(list(&container.run_args))),
+            ]);
+            sparse([
+                ("image", Some(container.image.as_str().into())),
+                ("args", Some(list(&container.args))),
+                ("env", Some(values(&container.env))),
+                ("isolation", Some(isolation.into())),
+            ])
+        }
+    }
+}
+
+fn provider(provider: &Provider) -> Value {
+    let kind = match provider.kind {
+        ProviderKind::OpenAi => "openai",
+        ProviderKind::Anthropic => "anthropic",
+    };
+    sparse([
+        ("kind", Some(kind.into())),
+        (
+            "baseUrl",
+            provider.base_url.as_deref().map(|url| address(url).into()),
+        ),
+        ("model", Some(provider.model.as_str().into())),
+        (
+            "apiKey",
+            provider
+                .api_key
+                .as_deref()
+                .map(|key| shown_value(key).into()),
+        ),
+    ])
+    .into()
+}
+
+/// The members that there are.
+fn sparse<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    members
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect()
+}
+
+fn ms(duration: Duration) -> Value {
+    u64::try_from(duration.as_millis())
+        .unwrap_or(u64::MAX)
+        .into()
+}
+
+fn list(args: &[String]) -> Value {
+    args.iter().map(|arg| shown_value(arg)).collect()
+}
+
+fn values(map: &BTreeMap<String, String>) -> Value {
+    map.iter()
+        .map(|(name, value)| (name.clone(), Value::from(shown_value(value))))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn shown_value(text: &str) -> &str {
+    if is_reference(text) { text } else { HIDDEN }
+}
+
+/// Whether the text is one `${…}` and nothing else.
+fn is_reference(text: &str) -> bool {
+    text.strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'))
+        .is_some_and(|inside| {
+            (inside.starts_with("env:") || inside.starts_with("secret:"))
+                && !inside.contains(['{', '}', '$'])
+        })
+}
+
+/// An address without user, password and query.
+fn address(url: &str) -> String {
+    if is_reference(url) {
+        return url.to_owned();
+    }
+    let (address, hidden) = match url.find(['?', '#']) {
+        Some(at) => (&url[..at], "?(hidden)"),
+        None => (url, ""),
+    };
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let end = rest.find('/').unwrap_or(rest.len());
+    let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}://{}{hidden}", &rest[host..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_a_secret_is_hidden_and_a_reference_is_not() {
+        let config = switchboard_config::parse(
+            r#"{
+                "mcpServers": {
+                    "a": {
+                        "command": "npx",
+                        "args": ["-y", "--key=s3cret", "${env:KEY}", "x${env:KEY}", "$${env:s3cret}"],
+                        "env": {"A": "s3cret", "B": "${secret:b}", "C": "${env:X}s3cret${env:Y}"}
+                    },
+                    "b": {
+                        "url": "https://me:s3cret@example.com/mcp?key=s3cret",
+                        "headers": {"Authorization": "Bearer s3cret", "X": "${env:X}"}
+                    },
+                    "c": {
+                        "image": "mcp/time",
+                        "args": ["s3cret"],
+                        "env": {"A": "s3cret"},
+                        "isolation": {
+                            "engine": ["podman", "--url=s3cret"],
+                            "runArgs": ["-e", "s3cret"]
+                        }
+                    }
+                },
+                "sampling": {"provider": {
+                    "kind": "openai", "model": "m", "apiKey": "s3cret",
+                    "baseUrl": "http://s3cret@localhost/v1#s3cret"
+                }}
+            }"#,
+            "switchboard.json",
+        )
+        .unwrap();
+        let shown = without_secrets(&config);
+        assert!(!shown.to_string().contains("s3cret"), "{shown:#}");
+        let servers = &shown["mcpServers"];
+        assert_eq!(
+            servers["a"]["args"],
+            json!([HIDDEN, HIDDEN, "${env:KEY}", HIDDEN, HIDDEN])
+        );
+        assert_eq!(
+            servers["a"]["env"],
+            json!({"A": HIDDEN, "B": "${secret:b}", "C": HIDDEN})
+        );
+        assert_eq!(servers["b"]["url"], "https://example.com/mcp?(hidden)");
+        assert_eq!(
+            servers["b"]["headers"],
+            json!({"Authorization": HIDDEN, "X": "${env:X}"})
+        );
+        assert_eq!(
+            servers["c"]["isolation"]["engine"],
+            json!(["podman", HIDDEN])
+        );
+        assert_eq!(shown["sampling"]["provider"]["apiKey"], HIDDEN);
+        assert_eq!(shown["listen"], "127.0.0.1:7777");
+    }
+}

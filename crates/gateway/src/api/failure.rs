@@ -1,0 +1,132 @@
+//! How a call without an answer, or a change that was not made, looks over HTTP. The one place where
+//! such an end becomes a status.
+
+use std::time::Duration;
+
+use hyper::StatusCode;
+use switchboard_client::Raw;
+use switchboard_config::{ConfigError, EditError, Problem as ConfigProblem};
+use switchboard_store::StoreError;
+
+use crate::{failure::Failure, gateway::Gateway, problem::Problem, reload::ChangeError};
+
+/// What is tried again soon.
+const SOON: Duration = Duration::from_secs(1);
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        let detail = failure.message();
+        let new = |status| Self::new(status, &*detail);
+        match failure {
+            Failure::Answered(error) => {
+                let detail = format!("the server answered with an error: {}", error.message);
+                let problem = Self::new(StatusCode::BAD_GATEWAY, detail)
+                    .with("code", raw(&error.code))
+                    .with("message", Raw::string(&error.message));
+                match error.data {
+                    Some(data) => problem.with("data", data),
+                    None => problem,
+                }
+            }
+            Failure::Refused(_) => new(StatusCode::BAD_REQUEST),
+            Failure::Initializing { retry_after, .. } => {
+                new(StatusCode::SERVICE_UNAVAILABLE).retry_after(retry_after)
+            }
+            Failure::InitializationFailed { retry_after, .. } => {
+                let problem = new(StatusCode::SERVICE_UNAVAILABLE);
+                match retry_after {
+                    Some(after) => problem.retry_after(after),
+                    None => problem,
+                }
+            }
+            Failure::Disabled { .. } => new(StatusCode::CONFLICT),
+            Failure::NotConnected { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
+            Failure::Busy { .. } => new(StatusCode::TOO_MANY_REQUESTS).retry_after(SOON),
+            Failure::TimedOut { .. } => new(StatusCode::GATEWAY_TIMEOUT),
+            Failure::Lost { .. } | Failure::Broken { .. } | Failure::Cancelled => {
+                new(StatusCode::BAD_GATEWAY)
+            }
+        }
+    }
+}
+
+impl From<ChangeError> for Problem {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::Edit(error) => error.into(),
+            // The file was wrong before, or the change would make it so: what is there stays.
+            ChangeError::Config(error) => configuration(StatusCode::CONFLICT, &error),
+            other => Self::new(StatusCode::INTERNAL_SERVER_ERROR, other.to_string()),
+        }
+    }
+}
+
+impl From<EditError> for Problem {
+    fn from(error: EditError) -> Self {
+        let status = match &error {
+            EditError::Name(_) | EditError::Entry { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            EditError::Missing { .. } => StatusCode::NOT_FOUND,
+            EditError::Exists { .. } | EditError::Text { .. } | EditError::Shape { .. } => {
+                StatusCode::CONFLICT
+            }
+        };
+        let problem = Self::new(status, error.to_string());
+        match &error {
+            EditError::Text { problems } => problem.with("problems", list(problems)),
+            _ => problem,
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
+        if error.is_retryable() {
+            problem.retry_after(SOON)
+        } else {
+            problem
+        }
+    }
+}
+
+/// A configuration that is not applied, with everything that is wrong with it.
+pub(super) fn configuration(status: StatusCode, error: &ConfigError) -> Problem {
+    match error {
+        ConfigError::Invalid { problems } => {
+            Problem::new(status, error.to_string()).with("problems", list(problems))
+        }
+        ConfigError::Read { source, .. } => {
+            Problem::new(status, format!("{error} (the system says: {source})"))
+        }
+    }
+}
+
+fn list(problems: &[ConfigProblem]) -> Raw {
+    let problems: Vec<_> = problems
+        .iter()
+        .map(|problem| {
+            serde_json::json!({
+                "file": problem.file,
+                "line": problem.line,
+                "column": problem.column,
+                "message": problem.message,
+                "hint": problem.hint,
+            })
+        })
+        .collect();
+    raw(&problems)
+}
+
+/// Nothing is changed any more while the gateway stops.
+pub(super) fn refuse_if_stopping(gateway: &Gateway) -> Result<(), Problem> {
+    if gateway.is_stopping() {
+        let detail = "the gateway is stopping and changes nothing any more; start it again first";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
+    }
+    Ok(())
+}
+
+fn raw(value: &impl serde::Serialize) -> Raw {
+    // Numbers, texts and lists of them have a spelling in JSON.
+    Raw::from_value(value).unwrap_or_else(|_| Raw::empty_object())
+}

@@ -1,0 +1,70 @@
+//! The description of this interface.
+
+use axum::response::IntoResponse;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+
+const DESCRIPTION: &str = include_str!("openapi.json");
+
+pub(super) async fn show() -> impl IntoResponse {
+    let kind = HeaderValue::from_static("application/json");
+    ([(CONTENT_TYPE, kind)], DESCRIPTION)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::{
+        super::{ROUTES, Verb},
+        *,
+    };
+
+    const fn verb(verb: Verb) -> &'static str {
+        match verb {
+            Verb::Get => "get",
+            Verb::Post => "post",
+            Verb::Delete => "delete",
+        }
+    }
+
+    #[test]
+    fn the_description_has_every_address_and_no_other() {
+        let description: Value = serde_json::from_str(DESCRIPTION).unwrap();
+        let mut described = BTreeSet::new();
+        for (path, item) in description["paths"].as_object().unwrap() {
+            for (verb, operation) in item.as_object().unwrap() {
+                if verb != "parameters" {
+                    described.insert((path.clone(), verb.clone()));
+                    assert!(operation["responses"].is_object(), "{verb} {path}");
+                    assert!(operation["summary"].is_string(), "{verb} {path}");
+                }
+            }
+        }
+        let routed = ROUTES
+            .iter()
+            .map(|route| (route.path.to_owned(), verb(route.verb).to_owned()))
+            .collect();
+        assert_eq!(described, routed);
+    }
+
+    #[test]
+    fn the_description_refers_to_what_it_has() {
+        fn check(part: &Value, whole: &Value) {
+            match part {
+                Value::Object(members) => {
+                    if let Some(Value::String(to)) = members.get("$ref") {
+                        let pointer = to.strip_prefix('#').unwrap();
+                        assert!(whole.pointer(pointer).is_some(), "{to}");
+                    }
+                    members.values().for_each(|member| check(member, whole));
+                }
+                Value::Array(items) => items.iter().for_each(|item| check(item, whole)),
+                _ => {}
+            }
+        }
+        let description: Value = serde_json::from_str(DESCRIPTION).unwrap();
+        check(&description, &description);
+    }
+}

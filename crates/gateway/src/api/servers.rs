@@ -1,0 +1,185 @@
+//! The servers: what they are, and changes to them.
+//!
+//! A change is a change of the configuration file, so that it outlives this process; the supervisor
+//! does the rest.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::IntoResponse};
+use hyper::{
+    StatusCode,
+    header::{HeaderValue, LOCATION},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_catalog::Offers;
+use switchboard_client::Raw;
+use switchboard_config::EditError;
+
+use super::{
+    ask::{Named, Said, find},
+    failure::refuse_if_stopping,
+};
+use crate::{
+    failure::Failure, gateway::Gateway, problem::Problem, status::ServerStatus, upstream::Upstream,
+};
+
+#[derive(Serialize)]
+pub(super) struct Servers {
+    servers: Vec<ServerStatus>,
+}
+
+pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<Servers> {
+    let servers = gateway
+        .upstreams()
+        .values()
+        .map(|upstream| gateway.server_status(upstream))
+        .collect();
+    Json(Servers { servers })
+}
+
+/// A server, and what it says of itself.
+#[derive(Serialize)]
+pub(super) struct Detail {
+    #[serde(flatten)]
+    status: ServerStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offers: Option<Introduction>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Introduction {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_info: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capabilities: Option<Raw>,
+}
+
+impl From<&Offers> for Introduction {
+    fn from(offers: &Offers) -> Self {
+        Self {
+            server_info: offers.server_info.clone(),
+            instructions: offers.instructions.clone(),
+            capabilities: offers.capabilities.clone(),
+        }
+    }
+}
+
+pub(super) async fn show(
+    State(gateway): State<Arc<Gateway>>,
+    Named(upstream): Named,
+) -> Json<Detail> {
+    let offers = gateway.context().shelf.offers(&upstream.name);
+    Json(Detail {
+        status: gateway.server_status(&upstream),
+        offers: offers.as_deref().map(Introduction::from),
+    })
+}
+
+/// A server to be, with an entry as it stands in `mcpServers`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct New {
+    name: String,
+    server: Value,
+}
+
+pub(super) async fn add(
+    State(gateway): State<Arc<Gateway>>,
+    Said(New { name, server }): Said<New>,
+) -> Result<impl IntoResponse, Problem> {
+    let added = name.clone();
+    change(&gateway, move |text| {
+        switchboard_config::add_server(text, &added, &server)
+    })
+    .await?;
+    let status = gateway.server_status(&*find(&gateway, &name)?);
+    let mut response = (StatusCode::CREATED, Json(status)).into_response();
+    if let Ok(place) = HeaderValue::from_str(&format!("/api/v1/servers/{}", percent_encode(&name)))
+    {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    Ok(response)
+}
+
+pub(super) async fn remove(
+    State(gateway): State<Arc<Gateway>>,
+    Named(upstream): Named,
+) -> Result<StatusCode, Problem> {
+    let name = Arc::clone(&upstream.name);
+    change(&gateway, move |text| {
+        switchboard_config::remove_server(text, &name)
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn enable(
+    State(gateway): State<Arc<Gateway>>,
+    Named(upstream): Named,
+) -> Result<Json<ServerStatus>, Problem> {
+    switch(&gateway, &upstream, Switch::On).await
+}
+
+pub(super) async fn disable(
+    State(gateway): State<Arc<Gateway>>,
+    Named(upstream): Named,
+) -> Result<Json<ServerStatus>, Problem> {
+    switch(&gateway, &upstream, Switch::Off).await
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Switch {
+    On,
+    Off,
+}
+
+async fn switch(
+    gateway: &Gateway,
+    upstream: &Upstream,
+    to: Switch,
+) -> Result<Json<ServerStatus>, Problem> {
+    let name = Arc::clone(&upstream.name);
+    change(gateway, move |text| {
+        switchboard_config::set_enabled(text, &name, to == Switch::On)
+    })
+    .await?;
+    let upstream = find(gateway, &upstream.name)?;
+    Ok(Json(gateway.server_status(&upstream)))
+}
+
+pub(super) async fn restart(
+    State(gateway): State<Arc<Gateway>>,
+    Named(upstream): Named,
+) -> Result<Json<ServerStatus>, Problem> {
+    refuse_if_stopping(&gateway)?;
+    if !upstream.settings().enabled {
+        let server = Arc::clone(&upstream.name);
+        return Err(Failure::Disabled { server }.into());
+    }
+    upstream.restart().await;
+    Ok(Json(gateway.server_status(&upstream)))
+}
+
+async fn change(
+    gateway: &Gateway,
+    edit: impl FnOnce(&str) -> Result<String, EditError> + Send + 'static,
+) -> Result<(), Problem> {
+    refuse_if_stopping(gateway)?;
+    Ok(gateway.change_config(edit).await?)
+}
+
+/// A name as it stands in an address.
+fn percent_encode(name: &str) -> String {
+    name.bytes().fold(String::new(), |mut text, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+        text
+    })
+}

@@ -1,0 +1,216 @@
+//! The tools of all servers, and one call.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use hyper::{
+    StatusCode,
+    header::{CONTENT_TYPE, HeaderValue},
+};
+use serde::{Deserialize, Serialize};
+use switchboard_catalog::{Catalogue, Item, Kind};
+use switchboard_client::Raw;
+use switchboard_wire::{Era, method};
+
+use super::ask::{Asked, Said, unknown_server};
+use crate::{
+    builtin,
+    call::Caller,
+    desk::{self, Inquiry, View},
+    failure::cut,
+    gateway::Gateway,
+    problem::Problem,
+};
+
+/// Whoever calls through here has one turn among the clients of a server. No client has this key.
+const KEY: u64 = 0;
+const CLIENT: &str = "api";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    server: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Tools<'a> {
+    tools: Vec<Tool<'a>>,
+    /// Servers whose tools are not known yet.
+    starting: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: String,
+    server: &'a str,
+    tool: &'a str,
+    exposed: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    definition: &'a Raw,
+}
+
+impl<'a> From<Item<'a>> for Tool<'a> {
+    fn from(item: Item<'a>) -> Self {
+        Self {
+            name: format!("{}:{}", item.server(), item.name()),
+            server: item.server(),
+            tool: item.name(),
+            exposed: item.exposed(),
+            description: item
+                .raw()
+                .member("description")
+                .and_then(|text| text.to_text()),
+            definition: item.raw(),
+        }
+    }
+}
+
+pub(super) async fn list(
+    State(gateway): State<Arc<Gateway>>,
+    Asked(Which { server }): Asked<Which>,
+) -> Result<Response, Problem> {
+    let server = server.filter(|server| !server.is_empty());
+    let catalogue = gateway.context().shelf.catalogue_full();
+    let upstreams = gateway.upstreams();
+    if let Some(name) = &server
+        && catalogue.server(name).is_none()
+        && !upstreams.contains_key(name)
+    {
+        return Err(unknown_server(&gateway, name));
+    }
+    // There may be many thousands, each a page of text: too long a work for those who wait behind it.
+    let work = tokio::task::spawn_blocking(move || {
+        let asked = |name: &str| server.as_deref().is_none_or(|server| server == name);
+        let list = Tools {
+            tools: catalogue
+                .tools()
+                .filter(|tool| asked(tool.server()))
+                .map(Tool::from)
+                .collect(),
+            starting: upstreams
+                .iter()
+                .filter(|(name, upstream)| {
+                    asked(name) && upstream.settings().enabled && catalogue.server(name).is_none()
+                })
+                .map(|(name, _)| name.as_str())
+                .collect(),
+        };
+        serde_json::to_vec(&list)
+    });
+    match work.await {
+        Ok(Ok(list)) => Ok(json(list)),
+        _ => {
+            let detail = "the list of tools could not be written; ask again";
+            Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Call {
+    name: String,
+    arguments: Option<Raw>,
+}
+
+pub(super) async fn call(
+    State(gateway): State<Arc<Gateway>>,
+    Said(Call { name, arguments }): Said<Call>,
+) -> Result<Response, Problem> {
+    let arguments = arguments.unwrap_or_else(Raw::empty_object);
+    if !arguments.is_object() {
+        let detail = "`arguments` has to be an object with the arguments of the tool";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    }
+    let (view, tool) = locate(&gateway, &name).await?;
+    let caller = Caller {
+        key: KEY,
+        client: CLIENT.into(),
+    };
+    let inquiry = Inquiry {
+        era: Era::Legacy,
+        method: method::TOOLS_CALL.to_owned(),
+        params: Some(Raw::object([
+            ("name", Raw::string(&tool)),
+            ("arguments", arguments),
+        ])),
+        progress: None,
+    };
+    let result = desk::serve(&gateway, &view, &caller, inquiry).await?;
+    Ok(json(result.bytes()))
+}
+
+/// Whose tool this is, and its name in that view. A server that nobody has seen yet is waited for,
+/// bounded, since it may be the one.
+async fn locate(gateway: &Gateway, name: &str) -> Result<(View, String), Problem> {
+    let shelf = &gateway.context().shelf;
+    let catalogue = shelf.catalogue_full();
+    if let Some(found) = look_up(&catalogue, name) {
+        return Ok(found);
+    }
+    let Some((server, tool)) = split(name, |server| gateway.upstream(server).is_some()) else {
+        return Err(unknown_tool(&catalogue, name));
+    };
+    let part = desk::part(gateway, server).await?;
+    look_up(&shelf.catalogue_full(), name).ok_or_else(|| {
+        let near = part.suggest_tool(tool);
+        no_tool(name, near.map(|near| format!("{server}:{near}")).as_deref())
+    })
+}
+
+/// The tool that is exposed under this name, or is `server:tool`. Both may have colons of their own.
+fn look_up(catalogue: &Catalogue, name: &str) -> Option<(View, String)> {
+    if let Some(target) = catalogue.tool(name) {
+        return Some(view(target.server, target.name));
+    }
+    name.match_indices(':').find_map(|(at, _)| {
+        let part = catalogue.server(&name[..at])?;
+        let item = part.find(Kind::Tool, &name[at + 1..])?;
+        Some(view(item.server(), item.name()))
+    })
+}
+
+/// The server that a name of a tool begins with, in either way of writing it, and what comes after.
+fn split(name: &str, is_server: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    [":", "__"].into_iter().find_map(|between| {
+        name.match_indices(between)
+            .map(|(at, _)| (&name[..at], &name[at + between.len()..]))
+            .find(|(server, _)| is_server(server))
+    })
+}
+
+/// A server's own view leaves every byte of the result as it is. The gateway's own tools have none.
+fn view(server: &Arc<str>, tool: &str) -> (View, String) {
+    if **server == *builtin::SERVER {
+        (View::Direct, format!("{server}__{tool}"))
+    } else {
+        (View::Server(Arc::clone(server)), tool.to_owned())
+    }
+}
+
+fn unknown_tool(catalogue: &Catalogue, name: &str) -> Problem {
+    let near = catalogue
+        .suggest_tool(name)
+        .and_then(|exposed| catalogue.tool(exposed))
+        .map(|target| format!("{}:{}", target.server, target.name));
+    no_tool(name, near.as_deref())
+}
+
+fn no_tool(name: &str, near: Option<&str>) -> Problem {
+    let next = match near {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "`switchboard tools` lists them all".to_owned(),
+    };
+    let detail = format!("there is no tool {:?}; {next}", cut(name));
+    Problem::new(StatusCode::NOT_FOUND, detail)
+}
+
+fn json(body: impl Into<Bytes>) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    ([(CONTENT_TYPE, kind)], body.into()).into_response()
+}
