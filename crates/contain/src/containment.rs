@@ -28,7 +28,6 @@ use crate::{
     Contained, GUARD_ARGUMENT, Handle, LaunchError, StartFailure, Tree,
     container::Named,
     control::{Commission, Lines, Order, Report},
-    engine::end_container,
     handle::{State, killed},
     instance::{Instance, Marker, Token},
     launch::{Ladder, Launch, What},
@@ -429,9 +428,6 @@ impl Keeper {
         let since = Instant::now();
         self.step(&Step::GuardLost);
         let _ = self.child.kill().await;
-        if let Some(container) = self.container.clone() {
-            let _ = spawn_blocking(move || end_container(&container)).await;
-        }
         if let Some(guard) = self.guard {
             self.end_remains(Remains {
                 marker: self.marker.clone(),
@@ -452,10 +448,11 @@ impl Keeper {
         }));
     }
 
-    async fn end_remains(&self, remains: Remains) {
+    async fn end_remains(&mut self, remains: Remains) {
         loop {
             let remains = remains.clone();
-            let ended = spawn_blocking(move || remains.end(REMAINS_TIME));
+            let container = self.container.take();
+            let ended = spawn_blocking(move || remains.end(container.as_ref(), REMAINS_TIME));
             let outcome = ended.await.unwrap_or_default();
             if outcome.ended > 0 {
                 self.step(&Step::SentKill(outcome.ended));

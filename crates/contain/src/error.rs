@@ -51,7 +51,7 @@ pub enum StartFailure {
     Interpreter,
     /// It may not be executed.
     PermissionDenied,
-    /// It is not a program.
+    /// It is not a program. Many systems take such a file for a shell script, and start it.
     NotExecutable,
     /// The working directory is missing, or may not be entered.
     WorkingDirectory,

@@ -271,19 +271,20 @@ impl Guard {
 
     fn read_orders(&mut self) {
         let mut buffer = [0; 1024];
-        while let Some(control) = &mut self.control {
+        loop {
+            while let Some(line) = self.lines.next_line() {
+                match Order::parse(&line) {
+                    Some(Order::Stop(ladder)) => self.handle(Event::Stop(ladder)),
+                    Some(Order::Kill) => self.handle(Event::Kill),
+                    None => {}
+                }
+            }
+            let Some(control) = &mut self.control else {
+                return;
+            };
             match control.read(&mut buffer) {
                 Ok(0) => self.gateway_lost(),
-                Ok(read) => {
-                    self.lines.push(&buffer[..read]);
-                    while let Some(line) = self.lines.next_line() {
-                        match Order::parse(&line) {
-                            Some(Order::Stop(ladder)) => self.handle(Event::Stop(ladder)),
-                            Some(Order::Kill) => self.handle(Event::Kill),
-                            None => {}
-                        }
-                    }
-                }
+                Ok(read) => self.lines.push(&buffer[..read]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => self.gateway_lost(),

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
 
 use crate::{
+    container::Named,
+    engine,
     instance::Marker,
     process::{Held, Identity, Stat, all, descendants, has_environment},
 };
@@ -32,15 +34,24 @@ pub(crate) struct Outcome {
 }
 
 impl Remains {
-    /// Kills all, and waits until they are gone, for at most `within`.
-    pub(crate) fn end(&self, within: Duration) -> Outcome {
-        let until = Instant::now() + within;
+    /// Kills all, the container first, and waits until they are gone, for at most `within`.
+    pub(crate) fn end(&self, container: Option<&Named>, within: Duration) -> Outcome {
         let mut ended: Vec<Identity> = Vec::new();
+        if let Some(container) = container {
+            let found = self.find(&all());
+            engine::end_container(container);
+            // The engine's own processes leave by themselves then.
+            for held in found.iter().filter(|held| held.wait(PATIENCE)) {
+                ended.push(held.identity());
+                reap(held.identity());
+            }
+        }
+        let until = Instant::now() + within;
         loop {
-            let table = all();
-            self.reap(&table);
-            let found = self.find(&table);
+            let found = self.find(&all());
             if found.is_empty() {
+                // Only now: some may have ended between the two looks, and not by our hand.
+                self.reap(&all());
                 return Outcome {
                     ended: ended.len(),
                     left: 0,

@@ -106,18 +106,22 @@ impl Sweep {
         report.stale = stale.len();
 
         let until = Instant::now() + self.patience;
-        let mut guarded_containers = Vec::new();
-        for record in current {
-            if self.is_guarded(&record, until) {
-                report.guarded.push(record.name);
-                guarded_containers.extend(record.container);
-            } else {
-                report.swept.extend(self.end(record));
-            }
-        }
+        let (guarded, lost): (Vec<_>, Vec<_>) = current
+            .into_iter()
+            .partition(|record| self.is_guarded(record, until));
+        let containers: Vec<_> = guarded
+            .iter()
+            .filter_map(|it| it.container.clone())
+            .collect();
+        report.guarded = guarded.into_iter().map(|record| record.name).collect();
+        // First, while the engine's own processes live: they know best how to clean up.
         for engine in &self.engines {
-            self.end_containers(engine, &guarded_containers, &mut report);
+            self.end_containers(engine, &containers, &mut report);
         }
+        report.swept = lost
+            .into_iter()
+            .filter_map(|record| self.end(record))
+            .collect();
         Ok(report)
     }
 
@@ -146,7 +150,7 @@ impl Sweep {
             guard: record.guard,
             leader: record.leader,
         };
-        let outcome = remains.end(self.patience);
+        let outcome = remains.end(None, self.patience);
         if outcome.left == 0 {
             ledger::remove(&self.ledger, &remains.marker.token);
         }

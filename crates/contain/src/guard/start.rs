@@ -63,7 +63,7 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
     dup2_stderr(&null)?;
-    let commission = receive_commission(&mut control)?;
+    let (commission, lines) = receive_commission(&mut control)?;
 
     let mut record = Identity::of(getpid()).map(|guard| Record {
         name: commission.name.clone(),
@@ -100,7 +100,7 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
     control.set_nonblocking(true)?;
     let mut guard = Guard {
         control: Some(control),
-        lines: Lines::default(),
+        lines,
         children,
         rungs: Rungs::new(commission.leftovers),
         leader,
@@ -190,22 +190,30 @@ fn receive_flags() -> RecvFlags {
     RecvFlags::empty()
 }
 
-fn receive_commission(control: &mut UnixStream) -> Result<Commission, NotStarted> {
+/// Reads the commission, and the orders that may follow it at once.
+fn receive_commission(control: &mut UnixStream) -> Result<(Commission, Lines), NotStarted> {
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
-    // Nothing follows it until this guard has answered.
-    while !bytes.ends_with(&[0, 0]) {
-        match control.read(&mut buffer) {
+    loop {
+        let read = match control.read(&mut buffer) {
             Ok(0) => return Err(NotStarted::Failed),
-            Ok(read) => bytes.extend_from_slice(&buffer[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error.into()),
+        };
+        let seen = bytes.len().saturating_sub(1);
+        bytes.extend_from_slice(&buffer[..read]);
+        if let Some(end) = bytes[seen..].windows(2).position(|pair| pair == [0, 0]) {
+            let (commission, orders) = bytes.split_at(seen + end + 2);
+            let mut lines = Lines::default();
+            lines.push(orders);
+            let commission = Commission::decode(commission).ok_or(NotStarted::Failed)?;
+            return Ok((commission, lines));
         }
         if bytes.len() > COMMISSION_BYTES {
             return Err(NotStarted::Failed);
         }
     }
-    Commission::decode(&bytes).ok_or(NotStarted::Failed)
 }
 
 fn start(commission: &Commission, pipes: Pipes) -> Result<Child, (StartFailure, io::Error)> {

@@ -1,1 +1,427 @@
-//! x
+//! Servers in containers: what the engine is told, first by a stand-in, then by a real one if there is one.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    process::{Command, Output, Stdio},
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+use switchboard_contain::{Container, Engine, Launch, Mount, Rung, Step, Sweep};
+use tokio::io::AsyncReadExt;
+
+use super::support::{FIXTURE, LADDER, Place, sigkill};
+
+/// An engine that writes down what it is told and runs a fixture instead. Run by `sh`, which
+/// reads it: a script that was just written cannot always be executed.
+fn stand_in(place: &Place, mode: &str) -> Engine {
+    let script = format!(
+        "echo \"$@\" >> '{log}'
+case $1 in
+  run) echo \"secret is $SECRET\" >> '{log}'; exec '{FIXTURE}' {mode} {tag};;
+  ps) cat '{listing}';;
+esac",
+        log = place.path("log").display(),
+        listing = place.path("listing").display(),
+        tag = place.tag,
+    );
+    let path = place.path("engine");
+    fs::write(&path, script).unwrap();
+    Engine::new("sh", [path.to_str().unwrap()])
+}
+
+fn log(place: &Place) -> Vec<String> {
+    let log = fs::read_to_string(place.path("log")).unwrap();
+    log.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn the_engine_is_told_everything() {
+    let place = Place::new();
+    let container = Container::new("localhost/files:1")
+        .env("SECRET", "hush")
+        .env("PATH", "/bin")
+        .memory(Some("64m".into()))
+        .cpus(Some("0.5".into()))
+        .pids(Some(32))
+        .mount(Mount {
+            source: "/srv/data".into(),
+            target: "/data".into(),
+            writable: false,
+        })
+        .read_only()
+        .workdir("/data")
+        .run_arg("--userns=keep-id");
+    let launch = Launch::container("my files", stand_in(&place, "echo"), container).arg("--all");
+    let mut contained = place.containment.launch(&launch).await.unwrap();
+    let mut line = [0; 6];
+    contained.stdout.read_exact(&mut line).await.unwrap();
+    drop(contained.stdin);
+    contained.handle.gone().await;
+    let log = log(&place);
+    let [run, secret, remove] = &log[..] else {
+        panic!("{log:?}");
+    };
+    let tag = &place.tag;
+    let (name, rest) = run
+        .strip_prefix("run -i --rm --name ")
+        .and_then(|rest| rest.split_once(' '))
+        .unwrap();
+    let token = name
+        .strip_prefix(&format!("switchboard-{tag}-my-files-"))
+        .unwrap();
+    assert_eq!(token.len(), 32);
+    assert_eq!(
+        rest,
+        format!(
+            "--label switchboard.instance={tag} --label switchboard.server=my files --network none \
+             --memory 64m --cpus 0.5 --pids-limit 32 --cap-drop ALL --security-opt no-new-privileges \
+             --log-driver none --workdir /data --read-only \
+             --mount type=bind,source=/srv/data,target=/data,readonly -e SECRET -e PATH=/bin \
+             --userns=keep-id localhost/files:1 --all"
+        )
+    );
+    assert_eq!(secret, "secret is hush");
+    assert_eq!(*remove, format!("rm -f {name}"));
+}
+
+#[tokio::test]
+async fn a_container_is_stopped_then_killed_then_removed() {
+    let place = Place::new();
+    let engine = stand_in(&place, "stubborn");
+    let launch = Launch::container("files", engine, Container::new("image")).ladder(LADDER);
+    let mut contained = place.containment.launch(&launch).await.unwrap();
+    let mut line = [0; 6];
+    contained.stdout.read_exact(&mut line).await.unwrap();
+    drop(contained.stdin);
+    contained.handle.stop(LADDER);
+    let ended = contained.handle.gone().await;
+    assert_eq!(ended.rung, Rung::Kill);
+    assert!(ended.took < Duration::from_secs(2), "{ended:?}");
+    let log = log(&place);
+    let words: Vec<_> = log[2..]
+        .iter()
+        .map(|line| line.rsplit_once(' ').unwrap().0)
+        .collect();
+    assert_eq!(words, ["stop -t 1", "kill", "rm -f"]);
+    let steps = place.steps.lock().unwrap();
+    assert!(steps.contains(&Step::StoppingContainer), "{steps:?}");
+    assert!(steps.contains(&Step::KillingContainer), "{steps:?}");
+    place.assert_empty_within(Duration::from_secs(1), "the command");
+}
+
+#[tokio::test]
+async fn an_engine_that_hangs_is_not_waited_for() {
+    let place = Place::new();
+    let script = format!(
+        "case $1 in run) exec '{FIXTURE}' stubborn {tag};; *) sleep 1000;; esac",
+        tag = place.tag
+    );
+    let path = place.path("engine");
+    fs::write(&path, script).unwrap();
+    let engine = Engine::new("sh", [path.to_str().unwrap()]);
+    let launch = Launch::container("files", engine, Container::new("image")).ladder(LADDER);
+    let contained = place.containment.launch(&launch).await.unwrap();
+    let since = Instant::now();
+    drop(contained.stdin);
+    contained.handle.stop(LADDER);
+    contained.handle.gone().await;
+    // Both rungs, and three seconds each to kill and to remove.
+    assert!(since.elapsed() < Duration::from_secs(8), "{since:?}");
+    place.containment.all_gone().await;
+    place.assert_empty_within(Duration::ZERO, "the engine");
+}
+
+#[test]
+fn a_sweep_removes_what_is_listed_as_this_instance() {
+    let place = Place::new();
+    let ours = format!("switchboard-{}-files-1", place.tag);
+    fs::write(place.path("listing"), format!("{ours}\nsomebody-elses\n")).unwrap();
+    let report = Sweep::new(place.ledger(), place.instance())
+        .engine(stand_in(&place, "echo"))
+        .run()
+        .unwrap();
+    assert_eq!(report.containers, std::slice::from_ref(&ours));
+    let filter = format!("label=switchboard.instance={}", place.tag);
+    assert_eq!(
+        log(&place),
+        [
+            format!("ps -a --filter {filter} --format {{{{.Names}}}}"),
+            format!("kill {ours}"),
+            format!("rm -f {ours}"),
+        ]
+    );
+    let silent = Sweep::new(place.ledger(), place.instance())
+        .engine(Engine::new("false", [""; 0]))
+        .run()
+        .unwrap();
+    assert_eq!(silent.silent_engines, ["false"]);
+}
+
+/// A server to be run in a container, on its own, without even a C library.
+const SERVER: &str = r#"
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+static void leave(int signal) { (void)signal; _exit(0); }
+int main(int count, char **words) {
+    char bytes[256];
+    long got;
+    signal(SIGTERM, count > 1 && !strcmp(words[1], "stubborn") ? SIG_IGN : leave);
+    write(1, "ready\n", 6);
+    while ((got = read(0, bytes, sizeof bytes)) > 0) write(1, bytes, got);
+    while (count > 1 && strcmp(words[1], "echo")) pause();
+    return 0;
+}
+"#;
+
+const IMAGE: &str = "localhost/switchboard-contain-test:1";
+
+/// An engine that can run something here, or why there is none.
+fn real_engine() -> Result<&'static [String], &'static str> {
+    static ENGINE: OnceLock<Result<Vec<String>, String>> = OnceLock::new();
+    let engine = ENGINE.get_or_init(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let tar = image(dir.path())?;
+        let candidates = [
+            "docker",
+            "podman",
+            "podman --runtime runc --cgroup-manager=cgroupfs",
+        ];
+        let mut why = Vec::new();
+        for candidate in candidates {
+            let engine: Vec<String> = candidate.split(' ').map(str::to_owned).collect();
+            match try_engine(&engine, &tar) {
+                Ok(()) => return Ok(engine),
+                Err(reason) => why.push(format!("{candidate}: {reason}")),
+            }
+        }
+        Err(why.join("; "))
+    });
+    engine.as_deref().map_err(String::as_str)
+}
+
+fn image(dir: &Path) -> Result<String, String> {
+    fs::write(dir.join("server.c"), SERVER).unwrap();
+    let build = Command::new("cc")
+        .args(["-static", "-o", "server", "server.c"])
+        .current_dir(dir)
+        .output();
+    succeeded(build)?;
+    let pack = Command::new("tar")
+        .args(["-cf", "image.tar", "server"])
+        .current_dir(dir)
+        .output();
+    succeeded(pack)?;
+    let tar = dir.join("image.tar");
+    Ok(tar.to_str().unwrap().to_owned())
+}
+
+fn try_engine(engine: &[String], tar: &str) -> Result<(), String> {
+    let run = |words: &[&str]| {
+        succeeded(
+            Command::new(&engine[0])
+                .args(&engine[1..])
+                .args(words)
+                .stdin(Stdio::null())
+                .output(),
+        )
+    };
+    run(&["import", tar, IMAGE])?;
+    run(&[
+        "run",
+        "--rm",
+        "--network=none",
+        "--memory=1g",
+        "--pids-limit=256",
+        "--ulimit=nofile=1024:1024",
+        "--ulimit=nproc=1024:1024",
+        IMAGE,
+        "/server",
+        "echo",
+    ])?;
+    Ok(())
+}
+
+fn succeeded(output: std::io::Result<Output>) -> Result<String, String> {
+    let output = output.map_err(|error| error.to_string())?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(said.lines().last().unwrap_or_default().to_owned())
+    }
+}
+
+/// The engine's words, or a line that says what was not tested and why.
+fn engine_for(test: &str) -> Option<&'static [String]> {
+    match real_engine() {
+        Ok(engine) => Some(engine),
+        Err(why) => {
+            let _ = writeln!(std::io::stderr(), "skipped: {test}: no engine ({why})");
+            None
+        }
+    }
+}
+
+/// The containers of an instance that the engine knows.
+fn known(engine: &[String], instance: &str) -> Vec<String> {
+    let filter = format!("label=switchboard.instance={instance}");
+    let output = Command::new(&engine[0])
+        .args(&engine[1..])
+        .args(["ps", "-a", "--filter", &filter, "--format", "{{.Names}}"])
+        .output();
+    let listing = succeeded(output).unwrap();
+    listing.lines().map(str::to_owned).collect()
+}
+
+fn assert_removed_within(place: &Place, engine: &[String], time: Duration, what: &str) {
+    let until = Instant::now() + time;
+    loop {
+        let left = known(engine, &place.tag);
+        if left.is_empty() {
+            break;
+        }
+        assert!(Instant::now() < until, "{what}: {left:?}");
+    }
+    place.assert_empty_within(until.saturating_duration_since(Instant::now()), what);
+}
+
+fn real(engine: &[String], place: &Place, mode: &str) -> Launch {
+    let container = Container::new(IMAGE)
+        .run_arg("--ulimit=nofile=1024:1024")
+        .run_arg("--ulimit=nproc=1024:1024");
+    let engine = Engine::new(&engine[0], &engine[1..]);
+    Launch::container(&place.tag, engine, container).args(["/server", mode, &place.tag])
+}
+
+const MODES: [(&str, Rung); 3] = [
+    ("echo", Rung::Close),
+    ("deaf", Rung::Term),
+    ("stubborn", Rung::Kill),
+];
+
+#[tokio::test]
+async fn a_real_container_is_stopped() {
+    let Some(engine) = engine_for("a_real_container_is_stopped") else {
+        return;
+    };
+    for (mode, rung) in MODES {
+        let place = Place::new();
+        let launch = real(engine, &place, mode);
+        let mut contained = place.containment.launch(&launch).await.unwrap();
+        let mut line = [0; 6];
+        contained.stdout.read_exact(&mut line).await.unwrap();
+        assert_eq!(&line, b"ready\n");
+        assert_eq!(known(engine, &place.tag).len(), 1);
+        drop(contained.stdin);
+        let ladder = switchboard_contain::Ladder {
+            close: Duration::from_millis(1500),
+            term: Duration::from_millis(900),
+        };
+        contained.handle.stop(ladder);
+        let ended = contained.handle.gone().await;
+        assert_eq!(ended.rung, rung, "{mode}");
+        assert!(ended.took < Duration::from_secs(6), "{mode}: {ended:?}");
+        place.containment.all_gone().await;
+        assert_removed_within(&place, engine, Duration::ZERO, mode);
+    }
+}
+
+#[tokio::test]
+async fn a_real_container_does_not_outlive_its_guard() {
+    let Some(engine) = engine_for("a_real_container_does_not_outlive_its_guard") else {
+        return;
+    };
+    let place = Place::new();
+    let launch = real(engine, &place, "stubborn");
+    let mut contained = place.containment.launch(&launch).await.unwrap();
+    let mut line = [0; 6];
+    contained.stdout.read_exact(&mut line).await.unwrap();
+    sigkill(place.guards()[0]);
+    let ended = contained.handle.gone().await;
+    assert!(ended.took < Duration::from_secs(6), "{ended:?}");
+    assert_removed_within(&place, engine, Duration::ZERO, "guard");
+}
+
+#[tokio::test]
+async fn a_real_container_does_not_outlive_its_gateway() {
+    let Some(engine) = engine_for("a_real_container_does_not_outlive_its_gateway") else {
+        return;
+    };
+    let other = Place::new();
+    let bystander = bystander(engine, &other).await;
+    for (mode, _) in MODES {
+        let place = Place::new();
+        let mut gateway = gateway(engine, &place, mode);
+        gateway.kill().unwrap();
+        gateway.wait().unwrap();
+        assert_removed_within(&place, engine, Duration::from_secs(4), mode);
+        assert_eq!(place.records(), 0);
+    }
+    assert_eq!(known(engine, &other.tag).len(), 1);
+    drop(bystander);
+    other.containment.all_gone().await;
+}
+
+#[tokio::test]
+async fn a_real_container_is_swept() {
+    let Some(engine) = engine_for("a_real_container_is_swept") else {
+        return;
+    };
+    let other = Place::new();
+    let bystander = bystander(engine, &other).await;
+    for (mode, _) in MODES {
+        let place = Place::new();
+        let mut gateway = gateway(engine, &place, mode);
+        let guard = place.guards()[0];
+        let pid = rustix::process::Pid::from_raw(guard).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        gateway.kill().unwrap();
+        gateway.wait().unwrap();
+        sigkill(guard);
+        let sweep = Sweep::new(place.ledger(), place.instance())
+            .engine(Engine::new(&engine[0], &engine[1..]));
+        let report = tokio::task::spawn_blocking(move || sweep.run().unwrap())
+            .await
+            .unwrap();
+        assert!(report.containers_left.is_empty(), "{mode}: {report:?}");
+        // One that heeds its input may have left by itself.
+        if mode != "echo" {
+            assert_eq!(report.containers.len(), 1, "{mode}: {report:?}");
+        }
+        assert_removed_within(&place, engine, Duration::ZERO, mode);
+        assert_eq!(place.records(), 0);
+        assert_eq!(known(engine, &other.tag).len(), 1, "{mode}: another's");
+    }
+    drop(bystander);
+    other.containment.all_gone().await;
+}
+
+/// A container of another instance, which is nobody's business.
+async fn bystander(engine: &[String], other: &Place) -> switchboard_contain::Contained {
+    let launch = real(engine, other, "echo");
+    let mut contained = other.containment.launch(&launch).await.unwrap();
+    let mut line = [0; 6];
+    contained.stdout.read_exact(&mut line).await.unwrap();
+    contained
+}
+
+fn gateway(engine: &[String], place: &Place, mode: &str) -> std::process::Child {
+    let mut gateway = Command::new(FIXTURE)
+        .args(["gateway", &place.tag])
+        .arg(place.ledger())
+        .args(["container", IMAGE, mode])
+        .args(engine)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stdout = gateway.stdout.take().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n", "{mode}");
+    gateway
+}

@@ -1,1 +1,331 @@
-//! x
+//! Starting servers: what they are given, what they are not, and why one did not start.
+
+use std::{
+    fs,
+    future::poll_fn,
+    io,
+    os::unix::{fs::PermissionsExt, process::ExitStatusExt},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use switchboard_contain::{GUARD_ARGUMENT, Launch, LaunchError, Rung, StartFailure, Step};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::support::{FIXTURE, Place, started};
+
+#[tokio::test]
+async fn a_server_is_given_its_pipes_and_nothing_else() {
+    let place = Place::new();
+    // What this program itself was handed by mistake must not be handed on.
+    let leaked = rustix::io::dup(fs::File::open("/dev/null").unwrap()).unwrap();
+    let dir = fs::canonicalize(place.ledger()).unwrap();
+    let server = place.server("show").env("SHOWN", "a=b c").cwd(&dir);
+    let mut contained = place.containment.launch(&server).await.unwrap();
+    drop(contained.stdin);
+    let mut shown = String::new();
+    contained.stdout.read_to_string(&mut shown).await.unwrap();
+    let lines: Vec<_> = shown.lines().collect();
+    assert_eq!(lines[0], "0 1 2");
+    let token = lines[1].strip_prefix(&format!("{}:", place.tag)).unwrap();
+    assert_eq!(token.len(), 32);
+    assert_eq!(lines[2], "a=b c");
+    assert_eq!(lines[3], dir.to_str().unwrap());
+    assert_eq!(contained.handle.gone().await.rung, Rung::Own);
+    drop(leaked);
+}
+
+#[tokio::test]
+async fn every_start_has_a_marker_of_its_own() {
+    let place = Place::new();
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let launch = Launch::program("env", "sh")
+            .args(["-c", "echo $SWITCHBOARD_CONTAINED; echo $PATH"])
+            .env_clear();
+        let mut contained = place.containment.launch(&launch).await.unwrap();
+        let mut shown = String::new();
+        contained.stdout.read_to_string(&mut shown).await.unwrap();
+        seen.push(shown);
+    }
+    assert_ne!(seen[0], seen[1]);
+}
+
+#[tokio::test]
+async fn signals_are_as_a_program_expects_them() {
+    let place = Place::new();
+    let launch = Launch::program("grep", "grep").args(["Sig[IB]", "/proc/self/status"]);
+    let mut contained = place.containment.launch(&launch).await.unwrap();
+    let mut shown = String::new();
+    contained.stdout.read_to_string(&mut shown).await.unwrap();
+    let masks: Vec<_> = shown
+        .lines()
+        .map(|line| line.split_once('\t').unwrap())
+        .map(|(name, mask)| (name, u64::from_str_radix(mask, 16).unwrap()))
+        // Those above are the C library's own, and cannot be set.
+        .map(|(name, mask)| (name, mask & 0x7fff_ffff))
+        .collect();
+    assert_eq!(masks, [("SigBlk:", 0), ("SigIgn:", 0)]);
+}
+
+#[tokio::test]
+async fn a_terminal_does_not_reach_it() {
+    let place = Place::new();
+    let contained = place.launch("echo").await;
+    let stat = |pid: i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let (_, rest) = stat.rsplit_once(')').unwrap();
+        let mut fields = rest.split_whitespace().skip(2);
+        let mut next = || fields.next().unwrap().parse::<i32>().unwrap();
+        (next(), next())
+    };
+    let own = stat(i32::try_from(std::process::id()).unwrap());
+    let guard = place.guards()[0];
+    let server = i32::try_from(contained.handle.pid()).unwrap();
+    assert_eq!(stat(guard), (guard, guard));
+    assert_eq!(stat(server), (server, guard));
+    assert_ne!(own.1, guard);
+    // And whoever asks the guard to leave asks in vain.
+    let pid = rustix::process::Pid::from_raw(guard).unwrap();
+    for signal in [
+        rustix::process::Signal::INT,
+        rustix::process::Signal::TERM,
+        rustix::process::Signal::HUP,
+    ] {
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+    let mut contained = contained;
+    contained.stdin.write_all(b"still here\n").await.unwrap();
+    let mut line = [0; 11];
+    contained.stdout.read_exact(&mut line).await.unwrap();
+    assert_eq!(&line, b"still here\n");
+    assert_eq!(place.guards(), [guard]);
+}
+
+#[tokio::test]
+async fn a_server_that_ends_is_noticed() {
+    let place = Place::new();
+    let launch = Launch::program("sh", "sh").args(["-c", "exit 7"]);
+    let mut contained = place.containment.launch(&launch).await.unwrap();
+    let status = poll_fn(|cx| contained.handle.poll_exit(cx)).await;
+    assert_eq!(status.code(), Some(7));
+    let again = poll_fn(|cx| contained.handle.poll_exit(cx)).await;
+    assert_eq!(again.code(), Some(7));
+    assert_eq!(contained.handle.gone().await.rung, Rung::Own);
+
+    let launch = Launch::program("sh", "sh").args(["-c", "kill -SEGV $$"]);
+    let contained = place.containment.launch(&launch).await.unwrap();
+    let status = contained.handle.exited().await;
+    assert_eq!(status.signal(), Some(libc::SIGSEGV));
+}
+
+#[tokio::test]
+async fn each_step_is_told() {
+    let place = Place::new();
+    let contained = place.launch("stubborn").await;
+    drop(contained.stdin);
+    contained.handle.stop(super::support::LADDER);
+    contained.handle.gone().await;
+    place.containment.all_gone().await;
+    let steps = place.steps.lock().unwrap();
+    let [
+        Step::Started(pid),
+        Step::Stopping,
+        Step::SentTerm(1),
+        Step::SentKill(1),
+        Step::Exited(status),
+        Step::Gone(ended),
+    ] = &steps[..]
+    else {
+        panic!("{steps:?}");
+    };
+    assert_eq!(*pid, contained.handle.pid());
+    assert_eq!(status.signal(), Some(libc::SIGKILL));
+    assert_eq!(ended.rung, Rung::Kill);
+}
+
+#[tokio::test]
+async fn why_it_did_not_start_is_told() {
+    let place = Place::new();
+    let file = |name: &str, mode: u32, text: &str| {
+        let path = place.path(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    };
+    let plain = file("plain", 0o644, "#!/bin/sh\n");
+    let script = file("script", 0o755, "#!/no/such/interpreter\n");
+    let nowhere = place.path("nowhere");
+    let cases = [
+        (
+            Launch::program("a", "no-such-command"),
+            StartFailure::NotFound,
+            io::ErrorKind::NotFound,
+        ),
+        (
+            Launch::program("b", nowhere.join("server")),
+            StartFailure::NotFound,
+            io::ErrorKind::NotFound,
+        ),
+        (
+            Launch::program("c", &plain),
+            StartFailure::PermissionDenied,
+            io::ErrorKind::PermissionDenied,
+        ),
+        (
+            Launch::program("d", &script),
+            StartFailure::Interpreter,
+            io::ErrorKind::NotFound,
+        ),
+        (
+            Launch::program("e", "script").env("PATH", place.path("")),
+            StartFailure::Interpreter,
+            io::ErrorKind::NotFound,
+        ),
+        (
+            Launch::program("g", "true").cwd(&nowhere),
+            StartFailure::WorkingDirectory,
+            io::ErrorKind::InvalidInput,
+        ),
+        (
+            Launch::program("h", "true").cwd(&plain),
+            StartFailure::WorkingDirectory,
+            io::ErrorKind::InvalidInput,
+        ),
+    ];
+    for (launch, expected, kind) in cases {
+        let error = place.containment.launch(&launch).await.unwrap_err();
+        assert!(error.is_permanent(), "{launch:?}");
+        let LaunchError::Start { failure, .. } = &error else {
+            panic!("{launch:?}: {error}");
+        };
+        assert_eq!(*failure, expected, "{launch:?}");
+        assert_eq!(io::Error::from(error).kind(), kind, "{launch:?}");
+    }
+    let error = place
+        .containment
+        .launch(&Launch::program("i", "true").arg("a\0b"))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, LaunchError::Invalid { .. }), "{error}");
+    let lost = place.containment.clone().guard_program(&nowhere);
+    let error = lost
+        .launch(&Launch::program("j", "true"))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, LaunchError::Guard { .. }), "{error}");
+    assert!(!error.is_permanent());
+    // A program that knows nothing of guards.
+    let deaf = place.containment.clone().guard_program("/bin/true");
+    let error = deaf
+        .launch(&Launch::program("k", "true"))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, LaunchError::Guard { .. }), "{error}");
+    place.containment.all_gone().await;
+    assert_eq!(place.records(), 0);
+}
+
+#[tokio::test]
+async fn a_launch_given_up_leaves_nobody() {
+    let place = Place::new();
+    for _ in 0..10 {
+        let server = place.server("stubborn");
+        let mut launching = Box::pin(place.containment.launch(&server));
+        // The guard is on its way.
+        assert!(futures_poll(&mut launching).await);
+        drop(launching);
+    }
+    place.containment.kill_all();
+    place.containment.all_gone().await;
+    place.assert_empty_within(Duration::ZERO, "given up");
+    assert_eq!(place.records(), 0);
+}
+
+/// Whether it is still pending after one look.
+async fn futures_poll(future: &mut (impl Future + Unpin)) -> bool {
+    poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx).is_pending()))
+        .await
+}
+
+#[test]
+fn a_runtime_that_ends_leaves_nobody() {
+    let place = Place::new();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let contained = runtime.block_on(place.launch("stubborn"));
+    drop(runtime);
+    place.assert_empty_within(Duration::from_secs(2), "a runtime that ends");
+    drop(contained);
+}
+
+#[tokio::test]
+async fn orphans_that_end_are_looked_after() {
+    let place = Place::new();
+    // Each `true` is orphaned at once, and ends as a child of the guard.
+    let orphans = "for i in 1 2 3 4 5 6 7 8; do sh -c 'true &'; done; echo ready; cat";
+    let launch = Launch::program(&place.tag, "sh").args(["-c", orphans]);
+    let mut contained = place.containment.launch(&launch).await.unwrap();
+    let mut line = [0; 6];
+    contained.stdout.read_exact(&mut line).await.unwrap();
+    let guard = place.guards()[0];
+    let children = || fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).unwrap();
+    let until = Instant::now() + Duration::from_secs(5);
+    while children().split_whitespace().count() > 1 {
+        assert!(
+            Instant::now() < until,
+            "children of the guard: {}",
+            children()
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_full_ledger_does_not_keep_a_server_from_starting() {
+    let place = Place::new();
+    fs::remove_dir(place.ledger()).unwrap();
+    let contained = place.launch("echo").await;
+    drop(contained.stdin);
+    contained.handle.gone().await;
+    let steps = place.steps.lock().unwrap();
+    assert!(
+        steps.iter().any(|step| matches!(step, Step::Unrecorded(_))),
+        "{steps:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_record_tells_who_lives() {
+    let place = Place::new();
+    let contained = place.launch("echo").await;
+    let file = fs::read_dir(place.ledger())
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    let mode = file.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let record: serde_json::Value =
+        serde_json::from_slice(&fs::read(file.path()).unwrap()).unwrap();
+    let guard = place.guards()[0];
+    let leader = i32::try_from(contained.handle.pid()).unwrap();
+    assert_eq!(record["guard"]["pid"], guard);
+    assert_eq!(record["guard"]["started"], started(guard));
+    assert_eq!(record["leader"]["pid"], leader);
+    assert_eq!(record["leader"]["started"], started(leader));
+    assert_eq!(record["name"], place.tag);
+}
+
+#[test]
+fn nobody_is_a_guard_by_hand() {
+    let output = Command::new(FIXTURE)
+        .arg(GUARD_ARGUMENT)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!output.stderr.is_empty());
+}

@@ -109,6 +109,8 @@ async fn a_killed_guard_leaves_nobody() {
         place.assert_empty_within(Duration::ZERO, mode);
         assert_eq!(place.records(), 0, "{mode}");
         assert!(place.steps.lock().unwrap().contains(&Step::GuardLost));
+        // Those that fell to this process have been looked after.
+        assert_eq!(zombies(guards[0]), 0, "{mode}");
         place.containment.all_gone().await;
     }
 }
@@ -197,6 +199,22 @@ fn gateway(place: &Place, mode: &str) -> Child {
     BufReader::new(stdout).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n", "{mode}");
     gateway
+}
+
+/// How many of a guard's session have ended and were not looked after by this process.
+fn zombies(session: i32) -> usize {
+    let own = std::process::id().to_string();
+    let session = session.to_string();
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok())
+        .filter(|stat| {
+            let (_, rest) = stat.rsplit_once(')').unwrap();
+            let fields: Vec<_> = rest.split_whitespace().collect();
+            fields[0] == "Z" && fields[1] == own && fields[3] == session
+        })
+        .count()
 }
 
 fn stop_process(pid: i32) {

@@ -1,1 +1,192 @@
-//! x
+//! Records of the past: what is left is ended, and nobody else.
+
+use std::{
+    fs,
+    os::unix::process::CommandExt,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use rustix::fs::{CWD, Mode, mkfifoat};
+use serde_json::{Value, json};
+use switchboard_contain::{Sweep, SweepReport};
+
+use super::support::{Place, started};
+
+/// A process that has nothing to do with any of this.
+struct Innocent(Child);
+
+impl Innocent {
+    fn new() -> Self {
+        let child = Command::new("sleep")
+            .arg("1000")
+            .stdin(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        Self(child)
+    }
+
+    fn pid(&self) -> i32 {
+        i32::try_from(self.0.id()).unwrap()
+    }
+
+    fn lives(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Innocent {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn boot() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let pids = fs::read_link("/proc/self/ns/pid").unwrap();
+    format!("{} {}", boot.trim(), pids.display())
+}
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A pid that nobody has: above the largest there can be.
+const NOBODY: i32 = 1 << 30;
+
+fn record(place: &Place, leader: (i32, u64)) -> Value {
+    json!({
+        "version": 1,
+        "name": "files",
+        "marker": format!("{}:{TOKEN}", place.tag),
+        "boot": boot(),
+        "guard": {"pid": NOBODY, "started": 1},
+        "leader": {"pid": leader.0, "started": leader.1},
+        "container": null,
+    })
+}
+
+fn write(place: &Place, record: &Value) {
+    let file = place.ledger().join(format!("{TOKEN}.json"));
+    fs::write(file, record.to_string()).unwrap();
+}
+
+fn sweep(place: &Place) -> SweepReport {
+    Sweep::new(place.ledger(), place.instance()).run().unwrap()
+}
+
+#[test]
+fn a_recycled_pid_is_never_signalled() {
+    let place = Place::new();
+    let mut innocent = Innocent::new();
+    let pid = innocent.pid();
+    for began in [started(pid) - 1, started(pid) + 1, 0, u64::MAX] {
+        write(&place, &record(&place, (pid, began)));
+        assert_eq!(sweep(&place), SweepReport::default());
+        assert!(innocent.lives());
+        assert_eq!(place.records(), 0);
+    }
+    // To show that only the time has kept it alive.
+    write(&place, &record(&place, (pid, started(pid))));
+    let report = sweep(&place);
+    assert_eq!(report.swept[0].ended, 1);
+    assert!(!innocent.lives());
+    assert_eq!(place.records(), 0);
+}
+
+#[test]
+fn a_group_of_another_session_is_not_ours() {
+    let place = Place::new();
+    let mut innocent = Innocent::new();
+    // Somebody of this very group, but the leader of the record is long dead, and so is the session.
+    let mut record = record(&place, (innocent.pid(), 1));
+    record["guard"]["pid"] = NOBODY.into();
+    write(&place, &record);
+    sweep(&place);
+    assert!(innocent.lives());
+}
+
+#[test]
+fn another_boot_is_long_past() {
+    let place = Place::new();
+    let mut innocent = Innocent::new();
+    let mut record = record(&place, (innocent.pid(), started(innocent.pid())));
+    record["boot"] = "00000000-0000-0000-0000-000000000000 pid:[1]".into();
+    write(&place, &record);
+    let report = sweep(&place);
+    assert_eq!(report.stale, 1);
+    assert!(report.swept.is_empty());
+    assert!(innocent.lives());
+    assert_eq!(place.records(), 0);
+}
+
+#[test]
+fn what_is_no_record_signals_nobody() {
+    let place = Place::new();
+    let mut innocent = Innocent::new();
+    let good = record(&place, (innocent.pid(), started(innocent.pid())));
+    let broken = |change: &dyn Fn(&mut Value)| {
+        let mut record = good.clone();
+        change(&mut record);
+        record.to_string()
+    };
+    let hostile = [
+        broken(&|record| record["leader"]["pid"] = (-1).into()),
+        broken(&|record| record["leader"]["pid"] = 0.into()),
+        broken(&|record| record["guard"]["pid"] = 1.into()),
+        broken(&|record| record["leader"]["pid"] = 99_999_999_999_i64.into()),
+        broken(&|record| record["marker"] = "main:short".into()),
+        broken(&|record| record["marker"] = format!("../..:{TOKEN}").into()),
+        broken(&|record| record["version"] = 2.into()),
+        broken(&|record| record["engine"] = json!(["rm", "-rf"])),
+        good.to_string()[..40].to_owned(),
+        "null".to_owned(),
+        String::new(),
+    ];
+    for text in hostile {
+        fs::write(place.ledger().join(format!("{TOKEN}.json")), &text).unwrap();
+        let report = sweep(&place);
+        assert_eq!(report.damaged, 1, "{text}");
+        assert!(report.swept.is_empty(), "{text}");
+        assert!(innocent.lives(), "{text}");
+        assert_eq!(place.records(), 0, "{text}");
+    }
+    // One that would keep a reader waiting for ever.
+    let pipe = place.ledger().join("pipe.json");
+    mkfifoat(CWD, &pipe, Mode::RWXU).unwrap();
+    assert_eq!(sweep(&place).damaged, 1);
+    assert!(!pipe.exists());
+    // And what is not ours is not touched.
+    let letter = place.ledger().join("letter.txt");
+    fs::write(&letter, "dear").unwrap();
+    assert_eq!(sweep(&place), SweepReport::default());
+    assert!(letter.exists());
+}
+
+#[test]
+fn there_may_be_no_records_at_all() {
+    let place = Place::new();
+    fs::remove_dir(place.ledger()).unwrap();
+    assert_eq!(sweep(&place), SweepReport::default());
+}
+
+#[tokio::test]
+async fn a_guard_that_lives_is_left_alone() {
+    let place = Place::new();
+    let other = Place::new();
+    let contained = place.launch("echo").await;
+    let (ledger, instance) = (place.ledger(), other.instance());
+    // Seen by another instance, which has the same records.
+    let report = Sweep::new(&ledger, instance).run().unwrap();
+    assert_eq!(report.guarded, [place.tag.as_str()]);
+    // And by the same, which waits for it, but not for ever.
+    let report = Sweep::new(&ledger, place.instance())
+        .patience(Duration::from_millis(50))
+        .run()
+        .unwrap();
+    assert_eq!(report.guarded, [place.tag.as_str()]);
+    assert!(report.swept.is_empty());
+    assert_eq!(place.records(), 1);
+    assert_eq!(place.people().len(), 2);
+    drop(contained);
+}
