@@ -11,6 +11,12 @@ use crate::import::{Imported, import};
 use crate::locations::Dirs;
 use crate::{files, json, toml};
 
+/// The most servers that are taken over from one file.
+const SERVERS: usize = 1000;
+
+/// The longest name, with room for a number behind it.
+const NAME_LETTERS: usize = 56;
+
 /// What is in one file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
@@ -101,12 +107,26 @@ impl Found {
             }
         };
         if imported.is_gateway() {
-            self.notes
-                .push(format!("`{name}` was left out: it is the gateway itself"));
+            let note = format!("`{name}` was left out: it is the gateway itself");
+            self.notes.push(note);
             return;
         }
+        if self.servers.len() >= SERVERS {
+            let note = format!("only the first {SERVERS} servers were taken over");
+            // Once is enough.
+            if self.notes.last() != Some(&note) {
+                self.notes.push(note);
+            }
+            return;
+        }
+        imported.name = allowed_name(name);
+        if imported.name != name {
+            let note = format!("its name was changed from `{name}`, which cannot be used here");
+            imported.notes.push(note);
+        }
         if let Some(project) = project {
-            let same = |known: &Imported| known.name == name && known.entry == imported.entry;
+            let same =
+                |known: &Imported| (&known.name, &known.entry) == (&imported.name, &imported.entry);
             if self.servers.iter().any(same) {
                 return;
             }
@@ -114,9 +134,10 @@ impl Found {
                 .notes
                 .push(format!("it was set up for the project {project} only"));
         }
+        let base = imported.name.clone();
         let mut number = 2;
         while !names.insert(imported.name.clone()) {
-            imported.name = format!("{name}-{number}");
+            imported.name = format!("{base}-{number}");
             number += 1;
         }
         self.servers.push(imported);
@@ -126,12 +147,8 @@ impl Found {
     fn switch_off(&mut self, settings: &[(String, Value)]) {
         let list = |key: &str| {
             let (_, list) = settings.iter().find(|(name, _)| name == key)?;
-            Some(
-                list.as_array()?
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .collect::<HashSet<_>>(),
-            )
+            let names = list.as_array()?.iter().filter_map(Value::as_str);
+            Some(names.map(allowed_name).collect::<HashSet<_>>())
         };
         let (allowed, excluded) = (list("allowed"), list("excluded"));
         for server in &mut self.servers {
@@ -143,6 +160,21 @@ impl Found {
             }
         }
     }
+}
+
+/// The name as far as a server can be called so.
+fn allowed_name(name: &str) -> String {
+    let letters = name.trim().chars().map(|letter| match letter {
+        '/' => '-',
+        other if other.is_control() => '-',
+        other => other,
+    });
+    let name: String = letters.take(NAME_LETTERS).collect();
+    let name = name.trim();
+    if matches!(name, "" | "." | "..") {
+        return "unnamed".to_owned();
+    }
+    name.to_owned()
 }
 
 /// Whose file it is, from what it says and where it is.

@@ -11,9 +11,6 @@ use crate::json::{self, Tree};
 use crate::toml;
 use crate::variables::Variables;
 
-/// The most servers that are looked at in one file.
-const SERVERS: usize = 1000;
-
 impl Client {
     /// Whether its file is TOML; every other one is JSON.
     const fn writes_toml(self) -> bool {
@@ -73,13 +70,11 @@ impl Client {
     /// The servers in a text, in their order.
     pub(crate) fn servers(self, file: &Path, text: &str) -> Result<Vec<(String, Value)>, Error> {
         let keys = self.keys(file, text)?;
-        let mut servers = if self.writes_toml() {
-            toml::members(file, text, keys[0])?
+        if self.writes_toml() {
+            toml::members(file, text, keys[0])
         } else {
-            json::members(file, text, keys)?
-        };
-        servers.truncate(SERVERS);
-        Ok(servers)
+            json::members(file, text, keys)
+        }
     }
 
     /// The text with these members in the server's entry, which may be new.

@@ -105,7 +105,9 @@ fn depth_and_number_have_bounds() {
         .collect();
     let many = format!("{{\"mcpServers\": {{{}}}}}", many.join(","));
     let file = machine.write(Client::Cursor, &many);
-    assert_eq!(read_file(&file).unwrap().servers.len(), 1000);
+    let found = read_file(&file).unwrap();
+    assert_eq!(found.servers.len(), 1000);
+    assert_eq!(found.notes, ["only the first 1000 servers were taken over"]);
 }
 
 #[test]

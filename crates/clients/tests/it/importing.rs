@@ -18,6 +18,10 @@ fn check(client: Client, text: &str, expected: &[(&str, Value)]) -> Vec<String> 
         .map(|(name, entry)| (*name, entry))
         .collect();
     assert_eq!(entries(found), expected);
+    for server in &found.servers {
+        let taken = switchboard_config::add_server("{}", &server.name, &server.entry);
+        assert!(taken.is_ok(), "{}: {taken:?}", server.name);
+    }
     let told = found.servers.iter().flat_map(|server| &server.notes);
     told.chain(&found.notes).cloned().collect()
 }
@@ -293,6 +297,26 @@ fn gemini() {
         ],
     );
     assert_eq!(notes, ["not carried over: trust"]);
+}
+
+#[test]
+fn names_that_cannot_be_used_are_changed_and_told() {
+    let notes = check(
+        Client::Cursor,
+        r#"{"mcpServers": {
+            "github.com/x/y": {"command": "a"},
+            "github.com-x-y": {"command": "b"},
+            "..": {"command": "c"},
+            " ": {"command": "d"}
+        }}"#,
+        &[
+            ("github.com-x-y", json!({"command": "a"})),
+            ("github.com-x-y-2", json!({"command": "b"})),
+            ("unnamed", json!({"command": "c"})),
+            ("unnamed-2", json!({"command": "d"})),
+        ],
+    );
+    assert_eq!(notes.len(), 3, "{notes:?}");
 }
 
 #[test]
