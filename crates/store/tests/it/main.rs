@@ -6,7 +6,7 @@
     reason = "a test may fail"
 )]
 
-mod crash;
+mod alone;
 mod ordinary;
 mod trouble;
 

@@ -253,12 +253,17 @@ async fn a_large_file_does_not_delay_opening() {
     drop(raw);
     assert!(place.file.metadata().unwrap().len() > 90_000_000);
 
-    let start = Instant::now();
-    let store = place.open();
-    record(&store, 1..2);
-    let took = start.elapsed();
-    assert!(took < Duration::from_millis(50), "{took:?}");
-    assert_eq!(names(&store, all()).await, ["tool-1", "tool-0"]);
+    // The machine may be busy with other things, so the fastest of a few counts.
+    let mut fastest = Duration::MAX;
+    for number in 1..6 {
+        let start = Instant::now();
+        let store = place.open();
+        record(&store, number..number + 1);
+        fastest = fastest.min(start.elapsed());
+        assert_eq!(names(&store, all()).await[0], format!("tool-{number}"));
+        close(&store).await;
+    }
+    assert!(fastest < Duration::from_millis(20), "{fastest:?}");
 }
 
 async fn record_and_close(place: &Place, numbers: std::ops::Range<u64>) {

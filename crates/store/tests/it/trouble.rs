@@ -130,11 +130,10 @@ async fn a_full_queue_drops_and_counts_but_never_waits() {
     failure(&store).await;
     let room = QUEUED_RECORDS as u64;
     record(&store, 0..room);
-    let start = Instant::now();
+    // Somebody else holds the file until further down, so waiting for it would be for ever.
     for number in 0..100 {
         assert!(!store.record(call(number)));
     }
-    assert!(start.elapsed() < Duration::from_millis(100));
     assert_eq!(store.dropped(), 100);
 
     drop(holder);
