@@ -285,7 +285,9 @@ fn without(text: &str, object: &Object<'_>, index: usize) -> String {
         }
         _ if index > 0 => {
             let kept = text[..start].trim_end_matches(BLANKS);
-            let kept = if begins_a_line {
+            // What follows must not come to stand in a comment.
+            let in_comment = text[props[index - 1].range.end..start].contains("//");
+            let kept = if begins_a_line && !in_comment {
                 let kept = kept.strip_suffix('\n').unwrap_or(kept);
                 kept.strip_suffix('\r').unwrap_or(kept)
             } else {

@@ -309,3 +309,35 @@ fn a_key_given_twice_counts_as_the_last() {
         None,
     );
 }
+
+#[test]
+fn taking_it_out_leaves_comments_and_braces_where_they_mean_the_same() {
+    let entry = r#""switchboard": {"command": "/opt/bin/switchboard", "args": ["stdio"]}"#;
+    for (before, after) in [
+        (
+            "{\"mcpServers\": {\n\"a\": 1, // x\n ENTRY}}",
+            "{\"mcpServers\": {\n\"a\": 1 // x\n}}",
+        ),
+        (
+            "{\"mcpServers\": {\n\"a\": 1,\n ENTRY}}",
+            "{\"mcpServers\": {\n\"a\": 1}}",
+        ),
+        (
+            "{\"mcpServers\": {\n ENTRY, // mine\n \"a\": 1\n}}",
+            "{\"mcpServers\": {\n // mine\n \"a\": 1\n}}",
+        ),
+        (
+            "{\"mcpServers\": { ENTRY , \"a\": 1 }}",
+            "{\"mcpServers\": { \"a\": 1 }}",
+        ),
+        ("{\"mcpServers\": {\n ENTRY,\n}}", "{\"mcpServers\": {}}"),
+        (
+            "{\"mcpServers\": {/* a */ ENTRY /* b */}}",
+            "{\"mcpServers\": {/* a */ /* b */}}",
+        ),
+    ] {
+        let machine = Machine::new();
+        machine.write(Client::Cursor, &before.replace("ENTRY", entry));
+        assert_eq!(machine.disconnect(Client::Cursor).after, after);
+    }
+}
