@@ -433,6 +433,7 @@ impl Keeper {
                 marker: self.marker.clone(),
                 guard,
                 leader: self.leader,
+                container: self.container.as_ref().map(|it| it.name.clone()),
             })
             .await;
         }

@@ -106,7 +106,12 @@ impl Record {
             .into_iter()
             .flatten()
             .all(|process| process.pid > 1);
-        (written.version == VERSION && named_right && pids_right).then_some(Self {
+        let container_right = written.container.as_ref().is_none_or(|container| {
+            container.starts_with(&format!("switchboard-{}-", marker.instance))
+                && container.ends_with(&format!("-{}", marker.token.as_str()))
+        });
+        let right = named_right && pids_right && container_right;
+        (written.version == VERSION && right).then_some(Self {
             name: written.name,
             marker,
             boot: written.boot,
@@ -221,7 +226,8 @@ mod tests {
             pid: 101,
             started: 8,
         });
-        record.container = Some("switchboard-main-files-1".into());
+        let token = record.marker.token.as_str();
+        record.container = Some(format!("switchboard-main-files-{token}"));
         record.write(&ledger).unwrap();
         let found = read(&ledger).unwrap();
         assert_eq!(found.records, [record.clone()]);

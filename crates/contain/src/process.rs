@@ -111,6 +111,17 @@ pub(crate) fn has_environment(pid: i32, entry: &[u8]) -> bool {
         .is_ok_and(|environ| environ.split(|&byte| byte == 0).any(|found| found == entry))
 }
 
+/// Whether a process is the one by which podman watches over the container of this name. It throws away its
+/// environment and belongs to no group of ours.
+pub(crate) fn is_monitor(pid: i32, container: &str) -> bool {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words = words.split(|&byte| byte == 0);
+    words
+        .next()
+        .is_some_and(|program| program.ends_with(b"conmon"))
+        && words.any(|word| word == container.as_bytes())
+}
+
 /// A process that can be signalled and waited for without mistaking another for it.
 #[derive(Debug)]
 pub(crate) struct Held {

@@ -2,7 +2,8 @@
 //!
 //! A process is taken for the server's if it is the leader that started when the record says; if it is in the
 //! leader's group and the guard's session, and neither of those numbers has been given to another
-//! process since; if it carries the server's marker; or if it descends from such a process. While a
+//! process since; if it carries the server's marker; if it watches over the server's container; or if it
+//! descends from such a process. While a
 //! group or a session has members the kernel gives its number to nobody else.
 
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use crate::{
     container::Named,
     engine,
     instance::Marker,
-    process::{Held, Identity, Stat, all, descendants, has_environment},
+    process::{Held, Identity, Stat, all, descendants, has_environment, is_monitor},
 };
 
 /// A server without a guard.
@@ -22,6 +23,8 @@ pub(crate) struct Remains {
     pub(crate) marker: Marker,
     pub(crate) guard: Identity,
     pub(crate) leader: Option<Identity>,
+    /// The name of its container.
+    pub(crate) container: Option<String>,
 }
 
 /// What became of them.
@@ -91,8 +94,15 @@ impl Remains {
             let Some(held) = Held::take(stat.identity()) else {
                 continue;
             };
-            // If it has not ended when its environment was read, then it was its own that was read.
-            if certain || (has_environment(stat.pid, entry.as_bytes()) && !held.has_ended()) {
+            let tells = || {
+                has_environment(stat.pid, entry.as_bytes())
+                    || self
+                        .container
+                        .as_ref()
+                        .is_some_and(|container| is_monitor(stat.pid, container))
+            };
+            // If it has not ended when that was read, then it was about this process.
+            if certain || (tells() && !held.has_ended()) {
                 found.push(held);
             }
         }

@@ -149,6 +149,7 @@ impl Sweep {
             marker: record.marker,
             guard: record.guard,
             leader: record.leader,
+            container: record.container,
         };
         let outcome = remains.end(None, self.patience);
         if outcome.left == 0 {

@@ -138,6 +138,7 @@ fn what_is_no_record_signals_nobody() {
         broken(&|record| record["marker"] = "main:short".into()),
         broken(&|record| record["marker"] = format!("../..:{TOKEN}").into()),
         broken(&|record| record["version"] = 2.into()),
+        broken(&|record| record["container"] = format!("switchboard-other-files-{TOKEN}").into()),
         broken(&|record| record["engine"] = json!(["rm", "-rf"])),
         good.to_string()[..40].to_owned(),
         "null".to_owned(),
