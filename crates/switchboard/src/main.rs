@@ -1,6 +1,11 @@
 //! The program: command line, wiring, exit codes.
 
 mod cli;
+mod commands;
+mod diff;
+mod failure;
+mod link;
+mod print;
 mod runtime;
 mod serve;
 mod stdio;

@@ -16,16 +16,33 @@ use tokio::{
     net::UnixListener,
     signal::unix::{SignalKind, signal},
 };
-use tracing::level_filters::LevelFilter;
+use tracing::{Metadata, level_filters::LevelFilter};
+use tracing_subscriber::{
+    filter::filter_fn, layer::Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
 
 /// Writes what the gateway has to say to standard error.
 pub(crate) fn log_to_stderr(level: LevelFilter) {
-    tracing_subscriber::fmt()
-        .with_max_level(level)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(false)
-        .with_target(false)
+        .with_target(false);
+    let wanted = filter_fn(move |about| is_wanted(about, level)).with_max_level_hint(level);
+    tracing_subscriber::registry()
+        .with(lines.with_filter(wanted))
         .init();
+}
+
+/// Every step of every connection is for whoever looks for a fault; so is what the libraries say,
+/// unless it is a warning. Spans are kept, because they name the server of a warning within.
+fn is_wanted(about: &Metadata<'_>, level: LevelFilter) -> bool {
+    let most = if !about.target().starts_with("switchboard") && level < LevelFilter::TRACE {
+        level.min(LevelFilter::WARN)
+    } else {
+        level
+    };
+    let detail = about.is_event() && about.name() == "connection.transition";
+    *about.level() <= most && (!detail || level >= LevelFilter::DEBUG)
 }
 
 /// Runs the gateway's work. Few threads: it mostly hands bytes on.

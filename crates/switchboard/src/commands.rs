@@ -1,0 +1,39 @@
+//! The commands that are not the gateway itself: they ask the running one, or work on its files.
+
+pub(crate) mod call;
+pub(crate) mod connect;
+pub(crate) mod doctor;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod logs;
+pub(crate) mod servers;
+pub(crate) mod status;
+pub(crate) mod stop;
+pub(crate) mod tools;
+
+mod backups;
+mod config_file;
+mod shapes;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::{failure::Failure, print};
+
+/// Print a script that completes commands, for a shell.
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// For which shell
+    shell: Shell,
+}
+
+pub(crate) fn completions<C: CommandFactory>(args: &Completions) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut C::command(), "switchboard", &mut script);
+    print::data(&String::from_utf8_lossy(&script))
+}
+
+/// Prints the JSON Schema of switchboard.json.
+pub(crate) fn schema() -> Result<(), Failure> {
+    print::json(&switchboard_config::schema())
+}

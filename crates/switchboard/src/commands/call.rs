@@ -1,0 +1,161 @@
+//! `switchboard call`: one tool, from the command line.
+
+use std::{
+    borrow::Cow,
+    io::{self, Read as _},
+};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+use switchboard_config::Home;
+
+use crate::{failure::Failure, link::Link, print};
+
+/// The longest arguments.
+const ARGUMENTS_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Call a tool.
+///
+/// What it answers is printed as text. If the tool reports an error, the exit code is 1.
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    /// The tool, as `switchboard tools` shows it
+    #[arg(value_name = "NAME:TOOL")]
+    tool: String,
+    /// Its arguments, a JSON object; `-` reads them from standard input
+    #[arg(value_name = "JSON", default_value = "{}")]
+    arguments: String,
+    /// Print the whole result as the tool gave it
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Asked<'a> {
+    name: &'a str,
+    /// As it was given: numbers keep all their digits.
+    arguments: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome {
+    #[serde(default)]
+    content: Vec<Value>,
+    structured_content: Option<Value>,
+    #[serde(default)]
+    is_error: bool,
+}
+
+pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
+    let arguments = arguments(&args.arguments)?;
+    let wrong = |error| {
+        Failure::usage(format!("the arguments are not JSON: {error}"))
+            .hint(r#"give an object such as '{"path": "/tmp"}'"#)
+    };
+    let arguments: &RawValue = serde_json::from_str(&arguments).map_err(wrong)?;
+    if !arguments.get().starts_with('{') {
+        return Err(Failure::usage("the arguments are not a JSON object")
+            .hint(r#"give an object such as '{"path": "/tmp"}'"#));
+    }
+    let asked = Asked {
+        name: &args.tool,
+        arguments,
+    };
+    let body = serde_json::to_string(&asked).map_err(wrong)?;
+    let result = Link::need(home)?.post_and_wait("/api/v1/tools/call", &body)?;
+    let outcome: Outcome = serde_json::from_str(&result)
+        .map_err(|error| Failure::new(format!("the tool's result is not understood: {error}")))?;
+    if args.json {
+        let end = if result.ends_with('\n') { "" } else { "\n" };
+        print::data(&format!("{result}{end}"))?;
+    } else {
+        print::text(&plain(&outcome))?;
+    }
+    if outcome.is_error {
+        return Err(Failure::new(format!("{} reports an error", args.tool)));
+    }
+    Ok(())
+}
+
+fn arguments(given: &str) -> Result<Cow<'_, str>, Failure> {
+    if given != "-" {
+        return Ok(given.into());
+    }
+    let mut text = String::new();
+    io::stdin()
+        .take(ARGUMENTS_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+    Ok(text.trim().to_owned().into())
+}
+
+/// The result for a person: its text, and what else there is by kind and size.
+fn plain(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    for block in &outcome.content {
+        text.push_str(&plain_block(block));
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if outcome.content.is_empty()
+        && let Some(structured) = &outcome.structured_content
+    {
+        text = serde_json::to_string_pretty(structured).unwrap_or_default();
+        text.push('\n');
+    }
+    text
+}
+
+fn plain_block(block: &Value) -> String {
+    let field = |name: &str| block.get(name).and_then(Value::as_str);
+    let resource = |name: &str| block.get("resource")?.get(name)?.as_str();
+    match field("type") {
+        Some("text") => field("text").unwrap_or_default().to_owned(),
+        Some("resource") if resource("text").is_some() => {
+            resource("text").unwrap_or_default().to_owned()
+        }
+        Some(kind) => {
+            let media = field("mimeType").or_else(|| resource("mimeType"));
+            let place = field("uri").or_else(|| resource("uri"));
+            let bytes = field("data").or_else(|| resource("blob"));
+            let bytes = bytes.map(|data| format!("{} bytes", data.len() / 4 * 3));
+            let about = [media.map(str::to_owned), place.map(str::to_owned), bytes];
+            let about: Vec<_> = about.into_iter().flatten().collect();
+            format!("[{kind} {}]", about.join(", "))
+        }
+        None => block.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_result_reads_as_text() {
+        let outcome = |value: Value| -> Outcome { serde_json::from_value(value).unwrap() };
+        for (result, expected) in [
+            (json!({}), ""),
+            (
+                json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b\n"}]}),
+                "a\nb\n",
+            ),
+            (
+                json!({"content": [{"type": "image", "mimeType": "image/png", "data": "AAAA"}]}),
+                "[image image/png, 3 bytes]\n",
+            ),
+            (
+                json!({"content": [{"type": "resource", "resource": {"uri": "a:b", "text": "t"}}]}),
+                "t\n",
+            ),
+            (json!({"structuredContent": {"n": 1}}), "{\n  \"n\": 1\n}\n"),
+        ] {
+            assert_eq!(plain(&outcome(result)), expected);
+        }
+    }
+}

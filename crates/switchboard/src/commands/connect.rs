@@ -1,0 +1,178 @@
+//! `switchboard connect`: puts the gateway into a client's configuration, and takes it out again.
+
+use std::{
+    env, fs, io,
+    io::IsTerminal,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use switchboard_clients::{
+    Client, Dirs, Error, GatewayEntry, Plan, Which, apply, plan_connect, plan_disconnect, undo,
+};
+use switchboard_config::Home;
+
+use super::backups;
+use crate::{cli::Place, failure::Failure, print};
+
+/// Put the gateway into a client's configuration.
+///
+/// Shows what would change and asks first. The rest of the file stays as it is, to the comma; a copy
+/// of it is kept, and --undo takes the change back.
+///
+/// Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, opencode, codex, gemini.
+#[derive(Debug, Args)]
+pub(crate) struct Connect {
+    /// The client
+    client: String,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Show what would change, and change nothing
+    #[arg(long, conflicts_with = "undo")]
+    dry_run: bool,
+    /// Take the gateway out again
+    #[arg(long)]
+    undo: bool,
+    /// What the gateway is called in the client
+    #[arg(long, default_value = "switchboard")]
+    name: String,
+}
+
+pub(crate) fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Failure> {
+    let client: Client = args.client.parse()?;
+    let dirs = Dirs::current()?;
+    let gateway = GatewayEntry {
+        args: place.to_args(home),
+        ..GatewayEntry::new(args.name.as_str(), own_program()?)
+    };
+    if args.undo {
+        return disconnect(home, client, &dirs, &gateway, args);
+    }
+    let plan = plan_connect(client, &dirs, &gateway)?;
+    if !plan.changed {
+        notes(&plan);
+        print::say(&format!(
+            "{} knows the gateway already, see {}",
+            client.title(),
+            plan.file.display()
+        ));
+        return Ok(());
+    }
+    if carry_out(home, &plan, args)? {
+        print::say(&format!(
+            "{} uses the gateway once it is started anew; `switchboard connect {client} --undo` takes this back",
+            client.title()
+        ));
+    }
+    Ok(())
+}
+
+fn disconnect(
+    home: &Home,
+    client: Client,
+    dirs: &Dirs,
+    gateway: &GatewayEntry,
+    args: &Connect,
+) -> Result<(), Failure> {
+    match undo(Which::Client(client), &backups::folder(home)) {
+        Ok(undone) => {
+            print::say(&format!(
+                "{}: {}",
+                undone.file.display(),
+                undone.how.message()
+            ));
+            print::say(&format!("start {} anew", client.title()));
+            return Ok(());
+        }
+        // It may have been put there by hand.
+        Err(Error::NothingToUndo { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let plan = plan_disconnect(client, dirs, gateway)?;
+    if !plan.changed {
+        return Err(Failure::new(format!(
+            "there is nothing to undo: {} has no gateway called `{}`",
+            plan.file.display(),
+            args.name
+        ))
+        .hint("if it is called otherwise there, give --name"));
+    }
+    if carry_out(home, &plan, args)? {
+        print::say(&format!("start {} anew", client.title()));
+    }
+    Ok(())
+}
+
+/// Shows the plan, asks, and does it; whether it was done.
+fn carry_out(home: &Home, plan: &Plan, args: &Connect) -> Result<bool, Failure> {
+    print::difference(&plan.diff)?;
+    notes(plan);
+    if args.dry_run {
+        return Ok(false);
+    }
+    agree(args.yes, &format!("Change {}?", plan.file.display()))?;
+    let applied = apply(plan, &backups::folder(home))?;
+    if let Some(file) = applied.written {
+        print::say(&format!("changed {}", file.display()));
+    }
+    if let Some(backup) = applied.backup {
+        print::say(&format!("what it was is in {}", backup.display()));
+    }
+    Ok(true)
+}
+
+fn notes(plan: &Plan) {
+    for note in &plan.notes {
+        print::warn(note);
+    }
+}
+
+/// Goes on only with a yes.
+pub(super) fn agree(yes: bool, question: &str) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() {
+        return Err(
+            Failure::usage("nothing was changed: there is nobody to ask")
+                .hint("give --yes, or --dry-run to look only"),
+        );
+    }
+    let agreed = print::confirm(question)
+        .map_err(|error| Failure::new(format!("cannot ask on the terminal: {error}")))?;
+    if agreed {
+        Ok(())
+    } else {
+        Err(Failure::new("nothing was changed"))
+    }
+}
+
+/// The path of this program that stays right: where it was found in PATH, rather than where a link
+/// there leads, since an update moves the latter.
+fn own_program() -> Result<PathBuf, Failure> {
+    let real = env::current_exe()
+        .map_err(|error| Failure::new(format!("cannot tell where this program is: {error}")))?;
+    let Some(called) = env::args_os().next().map(PathBuf::from) else {
+        return Ok(real);
+    };
+    let candidates: Vec<PathBuf> = if called.components().count() > 1 {
+        vec![called]
+    } else {
+        let path = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&path)
+            .map(|dir| dir.join(&called))
+            .collect()
+    };
+    let same = candidates
+        .into_iter()
+        .filter_map(|candidate| std::path::absolute(candidate).ok())
+        .find(|candidate| is_same_file(candidate, &real));
+    Ok(same.unwrap_or(real))
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| fs::metadata(path).map(|data| (data.dev(), data.ino()));
+    matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
+}

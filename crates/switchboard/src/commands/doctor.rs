@@ -1,0 +1,141 @@
+//! `switchboard doctor`: looks at everything that can be wrong, and says what to do about each.
+//!
+//! Nothing is changed, and nothing waits for long: programs and addresses that do not answer are a
+//! finding, not a reason to hang.
+
+mod gateway;
+mod place;
+mod program;
+mod servers;
+
+use std::{fmt::Write as _, io};
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+use switchboard_config::Home;
+
+use crate::{
+    failure::Failure,
+    print::{self, Colour},
+};
+
+/// Find out what is wrong.
+///
+/// Looks at the gateway's folders, its configuration, its port, the running gateway and every server
+/// that is switched on, and says what to do about each problem. Changes nothing. The exit code is 1
+/// if there is a problem.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a look at something gave.
+#[derive(Debug, Serialize)]
+pub(super) struct Finding {
+    /// What was looked at, such as `config` or `server:files`.
+    check: String,
+    state: State,
+    message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    /// It works, but a person may want to know.
+    Warning,
+    Problem,
+}
+
+impl Finding {
+    fn ok(check: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            check: check.into(),
+            state: State::Ok,
+            message: message.into(),
+            fix: None,
+        }
+    }
+
+    fn warning(
+        check: impl Into<String>,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            state: State::Warning,
+            fix: Some(fix.into()),
+            ..Self::ok(check, message)
+        }
+    }
+
+    fn problem(
+        check: impl Into<String>,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            state: State::Problem,
+            fix: Some(fix.into()),
+            ..Self::ok(check, message)
+        }
+    }
+
+    /// What an error says, and what it advises.
+    fn of(check: impl Into<String>, failure: &Failure) -> Self {
+        let fix = failure.advice().unwrap_or("see the documentation");
+        Self::problem(check, failure.message(), fix)
+    }
+}
+
+pub(crate) fn run(home: &Home, args: &Doctor) -> Result<(), Failure> {
+    let gateway = gateway::Gateway::look(home);
+    let mut findings = place::look(home, gateway.is_running());
+    let config = gateway.check(home, &mut findings);
+    if let Some(config) = config {
+        findings.extend(servers::look(home, &config, gateway.status()));
+    }
+    let problems = count(&findings, State::Problem);
+    if args.json {
+        print::json(&json!({"problems": problems, "checks": findings}))?;
+    } else {
+        for finding in &findings {
+            show(finding)?;
+        }
+        print::say(&match problems {
+            0 => "no problems".to_owned(),
+            1 => "1 problem".to_owned(),
+            many => format!("{many} problems"),
+        });
+    }
+    match problems {
+        0 => Ok(()),
+        _ => Err(Failure::told()),
+    }
+}
+
+fn count(findings: &[Finding], state: State) -> usize {
+    findings.iter().filter(|found| found.state == state).count()
+}
+
+fn show(finding: &Finding) -> Result<(), Failure> {
+    let (word, colour) = match finding.state {
+        State::Ok => ("ok     ", Colour::Green),
+        State::Warning => ("warning", Colour::Yellow),
+        State::Problem => ("problem", Colour::Red),
+    };
+    let word = print::paint(&io::stdout(), colour, word);
+    let message = print::clean(&finding.message).replace('\n', "\n           ");
+    let mut text = format!("{word}  {}: {message}\n", print::one_line(&finding.check));
+    if let Some(fix) = &finding.fix {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "           fix: {}", print::clean(fix));
+    }
+    print::data(&text)
+}

@@ -1,0 +1,232 @@
+//! The gateway's folders and files.
+
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{Access, access, statvfs},
+    process::{Pid, test_kill_process},
+};
+use serde::Deserialize;
+use switchboard_config::Home;
+
+use super::Finding;
+
+/// Below this much space, the store and the logs are about to fail.
+const SPACE_NEEDED: u64 = 64 * 1024 * 1024;
+/// Below this much, somebody should think about it.
+const SPACE_WANTED: u64 = 512 * 1024 * 1024;
+/// The most records that are looked at.
+const RECORDS: usize = 10_000;
+/// A record is far smaller.
+const RECORD_BYTES: u64 = 64 * 1024;
+
+pub(super) fn look(home: &Home, gateway_runs: bool) -> Vec<Finding> {
+    let logs = home.logs();
+    let data = logs.parent().unwrap_or(&logs).to_owned();
+    let mut findings = Vec::new();
+    findings.push(folders(home, &data));
+    findings.push(space(&data));
+    findings.extend(token(home));
+    findings.push(snapshots(home));
+    findings.push(records(home, gateway_runs));
+    findings
+}
+
+/// All folders that the gateway needs: there or possible, writable, and closed to others.
+fn folders(home: &Home, data: &Path) -> Finding {
+    let check = "home";
+    let config = home.config_file().parent().unwrap_or(Path::new("/"));
+    let folders = [
+        config.to_owned(),
+        data.to_owned(),
+        home.logs(),
+        home.catalog(),
+        home.run(),
+        home.secrets(),
+    ];
+    for folder in &folders {
+        let there = nearest(folder);
+        let shown = there.display();
+        if !there.is_dir() {
+            let fix = "move it away, or choose another folder with --home";
+            return Finding::problem(check, format!("{shown} is not a folder"), fix);
+        }
+        if access(&there, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+            let fix = format!("chmod u+rwx '{shown}', or choose another folder with --home");
+            return Finding::problem(check, format!("{shown} cannot be written to"), fix);
+        }
+    }
+    for (folder, forbidden, mode) in [
+        (home.run(), 0o077, 700),
+        (home.secrets(), 0o077, 700),
+        (data.to_owned(), 0o022, 700),
+        (home.logs(), 0o022, 700),
+    ] {
+        if mode_of(&folder).is_some_and(|now| now & forbidden != 0) {
+            let shown = folder.display();
+            return Finding::problem(
+                check,
+                format!("others can get at {shown}"),
+                format!("chmod {mode} '{shown}'"),
+            );
+        }
+    }
+    let shown = data.display();
+    if data.is_dir() {
+        Finding::ok(check, format!("{shown} is writable and private"))
+    } else {
+        Finding::ok(check, format!("{shown} is made when it is needed"))
+    }
+}
+
+fn space(data: &Path) -> Finding {
+    let check = "disk";
+    let there = nearest(data);
+    let shown = there.display();
+    let Ok(about) = statvfs(&there) else {
+        let fix = "look at it with `df`";
+        return Finding::warning(check, format!("cannot tell how much room {shown} has"), fix);
+    };
+    let left = about.f_bavail.saturating_mul(about.f_frsize);
+    let message = format!("{} MiB are left for {shown}", left / (1024 * 1024));
+    let fix = "free some space, or choose another folder with --home";
+    match left {
+        ..SPACE_NEEDED => Finding::problem(check, message, fix),
+        SPACE_NEEDED..SPACE_WANTED => Finding::warning(check, message, fix),
+        _ => Finding::ok(check, message),
+    }
+}
+
+fn token(home: &Home) -> Option<Finding> {
+    let file = home.token_file();
+    let mode = mode_of(&file)?;
+    let shown = file.display();
+    Some(if mode & 0o077 != 0 {
+        let message = format!("others may read {shown} (mode {mode:o})");
+        let fix = format!(
+            "chmod 600 '{shown}'; to be sure, delete it and start the gateway anew, which makes another"
+        );
+        Finding::problem("token", message, fix)
+    } else {
+        Finding::ok("token", format!("{shown} is private"))
+    })
+}
+
+fn snapshots(home: &Home) -> Finding {
+    let check = "catalog";
+    let (read, failed) = switchboard_catalog::load_all(&home.catalog());
+    match failed.first() {
+        None => Finding::ok(check, format!("remembers {}", servers(read.len()))),
+        Some((file, error)) => Finding::warning(
+            check,
+            format!(
+                "{} of the files cannot be read: {}: {error}",
+                failed.len(),
+                file.display()
+            ),
+            format!("delete '{}'; it is learnt anew", file.display()),
+        ),
+    }
+}
+
+fn servers(count: usize) -> String {
+    match count {
+        1 => "1 server".to_owned(),
+        many => format!("{many} servers"),
+    }
+}
+
+/// What a gateway writes down of each server, as far as it is of interest here.
+#[derive(Deserialize)]
+struct Record {
+    name: String,
+    guard: Guard,
+}
+
+#[derive(Deserialize)]
+struct Guard {
+    pid: i32,
+}
+
+/// Records of servers whose guards are dead: something killed the guard and the gateway.
+fn records(home: &Home, gateway_runs: bool) -> Finding {
+    let check = "leftovers";
+    let entries = match fs::read_dir(home.groups()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Finding::ok(check, "none");
+        }
+        Err(error) => {
+            let shown = home.groups();
+            let shown = shown.display();
+            return Finding::problem(
+                check,
+                format!("cannot read {shown}: {error}"),
+                format!("chmod 700 '{shown}'"),
+            );
+        }
+    };
+    let records = entries
+        .flatten()
+        .take(RECORDS)
+        .filter_map(|entry| read_record(&entry.path()));
+    let (live, dead): (Vec<_>, Vec<_>) = records.partition(|record| is_alive(record.guard.pid));
+    if let Some(record) = dead.first() {
+        return Finding::problem(
+            check,
+            format!(
+                "the guard of `{}` was killed, and something of it may still run",
+                record.name
+            ),
+            if gateway_runs {
+                "`switchboard stop` and `switchboard serve`; the start ends what is left"
+            } else {
+                "`switchboard serve`; the start ends what is left"
+            },
+        );
+    }
+    match live.first() {
+        Some(record) if !gateway_runs => Finding::warning(
+            check,
+            format!(
+                "the guard of `{}` still runs without a gateway",
+                record.name
+            ),
+            "it ends the server and leaves within seconds; look again",
+        ),
+        _ => Finding::ok(check, "none"),
+    }
+}
+
+fn read_record(file: &Path) -> Option<Record> {
+    let about = fs::symlink_metadata(file).ok()?;
+    let is_record = file.extension().is_some_and(|ending| ending == "json");
+    if !is_record || !about.is_file() || about.len() > RECORD_BYTES {
+        return None;
+    }
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+fn is_alive(pid: i32) -> bool {
+    match Pid::from_raw(pid) {
+        // Whoever may not signal it has seen that it is there.
+        Some(pid) => !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)),
+        None => false,
+    }
+}
+
+fn mode_of(path: &Path) -> Option<u32> {
+    Some(fs::metadata(path).ok()?.permissions().mode() & 0o777)
+}
+
+/// The folder, or the first above it that is there.
+fn nearest(folder: &Path) -> PathBuf {
+    let there = folder
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok());
+    there.unwrap_or(Path::new("/")).to_owned()
+}

@@ -1,0 +1,376 @@
+//! Every server that is switched on: can it be started or reached, and how is it.
+
+use std::{
+    env,
+    ffi::OsString,
+    net::{TcpStream, ToSocketAddrs as _},
+    path::{Path, PathBuf},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use switchboard_config::{
+    CommandLine, Config, Container, Home, Remote, ResolveError, Server, Transport,
+};
+
+use super::{
+    super::shapes::{self, Status},
+    Finding,
+    program::{self, Answers},
+};
+use crate::failure::Failure;
+
+/// How long an address may take to be found and reached.
+const REACH: Duration = Duration::from_secs(3);
+/// How long a program may take to say its version.
+const VERSION: Duration = Duration::from_secs(5);
+/// How many servers are looked at at a time.
+const AT_A_TIME: usize = 16;
+const NODE_NEEDED: u32 = 18;
+const NODE_WANTED: u32 = 20;
+
+pub(super) fn look(home: &Home, config: &Config, status: Option<&Status>) -> Vec<Finding> {
+    let answers = Answers::default();
+    let enabled: Vec<_> = config
+        .servers
+        .iter()
+        .filter(|(_, server)| server.enabled)
+        .collect();
+    let mut findings = Vec::new();
+    for some in enabled.chunks(AT_A_TIME) {
+        thread::scope(|scope| {
+            let looks: Vec<_> = some
+                .iter()
+                .map(|&(name, server)| {
+                    let look = Look {
+                        name,
+                        home,
+                        answers: &answers,
+                        state: status.and_then(|status| {
+                            status.servers.iter().find(|server| server.name == *name)
+                        }),
+                        gateway_runs: status.is_some(),
+                        findings: Vec::new(),
+                    };
+                    scope.spawn(move || look.server(server))
+                })
+                .collect();
+            for look in looks {
+                findings.extend(look.join().unwrap_or_default());
+            }
+        });
+    }
+    findings
+}
+
+/// A look at one server.
+struct Look<'a> {
+    name: &'a str,
+    home: &'a Home,
+    answers: &'a Answers,
+    /// How it is, if a gateway runs.
+    state: Option<&'a shapes::Server>,
+    gateway_runs: bool,
+    findings: Vec<Finding>,
+}
+
+impl Look<'_> {
+    fn server(mut self, server: &Server) -> Vec<Finding> {
+        match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
+            Ok(resolved) => match &resolved.transport {
+                Transport::Command(line) => self.command(line),
+                Transport::Remote(remote) => self.remote(remote),
+                Transport::Container(container) => self.container(container),
+            },
+            Err(error) => self.unresolved(&error),
+        }
+        self.health(server);
+        if self.findings.is_empty() {
+            let state = self
+                .state
+                .map_or("it can be started", |server| &server.state);
+            self.findings.push(Finding::ok(self.check(), state));
+        }
+        self.findings
+    }
+
+    fn check(&self) -> String {
+        format!("server:{}", self.name)
+    }
+
+    fn problem(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+        self.findings
+            .push(Finding::problem(self.check(), message, fix));
+    }
+
+    fn warning(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+        self.findings
+            .push(Finding::warning(self.check(), message, fix));
+    }
+
+    fn unresolved(&mut self, error: &ResolveError) {
+        let failure = Failure::from_error(error);
+        let owner = format!("server {:?}, ", self.name);
+        let message = failure.message();
+        let message = message.strip_prefix(&owner).unwrap_or(message);
+        match error {
+            // The gateway may have been started where the variable is set.
+            ResolveError::Variable { .. } if self.gateway_runs => self.warning(
+                format!("{message} here"),
+                "see that it is set where the gateway is started",
+            ),
+            _ => self.problem(
+                message,
+                failure.advice().unwrap_or("mend the configuration"),
+            ),
+        }
+    }
+
+    fn command(&mut self, line: &CommandLine) {
+        let cwd = line.cwd.as_ref().map(PathBuf::from);
+        if let Some(cwd) = &cwd
+            && !cwd.is_dir()
+        {
+            self.problem(
+                format!("its folder {} does not exist", cwd.display()),
+                "make the folder, or change `cwd`",
+            );
+        }
+        let path = line.env.get("PATH").map(OsString::from);
+        let path = path.or_else(|| env::var_os("PATH")).unwrap_or_default();
+        let command = line.command.as_str();
+        let Some(program) = program::find(command, &path, cwd.as_deref()) else {
+            let place = if command.contains('/') {
+                "does not exist or cannot be run"
+            } else {
+                "is not in PATH"
+            };
+            return self.problem(
+                format!("the program `{command}` {place}"),
+                program::how_to_get(command),
+            );
+        };
+        if matches!(
+            program.file_name().and_then(|name| name.to_str()),
+            Some("npx" | "node")
+        ) {
+            self.node(&program, &path);
+        }
+    }
+
+    /// Servers from npm want a Node.js of our days, and fail in strange ways with an older one.
+    fn node(&mut self, program: &Path, path: &std::ffi::OsStr) {
+        let beside = program.with_file_name("node");
+        let node = if beside.is_file() {
+            Some(beside)
+        } else {
+            program::find("node", path, None)
+        };
+        let version = node.and_then(|node| {
+            self.answers
+                .of(&[&node.display().to_string(), "--version"], VERSION)
+        });
+        let newer = "install Node.js 20 or newer from https://nodejs.org";
+        match version.as_deref().and_then(program::major) {
+            None => self.problem("`node --version` does not answer", newer),
+            Some(..NODE_NEEDED) => {
+                let version = version.unwrap_or_default();
+                self.problem(
+                    format!("Node.js {version} is too old for most servers"),
+                    newer,
+                );
+            }
+            Some(NODE_NEEDED..NODE_WANTED) => {
+                let version = version.unwrap_or_default();
+                self.warning(format!("Node.js {version} is old"), newer);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn container(&mut self, container: &Container) {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let mut words: Vec<&str> = container.engine.iter().map(String::as_str).collect();
+        if words.is_empty() {
+            let installed = ["docker", "podman"]
+                .into_iter()
+                .find(|engine| program::find(engine, &path, None).is_some());
+            words.extend(installed);
+        }
+        let Some(&engine) = words.first() else {
+            return self.problem(
+                "there is no container engine: neither `docker` nor `podman` is in PATH",
+                "install one, or name it in `isolation.engine`",
+            );
+        };
+        if program::find(engine, &path, None).is_none() {
+            return self.problem(
+                format!("the container engine `{engine}` is not there"),
+                program::how_to_get(engine),
+            );
+        }
+        let engine = engine.to_owned();
+        words.push("version");
+        if self.answers.of(&words, VERSION).is_none() {
+            self.problem(
+                format!(
+                    "the container engine does not answer: `{}` failed",
+                    words.join(" ")
+                ),
+                format!("start it, and see that you may use it; `{engine} info` says more"),
+            );
+        }
+    }
+
+    fn remote(&mut self, remote: &Remote) {
+        let Some((host, port)) = host_and_port(&remote.url) else {
+            return self.problem(
+                "its address cannot be read",
+                "write it as https://HOST[:PORT]/PATH",
+            );
+        };
+        // With a proxy, it is the proxy that reaches it.
+        let proxied = [
+            "https_proxy",
+            "HTTPS_PROXY",
+            "http_proxy",
+            "HTTP_PROXY",
+            "all_proxy",
+            "ALL_PROXY",
+        ];
+        if proxied
+            .iter()
+            .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
+        {
+            return;
+        }
+        if let Err(why) = reach(&host, port) {
+            self.problem(
+                format!("{host}:{port} cannot be reached: {why}"),
+                "check the address, the network, and that the server runs",
+            );
+        }
+    }
+
+    /// How the gateway finds it.
+    fn health(&mut self, server: &Server) {
+        let Some(state) = self.state else { return };
+        if !matches!(state.state.as_str(), "parked" | "retrying") {
+            return;
+        }
+        let reason = state.reason.as_deref().unwrap_or("it failed");
+        let message = format!("it is {}: {reason}", state.state);
+        if reason.contains("401") || reason.contains("403") {
+            let secret = secret_of(server).unwrap_or_else(|| self.name.to_owned());
+            let file = self.home.secrets().join(secret);
+            let fix = format!(
+                "the token was refused: renew it, put it into {}, and run `switchboard restart {}`",
+                file.display(),
+                self.name
+            );
+            return self.problem(message, fix);
+        }
+        let fix = match &state.action {
+            Some(action) => action.clone(),
+            None => format!("`switchboard logs {}` may say more", self.name),
+        };
+        if state.state == "parked" {
+            self.problem(message, fix);
+        } else {
+            self.warning(message, fix);
+        }
+    }
+}
+
+/// The secret that a server is shown, by the name in its headers.
+fn secret_of(server: &Server) -> Option<String> {
+    let Transport::Remote(remote) = &server.transport else {
+        return None;
+    };
+    remote.headers.values().find_map(|value| {
+        let (_, rest) = value.split_once("${secret:")?;
+        Some(rest.split_once('}')?.0.to_owned())
+    })
+}
+
+/// Finds and connects to an address, in bounded time: looking up a name has no bound of its own.
+fn reach(host: &str, port: u16) -> Result<(), String> {
+    let (sender, result) = mpsc::channel();
+    let target = (host.to_owned(), port);
+    thread::spawn(move || {
+        // Nobody waits any more if it took too long.
+        let _ = sender.send(connect(&target));
+    });
+    result
+        .recv_timeout(REACH)
+        .unwrap_or_else(|_| Err(format!("no answer within {} s", REACH.as_secs())))
+}
+
+fn connect(target: &(String, u16)) -> Result<(), String> {
+    let until = Instant::now() + REACH;
+    let addresses = (target.0.as_str(), target.1)
+        .to_socket_addrs()
+        .map_err(|error| error.to_string())?;
+    let mut why = "the name has no address".to_owned();
+    for address in addresses {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(_) => return Ok(()),
+            Err(error) => why = error.to_string(),
+        }
+    }
+    Err(why)
+}
+
+/// What to connect to for an address.
+fn host_and_port(url: &str) -> Option<(String, u16)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let default = match scheme.to_ascii_lowercase().as_str() {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let place = authority.rsplit('@').next()?;
+    let (host, port) = match place.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']')?;
+            (host, rest.strip_prefix(':'))
+        }
+        None => match place.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (place, None),
+        },
+    };
+    let port = match port {
+        Some(port) => port.parse().ok()?,
+        None => default,
+    };
+    (!host.is_empty()).then(|| (host.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_an_address_leads() {
+        for (url, expected) in [
+            ("https://example.com/mcp", Some(("example.com", 443))),
+            ("http://user:pass@h:81?x", Some(("h", 81))),
+            ("HTTP://[::1]:7/", Some(("::1", 7))),
+            ("http://[::1]", Some(("::1", 80))),
+            ("http://:80/", None),
+            ("http://h:x/", None),
+            ("ftp://h/", None),
+            ("h", None),
+        ] {
+            let expected = expected.map(|(host, port)| (host.to_owned(), port));
+            assert_eq!(host_and_port(url), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `switchboard list`: the servers, from the running gateway or the configuration.
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use switchboard_config::{Home, Start};
+use switchboard_gateway::describe;
+
+use super::{config_file::ConfigFile, shapes::Server};
+use crate::{
+    failure::Failure,
+    link::Link,
+    print::{self, Table},
+};
+
+/// List the servers and how they are.
+///
+/// While no gateway runs, the servers are those of the configuration file.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(home: &Home, args: &List) -> Result<(), Failure> {
+    let servers: Value = match Link::find(home)? {
+        Some(link) => link.get("/api/v1/servers")?,
+        None => from_config(home)?,
+    };
+    if args.json {
+        return print::json(&servers);
+    }
+    let servers = rows(&servers)?;
+    if servers.is_empty() {
+        print::say("there are no servers");
+        print::hint(
+            "`switchboard add` adds one, `switchboard import` takes over those of your clients",
+        );
+        return Ok(());
+    }
+    table(&servers).print()
+}
+
+pub(super) fn table(servers: &[Server]) -> Table {
+    let mut table = Table::new(&["NAME", "STATE", "TOOLS", "KIND", "TARGET", "NOTE"]);
+    for server in servers {
+        table.row([
+            server.name.clone(),
+            server.state.clone(),
+            server
+                .tools
+                .map_or_else(|| "-".to_owned(), |n| n.to_string()),
+            server.kind.clone(),
+            server.target.clone(),
+            server.note(),
+        ]);
+    }
+    table
+}
+
+pub(super) fn rows(servers: &Value) -> Result<Vec<Server>, Failure> {
+    #[derive(Deserialize)]
+    struct Servers {
+        servers: Vec<Server>,
+    }
+    Servers::deserialize(servers)
+        .map(|list| list.servers)
+        .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))
+}
+
+/// The same shape as the gateway's, as far as a file can tell.
+fn from_config(home: &Home) -> Result<Value, Failure> {
+    let config = ConfigFile::read(home)?.config()?;
+    let servers = config.servers.iter().map(|(name, server)| {
+        let (kind, target) = describe(server);
+        json!({
+            "name": name,
+            "state": if server.enabled { "not running" } else { "disabled" },
+            "enabled": server.enabled,
+            "kind": kind,
+            "target": target,
+            "start": match server.start {
+                Some(Start::Lazy) => "lazy",
+                Some(Start::Eager) => "eager",
+                None => "auto",
+            },
+        })
+    });
+    Ok(json!({"servers": servers.collect::<Vec<_>>()}))
+}

@@ -1,0 +1,228 @@
+//! `add`, `remove`, `enable`, `disable` and `restart`: one server, changed through the running gateway
+//! or, while none runs, in the configuration file. The words are the same either way.
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+use switchboard_config::{Home, add_server, remove_server, set_enabled};
+
+use super::{config_file::ConfigFile, shapes};
+use crate::{
+    failure::Failure,
+    link::{Link, escape},
+    print,
+};
+
+/// Add a server.
+///
+/// It is written into switchboard.json, and a running gateway takes it up at once. Values may hold
+/// ${env:NAME}, a variable of the gateway's environment, and ${secret:NAME}, a file in the folder
+/// `secrets`, so that no key has to stand in the file.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "switchboard add [OPTIONS] NAME -- COMMAND [ARG]...\n       \
+                      switchboard add [OPTIONS] NAME URL\n       \
+                      switchboard add [OPTIONS] NAME --image IMAGE [-- ARG...]"
+)]
+#[command(group = clap::ArgGroup::new("way").required(true).multiple(true).args(["url", "command", "image"]))]
+pub(crate) struct Add {
+    /// What the server is to be called
+    name: String,
+    /// The address of a server that runs elsewhere
+    #[arg(conflicts_with_all = ["command", "image"])]
+    url: Option<String>,
+    /// The program to start, and its arguments; with --image, arguments for the container
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// A container image to run
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
+    /// A variable for the program's environment; can be given several times
+    #[arg(long = "env", short = 'e', value_name = "KEY=VALUE", value_parser = pair, conflicts_with = "url")]
+    env: Vec<(String, String)>,
+    /// A header for every request; can be given several times
+    #[arg(long = "header", short = 'H', value_name = "KEY=VALUE", value_parser = header, requires = "url")]
+    headers: Vec<(String, String)>,
+    /// The folder in which the program runs
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "image"])]
+    cwd: Option<String>,
+    /// What is spoken at the address, if it is not found out
+    #[arg(long = "type", value_name = "TYPE", requires = "url")]
+    kind: Option<Kind>,
+    /// When it is started: when first needed, or with the gateway
+    #[arg(long, value_name = "WHEN")]
+    start: Option<Start>,
+    /// Add it switched off
+    #[arg(long)]
+    disabled: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    /// Streamable HTTP, and HTTP+SSE if that is refused
+    Http,
+    /// Streamable HTTP and nothing else
+    HttpOnly,
+    /// HTTP+SSE, which older servers speak
+    Sse,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Start {
+    Lazy,
+    Eager,
+}
+
+/// The server that is meant.
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// The server's name, as `switchboard list` shows it
+    name: String,
+}
+
+pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
+    let entry = entry(args)?;
+    let name = &args.name;
+    // What is wrong with it is told in the same way whether a gateway runs or not.
+    add_server("", name, &entry)?;
+    if let Some(link) = Link::find(home)? {
+        let body = json!({"name": name, "server": entry});
+        link.post("/api/v1/servers", Some(&body))?;
+    } else {
+        ConfigFile::read(home)?.edit(|text| add_server(text, name, &entry))?;
+    }
+    let off = if args.disabled { ", switched off" } else { "" };
+    print::say(&format!("added `{name}`{off}"));
+    Ok(())
+}
+
+pub(crate) fn remove(home: &Home, args: &Named) -> Result<(), Failure> {
+    let name = &args.name;
+    if let Some(link) = Link::find(home)? {
+        link.delete(&address(name))?;
+    } else {
+        ConfigFile::read(home)?.edit(|text| remove_server(text, name))?;
+    }
+    print::say(&format!("removed `{name}`"));
+    Ok(())
+}
+
+pub(crate) fn enable(home: &Home, args: &Named) -> Result<(), Failure> {
+    switch(home, &args.name, Switch::On)
+}
+
+pub(crate) fn disable(home: &Home, args: &Named) -> Result<(), Failure> {
+    switch(home, &args.name, Switch::Off)
+}
+
+pub(crate) fn restart(home: &Home, args: &Named) -> Result<(), Failure> {
+    let name = &args.name;
+    let link = Link::need(home)?;
+    let now = link.post(&format!("{}/restart", address(name)), None)?;
+    let state = now.get("state").and_then(Value::as_str);
+    let state = state.map_or_else(String::new, |state| format!(": {state}"));
+    print::say(&format!("restarted `{name}`{state}"));
+    Ok(())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Switch {
+    On,
+    Off,
+}
+
+fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Failure> {
+    let (verb, done) = match to {
+        Switch::On => ("enable", "enabled"),
+        Switch::Off => ("disable", "disabled"),
+    };
+    let on = to == Switch::On;
+    let changed = if let Some(link) = Link::find(home)? {
+        let before: shapes::Server = link.get(&address(name))?;
+        link.post(&format!("{}/{verb}", address(name)), None)?;
+        before.enabled != on
+    } else {
+        ConfigFile::read(home)?.edit(|text| set_enabled(text, name, on))?
+    };
+    print::say(&if changed {
+        format!("{done} `{name}`")
+    } else {
+        format!("`{name}` is {done} already")
+    });
+    Ok(())
+}
+
+fn address(name: &str) -> String {
+    format!("/api/v1/servers/{}", escape(name))
+}
+
+/// The entry for `mcpServers`.
+fn entry(args: &Add) -> Result<Value, Failure> {
+    let mut entry = Map::new();
+    let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
+    let mut command = args.command.iter();
+    if let Some(url) = &args.url {
+        if !url.contains("://") && !url.starts_with("${") {
+            return Err(
+                Failure::usage(format!("`{url}` is not an address")).hint(format!(
+                    "to start a program, put `--` before it: switchboard add {} -- {url} …",
+                    args.name
+                )),
+            );
+        }
+        put("url", url.as_str().into());
+        if let Some(kind) = args.kind {
+            let kind = match kind {
+                Kind::Http => "http",
+                Kind::HttpOnly => "http-only",
+                Kind::Sse => "sse",
+            };
+            put("type", kind.into());
+        }
+    } else if let Some(image) = &args.image {
+        put("image", image.as_str().into());
+    } else if let Some(program) = command.next() {
+        put("command", program.as_str().into());
+    }
+    let rest: Vec<&str> = command.map(String::as_str).collect();
+    if !rest.is_empty() {
+        put("args", rest.into());
+    }
+    for (key, pairs) in [("env", &args.env), ("headers", &args.headers)] {
+        let pairs = pairs
+            .iter()
+            .map(|(key, value)| (key.clone(), value.clone().into()));
+        let map: Map<String, Value> = pairs.collect();
+        if !map.is_empty() {
+            put(key, map.into());
+        }
+    }
+    if let Some(cwd) = &args.cwd {
+        put("cwd", cwd.as_str().into());
+    }
+    if let Some(start) = args.start {
+        let start = match start {
+            Start::Lazy => "lazy",
+            Start::Eager => "eager",
+        };
+        put("start", start.into());
+    }
+    if args.disabled {
+        put("enabled", false.into());
+    }
+    Ok(entry.into())
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+/// As `curl` and others write it, too.
+fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(['=', ':']) {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.trim().to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}

@@ -1,0 +1,89 @@
+//! What the gateway says, as far as it is shown in tables. `--json` hands on all of it.
+
+use serde::Deserialize;
+
+/// One server.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Server {
+    pub(super) name: String,
+    pub(super) state: String,
+    #[serde(default)]
+    pub(super) enabled: bool,
+    #[serde(default)]
+    pub(super) reason: Option<String>,
+    #[serde(default)]
+    pub(super) action: Option<String>,
+    #[serde(default)]
+    pub(super) next_try: Option<String>,
+    #[serde(default)]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) target: String,
+    #[serde(default)]
+    pub(super) tools: Option<u64>,
+    #[serde(default)]
+    pub(super) in_flight: u64,
+    #[serde(default)]
+    pub(super) calls: u64,
+    #[serde(default)]
+    pub(super) errors: u64,
+    #[serde(default)]
+    pub(super) problems: Vec<String>,
+}
+
+impl Server {
+    /// Why it is as it is and what to do about it, in one line.
+    pub(super) fn note(&self) -> String {
+        let parts = [self.reason.as_deref(), self.action.as_deref()];
+        let mut parts: Vec<_> = parts.into_iter().flatten().map(str::to_owned).collect();
+        if let Some(next) = &self.next_try {
+            parts.push(format!("next try at {next}"));
+        }
+        if let Some(problem) = self.problems.first() {
+            parts.push(problem.clone());
+        }
+        parts.join("; ")
+    }
+}
+
+/// The whole gateway.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Status {
+    pub(super) version: String,
+    pub(super) pid: i32,
+    pub(super) state: String,
+    pub(super) started_at: String,
+    #[serde(default)]
+    pub(super) listen: Option<String>,
+    #[serde(default)]
+    pub(super) clients: u64,
+    #[serde(default)]
+    pub(super) tools: u64,
+    #[serde(default)]
+    pub(super) parts: Vec<Part>,
+    #[serde(default)]
+    pub(super) servers: Vec<Server>,
+    #[serde(default)]
+    pub(super) config_problem: Option<String>,
+}
+
+/// Something that may be slow to come up.
+#[derive(Debug, Deserialize)]
+pub(super) struct Part {
+    pub(super) name: String,
+    pub(super) state: String,
+    #[serde(default)]
+    pub(super) message: Option<String>,
+    #[serde(default)]
+    pub(super) note: Option<String>,
+}
+
+/// One tool.
+#[derive(Debug, Deserialize)]
+pub(super) struct Tool {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) description: Option<String>,
+}

@@ -1,0 +1,171 @@
+//! The way to the running gateway: HTTP over its socket, one request to a connection.
+//!
+//! It is synchronous and small, because a command has to be there in a few milliseconds and asks one
+//! thing.
+
+mod body;
+
+use std::{
+    io::{self, Read as _, Write as _},
+    os::unix::net::UnixStream,
+    path::PathBuf,
+    time::Duration,
+};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use switchboard_config::Home;
+use switchboard_wire::SseParser;
+
+use crate::failure::Failure;
+use body::Answer;
+
+/// How long the gateway may take for an answer that it has at hand.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest event that is followed; a line of a log has 8 KiB at most.
+const EVENT_BYTES: usize = 1024 * 1024;
+
+/// A gateway that accepts connections.
+#[derive(Debug)]
+pub(crate) struct Link {
+    socket: PathBuf,
+}
+
+impl Link {
+    /// The way to the gateway of a home, if one runs.
+    pub(crate) fn find(home: &Home) -> Result<Option<Self>, Failure> {
+        let socket = home.socket();
+        match UnixStream::connect(&socket) {
+            Ok(_) => Ok(Some(Self { socket })),
+            // No socket, or one that a killed gateway left behind.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound
+                        | io::ErrorKind::ConnectionRefused
+                        | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(Failure::unreachable(format!(
+                "cannot reach the gateway at {}: {error}",
+                socket.display()
+            ))
+            .hint("check who owns it; `switchboard doctor` looks at everything")),
+        }
+    }
+
+    /// The way to the gateway that has to be there.
+    pub(crate) fn need(home: &Home) -> Result<Self, Failure> {
+        Self::find(home)?.ok_or_else(|| no_gateway(home).hint("`switchboard serve` starts one"))
+    }
+
+    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        self.ask("GET", path, None, Some(PATIENCE))?.json()
+    }
+
+    /// Asks the gateway to do something, and gives what it says of it.
+    pub(crate) fn post(&self, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
+        let body = body.map(Value::to_string);
+        self.ask("POST", path, body.as_deref(), Some(PATIENCE))?
+            .json_or_nothing()
+    }
+
+    /// The same for what takes as long as it takes: the gateway bounds it. The answer is text, to be
+    /// handed on as it came.
+    pub(crate) fn post_and_wait(&self, path: &str, body: &str) -> Result<String, Failure> {
+        self.ask("POST", path, Some(body), None)?.text()
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> Result<(), Failure> {
+        self.ask("DELETE", path, None, Some(PATIENCE))?
+            .text()
+            .map(drop)
+    }
+
+    /// Hands over what events say, until the gateway ends the stream.
+    pub(crate) fn follow(
+        &self,
+        path: &str,
+        mut each: impl FnMut(&str) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut answer = self.ask("GET", path, None, None)?;
+        let mut events = SseParser::new(EVENT_BYTES);
+        let mut chunk = vec![0; 16 * 1024];
+        loop {
+            let read = match answer.read(&mut chunk) {
+                Ok(0) => return Ok(()),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+                Err(error) => return Err(lost(&error)),
+            };
+            events.push(&chunk[..read]);
+            while let Some(event) = events.next_event() {
+                if let Ok(event) = event
+                    && let Ok(data) = std::str::from_utf8(&event.data)
+                {
+                    each(data)?;
+                }
+            }
+        }
+    }
+
+    fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&str>,
+        patience: Option<Duration>,
+    ) -> Result<Answer, Failure> {
+        let accept = "application/json, text/event-stream";
+        let body = body.unwrap_or_default();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Accept: {accept}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let send = || -> io::Result<UnixStream> {
+            let mut stream = UnixStream::connect(&self.socket)?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(patience)?;
+            stream.write_all(head.as_bytes())?;
+            stream.write_all(body.as_bytes())?;
+            Ok(stream)
+        };
+        let stream = send().map_err(|error| lost(&error))?;
+        Answer::read_head(stream)?.or_problem()
+    }
+}
+
+/// No gateway runs.
+pub(crate) fn no_gateway(home: &Home) -> Failure {
+    Failure::unreachable(format!(
+        "no gateway is running for {}",
+        home.config_file().display()
+    ))
+}
+
+/// A name as a part of an address.
+pub(crate) fn escape(name: &str) -> String {
+    use std::fmt::Write as _;
+    name.bytes().fold(String::new(), |mut text, byte| {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+                text.push(char::from(byte));
+            }
+            // Writing to a string cannot fail.
+            other => drop(write!(text, "%{other:02X}")),
+        }
+        text
+    })
+}
+
+fn lost(error: &io::Error) -> Failure {
+    let what = match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "the gateway does not answer",
+        _ => "the gateway broke off",
+    };
+    Failure::unreachable(format!("{what}: {error}"))
+        .hint("`switchboard status` shows whether it still runs")
+}
