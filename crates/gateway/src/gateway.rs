@@ -41,6 +41,9 @@ pub struct Gateway {
     pipes_changed: watch::Sender<()>,
     address: Mutex<Option<SocketAddr>>,
     config_problem: Mutex<Option<Arc<str>>>,
+    /// Held from the reading of the configuration file until it is applied, so that no change undoes
+    /// another.
+    changing: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,6 +105,7 @@ impl Gateway {
             pipes_changed: watch::Sender::new(()),
             address: Mutex::default(),
             config_problem: Mutex::default(),
+            changing: Arc::default(),
         }))
     }
 
@@ -226,6 +230,10 @@ impl Gateway {
 
     pub(crate) fn set_address(&self, address: SocketAddr) {
         *self.address.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
+    }
+
+    pub(crate) async fn changing(&self) -> tokio::sync::OwnedMutexGuard<()> {
+        Arc::clone(&self.changing).lock_owned().await
     }
 
     pub(crate) fn config_problem(&self) -> Option<Arc<str>> {

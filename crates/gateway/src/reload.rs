@@ -42,6 +42,7 @@ impl Gateway {
     /// Reads the configuration file and applies it. One that cannot be applied is refused, and what
     /// was there stays.
     pub async fn reload(&self) -> Result<(), ConfigError> {
+        let _changing = self.changing().await;
         let path = self.context().home.config_file().to_owned();
         let loaded = tokio::task::spawn_blocking(move || Config::load(&path)).await;
         match loaded {
@@ -66,9 +67,11 @@ impl Gateway {
         edit: impl FnOnce(&str) -> Result<String, EditError> + Send + 'static,
     ) -> Result<(), ChangeError> {
         let path = self.context().home.config_file().to_owned();
-        let changed = tokio::task::spawn_blocking(move || change_file(path, edit)).await;
-        let config = match changed {
-            Ok(changed) => changed?,
+        let changing = self.changing().await;
+        // Whoever asked may be gone before the file is written: the work keeps the others out itself.
+        let work = move || (change_file(path, edit), changing);
+        let (config, _changing) = match tokio::task::spawn_blocking(work).await {
+            Ok((changed, changing)) => (changed?, changing),
             Err(_) => return Ok(()),
         };
         self.apply(config).await;
@@ -140,10 +143,16 @@ fn change_file(
         Err(error) if error.kind() == io::ErrorKind::NotFound => "{}\n".to_owned(),
         Err(source) => return Err(ChangeError::File { path, source }),
     };
-    let text = edit(&text)?;
-    let config = switchboard_config::parse(&text, &path.display().to_string())
-        .map_err(|problems| ConfigError::Invalid { problems })?;
-    if let Err(source) = write_atomically(&path, &text) {
+    let name = path.display().to_string();
+    let edited = edit(&text)?;
+    let config = switchboard_config::parse(&edited, &name).map_err(|problems| {
+        // Places are of use in the text that a person has before them.
+        let problems = switchboard_config::parse(&text, &name)
+            .err()
+            .unwrap_or(problems);
+        ConfigError::Invalid { problems }
+    })?;
+    if let Err(source) = write_atomically(&path, &edited) {
         return Err(ChangeError::File { path, source });
     }
     Ok(config)

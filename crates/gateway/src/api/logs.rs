@@ -9,7 +9,6 @@ use axum::{
 };
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use tokio::{
     task::spawn_blocking,
     time::{MissedTickBehavior, interval},
@@ -89,7 +88,7 @@ async fn tell(
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         for line in &lines {
-            sender.send("line", None, &json!({ "line": line })).await?;
+            sender.line("line", line).await?;
         }
         if lines.is_empty() {
             look.tick().await;

@@ -3,7 +3,7 @@
 //! A change is a change of the configuration file, so that it outlives this process; the supervisor
 //! does the rest.
 
-use std::sync::Arc;
+use std::{fmt::Write, sync::Arc};
 
 use axum::{Json, extract::State, response::IntoResponse};
 use hyper::{
@@ -178,7 +178,8 @@ fn percent_encode(name: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             text.push(char::from(byte));
         } else {
-            text.push_str(&format!("%{byte:02X}"));
+            // Writing to a string does not fail.
+            let _ = write!(text, "%{byte:02X}");
         }
         text
     })

@@ -45,16 +45,28 @@ pub(super) fn stream() -> (Sender, Response) {
 }
 
 impl Sender {
-    /// Sends one event. JSON is on one line, so that it needs no splitting.
+    /// Sends one event.
     pub(super) async fn send(
         &self,
         kind: &str,
         id: Option<u64>,
         data: &impl Serialize,
     ) -> Result<(), Gone> {
-        let Ok(data) = serde_json::to_string(data) else {
-            return Ok(());
-        };
+        match serde_json::to_string(data) {
+            // JSON on one line needs no splitting.
+            Ok(data) => self.put(kind, id, &data).await,
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Sends one event with a line of text. A carriage return in it would end the line for the reader, so
+    /// that what comes after it is made a line of the same event.
+    pub(super) async fn line(&self, kind: &str, line: &str) -> Result<(), Gone> {
+        self.put(kind, None, &line.replace(['\r', '\n'], "\ndata: "))
+            .await
+    }
+
+    async fn put(&self, kind: &str, id: Option<u64>, data: &str) -> Result<(), Gone> {
         let mut event = format!("event: {kind}\n");
         if let Some(id) = id {
             // Writing to a string does not fail.

@@ -47,7 +47,8 @@ struct Tools<'a> {
 struct Tool<'a> {
     name: String,
     server: &'a str,
-    tool: &'a str,
+    #[serde(rename = "tool")]
+    own_name: &'a str,
     exposed: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
@@ -59,7 +60,7 @@ impl<'a> From<Item<'a>> for Tool<'a> {
         Self {
             name: format!("{}:{}", item.server(), item.name()),
             server: item.server(),
-            tool: item.name(),
+            own_name: item.name(),
             exposed: item.exposed(),
             description: item
                 .raw()
@@ -102,13 +103,11 @@ pub(super) async fn list(
         };
         serde_json::to_vec(&list)
     });
-    match work.await {
-        Ok(Ok(list)) => Ok(json(list)),
-        _ => {
-            let detail = "the list of tools could not be written; ask again";
-            Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail))
-        }
-    }
+    let Ok(Ok(list)) = work.await else {
+        let detail = "the list of tools could not be written; ask again";
+        return Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail));
+    };
+    Ok(json(list))
 }
 
 #[derive(Deserialize)]

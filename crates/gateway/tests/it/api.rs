@@ -1,0 +1,213 @@
+//! What holds for the whole of the REST interface: who may come in, what there is, how it says no.
+
+use serde_json::{Value, json};
+use switchboard_config::Home;
+
+use crate::api_rig::{Rig, TOKEN, fixture};
+
+#[tokio::test]
+async fn health_is_open_and_everything_else_wants_the_token() {
+    let rig = Rig::with(json!({})).await;
+    let alive = rig.ask_with("GET", "/healthz", "", "").await;
+    assert_eq!((alive.status, &*alive.body), (200, "ok"));
+    let described = rig.get("/api/v1/openapi.json").await.json();
+    let mut addresses = 0;
+    for (path, item) in described["paths"].as_object().unwrap() {
+        let path = path.replace("{name}", "x");
+        for verb in item.as_object().unwrap().keys() {
+            if verb == "parameters" || path == "/healthz" || path == "/readyz" {
+                continue;
+            }
+            addresses += 1;
+            let verb = verb.to_uppercase();
+            let none = rig.ask_with(&verb, &path, "", "").await;
+            assert!(none.problem(401).contains("run/token"), "{verb} {path}");
+            assert!(none.headers.contains("www-authenticate: bearer"));
+            let wrong = "Authorization: Bearer t0ke\r\n";
+            rig.ask_with(&verb, &path, wrong, "").await.problem(401);
+        }
+    }
+    assert!(addresses >= 18, "{addresses}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn the_socket_wants_no_token() {
+    let rig = Rig::with(json!({})).await;
+    let answer = rig.ask_socket("GET", "/api/v1/status").await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.json()["pid"], std::process::id());
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn foreign_pages_and_hosts_get_nothing() {
+    let rig = Rig::with(json!({})).await;
+    let token = format!("Authorization: Bearer {TOKEN}\r\n");
+    for foreign in [
+        "Host: example.com\r\n",
+        "Host: localhost\r\nOrigin: https://example.com\r\n",
+    ] {
+        let headers = format!("{token}{foreign}");
+        let answer = rig.ask_with("GET", "/api/v1/status", &headers, "").await;
+        answer.problem(403);
+        rig.ask_with("GET", "/readyz", foreign, "")
+            .await
+            .problem(403);
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn ready_means_that_the_store_is() {
+    let rig = Rig::with(json!({ "parked": { "command": "/does/not/exist" } })).await;
+    let ready = rig.until("/readyz", |answer| answer["ready"] == true).await;
+    let parts = ready["parts"].as_array().unwrap();
+    assert!(parts.iter().any(|part| part["name"] == "store"), "{ready}");
+    assert!(
+        parts.iter().any(|part| part["name"] == "server:parked"),
+        "{ready}"
+    );
+    assert_eq!(rig.get("/readyz").await.status, 200);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_opened_makes_the_gateway_unready_and_says_why() {
+    // A folder in its place is a thing that no database can be opened from.
+    let block = |home: &Home| std::fs::create_dir(home.database()).unwrap();
+    let rig = Rig::prepared(json!({}), block).await;
+    let failed = |answer: &Value| {
+        let parts = answer["parts"].as_array().unwrap();
+        parts
+            .iter()
+            .any(|part| part["name"] == "store" && part["state"] == "error")
+    };
+    rig.until("/readyz", failed).await;
+    let answer = rig.get("/readyz").await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.json()["ready"], false);
+    let detail = rig.get("/api/v1/activity").await.problem(503);
+    assert!(detail.contains("; "), "a reason and an action: {detail}");
+    // The rest goes on.
+    assert_eq!(rig.get("/api/v1/status").await.status, 200);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_a_problem_and_so_is_the_wrong_method() {
+    let rig = Rig::with(json!({})).await;
+    let detail = rig.get("/api/v2/status").await.problem(404);
+    assert!(detail.contains("/api/v2/status"), "{detail}");
+    assert!(detail.contains("openapi.json"), "{detail}");
+    let answer = rig.ask("PUT", "/api/v1/servers", None).await;
+    assert!(answer.problem(405).contains("PUT"));
+    assert!(
+        answer.headers.contains("allow: get,head,post"),
+        "{answer:?}"
+    );
+    rig.ask("POST", "/healthz", None).await.problem(405);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn bodies_that_cannot_be_read_are_problems_that_say_where() {
+    let rig = Rig::with(json!({ "a": fixture() })).await;
+    let path = "/api/v1/tools/call";
+    for (body, said) in [
+        ("{\"name\":\n x}", "line 2 column 2"),
+        ("", "line 1 column 0"),
+        ("{}", "missing field `name`"),
+        ("{\"name\":1}", "expected a string"),
+        ("{\"name\":\"a:b\",\"args\":{}}", "unknown field `args`"),
+        ("{\"name\":\"a:b\",\"arguments\":[]}", "`arguments`"),
+        (&"[".repeat(100_000), "column"),
+    ] {
+        let detail = rig.ask("POST", path, Some(body)).await.problem(400);
+        assert!(detail.contains(said), "{detail}");
+    }
+    let form = format!(
+        "Authorization: Bearer {TOKEN}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    );
+    let detail = rig.ask_with("POST", path, &form, "{}").await.problem(415);
+    assert!(detail.contains("application/json"), "{detail}");
+    let long = format!("{{\"name\":\"{}\"}}", "x".repeat(4 * 1024 * 1024));
+    let detail = rig.ask("POST", path, Some(&long)).await.problem(413);
+    assert!(detail.contains("4194304"), "{detail}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn the_status_shows_the_gateway_and_its_servers() {
+    let rig = Rig::with(json!({ "a": fixture() })).await;
+    rig.until_known("a").await;
+    let answer = rig.get("/api/v1/status").await;
+    assert!(answer.headers.contains("cache-control: no-store"));
+    let status = answer.json();
+    assert_eq!(status["state"], "running");
+    assert_eq!(status["servers"][0]["name"], "a");
+    assert_eq!(status["servers"][0]["state"], "ready");
+    let at = status["startedAt"].as_str().unwrap();
+    assert!(at.ends_with('Z') && at.contains('T'), "{at}");
+    // Those of the server, and the gateway's own.
+    assert_eq!(status["tools"], 6);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn numbers_are_what_prometheus_reads() {
+    let rig =
+        Rig::with(json!({ "a": fixture(), "off": { "command": "x", "enabled": false } })).await;
+    assert_eq!(rig.call("a:echo", json!({})).await.status, 200);
+    let answer = rig.get("/metrics").await;
+    assert!(
+        answer
+            .headers
+            .contains("content-type: text/plain; version=0.0.4"),
+        "{answer:?}"
+    );
+    for line in [
+        "switchboard_calls_total{server=\"a\",outcome=\"ok\"} 1",
+        "switchboard_servers{state=\"ready\"} 1",
+        "switchboard_servers{state=\"disabled\"} 1",
+        "switchboard_in_flight{server=\"a\"} 0",
+        "switchboard_queued{server=\"a\"} 0",
+        "switchboard_clients 0",
+        "switchboard_tools 6",
+        "switchboard_store_dropped_records_total 0",
+        "# TYPE process_cpu_seconds_total counter",
+    ] {
+        assert!(
+            answer.body.lines().any(|other| other == line),
+            "{line} in\n{}",
+            answer.body
+        );
+    }
+    let resident = answer
+        .body
+        .lines()
+        .find_map(|line| line.strip_prefix("process_resident_memory_bytes "));
+    if cfg!(target_os = "linux") {
+        assert!(resident.unwrap().parse::<u64>().unwrap() > 1_000_000);
+    }
+    let mut names = std::collections::HashSet::new();
+    for line in answer
+        .body
+        .lines()
+        .filter(|line| line.starts_with("# TYPE"))
+    {
+        assert!(names.insert(line), "{line} twice");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn the_gateway_can_be_told_to_stop() {
+    let rig = Rig::with(json!({ "a": fixture() })).await;
+    rig.until_known("a").await;
+    let answer = rig.ask("POST", "/api/v1/shutdown", None).await;
+    assert_eq!(answer.status, 202);
+    assert_eq!(answer.json(), json!({ "state": "stopping" }));
+    rig.gateway.stopped().await;
+    rig.stop().await;
+}

@@ -1,0 +1,276 @@
+//! A gateway of its own for each test, and a client that speaks as much HTTP as the tests need.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use switchboard_config::{Config, Home};
+use switchboard_gateway::{Doors, Gateway};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    time::timeout,
+};
+
+pub(crate) const FIXTURE: &str = env!("CARGO_BIN_EXE_switchboard-gateway-fixture");
+pub(crate) const TOKEN: &str = "t0ken";
+/// Nothing that a test waits for takes this long unless it never comes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running gateway with both its doors open.
+pub(crate) struct Rig {
+    _folder: TempDir,
+    pub(crate) home: Arc<Home>,
+    pub(crate) gateway: Arc<Gateway>,
+    port: u16,
+}
+
+/// The entry of a server that works.
+pub(crate) fn fixture() -> Value {
+    json!({ "command": FIXTURE, "args": ["mcp"] })
+}
+
+/// The entry of a fixture that behaves in another way.
+pub(crate) fn fixture_as(mode: &str) -> Value {
+    json!({ "command": FIXTURE, "args": [mode] })
+}
+
+impl Rig {
+    /// With these servers.
+    pub(crate) async fn with(servers: Value) -> Self {
+        Self::configured(json!({ "mcpServers": servers })).await
+    }
+
+    pub(crate) async fn configured(config: Value) -> Self {
+        Self::prepared(config, |_| {}).await
+    }
+
+    /// With something done to the home before the gateway starts.
+    pub(crate) async fn prepared(config: Value, prepare: impl FnOnce(&Home)) -> Self {
+        let folder = TempDir::new().unwrap();
+        let home = Home::locate(Some(folder.path()), None).unwrap();
+        home.create().unwrap();
+        std::fs::write(home.config_file(), config.to_string()).unwrap();
+        prepare(&home);
+        let config = Config::load(home.config_file()).unwrap();
+        let home = Arc::new(home);
+        let gateway = Gateway::start(Arc::clone(&home), config, Some(FIXTURE.into())).unwrap();
+        let doors = Doors::new(Arc::clone(&gateway), TOKEN);
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = tcp.local_addr().unwrap().port();
+        let socket = UnixListener::bind(home.socket()).unwrap();
+        let second = doors.clone();
+        tokio::spawn(async move { doors.serve_tcp(tcp).await });
+        tokio::spawn(async move { second.serve_socket(socket).await });
+        Self {
+            _folder: folder,
+            home,
+            gateway,
+            port,
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.ask("POST", path, Some(&body.to_string())).await
+    }
+
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Answer {
+        let body = json!({ "name": name, "arguments": arguments });
+        self.post("/api/v1/tools/call", &body).await
+    }
+
+    /// Asks over TCP, with the token.
+    pub(crate) async fn ask(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
+        let token = format!("Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n");
+        self.ask_with(method, path, &token, body.unwrap_or_default())
+            .await
+    }
+
+    /// Asks over TCP, with these headers.
+    pub(crate) async fn ask_with(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Answer {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
+        send(&mut stream, method, path, headers, body).await;
+        Answer::read(stream).await
+    }
+
+    /// Asks over the socket, which wants no token.
+    pub(crate) async fn ask_socket(&self, method: &str, path: &str) -> Answer {
+        let mut stream = UnixStream::connect(self.home.socket()).await.unwrap();
+        send(&mut stream, method, path, "", "").await;
+        Answer::read(stream).await
+    }
+
+    /// Opens a stream of events.
+    pub(crate) async fn follow(&self, path: &str) -> Events {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
+        let token = format!("Authorization: Bearer {TOKEN}\r\n");
+        send(&mut stream, "GET", path, &token, "").await;
+        let mut reader = BufReader::new(stream);
+        let (status, headers) = head(&mut reader).await;
+        assert_eq!(status, 200, "{headers}");
+        assert!(
+            headers.contains("content-type: text/event-stream"),
+            "{headers}"
+        );
+        Events { reader }
+    }
+
+    /// Asks until it is so.
+    pub(crate) async fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
+        let look = async {
+            loop {
+                let answer = self.get(path).await.json();
+                if so(&answer) {
+                    return answer;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(PATIENCE, look)
+            .await
+            .unwrap_or_else(|_| panic!("{path} never became so"))
+    }
+
+    /// Waits for the tools of a server.
+    pub(crate) async fn until_known(&self, server: &str) {
+        let path = format!("/api/v1/servers/{server}");
+        self.until(&path, |server| server["tools"] == 5).await;
+    }
+
+    pub(crate) fn config_file(&self) -> &Path {
+        self.home.config_file()
+    }
+
+    /// Ends the gateway and everything it started.
+    pub(crate) async fn stop(self) {
+        timeout(PATIENCE, self.gateway.stop()).await.unwrap();
+    }
+}
+
+async fn send(
+    stream: &mut (impl AsyncWrite + Unpin),
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) {
+    let host = if headers.to_ascii_lowercase().contains("host:") {
+        ""
+    } else {
+        "Host: localhost\r\n"
+    };
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\n{host}Connection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // A server that refuses a long body does not read it to its end.
+    let _ = stream.write_all(body.as_bytes()).await;
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// In lower case.
+    pub(crate) headers: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    async fn read(stream: impl AsyncRead + Unpin) -> Self {
+        let mut reader = BufReader::new(stream);
+        let read = async {
+            let (status, headers) = head(&mut reader).await;
+            let mut body = Vec::new();
+            // A server that refuses what it has not read to its end breaks off after its answer.
+            let _ = reader.read_to_end(&mut body).await;
+            Self {
+                status,
+                headers,
+                body: String::from_utf8(body).unwrap(),
+            }
+        };
+        timeout(PATIENCE, read).await.unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Checks that this is a problem with this status, and returns what it says.
+    #[track_caller]
+    pub(crate) fn problem(&self, status: u16) -> String {
+        assert_eq!(self.status, status, "{self:?}");
+        assert!(
+            self.headers
+                .contains("content-type: application/problem+json"),
+            "{self:?}"
+        );
+        let problem = self.json();
+        assert_eq!(problem["type"], "about:blank");
+        assert_eq!(problem["status"], status);
+        assert!(problem["title"].is_string(), "{problem}");
+        problem["detail"].as_str().unwrap().to_owned()
+    }
+}
+
+async fn head(reader: &mut (impl AsyncBufReadExt + Unpin)) -> (u16, String) {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut head).await.unwrap() > 0, "{head}");
+    }
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, head.to_ascii_lowercase())
+}
+
+/// A stream of events.
+pub(crate) struct Events {
+    reader: BufReader<TcpStream>,
+}
+
+/// One event.
+#[derive(Debug, Default)]
+pub(crate) struct Event {
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    pub(crate) data: String,
+}
+
+impl Events {
+    /// The next event, or `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        timeout(PATIENCE, self.read()).await.unwrap()
+    }
+
+    async fn read(&mut self) -> Option<Event> {
+        let mut event = Event::default();
+        loop {
+            let mut line = String::new();
+            if self.reader.read_line(&mut line).await.unwrap() == 0 {
+                return None;
+            }
+            // Lines that frame the chunks of the body say nothing.
+            let line = line.trim_end_matches(['\r', '\n']);
+            match line.split_once(": ") {
+                Some(("event", kind)) => kind.clone_into(&mut event.kind),
+                Some(("id", id)) => id.clone_into(&mut event.id),
+                Some(("data", data)) => {
+                    data.clone_into(&mut event.data);
+                    return Some(event);
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The gateway from the outside: real doors, real servers.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
+
+mod api;
+mod api_calls;
+mod api_config;
+mod api_rig;
+mod api_servers;
+mod api_streams;
