@@ -72,7 +72,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
             .map_err(|error| {
                 let error = std::error::Error::source(&error)
                     .map_or_else(|| error.to_string(), ToString::to_string);
-                let detail = format!("the query cannot be read: {}", cut(&error));
+                let detail = format!("the query cannot be read: {}", short(&error));
                 Problem::new(StatusCode::BAD_REQUEST, detail)
             })
     }
@@ -108,10 +108,18 @@ impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Said<T> {
         }
         let body = whole(request).await?;
         serde_json::from_slice(&body).map(Self).map_err(|error| {
-            let detail = format!("the body cannot be read: {}", cut(&error.to_string()));
+            let at = format!("at line {} column {}", error.line(), error.column());
+            let error = error.to_string();
+            let error = error.strip_suffix(&at).unwrap_or(&error).trim_end();
+            let detail = format!("the body cannot be read {at}: {}", short(error));
             Problem::new(StatusCode::BAD_REQUEST, detail)
         })
     }
+}
+
+/// What is wrong, without all of what somebody sent: names of theirs may be in it.
+fn short(error: &str) -> &str {
+    &error[..error.floor_char_boundary(300)]
 }
 
 async fn whole(request: Request) -> Result<Bytes, Problem> {

@@ -121,10 +121,15 @@ async fn bodies_that_cannot_be_read_are_problems_that_say_where() {
         ("{\"name\":1}", "expected a string"),
         ("{\"name\":\"a:b\",\"args\":{}}", "unknown field `args`"),
         ("{\"name\":\"a:b\",\"arguments\":[]}", "`arguments`"),
-        (&"[".repeat(100_000), "column"),
+        (&"[".repeat(100_000), "line 1 column"),
+        (
+            &format!("{{\"{}\":1}}", "x".repeat(100_000)),
+            "line 1 column 100003",
+        ),
     ] {
         let detail = rig.ask("POST", path, Some(body)).await.problem(400);
         assert!(detail.contains(said), "{detail}");
+        assert!(detail.len() < 500, "{}", detail.len());
     }
     let form = format!(
         "Authorization: Bearer {TOKEN}\r\nContent-Type: application/x-www-form-urlencoded\r\n"

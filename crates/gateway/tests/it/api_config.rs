@@ -6,18 +6,21 @@ use crate::api_rig::{FIXTURE, Rig};
 
 #[tokio::test]
 async fn no_secret_is_shown_anywhere() {
-    let rig = Rig::with(json!({
-        "a": {
-            "command": FIXTURE,
-            "args": ["mcp", "--key=s3cret", "${env:PATH}"],
-            "env": { "KEY": "s3cret", "PLACE": "${env:PATH}" },
+    let rig = Rig::configured(json!({
+        "waitTimeoutMs": 100,
+        "mcpServers": {
+            "a": {
+                "command": FIXTURE,
+                "args": ["mcp", "--key=s3cret", "${env:PATH}"],
+                "env": { "KEY": "s3cret", "PLACE": "${env:PATH}" },
+            },
+            "b": {
+                "url": "http://me:s3cret@127.0.0.1:9/mcp?key=s3cret",
+                "headers": { "Authorization": "Bearer s3cret" },
+            },
+            "c": { "command": "/does/not/exist", "args": ["s3cret"], "env": { "KEY": "s3cret" } },
+            "d": { "command": FIXTURE, "args": ["broken", "s3cret"], "env": { "KEY": "s3cret" } },
         },
-        "b": {
-            "url": "http://me:s3cret@127.0.0.1:9/mcp?key=s3cret",
-            "headers": { "Authorization": "Bearer s3cret" },
-        },
-        "c": { "command": "/does/not/exist", "args": ["s3cret"], "env": { "KEY": "s3cret" } },
-        "d": { "command": FIXTURE, "args": ["broken", "s3cret"], "env": { "KEY": "s3cret" } },
     }))
     .await;
     rig.until_known("a").await;
