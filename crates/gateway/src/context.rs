@@ -11,7 +11,7 @@ use switchboard_contain::Containment;
 use switchboard_store::Store;
 use switchboard_wire::method;
 
-use crate::{events::Events, logs::Logs, metrics::Metrics, shelf::Shelf};
+use crate::{events::Events, logs::Logs, metrics::Metrics, pace::Pace, shelf::Shelf};
 
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -20,6 +20,7 @@ pub(crate) struct Context {
     pub(crate) logs: Arc<Logs>,
     pub(crate) metrics: Metrics,
     pub(crate) events: Events,
+    pub(crate) pace: Pace,
     pub(crate) shelf: Shelf,
     pub(crate) store: Store,
     pub(crate) config: ArcSwap<Config>,
@@ -49,6 +50,7 @@ impl Context {
             logs,
             metrics: Metrics::default(),
             events: Events::new(),
+            pace: Pace::new(),
             shelf,
             store,
             config: ArcSwap::from_pointee(config),
@@ -72,7 +74,7 @@ impl Context {
     }
 
     /// A number that differs from others; nothing secret hangs on it.
-    pub(crate) fn random(&self) -> u64 {
+    pub(crate) fn random() -> u64 {
         let mut bytes = [0; 8];
         match getrandom::fill(&mut bytes) {
             Ok(()) => u64::from_ne_bytes(bytes),

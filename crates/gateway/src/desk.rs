@@ -87,7 +87,7 @@ pub(crate) async fn serve(
         method::PROMPTS_GET => room.get_prompt(params, progress).await,
         method::RESOURCES_READ => room.read_resource(params, progress).await,
         method::COMPLETE => room.complete(params).await,
-        method::DISCOVER => room.discover().await,
+        method::DISCOVER => room.discover(),
         method::PING if era == Era::Legacy => Ok(Raw::empty_object()),
         // The gateway sends no log messages of its own, so that every level is honoured.
         method::SET_LEVEL if era == Era::Legacy => Ok(Raw::empty_object()),
@@ -314,7 +314,7 @@ impl Room<'_> {
         call::carry(self.gateway.context(), self.caller, &upstream, errand).await
     }
 
-    async fn discover(&self) -> Result<Raw, Failure> {
+    fn discover(&self) -> Result<Raw, Failure> {
         if self.era == Era::Legacy {
             return Err(Failure::method_not_found(method::DISCOVER));
         }

@@ -9,20 +9,20 @@ use switchboard_store::Outcome;
 use switchboard_wire::{Era, code};
 
 /// The codes of the gateway's own errors for peers of the older revisions.
-pub mod codes {
+pub(crate) mod codes {
     /// A part of the gateway is not ready yet.
-    pub const INITIALIZING: i64 = -32002;
+    pub(crate) const INITIALIZING: i64 = -32002;
     /// A part of the gateway could not be started.
-    pub const INITIALIZATION_FAILED: i64 = -32003;
+    pub(crate) const INITIALIZATION_FAILED: i64 = -32003;
     /// The server is gone, or was lost while it worked.
-    pub const UNAVAILABLE: i64 = -32004;
+    pub(crate) const UNAVAILABLE: i64 = -32004;
     /// The server took too long.
-    pub const TIMEOUT: i64 = -32005;
+    pub(crate) const TIMEOUT: i64 = -32005;
     /// The server has more to do than it may be given.
-    pub const BUSY: i64 = -32006;
+    pub(crate) const BUSY: i64 = -32006;
     /// What 2026-07-28 leaves to programs lies outside of the reserved range: the same numbers, a
     /// thousand higher.
-    pub const MODERN_OFFSET: i64 = 1_000;
+    pub(crate) const MODERN_OFFSET: i64 = 1_000;
 }
 
 /// Why there is no answer.

@@ -288,7 +288,7 @@ fn sweep(home: &Home, instance: Instance) {
             }
         }
         Err(error) => {
-            tracing::warn!(%error, "Cannot look for what an earlier gateway left behind.")
+            tracing::warn!(%error, "Cannot look for what an earlier gateway left behind.");
         }
     });
 }

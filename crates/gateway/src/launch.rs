@@ -177,7 +177,10 @@ impl Spawn for Supervised {
         let (logs, name) = (Arc::clone(&self.logs), Arc::clone(&self.name));
         let trees = Arc::clone(&self.trees);
         Box::pin(async move {
-            let contained = containment.launch(&launch).await.map_err(to_io)?;
+            let contained = containment
+                .launch(&launch)
+                .await
+                .map_err(|error| to_io(&error))?;
             {
                 let mut trees = trees.lock().unwrap_or_else(PoisonError::into_inner);
                 trees.retain(|tree| !tree.is_gone());
@@ -214,7 +217,7 @@ impl Spawn for Supervised {
 }
 
 /// The connection puts `cannot start …` in front, and takes these kinds for lasting.
-fn to_io(error: LaunchError) -> io::Error {
+fn to_io(error: &LaunchError) -> io::Error {
     let kind = if error.is_permanent() {
         io::ErrorKind::InvalidInput
     } else {

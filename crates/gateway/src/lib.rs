@@ -29,6 +29,7 @@ mod learn;
 mod limit;
 mod logs;
 mod metrics;
+mod pace;
 mod problem;
 mod reload;
 mod restart;

@@ -173,12 +173,11 @@ where
         ended = &mut connection => Some(ended),
         () = inner.gateway.stopped() => None,
     };
-    let ended = match ended {
-        Some(ended) => ended,
-        None => {
-            connection.as_mut().graceful_shutdown();
-            timeout(LAST_ANSWERS, connection).await.unwrap_or(Ok(()))
-        }
+    let ended = if let Some(ended) = ended {
+        ended
+    } else {
+        connection.as_mut().graceful_shutdown();
+        timeout(LAST_ANSWERS, connection).await.unwrap_or(Ok(()))
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "A connection ended early.");
@@ -194,20 +193,18 @@ async fn route(
     request: Request<Incoming>,
 ) -> Response<Answer> {
     let path = request.uri().path();
-    let view = mcp_view(path);
+    let mcp = mcp_path(path);
     if door == Door::Tcp
-        && let Err(away) = admit(inner, view.is_some(), &request)
+        && let Err(away) = admit(inner, mcp.is_some(), &request)
     {
-        return turn_away(away, view.is_some());
+        return turn_away(away, mcp.is_some());
     }
-    if let Some(view) = view {
-        return match view {
-            Some(view) => http::serve(&inner.gateway, view, key, request).await,
-            None => {
-                let message = "there is no such MCP address; try /mcp, /mcp/direct or /mcp/s/NAME";
-                http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message)
-            }
+    if let Some(path) = mcp {
+        let Some(view) = view(path) else {
+            let message = "there is no such MCP address; try /mcp, /mcp/direct or /mcp/s/NAME";
+            return http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message);
         };
+        return http::serve(&inner.gateway, view, key, request).await;
     }
     if door == Door::Socket && path.starts_with(PIPE_PATH) {
         return pipe(inner, request);
@@ -254,24 +251,21 @@ fn turn_away(away: TurnedAway, is_mcp: bool) -> Response<Answer> {
     response
 }
 
-/// The view of an MCP address; `Some(None)` for one that does not exist, `None` for any other path.
-fn mcp_view(path: &str) -> Option<Option<View>> {
+/// What comes after `/mcp` in an MCP address; `None` for any other path.
+fn mcp_path(path: &str) -> Option<&str> {
     let rest = path.strip_prefix("/mcp")?;
-    match rest {
-        "" | "/" => return Some(Some(View::Direct)),
-        _ if !rest.starts_with('/') => return None,
-        _ => {}
+    match rest.strip_prefix('/') {
+        Some(rest) => Some(rest),
+        None => rest.is_empty().then_some(rest),
     }
-    Some(view(&rest[1..]))
 }
 
-/// The view that a path names: `direct`, or `s/NAME`.
+/// The view that such a path names: the configured one, `direct`, or `s/NAME`.
 fn view(path: &str) -> Option<View> {
     match path.trim_end_matches('/') {
-        "direct" => Some(View::Direct),
+        "" | "direct" => Some(View::Direct),
         path => {
-            let name = path.strip_prefix("s/")?;
-            let name = percent_decode(name)?;
+            let name = percent_decode(path.strip_prefix("s/")?)?;
             (!name.is_empty()).then(|| View::Server(name.into()))
         }
     }
@@ -330,17 +324,17 @@ mod tests {
 
     #[test]
     fn addresses_name_views() {
+        let view = |path| mcp_path(path).map(view);
         let server = |name: &str| Some(Some(View::Server(name.into())));
-        assert_eq!(mcp_view("/mcp"), Some(Some(View::Direct)));
-        assert_eq!(mcp_view("/mcp/"), Some(Some(View::Direct)));
-        assert_eq!(mcp_view("/mcp/direct"), Some(Some(View::Direct)));
-        assert_eq!(mcp_view("/mcp/s/files"), server("files"));
-        assert_eq!(mcp_view("/mcp/s/My%20Server"), server("My Server"));
-        assert_eq!(mcp_view("/mcp/s/"), Some(None));
-        assert_eq!(mcp_view("/mcp/s/%ff"), Some(None));
-        assert_eq!(mcp_view("/mcp/s/%4"), Some(None));
-        assert_eq!(mcp_view("/mcp/other"), Some(None));
-        assert_eq!(mcp_view("/mcpx"), None);
-        assert_eq!(mcp_view("/api/v1/status"), None);
+        for direct in ["/mcp", "/mcp/", "/mcp/direct", "/mcp/direct/"] {
+            assert_eq!(view(direct), Some(Some(View::Direct)), "{direct}");
+        }
+        assert_eq!(view("/mcp/s/files"), server("files"));
+        assert_eq!(view("/mcp/s/My%20Server"), server("My Server"));
+        for wrong in ["/mcp/s/", "/mcp/s/%ff", "/mcp/s/%4", "/mcp/other"] {
+            assert_eq!(view(wrong), Some(None), "{wrong}");
+        }
+        assert_eq!(view("/mcpx"), None);
+        assert_eq!(view("/api/v1/status"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use serde::Serializer;
 
 /// `2026-07-28T12:00:00Z`, to the millisecond.
-pub fn format(time: SystemTime) -> String {
+pub(crate) fn format(time: SystemTime) -> String {
     jiff::Timestamp::try_from(time)
         .map_or_else(|_| "out of range".to_owned(), |time| format!("{time:.3}"))
 }

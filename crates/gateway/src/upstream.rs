@@ -86,10 +86,11 @@ impl Upstream {
         predecessor: Option<Arc<Self>>,
     ) -> Arc<Self> {
         let (control, orders) = mpsc::channel(CONTROL_DEPTH);
-        let state = if server.enabled {
-            ServerState::Idle
-        } else {
-            ServerState::Disabled
+        let state = match server.enabled {
+            false => ServerState::Disabled,
+            // Its turn has not come, but nobody has to do anything for it to come.
+            true if is_kept_up(&server) || !known.offers => ServerState::Starting,
+            true => ServerState::Idle,
         };
         let upstream = Arc::new(Self {
             name: name.into(),
@@ -104,7 +105,7 @@ impl Upstream {
         });
         let task = Task {
             upstream: Arc::clone(&upstream),
-            restart: Restart::new(Settings::default(), context.random()),
+            restart: Restart::new(Settings::default(), Context::random()),
             context,
             run: None,
             runs: 0,
@@ -279,6 +280,16 @@ struct Run {
     uses: u64,
 }
 
+/// Whether the server is to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    No,
+    /// Somebody waits for it.
+    Now,
+    /// It is to be up, or to be learnt from, and nobody waits.
+    Sometime,
+}
+
 /// What the task does next.
 enum Next {
     Go,
@@ -288,11 +299,16 @@ enum Next {
 impl Task {
     async fn run(mut self, mut orders: mpsc::Receiver<Control>) {
         loop {
-            if self.is_wanted() && *self.restart.state() == State::Idle {
+            let wanted = match *self.restart.state() {
+                State::Idle => self.wanted(),
+                _ => Wanted::No,
+            };
+            if wanted == Wanted::Now {
                 self.launch();
             }
             let due = self.due();
             let upstream = Arc::clone(&self.upstream);
+            let context = Arc::clone(&self.context);
             let next = tokio::select! {
                 biased;
                 order = orders.recv() => match order {
@@ -304,6 +320,10 @@ impl Task {
                     Next::Go
                 }
                 () = upstream.wake.notified() => Next::Go,
+                () = context.pace.turn(), if wanted == Wanted::Sometime => {
+                    self.launch();
+                    Next::Go
+                }
                 () = at(due) => {
                     self.tick();
                     Next::Go
@@ -319,10 +339,17 @@ impl Task {
         }
     }
 
-    fn is_wanted(&self) -> bool {
+    fn wanted(&self) -> Wanted {
         let settings = self.upstream.settings.load();
-        settings.enabled
-            && (self.upstream.demand.load(Relaxed) > 0 || is_kept_up(&settings) || !self.known)
+        if !settings.enabled {
+            Wanted::No
+        } else if self.upstream.demand.load(Relaxed) > 0 {
+            Wanted::Now
+        } else if is_kept_up(&settings) || !self.known {
+            Wanted::Sometime
+        } else {
+            Wanted::No
+        }
     }
 
     /// When to look again without being asked.
@@ -471,7 +498,7 @@ impl Task {
     fn tick(&mut self) {
         let was = self.restart.state().clone();
         self.restart.tick(Instant::now());
-        if was != *self.restart.state() && !self.is_wanted() {
+        if was != *self.restart.state() && self.wanted() == Wanted::No {
             self.tell(Health::new(ServerState::Idle));
         }
         if self.idle_due().is_some_and(|due| due <= Instant::now()) {
@@ -512,7 +539,11 @@ impl Task {
                 let disabled = self.upstream.health.borrow().state == ServerState::Disabled;
                 if enabled && disabled {
                     self.restart.pardon();
-                    self.tell(Health::new(ServerState::Idle));
+                    let state = match self.wanted() {
+                        Wanted::No => ServerState::Idle,
+                        Wanted::Now | Wanted::Sometime => ServerState::Starting,
+                    };
+                    self.tell(Health::new(state));
                 } else if !enabled && !disabled {
                     self.end(ServerState::Disabled).await;
                 }
@@ -593,7 +624,7 @@ async fn state_changed(run: Option<&mut Run>) {
     {
         return;
     }
-    pending().await
+    pending::<()>().await;
 }
 
 async fn at(due: Option<Instant>) {

@@ -48,11 +48,13 @@ impl std::fmt::Debug for Token {
 
 /// Checks Host and Origin.
 pub(crate) fn check_origin(uri: &Uri, headers: &HeaderMap) -> Result<(), TurnedAway> {
-    let host = match headers.get(HOST) {
-        Some(host) => host.to_str().ok(),
-        None => uri.authority().map(|authority| authority.as_str()),
-    };
-    if !host.is_some_and(is_local) {
+    let mut hosts = headers
+        .get_all(HOST)
+        .iter()
+        .map(|host| host.to_str().unwrap_or_default())
+        .chain(uri.authority().map(hyper::http::uri::Authority::as_str))
+        .peekable();
+    if hosts.peek().is_none() || !hosts.all(is_local) {
         return Err(TurnedAway::Host);
     }
     match headers.get(ORIGIN) {

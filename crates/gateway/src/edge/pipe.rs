@@ -3,7 +3,7 @@
 //! The same serves a client on this process's own standard input and output, and one that has joined
 //! over the gateway's socket.
 
-use std::{collections::HashMap, future::Future, io, pin::pin, sync::Arc, time::Duration};
+use std::{collections::HashMap, io, pin::pin, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use switchboard_client::{ErrorObject, Id, Raw};
@@ -255,24 +255,22 @@ impl Conversation {
 }
 
 /// Answers a request: the message to send.
-fn answer(
+async fn answer(
     gateway: Arc<Gateway>,
     view: View,
     caller: Caller,
     era: Era,
     request: Request,
     progress: Option<crate::call::Progress>,
-) -> impl Future<Output = Bytes> + Send + 'static {
-    async move {
-        let inquiry = Inquiry {
-            era,
-            method: request.method,
-            params: request.params,
-            progress,
-        };
-        let answer = desk::answer(&gateway, &view, &caller, inquiry).await;
-        reply(&request.id, answer)
-    }
+) -> Bytes {
+    let inquiry = Inquiry {
+        era,
+        method: request.method,
+        params: request.params,
+        progress,
+    };
+    let answer = desk::answer(&gateway, &view, &caller, inquiry).await;
+    reply(&request.id, answer)
 }
 
 fn reply(id: &Id, answer: Result<Raw, ErrorObject>) -> Bytes {

@@ -98,7 +98,7 @@ pub(crate) struct Sessions {
 const SESSIONS_MAX: usize = 10_000;
 /// A session without a sign of life for so long may be ended to make room.
 const SILENT: Duration = Duration::from_hours(1);
-/// When a session is opened with so many others there, the silent ones are looked for.
+/// The silent ones are looked for once in so many sessions.
 const CROWDED: usize = 1_000;
 
 impl Sessions {
@@ -130,7 +130,7 @@ impl Sessions {
             last_seen: AtomicU64::new(self.now()),
         });
         let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
-        if by_id.len() >= CROWDED {
+        if by_id.len() % CROWDED == CROWDED - 1 {
             let silent = u64::try_from(SILENT.as_millis()).unwrap_or(u64::MAX);
             let now = self.now();
             by_id.retain(|_, session| {
