@@ -204,7 +204,22 @@ impl Guard {
 
     fn kill_all(&mut self) {
         let family = family();
-        self.signal_group(Signal::KILL);
+        let me = getpid();
+        let mut groups: Vec<i32> = family
+            .iter()
+            .filter(|stat| stat.parent == me.as_raw_nonzero().get())
+            .map(|stat| stat.group)
+            .chain(self.signal_group(Signal::KILL))
+            .collect();
+        groups.sort_unstable();
+        groups.dedup();
+        // One that forks and leaves, over and over, is caught only in one go with its group. A child of this guard,
+        // even a dead one, keeps its group's number until it is looked after, which is not now.
+        for group in groups.into_iter().filter_map(Pid::from_raw) {
+            if Ok(group) != rustix::process::getpgid(None) {
+                let _ = rustix::process::kill_process_group(group, Signal::KILL);
+            }
+        }
         for stat in &family {
             if let Some(held) = Held::take(stat.identity()) {
                 held.signal(Signal::KILL);

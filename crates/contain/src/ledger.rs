@@ -186,6 +186,7 @@ pub(crate) fn boot() -> io::Result<String> {
 /// Where start times cannot be read no process is ever believed to be one of a record, so that the boot
 /// does not matter.
 #[cfg(not(target_os = "linux"))]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere it is read")]
 pub(crate) fn boot() -> io::Result<String> {
     Ok(String::new())
 }

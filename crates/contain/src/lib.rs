@@ -65,7 +65,6 @@ pub use sweep::{Sweep, SweepReport, Swept};
 
 /// Makes this process the parent of whatever its descendants leave behind, so that nothing of a guard that
 /// is killed gets out of sight. To be called once, early. Does nothing where there is no such thing.
-#[cfg_attr(not(target_os = "linux"), expect(clippy::unnecessary_wraps))]
 pub fn become_subreaper() -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;

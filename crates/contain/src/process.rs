@@ -4,7 +4,7 @@
 //! A pid alone is never trusted. Between reading a number and using it the process may have ended
 //! and the number may be somebody else's.
 
-use std::{fs, io, time::Duration};
+use std::{fs, time::Duration};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -135,7 +135,7 @@ impl Held {
     pub(crate) fn take(identity: Identity) -> Option<Self> {
         let held = Self {
             identity,
-            pidfd: open(Pid::from_raw(identity.pid)?).ok()?,
+            pidfd: open(Pid::from_raw(identity.pid)?),
         };
         // Read after the pidfd was opened. If the process has not ended even now, then the pid
         // was its own all the while, and what was read is about it.
@@ -197,18 +197,10 @@ pub(crate) fn timespec(duration: Duration) -> Timespec {
     }
 }
 
+/// None where there are no pidfds: an old kernel, a filter that does not know the call, too many open files.
 #[cfg(target_os = "linux")]
-fn open(pid: Pid) -> io::Result<Option<OwnedFd>> {
-    use rustix::{
-        io::Errno,
-        process::{PidfdFlags, pidfd_open},
-    };
-    match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(pidfd) => Ok(Some(pidfd)),
-        // An old kernel, or a filter that does not know the call.
-        Err(Errno::NOSYS | Errno::PERM | Errno::MFILE | Errno::NFILE) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+fn open(pid: Pid) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
 }
 
 #[cfg(target_os = "linux")]
@@ -217,8 +209,8 @@ fn send(pidfd: &OwnedFd, signal: Signal) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open(_pid: Pid) -> io::Result<Option<OwnedFd>> {
-    Ok(None)
+fn open(_pid: Pid) -> Option<OwnedFd> {
+    None
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -263,6 +255,38 @@ mod tests {
         let mut pids: Vec<_> = descendants(&table, 2).iter().map(|stat| stat.pid).collect();
         pids.sort_unstable();
         assert_eq!(pids, [3, 4, 5]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_is_held_with_and_without_a_pidfd() {
+        for with in [true, false] {
+            let mut child = std::process::Command::new("sleep")
+                .arg("1000")
+                .spawn()
+                .unwrap();
+            let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+            let mut held = Held::take(Identity::of(pid).unwrap()).unwrap();
+            assert!(held.pidfd.is_some());
+            held.pidfd = held.pidfd.filter(|_| with);
+            assert!(!held.has_ended());
+            assert!(!held.wait(Duration::from_millis(1)));
+            // Not the one that is meant: it must not be reached.
+            let other = Held {
+                identity: Identity {
+                    started: held.identity.started + 1,
+                    ..held.identity
+                },
+                pidfd: None,
+            };
+            assert!(other.has_ended());
+            other.signal(Signal::KILL);
+            assert!(!held.wait(Duration::from_millis(50)));
+            held.signal(Signal::KILL);
+            while !held.wait(Duration::from_secs(1)) {}
+            child.wait().unwrap();
+            assert!(held.has_ended());
+        }
     }
 
     #[cfg(target_os = "linux")]

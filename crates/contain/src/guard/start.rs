@@ -19,6 +19,7 @@ use rustix::{
 };
 
 use crate::{
+    become_subreaper,
     control::{COMMISSION_BYTES, Commission, Lines, Report},
     error::StartFailure,
     ledger::{self, Record},
@@ -56,7 +57,8 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
     // Fails for a leader of a group only, which a gateway does not make it.
     let _ = setsid();
     let children = Children::watch()?;
-    become_reaper()?;
+    become_subreaper()?;
+    name_this_process();
     let null = File::options().read(true).write(true).open("/dev/null")?;
     let mut control = UnixStream::from(fcntl_dupfd_cloexec(stdin(), 3)?);
     let pipes = receive_pipes(&control)?;
@@ -125,16 +127,10 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
     Ok(guard)
 }
 
-/// Makes every orphan of the server a child of this process.
-#[cfg(target_os = "linux")]
-fn become_reaper() -> io::Result<()> {
+/// It was started as `exe`, which says nothing in a list of processes.
+fn name_this_process() {
+    #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(c"switchboard-grd");
-    crate::become_subreaper()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn become_reaper() -> io::Result<()> {
-    Ok(())
 }
 
 struct Pipes {
