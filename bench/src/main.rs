@@ -1,48 +1,111 @@
-//! What the wire and a connection cost, against others that do the same in the same run.
+//! What the wire, a connection and the gateway cost, against others that do the same in the same run.
 //!
 //! Ratios come first: they hold on any machine, where times and rates belong to the one at hand.
 
 mod connection;
+mod gateway;
 mod report;
 mod stats;
 mod wire;
 
-use std::{error::Error, io, process::ExitCode};
+use std::{
+    error::Error,
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use connection::Way;
-use report::Report;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 const USAGE: &str = "\
-usage: switchboard-bench wire|connection [--quick] [--json]
+usage: switchboard-bench wire|connection [--quick] [--json FILE]
+       switchboard-bench gateway [--quick] [--json FILE] [--switchboard FILE] [--peer FILE]
+                                 [--only SUBJECT[,SUBJECT...]]
+       switchboard-bench flat|disk|start|idle [--quick] [--json FILE] [--switchboard FILE]
        switchboard-bench drive raw|typed|mux|bare IN_FLIGHT CALLS
 
   wire         read, route and forward a message with another id: this library, the typed model of
                rmcp, and serde_json's Value
   connection   calls per second to a child process over its pipes, against the bare pipes, and the
                memory of an idle connection
+  gateway      calls through the gateway to an echo server, against the same server without a gateway
+               (direct), a relay that does nothing else (relay), and another gateway (mcp-proxy)
+  flat         the cost of a call with 1 and with 100 servers, with 10 and with 10,000 tools
+  disk         what the gateway writes while calls go through it, by thread (needs strace)
+  start        from the start of `switchboard stdio` to its first tool list, against `cat`, with 50
+               servers that need 5 s each: known from before, unknown, and joining a gateway
+  idle         processes, memory, CPU time and wake-ups of a gateway that nobody calls
   drive        only that many calls over the pipes and nothing else, for a profiler
 
   --quick      fewer and shorter rounds, to see that it works
-  --json       the figures as JSON";
+  --json       the figures as JSON, into this file as well
+  --switchboard   the program to measure; the one beside this one unless given
+  --peer       the mcp-proxy to measure against; left out unless given
+  --only       only these subjects: direct, relay, switchboard, mcp-proxy";
 
 /// How much time to take for a figure.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effort {
     Quick,
     Full,
 }
 
+/// What goes with a measurement.
+#[derive(Debug, Default)]
+struct Options {
+    quick: bool,
+    json: Option<PathBuf>,
+    switchboard: Option<PathBuf>,
+    peer: Option<PathBuf>,
+    only: Vec<String>,
+}
+
+impl Options {
+    fn read(words: &[&str]) -> Result<Self> {
+        let mut options = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(USAGE);
+            match *word {
+                "--quick" => options.quick = true,
+                "--json" => options.json = Some(value()?.into()),
+                "--switchboard" => options.switchboard = Some(value()?.into()),
+                "--peer" => options.peer = Some(value()?.into()),
+                "--only" => options.only = value()?.split(',').map(str::to_owned).collect(),
+                _ => return Err(USAGE.into()),
+            }
+        }
+        Ok(options)
+    }
+
+    const fn effort(&self) -> Effort {
+        if self.quick { Effort::Quick } else { Effort::Full }
+    }
+
+    fn settings(&self) -> Result<gateway::Settings> {
+        let switchboard = match &self.switchboard {
+            Some(program) => program.clone(),
+            None => std::env::current_exe()?.with_file_name("switchboard"),
+        };
+        if !switchboard.exists() {
+            let message = "there is no program {}: build it with `cargo build --release -p switchboard`";
+            return Err(message.replace("{}", &switchboard.display().to_string()).into());
+        }
+        Ok(gateway::Settings {
+            effort: self.effort(),
+            switchboard,
+            peer: self.peer.clone().filter(|peer| peer.exists()),
+            only: self.only.clone(),
+        })
+    }
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let outcome = match run(&words) {
-        Ok(Some(report)) => report.print(&mut io::stdout().lock(), words.contains(&"--json")),
-        Ok(None) => Ok(()),
-        Err(error) => Err(error),
-    };
-    match outcome {
+    match run(&words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("{error}\n"));
@@ -51,30 +114,39 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(words: &[&str]) -> Result<Option<Report>> {
-    match *words {
-        ["wire", ref options @ ..] => wire::run(effort(options)?).map(Some),
-        ["connection", ref options @ ..] => connection::run(effort(options)?).map(Some),
-        ["drive", way, in_flight, calls] => {
+fn run(words: &[&str]) -> Result<()> {
+    let (what, rest) = words.split_first().ok_or(USAGE)?;
+    match (*what, rest) {
+        ("drive", [way, in_flight, calls]) => {
             let way = Way::named(way).ok_or(USAGE)?;
-            connection::drive(way, in_flight.parse()?, calls.parse()?)?;
-            Ok(None)
+            connection::drive(way, in_flight.parse()?, calls.parse()?)
         }
-        // The two below are this program in the roles it starts itself in.
-        [connection::SERVE] => connection::serve().map(|()| None),
-        [connection::HOLD, what, count] => connection::hold(what, count.parse()?).map(|()| None),
-        _ => Err(USAGE.into()),
+        // These are this program in the roles it starts itself in.
+        (connection::SERVE, []) => connection::serve(),
+        (connection::HOLD, [what, count]) => connection::hold(what, count.parse()?),
+        (gateway::ECHO, [tools]) => gateway::serve_echo(tools.parse()?, None),
+        (gateway::ECHO, [tools, delay]) => {
+            gateway::serve_echo(tools.parse()?, Some(Path::new(delay)))
+        }
+        (gateway::RELAY, server) => gateway::serve_relay(server),
+        (what, options) => measure(what, &Options::read(options)?),
     }
 }
 
-fn effort(options: &[&str]) -> Result<Effort> {
-    let mut effort = Effort::Full;
-    for option in options {
-        match *option {
-            "--quick" => effort = Effort::Quick,
-            "--json" => {}
-            _ => return Err(USAGE.into()),
-        }
+fn measure(what: &str, options: &Options) -> Result<()> {
+    let report = match what {
+        "wire" => wire::run(options.effort())?,
+        "connection" => connection::run(options.effort())?,
+        "gateway" => gateway::run(&options.settings()?)?,
+        "flat" => gateway::run_flat(&options.settings()?)?,
+        "disk" => gateway::run_disk(&options.settings()?)?,
+        "start" => gateway::run_start(&options.settings()?)?,
+        "idle" => gateway::run_idle(&options.settings()?)?,
+        _ => return Err(USAGE.into()),
+    };
+    report.print(&mut io::stdout().lock())?;
+    if let Some(file) = &options.json {
+        report.write_json(file)?;
     }
-    Ok(effort)
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! The figures: tables for people, JSON for programs.
 
-use std::{fmt, io::Write};
+use std::{fmt, fs, io::Write, path::Path};
 
 use serde_json::{Value, json};
 
@@ -33,18 +33,20 @@ pub(crate) enum Cell {
 }
 
 impl Report {
-    pub(crate) fn print(&self, out: &mut impl Write, as_json: bool) -> Result<()> {
-        if as_json {
-            serde_json::to_writer_pretty(&mut *out, &self.to_json())?;
-            writeln!(out)?;
-            return Ok(());
-        }
+    pub(crate) fn print(&self, out: &mut impl Write) -> Result<()> {
         for table in &self.tables {
             writeln!(out, "{table}")?;
         }
         for note in &self.notes {
             writeln!(out, "* {note}")?;
         }
+        Ok(())
+    }
+
+    pub(crate) fn write_json(&self, file: &Path) -> Result<()> {
+        let mut text = serde_json::to_vec_pretty(&self.to_json())?;
+        text.push(b'\n');
+        fs::write(file, text)?;
         Ok(())
     }
 

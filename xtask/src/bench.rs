@@ -1,35 +1,89 @@
-//! `cargo xtask bench`: what the wire and a connection cost.
+//! `cargo xtask bench`: what the wire, a connection and the gateway cost.
 
-use crate::{USAGE, is_help, run_release};
+use std::{env, path::PathBuf, process::Command};
+
+use crate::{USAGE, is_help, root, run_release};
 
 const HELP: &str = "\
-cargo xtask bench wire|connection [--quick] [--json]
+cargo xtask bench wire|connection|gateway [--quick] [--json FILE]
 
-Builds bench/ for release and runs it. Ratios come first, because they hold on any machine.
+Builds bench/ for release, and the gateway if it is measured, and runs it. Ratios come first, because they
+hold on any machine.
 
   wire         read, route and forward a message with another id, against the typed model of rmcp and
                against serde_json's Value
   connection   calls per second to a child process over its pipes, against the bare pipes to the same
                child, and the memory of an idle connection
+  gateway      calls through `switchboard serve` to an echo server, against the same server without a
+               gateway, a relay that does nothing else, and mcp-proxy 0.6.0, which is installed into
+               .tools/bench if it is not there; --only relay,switchboard for some of the subjects only
 
   --quick      fewer and shorter rounds, to see that it works
-  --json       the figures as JSON
+  --json FILE  the figures as JSON, into this file as well
 
 A full run takes about a minute. Leave the machine alone meanwhile.";
 
-const WHAT: [&str; 2] = ["wire", "connection"];
-const OPTIONS: [&str; 2] = ["--quick", "--json"];
+/// What is measured, and whether it needs the gateway.
+const WHAT: [(&str, bool); 3] = [("wire", false), ("connection", false), ("gateway", true)];
+
+/// The options, and whether a value follows.
+const OPTIONS: [(&str, bool); 3] = [("--quick", false), ("--json", true), ("--only", true)];
+
+/// What the gateway is held against.
+const PEER: &str = "mcp-proxy";
+const PEER_VERSION: &str = "0.6.0";
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if args.iter().any(|arg| is_help(arg)) {
         println!("{USAGE} {HELP}");
         return Ok(());
     }
-    let known = |word: &String, words: &[&str]| words.contains(&word.as_str());
-    match args {
-        [what, options @ ..]
-            if known(what, &WHAT) && options.iter().all(|option| known(option, &OPTIONS)) => {}
-        _ => return Err(format!("{USAGE} {HELP}")),
+    let wrong = || format!("{USAGE} {HELP}");
+    let (what, options) = args.split_first().ok_or_else(wrong)?;
+    let (_, needs_gateway) = WHAT.iter().find(|(name, _)| name == what).ok_or_else(wrong)?;
+    let mut words = options.iter();
+    while let Some(word) = words.next() {
+        let (_, has_value) = OPTIONS.iter().find(|(name, _)| name == word).ok_or_else(wrong)?;
+        if *has_value {
+            words.next().ok_or_else(wrong)?;
+        }
     }
-    run_release("switchboard-bench", args)
+    let mut args = args.to_vec();
+    if *needs_gateway {
+        cargo(&["build", "--quiet", "--release", "--package", "switchboard"])?;
+    }
+    if what == "gateway" {
+        args.push("--peer".to_owned());
+        args.push(install_peer().display().to_string());
+    }
+    run_release("switchboard-bench", &args)
+}
+
+/// Where the peer is. If it cannot be installed, the others are measured without it.
+fn install_peer() -> PathBuf {
+    let tools = root().join(".tools").join("bench");
+    let program = tools.join("bin").join(PEER);
+    if !program.exists() {
+        println!("installing {PEER} {PEER_VERSION} into .tools/bench");
+        let package = format!("{PEER}@{PEER_VERSION}");
+        let tools = tools.display().to_string();
+        if let Err(error) = cargo(&["install", &package, "--locked", "--root", &tools]) {
+            println!("{PEER} cannot be installed, and is left out: {error}");
+        }
+    }
+    program
+}
+
+fn cargo(args: &[&str]) -> Result<(), String> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(args)
+        .current_dir(root())
+        .status()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("cargo {} ended with {status}", args.join(" ")))
+    }
 }

@@ -1,0 +1,155 @@
+//! Whether a call costs the same however much there is: with one server configured and with a hundred,
+//! with ten tools and with ten thousand.
+
+use std::{path::Path, time::Duration};
+
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use super::{
+    Bound, Plan, Settings, Turn, goal, load_runtime, measure, process,
+    subject::{Home, echo},
+};
+use crate::{
+    Effort, Result,
+    report::{Cell, Report, Table},
+    stats::Summary,
+};
+
+/// A gateway with so many servers, the first of them with so many tools.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    servers: usize,
+    tools: usize,
+}
+
+/// Few, and many.
+type Pair = (&'static str, Size, Size);
+
+const PAIRS: [Pair; 2] = [
+    (
+        "1 → 100 servers",
+        Size { servers: 1, tools: 10 },
+        Size { servers: 100, tools: 10 },
+    ),
+    (
+        "10 → 10,000 tools",
+        Size { servers: 1, tools: 10 },
+        Size { servers: 1, tools: 10_000 },
+    ),
+];
+
+/// How much more a call may cost with many. Not more at all, but for what one run differs from the
+/// next.
+const AT_MOST: f64 = 1.15;
+
+pub(crate) fn run(settings: &Settings) -> Result<Report> {
+    let plan = match settings.effort {
+        Effort::Quick => Plan::of(Effort::Quick),
+        Effort::Full => Plan {
+            rounds: 5,
+            ..Plan::of(Effort::Full)
+        },
+    };
+    let runtime = load_runtime()?;
+    let mut goals = Vec::new();
+    let mut figures = Vec::new();
+    for (name, few, many) in PAIRS {
+        let homes = [few, many].map(|size| known(&runtime, &settings.switchboard, size));
+        let [few_home, many_home] = homes;
+        let homes = [few_home?, many_home?];
+        let mut turns = [Vec::new(), Vec::new()];
+        for round in 0..plan.rounds {
+            for turn in 0..2 {
+                let which = (round + turn) % 2;
+                let subject = homes[which].serve(&settings.switchboard)?;
+                turns[which].push(runtime.block_on(measure(subject, &plan))?);
+            }
+        }
+        let [few_turns, many_turns] = &turns;
+        let ratio = |figure: fn(&Turn) -> f64| {
+            let ratios = many_turns.iter().zip(few_turns);
+            let ratios = ratios.map(|(many, few)| figure(many) / figure(few));
+            Some(Summary::of(ratios.collect()).median)
+        };
+        let bound = Bound::AtMost(AT_MOST);
+        goals.push(goal(&format!("{name}: CPU a call"), ratio(|turn| turn.cpu), bound));
+        goals.push(goal(&format!("{name}: p50"), ratio(|turn| turn.p50), bound));
+        for (size, turns) in [(few, few_turns), (many, many_turns)] {
+            figures.push(row(size, turns));
+        }
+    }
+    Ok(Report {
+        tables: vec![
+            Table {
+                title: "The cost of a call with many, over that with few",
+                columns: vec!["goal", "found", "bound", "verdict"],
+                rows: goals,
+            },
+            Table {
+                title: "The same in figures: times in µs, memory in MB",
+                columns: vec![
+                    "servers", "tools of the first", "p50", "p99", "calls/s at 32", "CPU/call",
+                    "RSS before", "RSS after",
+                ],
+                rows: figures,
+            },
+        ],
+        notes: vec![
+            format!("{} rounds in turns, a fresh process each. All servers are known from a run before; only the one that is called runs.", plan.rounds),
+            format!("Load average {}.", process::load_average()),
+        ],
+    })
+}
+
+/// A home whose servers are all known.
+fn known(runtime: &Runtime, switchboard: &Path, size: Size) -> Result<Home> {
+    let home = Home::new()?;
+    let mut servers = vec![("echo".to_owned(), echo(size.tools)?)];
+    for number in 1..size.servers {
+        servers.push((format!("other{number}"), echo(10)?));
+    }
+    home.configure(&servers, &json!({"start": "lazy"}))?;
+    let tools = size.tools + (size.servers - 1) * 10;
+    learn(runtime, &home, switchboard, tools)?;
+    Ok(home)
+}
+
+/// Lets a gateway see all servers of a home once, which have so many tools, and ends it.
+pub(super) fn learn(
+    runtime: &Runtime,
+    home: &Home,
+    switchboard: &Path,
+    tools: usize,
+) -> Result<()> {
+    let mut subject = home.serve(switchboard)?;
+    runtime.block_on(async {
+        let mut connection = subject.connect().await?;
+        for _ in 0..600 {
+            if connection.count_tools().await? >= tools {
+                return Result::Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Err(format!("not all of {tools} tools were learnt in a minute").into())
+    })?;
+    // The snapshot of the last server is written right after its tools are shown.
+    std::thread::sleep(Duration::from_millis(300));
+    subject.stop()
+}
+
+fn row(size: Size, turns: &[Turn]) -> Vec<Cell> {
+    let median = |figure: fn(&Turn) -> f64| {
+        Cell::from(Summary::of(turns.iter().map(figure).collect()).median)
+    };
+    vec![
+        size.servers.into(),
+        size.tools.into(),
+        median(|turn| turn.p50),
+        median(|turn| turn.p99),
+        median(|turn| turn.calls_per_second),
+        median(|turn| turn.cpu),
+        median(|turn| turn.before),
+        median(|turn| turn.after),
+    ]
+}

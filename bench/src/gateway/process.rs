@@ -1,0 +1,96 @@
+//! What the system knows of other processes. Linux only.
+
+use std::{collections::HashMap, fs, time::Duration};
+
+use crate::Result;
+
+/// CPU time that a process and its threads have used, those that ended included.
+pub(super) fn cpu_time(pid: u32) -> Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let fields = fields(&stat).ok_or("the system tells no CPU times")?;
+    let ticks = |field: usize| fields.get(field).and_then(|ticks| ticks.parse::<u64>().ok());
+    let (Some(user), Some(system)) = (ticks(11), ticks(12)) else {
+        return Err("the system tells no CPU times".into());
+    };
+    let hertz = rustix::param::clock_ticks_per_second();
+    Ok(Duration::from_millis((user + system) * 1_000 / hertz))
+}
+
+/// The fields of `stat` after the name, which may hold anything.
+fn fields(stat: &str) -> Option<Vec<&str>> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    Some(rest.split_whitespace().collect())
+}
+
+/// The memory of a process that is in place, in MB.
+pub(super) fn resident(pid: u32) -> Result<f64> {
+    // The figures in `status` lag behind; these are counted when they are read.
+    let sizes = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    let line = sizes.lines().find_map(|line| line.strip_prefix("Rss:"));
+    let kib = line.and_then(|line| line.split_whitespace().next());
+    let kib: f64 = kib.ok_or("the system tells no sizes")?.parse()?;
+    Ok(kib / 1024.0)
+}
+
+/// How often the threads of a process were put aside, by their own wish or not.
+pub(super) fn context_switches(pid: u32) -> Result<u64> {
+    let mut switches = 0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let status = fs::read_to_string(thread?.path().join("status"))?;
+        for line in status.lines() {
+            if let Some((name, count)) = line.split_once(':')
+                && name.ends_with("ctxt_switches")
+            {
+                switches += count.trim().parse::<u64>()?;
+            }
+        }
+    }
+    Ok(switches)
+}
+
+/// The processes below this one.
+pub(super) fn descendants(pid: u32) -> Result<Vec<u32>> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for pid in all()? {
+        let parent = fs::read_to_string(format!("/proc/{pid}/stat"))
+            .ok()
+            .and_then(|stat| fields(&stat)?.get(1)?.parse().ok());
+        // One that has ended since has no parent.
+        if let Some(parent) = parent {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = found.get(next) {
+        found.extend(children.remove(parent).unwrap_or_default());
+        next += 1;
+    }
+    found.remove(0);
+    Ok(found)
+}
+
+/// The processes whose command line holds this text.
+pub(super) fn with_command_line(text: &str) -> Result<Vec<u32>> {
+    let own = std::process::id();
+    let holds = |pid: &u32| command_line(*pid).is_some_and(|line| line.contains(text));
+    Ok(all()?.filter(|pid| *pid != own).filter(holds).collect())
+}
+
+/// The words of a process's command line; `None` if it has ended.
+pub(super) fn command_line(pid: u32) -> Option<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    Some(String::from_utf8_lossy(&line).replace('\0', " "))
+}
+
+/// How busy the machine is: the load of the last 1, 5 and 15 minutes.
+pub(super) fn load_average() -> String {
+    let averages = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let averages: Vec<&str> = averages.split_whitespace().take(3).collect();
+    averages.join(" ")
+}
+
+fn all() -> Result<impl Iterator<Item = u32>> {
+    let entries = fs::read_dir("/proc")?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
+}

@@ -1,0 +1,271 @@
+//! How long a client waits for its first tool list: from the start of `switchboard stdio` to the whole
+//! answer, against `cat` on pipes of the same kind.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+use memchr::memmem;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use switchboard_store::{Activity, Outcome, Retention, Store};
+use tokio::runtime::Runtime;
+
+use super::{
+    Bound, Settings, flat, goal, load_runtime, process,
+    subject::{Home, echo},
+};
+use crate::{
+    Effort, Result,
+    report::{Cell, Report, Table},
+    stats::Summary,
+};
+
+const SERVERS: usize = 50;
+const TOOLS: usize = 20;
+/// The seconds that each server needs to get ready.
+const SLOW: &str = "5";
+/// How many bytes the database has.
+const DATABASE: u64 = 100 * 1024 * 1024;
+/// No start, and no end, takes this long.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How much longer than `cat` it may take, in milliseconds.
+const AT_MOST: f64 = 10.0;
+
+const OPENING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"0"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+"#;
+const LIST: &str = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}\n";
+const ANSWER: &[u8] = b"\"id\":2,";
+
+/// One start.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    /// Until the answer was there, in milliseconds.
+    took: f64,
+    /// From the end of input to the end of the process, in milliseconds.
+    leaving: f64,
+    tools: usize,
+    /// Processes of it that were there when it was not.
+    left: usize,
+}
+
+pub(crate) fn run(settings: &Settings) -> Result<Report> {
+    let times = match settings.effort {
+        Effort::Quick => 3,
+        Effort::Full => 20,
+    };
+    let runtime = load_runtime()?;
+    let program = &settings.switchboard;
+    let home = furnished(&runtime, program)?;
+    let marker = delay_file(&home)?;
+
+    let known = race(times, || start(home.command(program, "stdio"), &marker))?;
+    let fresh = race(times, || {
+        let home = Home::new()?;
+        let marker = configure(&home, SLOW)?;
+        start(home.command(program, "stdio"), &marker)
+    })?;
+    let running = home.serve(program)?;
+    let joining = race(times, || start(home.command(program, "stdio"), "no server is started"))?;
+    running.stop()?;
+
+    let situations = [
+        ("known servers, full database, a damaged file", known),
+        ("nothing known", fresh),
+        ("joining a gateway", joining),
+    ];
+    let mut goals = Vec::new();
+    let mut figures = Vec::new();
+    for (name, (starts, cats)) in &situations {
+        let ours = Summary::of(starts.iter().map(|start| start.took).collect());
+        let cat = Summary::of(cats.iter().map(|cat| cat.took).collect());
+        let more = ours.median - cat.median;
+        goals.push(goal(&format!("{name}: ms more than cat"), Some(more), Bound::AtMost(AT_MOST)));
+        let left: usize = starts.iter().map(|start| start.left).sum();
+        let left = f64::from(u32::try_from(left)?);
+        goals.push(goal(&format!("{name}: processes left behind"), Some(left), Bound::AtMost(0.0)));
+        let leaving = Summary::of(starts.iter().map(|start| start.leaving).collect());
+        figures.push(vec![
+            Cell::from(*name),
+            ours.median.into(),
+            ours.min.into(),
+            ours.max.into(),
+            cat.median.into(),
+            cat.min.into(),
+            cat.max.into(),
+            starts.first().map_or(0, |start| start.tools).into(),
+            leaving.median.into(),
+        ]);
+    }
+    Ok(Report {
+        tables: vec![
+            Table {
+                title: "From the start of `switchboard stdio` to the answer of tools/list",
+                columns: vec!["goal", "found", "bound", "verdict"],
+                rows: goals,
+            },
+            Table {
+                title: "The same in figures, ms",
+                columns: vec![
+                    "situation", "median", "least", "most", "cat", "cat least", "cat most",
+                    "tools in the answer", "leaving",
+                ],
+                rows: figures,
+            },
+        ],
+        notes: vec![
+            format!("{times} starts for each situation, in turns with `cat`. {SERVERS} servers are configured that need {SLOW} s each before they answer; {TOOLS} tools each are known, or none."),
+            "The answer is one page of the list. Leaving is from the end of input to the end of the process, all servers ended.".to_owned(),
+            format!("Load average {}.", process::load_average()),
+        ],
+    })
+}
+
+/// A home with everything that could be in the way of a start.
+fn furnished(runtime: &Runtime, switchboard: &Path) -> Result<Home> {
+    let home = Home::new()?;
+    let delay = configure(&home, "0")?;
+    flat::learn(runtime, &home, switchboard, SERVERS * TOOLS)?;
+    fs::write(delay, SLOW)?;
+    runtime.block_on(fill(&home))?;
+    fs::write(home.path().join("catalog").join("damaged.json"), "{\"version\":1,\"check")?;
+    Ok(home)
+}
+
+fn delay_file(home: &Home) -> Result<String> {
+    let path = home.path().join("delay");
+    Ok(path.to_str().ok_or("the path is no text")?.to_owned())
+}
+
+/// Configures the servers; says by which file they are slowed down, which is on their command lines.
+fn configure(home: &Home, delay: &str) -> Result<String> {
+    let file = delay_file(home)?;
+    fs::write(&file, delay)?;
+    let mut line = echo(TOOLS)?;
+    line.push(file.clone());
+    let servers: Vec<_> = (0..SERVERS)
+        .map(|number| (format!("server{number}"), line.clone()))
+        .collect();
+    // They do not notice the end of their input while they sleep, and need not be waited for.
+    home.configure(&servers, &json!({"start": "lazy", "closeTimeoutMs": 300}))?;
+    Ok(file)
+}
+
+/// Fills the database until it is large.
+async fn fill(home: &Home) -> Result<()> {
+    let file = home.path().join("switchboard.db");
+    let store = Store::open_keeping(file.clone(), Retention::default());
+    let error = "what went wrong, at some length; ".repeat(32);
+    let activity = Activity {
+        id: 0,
+        at: SystemTime::now(),
+        server: "server1".into(),
+        method: "tools/call".into(),
+        name: "echo".into(),
+        client: "bench".into(),
+        duration: Duration::from_millis(1),
+        outcome: Outcome::Error { code: -32603 },
+        error: Some(error.into()),
+        request_bytes: 100,
+        response_bytes: 100,
+    };
+    let until = Instant::now() + PATIENCE * 3;
+    while fs::metadata(&file).map_or(0, |file| file.len()) < DATABASE {
+        for _ in 0..2_000 {
+            while !store.record(activity.clone()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+        if Instant::now() > until {
+            return Err("the database does not grow".into());
+        }
+    }
+    store.close();
+    store.closed().await;
+    Ok(())
+}
+
+/// Starts of the gateway and of `cat`, in turns.
+fn race(times: usize, mut start_one: impl FnMut() -> Result<Start>) -> Result<(Vec<Start>, Vec<Start>)> {
+    let mut starts = Vec::new();
+    let mut cats = Vec::new();
+    for _ in 0..times {
+        cats.push(launch(Command::new("/bin/cat"), LIST, "")?);
+        starts.push(start_one()?);
+    }
+    Ok((starts, cats))
+}
+
+fn start(mut command: Command, marker: &str) -> Result<Start> {
+    command.args(["--log-level", "off"]);
+    launch(command, &format!("{OPENING}{LIST}"), marker)
+}
+
+/// Starts a program, says this to it, and stops the clock at the answer. `marker` is on the command
+/// lines of its servers.
+fn launch(mut command: Command, say: &str, marker: &str) -> Result<Start> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let begin = Instant::now();
+    let mut child = command.spawn()?;
+    let mut input = child.stdin.take().ok_or("no pipe to it")?;
+    let mut output = child.stdout.take().ok_or("no pipe from it")?;
+    input.write_all(say.as_bytes())?;
+    let watchdog = Watchdog::new(&child);
+    let mut said = Vec::with_capacity(1 << 20);
+    let mut chunk = vec![0; 1 << 16];
+    while !said.ends_with(b"\n") || memmem::find(&said, ANSWER).is_none() {
+        let read = output.read(&mut chunk)?;
+        if read == 0 {
+            return Err(format!("{command:?} left without an answer").into());
+        }
+        said.extend_from_slice(&chunk[..read]);
+    }
+    let took = begin.elapsed();
+    let below = process::descendants(child.id())?;
+    let begin = Instant::now();
+    drop(input);
+    child.wait()?;
+    let leaving = begin.elapsed();
+    drop(watchdog);
+    let mut left: Vec<u32> = below
+        .into_iter()
+        .filter(|pid| process::command_line(*pid).is_some_and(|line| !line.is_empty()))
+        .collect();
+    if !marker.is_empty() {
+        left.extend(process::with_command_line(marker)?);
+    }
+    left.sort_unstable();
+    left.dedup();
+    Ok(Start {
+        took: took.as_secs_f64() * 1e3,
+        leaving: leaving.as_secs_f64() * 1e3,
+        tools: memmem::find_iter(&said, b"\"inputSchema\"").count(),
+        left: left.len(),
+    })
+}
+
+/// Ends a process that neither answers nor leaves, so that whoever waits for it finds it gone.
+struct Watchdog(#[expect(dead_code, reason = "held, not used")] mpsc::Sender<()>);
+
+impl Watchdog {
+    fn new(child: &Child) -> Self {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let (done, is_done) = mpsc::channel();
+        thread::spawn(move || {
+            if is_done.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout)
+                && let Some(pid) = pid
+            {
+                // If it has just left, all the better.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        });
+        Self(done)
+    }
+}

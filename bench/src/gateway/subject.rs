@@ -1,0 +1,315 @@
+//! What is measured, each in a process of its own: started, waited for, ended.
+
+use std::{
+    env,
+    fs::{self, File},
+    net::{SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+use super::{
+    http::{Connection, Door},
+    process,
+};
+use crate::Result;
+
+/// The word that makes this program the server behind every subject.
+pub(crate) const ECHO: &str = "echo";
+/// The word that makes it the relay.
+pub(crate) const RELAY: &str = "relay";
+
+/// How long a subject may take to be ready, or to leave.
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+
+/// The command line of an echo server with so many tools.
+pub(super) fn echo(tools: usize) -> Result<Vec<String>> {
+    let own = env::current_exe()?;
+    let own = own.to_str().ok_or("this program's path is no text")?;
+    Ok(vec![own.to_owned(), ECHO.to_owned(), tools.to_string()])
+}
+
+/// A folder for a gateway, with its configuration.
+pub(super) struct Home {
+    dir: TempDir,
+}
+
+impl Home {
+    pub(super) fn new() -> Result<Self> {
+        let dir = tempfile::Builder::new().prefix("sb-bench-").tempdir()?;
+        Ok(Self { dir })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes a configuration of these servers; `more` goes into the entry of each.
+    pub(super) fn configure(&self, servers: &[(String, Vec<String>)], more: &Value) -> Result<()> {
+        let mut entries = Map::new();
+        for (name, line) in servers {
+            let (program, arguments) = line.split_first().ok_or("no server")?;
+            let mut entry = json!({"command": program, "args": arguments});
+            if let (Value::Object(entry), Value::Object(more)) = (&mut entry, more) {
+                entry.extend(more.clone());
+            }
+            entries.insert(name.clone(), entry);
+        }
+        let config = json!({"listen": "127.0.0.1:0", "view": "direct", "mcpServers": entries});
+        let text = serde_json::to_vec_pretty(&config)?;
+        fs::write(self.path().join("switchboard.json"), text)?;
+        Ok(())
+    }
+
+    /// A command of the gateway for this home.
+    pub(super) fn command(&self, switchboard: &Path, command: &str) -> Command {
+        let mut built = Command::new(switchboard);
+        built.arg("--home").arg(self.path()).arg(command);
+        built
+    }
+
+    /// Starts `switchboard serve` and waits for it to listen.
+    pub(super) fn serve(&self, switchboard: &Path) -> Result<Subject> {
+        let mut command = self.command(switchboard, "serve");
+        command.args(["--listen", "127.0.0.1:0"]);
+        let running = Running::start("switchboard serve", command, self.path())?;
+        let address = running.address()?;
+        let token = fs::read_to_string(self.path().join("run/token"))?;
+        let door = Door {
+            address,
+            path: "/mcp",
+            token: Some(token.trim().to_owned()),
+            tool: "echo__echo",
+        };
+        Ok(Subject {
+            running,
+            door,
+            _home: None,
+        })
+    }
+}
+
+/// A subject that runs and can be called.
+pub(super) struct Subject {
+    running: Running,
+    pub(super) door: Door,
+    /// What goes when it goes.
+    _home: Option<Home>,
+}
+
+impl Subject {
+    /// `switchboard serve` with one echo server, everything else as it is by default.
+    pub(super) fn switchboard(program: &Path) -> Result<Self> {
+        let home = Home::new()?;
+        home.configure(&[("echo".to_owned(), echo(1)?)], &json!({}))?;
+        let mut subject = home.serve(program)?;
+        subject._home = Some(home);
+        Ok(subject)
+    }
+
+    pub(super) fn relay() -> Result<Self> {
+        let home = Home::new()?;
+        let mut command = Command::new(env::current_exe()?);
+        command.arg(RELAY).args(echo(1)?);
+        let running = Running::start("relay", command, home.path())?;
+        let door = Door {
+            address: running.address()?,
+            path: "/mcp",
+            token: None,
+            tool: "echo",
+        };
+        Ok(Self {
+            running,
+            door,
+            _home: Some(home),
+        })
+    }
+
+    /// The peer, with a configuration that turns nothing on.
+    pub(super) fn mcp_proxy(program: &Path) -> Result<Self> {
+        let home = Home::new()?;
+        // It takes no port 0. One that was free a moment ago will do.
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let line = echo(1)?;
+        let (server, arguments) = line.split_first().ok_or("no server")?;
+        // A list of texts is spelled in TOML as it is in JSON.
+        let config = format!(
+            "[proxy]\nname = \"bench\"\n\n[proxy.listen]\nhost = \"127.0.0.1\"\nport = {}\n\n\
+             [[backends]]\nname = \"echo\"\ntransport = \"stdio\"\ncommand = {}\nargs = {}\n",
+            address.port(),
+            json!(server),
+            json!(arguments),
+        );
+        let file = home.path().join("proxy.toml");
+        fs::write(&file, config)?;
+        let mut command = Command::new(program);
+        command.arg("--config").arg(file);
+        let running = Running::start("mcp-proxy", command, home.path())?;
+        let door = Door {
+            address,
+            path: "/",
+            token: None,
+            tool: "echo/echo",
+        };
+        Ok(Self {
+            running,
+            door,
+            _home: Some(home),
+        })
+    }
+
+    /// Opens a connection as soon as a call over it is answered.
+    pub(super) async fn ready(&mut self) -> Result<Connection> {
+        self.connected(true).await
+    }
+
+    /// Opens a connection as soon as there can be one.
+    pub(super) async fn connect(&mut self) -> Result<Connection> {
+        self.connected(false).await
+    }
+
+    async fn connected(&mut self, calling: bool) -> Result<Connection> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let attempt = async {
+                let mut connection = Connection::open(&self.door, 0).await?;
+                if calling {
+                    connection.call().await?;
+                }
+                Ok(connection)
+            };
+            match attempt.await {
+                Ok(connection) => return Ok(connection),
+                Err(error) if self.running.has_ended() || Instant::now() > until => {
+                    return Err(self.running.complaint(error));
+                }
+                Err(_) => tokio::time::sleep(POLL).await,
+            }
+        }
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.running.child.id()
+    }
+
+    /// The subject's own processes: without the servers behind it, with what it starts to look after
+    /// them.
+    fn own_processes(&self) -> Result<Vec<u32>> {
+        let mut own = vec![self.pid()];
+        let server = format!(" {ECHO} ");
+        let is_server = |pid: &u32| {
+            process::command_line(*pid).is_none_or(|line| line.contains(&server))
+        };
+        own.extend(process::descendants(self.pid())?);
+        own.retain(|pid| *pid == self.pid() || !is_server(pid));
+        Ok(own)
+    }
+
+    /// CPU time of the subject's own processes.
+    pub(super) fn cpu_time(&self) -> Result<Duration> {
+        self.own_processes()?.into_iter().map(process::cpu_time).sum()
+    }
+
+    /// Memory of the subject itself, and of what it starts to look after servers, in MB.
+    pub(super) fn resident(&self) -> Result<(f64, f64)> {
+        let own = process::resident(self.pid())?;
+        let others = self.own_processes()?.into_iter().skip(1);
+        let others: Result<f64> = others.map(process::resident).sum();
+        Ok((own, others?))
+    }
+
+    /// Ends it and waits until it has gone.
+    pub(super) fn stop(mut self) -> Result<()> {
+        self.running.stop()
+    }
+}
+
+/// A process whose output is kept in files.
+struct Running {
+    name: &'static str,
+    child: Child,
+    output: PathBuf,
+    errors: PathBuf,
+}
+
+impl Running {
+    fn start(name: &'static str, mut command: Command, dir: &Path) -> Result<Self> {
+        let (output, errors) = (dir.join("bench-stdout"), dir.join("bench-stderr"));
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(File::create(&output)?)
+            .stderr(File::create(&errors)?)
+            .spawn()
+            .map_err(|error| format!("cannot start {name}: {error}"))?;
+        Ok(Self {
+            name,
+            child,
+            output,
+            errors,
+        })
+    }
+
+    /// Where it says that it listens.
+    fn address(&self) -> Result<SocketAddr> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let said = fs::read_to_string(&self.output)?;
+            let line = said.lines().find_map(|line| line.split_once("http://"));
+            if let Some((_, rest)) = line
+                && let Some((address, _)) = rest.split_once('/')
+                && said.ends_with('\n')
+            {
+                return Ok(address.parse()?);
+            }
+            if Instant::now() > until || process::command_line(self.child.id()).is_none_or(|line| line.is_empty()) {
+                return Err(self.complaint("it does not say where it listens".into()));
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn complaint(&self, error: Box<dyn std::error::Error + Send + Sync>) -> Box<dyn std::error::Error + Send + Sync> {
+        let said = fs::read_to_string(&self.errors).unwrap_or_default();
+        let last: Vec<&str> = said.lines().rev().take(5).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        format!("{}: {error}; its last words: {}", self.name, last.join(" | ")).into()
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        if self.has_ended() {
+            return Ok(());
+        }
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            kill_process(pid, Signal::TERM)?;
+        }
+        let until = Instant::now() + PATIENCE;
+        while !self.has_ended() {
+            if Instant::now() > until {
+                self.child.kill()?;
+                self.child.wait()?;
+                return Err(format!("{} did not leave in {PATIENCE:?}", self.name).into());
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Only after a failure, which is being reported; otherwise it has been ended before.
+        let _ = self.stop();
+    }
+}
