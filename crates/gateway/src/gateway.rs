@@ -169,6 +169,8 @@ impl Gateway {
         self.supervisor
             .stop(total, self.reached(Stage::Hurrying))
             .await;
+        let context = Arc::clone(&self.context);
+        let _ = tokio::task::spawn_blocking(move || context.logs.flush()).await;
         self.context.store.close();
         let _ = tokio::time::timeout(CLOSE_PATIENCE, self.context.store.closed()).await;
         self.stage.send_replace(Stage::Stopped);

@@ -5,10 +5,7 @@ use std::{
     future::Future,
     io,
     pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::Arc,
     time::Duration,
 };
 
@@ -26,7 +23,7 @@ use switchboard_wire::code;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, UnixListener},
-    sync::Notify,
+    sync::Semaphore,
     time::{sleep, timeout},
 };
 use tower_service::Service;
@@ -67,8 +64,8 @@ struct Inner {
     gateway: Arc<Gateway>,
     token: Token,
     router: Router,
-    open: AtomicUsize,
-    closed: Notify,
+    /// A place for each connection.
+    places: Arc<Semaphore>,
 }
 
 /// Which door a client came through.
@@ -87,8 +84,7 @@ impl Doors {
             router: api::router(&gateway),
             gateway,
             token: Token::new(token),
-            open: AtomicUsize::new(0),
-            closed: Notify::new(),
+            places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
         }))
     }
 
@@ -114,16 +110,8 @@ impl Doors {
 
     /// Waits until the last answers are out, bounded.
     pub async fn closed(&self) {
-        let closed = async {
-            loop {
-                let changed = self.0.closed.notified();
-                if self.0.open.load(Relaxed) == 0 {
-                    return;
-                }
-                changed.await;
-            }
-        };
-        let _ = timeout(LAST_ANSWERS, closed).await;
+        let all = u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX);
+        let _ = timeout(LAST_ANSWERS, self.0.places.acquire_many(all)).await;
     }
 
     async fn accept<S, F>(&self, door: Door, mut next: impl FnMut() -> F)
@@ -133,22 +121,28 @@ impl Doors {
     {
         let mut stopped = pin!(self.0.gateway.stopped());
         loop {
-            let stream = tokio::select! {
-                stream = next() => stream,
+            let places = Arc::clone(&self.0.places);
+            let next = async {
+                // The semaphore is never closed.
+                let place = places.acquire_owned().await.ok();
+                (place, next().await)
+            };
+            let (place, stream) = tokio::select! {
+                next = next => next,
                 () = &mut stopped => return,
             };
             match stream {
                 Ok(stream) => {
-                    self.0.open.fetch_add(1, Relaxed);
-                    tokio::spawn(connection(Arc::clone(&self.0), door, stream));
+                    let connection = connection(Arc::clone(&self.0), door, stream);
+                    tokio::spawn(async move {
+                        connection.await;
+                        drop(place);
+                    });
                 }
                 Err(error) => {
                     tracing::warn!(%error, "Cannot accept a connection.");
                     sleep(ACCEPT_REST).await;
                 }
-            }
-            while self.0.open.load(Relaxed) >= CONNECTIONS_MAX {
-                self.0.closed.notified().await;
             }
         }
     }
@@ -182,8 +176,6 @@ where
     if let Err(error) = ended {
         tracing::debug!(%error, "A connection ended early.");
     }
-    inner.open.fetch_sub(1, Relaxed);
-    inner.closed.notify_waiters();
 }
 
 async fn route(

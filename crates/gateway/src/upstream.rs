@@ -450,6 +450,8 @@ impl Task {
     /// The server could not be started, or was lost.
     fn fail(&mut self, fault: Fault) {
         self.let_go();
+        // What was known of its era may be what was wrong.
+        self.era = None;
         tracing::warn!(server = %self.upstream.name, reason = %fault.reason, "Server failed.");
         self.context
             .logs

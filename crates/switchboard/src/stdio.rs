@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use switchboard_config::{Config, Home};
 use switchboard_gateway::{Gateway, View};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::Instant};
 use tracing::level_filters::LevelFilter;
 
 use crate::runtime::{self, Lock};
@@ -40,6 +40,7 @@ pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
     runtime::log_to_stderr(args.log_level);
     let view = args.view.clone();
     runtime::block_on(async move {
+        let until = Instant::now() + join::PATIENCE;
         loop {
             // Most often there is one; and to ask costs next to nothing.
             if let Some(link) = join::connect(&home, &view).await {
@@ -49,7 +50,11 @@ pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
             match Lock::take(&home)? {
                 Ok(lock) => return be(home, view, lock).await,
                 // Somebody is about to be the gateway, or to stop being it.
-                Err(_) => join::pause().await?,
+                Err(_) if Instant::now() < until => join::pause().await,
+                Err(holder) => {
+                    let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
+                    anyhow::bail!("the gateway{holder} does not answer; end it and start the client anew");
+                }
             }
         }
     })?
@@ -59,7 +64,7 @@ pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
 async fn be(home: Home, view: View, lock: Lock) -> anyhow::Result<()> {
     let config = Config::load(home.config_file())?;
     let hosted = Hosted::start(home, config, lock)?;
-    let (reader, writer) = pipes::open()?;
+    let (reader, writer) = pipes::open();
     let gateway = Arc::clone(&hosted.gateway);
     let client = tokio::spawn(async move {
         if let Err(error) = gateway.serve_pipe(view, reader, writer).await {

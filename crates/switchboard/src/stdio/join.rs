@@ -4,7 +4,7 @@
 //! process joins the next one or becomes it, opens the conversation anew as the client once did, and
 //! the client goes on: what was under way is answered with an error, nothing else is lost.
 
-use std::{collections::HashMap, io, sync::Arc, time::Duration};
+use std::{collections::HashSet, io, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use bytes::{Bytes, BytesMut};
@@ -24,7 +24,7 @@ use super::{
 use crate::runtime::Lock;
 
 /// How long to wait for somebody who is about to be the gateway, or to stop being it.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(20);
 /// The head of the gateway's answer is short.
 const HEAD_MAX: usize = 4 * 1024;
@@ -35,9 +35,8 @@ const GATEWAY_LEFT: i64 = -32004;
 /// The id of the `initialize` that is repeated to the next gateway.
 const AGAIN: &str = "\"switchboard-again\"";
 
-pub(super) async fn pause() -> anyhow::Result<()> {
+pub(super) async fn pause() {
     sleep(PAUSE).await;
-    Ok(())
 }
 
 /// A way to a gateway.
@@ -93,7 +92,7 @@ pub(super) async fn connect(home: &Home, view: &View) -> Option<Link> {
 
 /// Carries messages between the client and the gateway until the client leaves.
 pub(super) async fn relay(home: Home, view: View, link: Link) -> anyhow::Result<()> {
-    let (reader, writer) = pipes::open()?;
+    let (reader, writer) = pipes::open();
     let mut relay = Relay {
         incoming: Splitter::new(limits::FRAME_BYTES),
         reader,
@@ -137,7 +136,7 @@ async fn next_gateway(home: &Home, view: &View) -> anyhow::Result<Link> {
         if let Ok(lock) = Lock::take(home)? {
             return host(home.clone(), view.clone(), lock);
         }
-        pause().await?;
+        pause().await;
     }
     anyhow::bail!("the gateway left, and the next one does not answer; start the client anew")
 }
@@ -271,7 +270,7 @@ struct Memory {
     opened: Option<Raw>,
     /// Whether it was answered: if not, it is repeated as the client sent it.
     initialize: Option<Id>,
-    in_flight: HashMap<Id, ()>,
+    in_flight: HashSet<Id>,
 }
 
 impl Memory {
@@ -286,10 +285,10 @@ impl Memory {
         for message in messages {
             if let Message::Request(request) = message {
                 if request.method == method::INITIALIZE {
-                    self.opened = request.params.clone();
+                    self.opened.clone_from(&request.params);
                     self.initialize = Some(request.id.clone());
                 }
-                self.in_flight.insert(request.id, ());
+                self.in_flight.insert(request.id);
             }
         }
     }
@@ -314,7 +313,7 @@ impl Memory {
     fn lost(&mut self) -> Vec<Id> {
         // One that has not been answered is repeated, not given up.
         let opening = self.initialize.clone();
-        let lost = self.in_flight.drain().map(|(id, ())| id);
+        let lost = self.in_flight.drain();
         lost.filter(|id| opening.as_ref() != Some(id)).collect()
     }
 
