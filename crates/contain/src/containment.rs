@@ -1,13 +1,13 @@
-//! Starting servers from the gateway: the guard, its socket, and the task that listens to it.
+//! Starting servers from the gateway: the guard, its socket and the server's pipes.
 
 use std::{
     fmt,
     io::{self, IoSlice},
-    os::unix::{net::UnixStream as StdUnixStream, process::ExitStatusExt},
+    os::unix::net::UnixStream as StdUnixStream,
     path::{self, PathBuf},
-    process::{ExitStatus, Stdio},
+    process::Stdio,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rustix::{
@@ -16,25 +16,21 @@ use rustix::{
     process::Pid,
 };
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
     net::{UnixStream, unix::pipe},
     process::{Child, Command},
     sync::{mpsc, oneshot, watch},
-    task::spawn_blocking,
-    time::timeout,
 };
 
 use crate::{
-    Contained, GUARD_ARGUMENT, Handle, LaunchError, StartFailure, Tree,
-    container::Named,
-    control::{Commission, Lines, Order, Report},
-    handle::{State, killed},
+    Contained, GUARD_ARGUMENT, Handle, LaunchError, Tree,
+    control::Commission,
+    handle::State,
     instance::{Instance, Marker, Token},
+    keeper::Keeper,
     launch::{Ladder, Launch, What},
     ledger,
     process::Identity,
-    remains::Remains,
-    report::{Ended, Rung, Step},
+    report::Step,
 };
 
 /// Starts servers so that nothing of them stays behind. A clone is the same.
@@ -47,7 +43,7 @@ pub struct Containment {
     shared: Arc<Shared>,
 }
 
-type OnStep = Arc<dyn Fn(&str, &Step) + Send + Sync>;
+pub(crate) type OnStep = Arc<dyn Fn(&str, &Step) + Send + Sync>;
 
 struct Shared {
     /// How many servers are not gone.
@@ -120,7 +116,8 @@ impl Containment {
             state,
             started: Some(started),
             on_step: Arc::clone(&self.on_step),
-            stopping: None,
+            stopping: false,
+            patience: None,
             guard,
             leader: None,
             ledger: self.ledger.clone(),
@@ -130,15 +127,9 @@ impl Containment {
         };
         tokio::spawn(keeper.run(bytes));
 
-        let answer = match timeout(START_TIME, starting).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => return Err(guard_failed(io::ErrorKind::UnexpectedEof.into())),
-            Err(_) => {
-                handle.kill();
-                return Err(guard_failed(io::ErrorKind::TimedOut.into()));
-            }
-        };
-        match answer {
+        // Without an answer when the guard was killed, perhaps because it took too long.
+        let answer = starting.await;
+        match answer.map_err(|_| guard_failed(io::ErrorKind::UnexpectedEof.into()))? {
             Ok(()) => Ok(Contained {
                 stdin: pipes.0,
                 stdout: pipes.1,
@@ -247,16 +238,12 @@ impl fmt::Debug for Containment {
     }
 }
 
-/// How long a guard may take to start a server. On a machine that swaps this is not long.
-const START_TIME: Duration = Duration::from_secs(30);
 /// How long those may stay that a server leaves behind, before they are asked to leave.
 const LEFTOVERS: Duration = Duration::from_millis(500);
 /// The same for a container, of which the engine has to clean up.
 const CONTAINER_LEFTOVERS: Duration = Duration::from_secs(5);
 /// And at most after they were asked.
 const LEFTOVERS_TERM: Duration = Duration::from_secs(2);
-/// How long the remains of a server may take to die before they are looked for anew.
-const REMAINS_TIME: Duration = Duration::from_secs(5);
 
 type Pipes = (pipe::Sender, pipe::Receiver, pipe::Receiver);
 
@@ -291,7 +278,7 @@ fn pid(id: u32) -> Option<Pid> {
 }
 
 /// One server that is not gone.
-struct Counted(Arc<Shared>);
+pub(crate) struct Counted(Arc<Shared>);
 
 impl Counted {
     fn new(shared: &Arc<Shared>) -> Self {
@@ -305,169 +292,3 @@ impl Drop for Counted {
         self.0.live.send_modify(|live| *live -= 1);
     }
 }
-
-/// Listens to one guard until nothing is left of its server.
-struct Keeper {
-    name: String,
-    control: UnixStream,
-    child: Child,
-    /// None when nobody is left to give any.
-    orders: Option<mpsc::UnboundedReceiver<Order>>,
-    kills: watch::Receiver<usize>,
-    state: watch::Sender<State>,
-    started: Option<oneshot::Sender<Result<(), (StartFailure, i32)>>>,
-    on_step: OnStep,
-    /// Since when it is being stopped.
-    stopping: Option<Instant>,
-    guard: Option<Identity>,
-    leader: Option<Identity>,
-    ledger: PathBuf,
-    marker: Marker,
-    container: Option<Named>,
-    _counted: Counted,
-}
-
-impl Keeper {
-    async fn run(mut self, commission: Vec<u8>) {
-        // If the guard has died the end of the socket tells.
-        let _ = self.control.write_all(&commission).await;
-        let mut lines = Lines::default();
-        let mut buffer = [0; 1024];
-        loop {
-            let order = async {
-                match &mut self.orders {
-                    Some(orders) => orders.recv().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                read = self.control.read(&mut buffer) => {
-                    let Ok(read @ 1..) = read else { break };
-                    lines.push(&buffer[..read]);
-                    while let Some(line) = lines.next_line() {
-                        if let Some(report) = Report::parse(&line) {
-                            self.take_note(report);
-                        }
-                    }
-                }
-                order = order => match order {
-                    Some(order) => self.order(order).await,
-                    None => self.orders = None,
-                },
-                // The sender lives as long as this task, which counts among its servers.
-                _ = self.kills.changed() => self.order(Order::Kill).await,
-            }
-        }
-        if self.state.borrow().ended.is_none() {
-            self.guard_lost().await;
-        }
-        // It has said good-bye and is about to end.
-        if timeout(GUARD_EXIT, self.child.wait()).await.is_err() {
-            let _ = self.child.kill().await;
-        }
-    }
-
-    async fn order(&mut self, order: Order) {
-        if self.stopping.is_none() {
-            self.stopping = Some(Instant::now());
-            if order != Order::Kill && self.state.borrow().exit.is_none() {
-                self.step(&Step::Stopping);
-            }
-        }
-        let _ = self.control.write_all(order.line().as_bytes()).await;
-    }
-
-    fn take_note(&mut self, report: Report) {
-        match report {
-            Report::Started { pid, leader } => {
-                self.leader = leader;
-                self.state.send_modify(|state| state.pid = pid);
-                self.step(&Step::Started(pid));
-                if let Some(started) = self.started.take() {
-                    let _ = started.send(Ok(()));
-                }
-            }
-            Report::Failed { failure, errno } => {
-                if let Some(started) = self.started.take() {
-                    let _ = started.send(Err((failure, errno)));
-                }
-                self.end(Rung::Own, Duration::ZERO);
-            }
-            Report::Exited(status) => self.exited(ExitStatus::from_raw(status)),
-            Report::SentTerm(count) => self.step(&Step::SentTerm(count)),
-            Report::SentKill(count) => self.step(&Step::SentKill(count)),
-            Report::StoppingContainer => self.step(&Step::StoppingContainer),
-            Report::KillingContainer => self.step(&Step::KillingContainer),
-            Report::Unrecorded(why) => self.step(&Step::Unrecorded(why)),
-            Report::Gone { rung, took } => {
-                // It may leave at the sight of its closed input before the guard reads the order.
-                let rung = match rung {
-                    Rung::Own if self.stopping.is_some() => Rung::Close,
-                    rung => rung,
-                };
-                self.end(rung, took);
-                self.step(&Step::Gone(Ended { rung, took }));
-            }
-        }
-    }
-
-    fn exited(&self, status: ExitStatus) {
-        self.state.send_modify(|state| state.exit = Some(status));
-        self.step(&Step::Exited(status));
-    }
-
-    fn end(&self, rung: Rung, took: Duration) {
-        self.state.send_modify(|state| {
-            state.exit.get_or_insert_with(killed);
-            state.ended = Some(Ended { rung, took });
-        });
-    }
-
-    /// The guard was killed. What is left of the server is ended here.
-    async fn guard_lost(&mut self) {
-        let since = Instant::now();
-        self.step(&Step::GuardLost);
-        let _ = self.child.kill().await;
-        if let Some(guard) = self.guard {
-            self.end_remains(Remains {
-                marker: self.marker.clone(),
-                guard,
-                leader: self.leader,
-                container: self.container.as_ref().map(|it| it.name.clone()),
-            })
-            .await;
-        }
-        ledger::remove(&self.ledger, &self.marker.token);
-        if self.state.borrow().exit.is_none() {
-            self.exited(killed());
-        }
-        let took = since.elapsed();
-        self.end(Rung::Kill, took);
-        self.step(&Step::Gone(Ended {
-            rung: Rung::Kill,
-            took,
-        }));
-    }
-
-    async fn end_remains(&mut self, remains: Remains) {
-        loop {
-            let remains = remains.clone();
-            let container = self.container.take();
-            let ended = spawn_blocking(move || remains.end(container.as_ref(), REMAINS_TIME));
-            let outcome = ended.await.unwrap_or_default();
-            if outcome.ended > 0 {
-                self.step(&Step::SentKill(outcome.ended));
-            }
-            if outcome.left == 0 {
-                return;
-            }
-        }
-    }
-
-    fn step(&self, step: &Step) {
-        (self.on_step)(&self.name, step);
-    }
-}
-
-/// How long a guard may take to end after its last word.
-const GUARD_EXIT: Duration = Duration::from_secs(1);

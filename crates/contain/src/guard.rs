@@ -152,6 +152,10 @@ impl Guard {
     }
 
     fn handle(&mut self, event: Event) {
+        // The last command is at work. It has its own bound, and nothing may cut in.
+        if self.removed {
+            return;
+        }
         match self.rungs.handle(Instant::now(), event) {
             None => {}
             Some(Action::Ask(time)) => self.ask(time),
@@ -195,7 +199,6 @@ impl Guard {
     fn insist(&mut self) {
         self.end_helper();
         if let Some(container) = self.container.clone()
-            && !self.removed
             && self.engine(&container.kill(), ENGINE_TIME)
         {
             self.report(&Report::KillingContainer);

@@ -11,6 +11,11 @@
 //! | the guard | the server dies with it; the gateway ends what else there was |
 //! | both | the next gateway finds the rest by its records, see [`Sweep`] |
 //!
+//! While its guard lives, no descendant of a server can hide: whoever loses its parent falls to the guard. Once
+//! the guard has been killed, one thing is out of sight: a daemon in a session of its own that has also thrown away its
+//! environment. Elsewhere than on Linux a guard knows the server's group only, and there is nothing to
+//! find after its death.
+//!
 //! ```no_run
 //! use std::process::ExitCode;
 //! use switchboard_contain::{Containment, GUARD_ARGUMENT, Ladder, Launch, guard_main};
@@ -46,6 +51,7 @@ mod error;
 mod guard;
 mod handle;
 mod instance;
+mod keeper;
 mod launch;
 mod ledger;
 mod process;

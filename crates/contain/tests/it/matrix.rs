@@ -120,6 +120,19 @@ async fn a_killed_guard_leaves_nobody() {
     }
 }
 
+#[tokio::test]
+async fn a_guard_that_hangs_is_done_without() {
+    let place = Place::new();
+    let contained = place.launch("stubborn").await;
+    stop_process(place.guards()[0]);
+    contained.handle.kill();
+    let ended = contained.handle.gone().await;
+    assert_eq!(ended.rung, Rung::Kill);
+    place.containment.all_gone().await;
+    place.assert_empty_within(Duration::ZERO, "a guard that hangs");
+    assert_eq!(place.records(), 0);
+}
+
 #[test]
 fn a_killed_gateway_leaves_nobody() {
     for (mode, _) in MODES {
