@@ -1,6 +1,6 @@
 //! [`Raw`]: one JSON value, exactly as it was spelled.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, ops::Range};
 
 use bytes::{Bytes, BytesMut};
 use serde::{
@@ -8,6 +8,8 @@ use serde::{
     de::{DeserializeOwned, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
+
+use crate::scan;
 
 /// One JSON value, exactly as it was spelled: a shared slice of the frame it arrived in.
 ///
@@ -125,7 +127,7 @@ impl Raw {
     /// of one name the last counts, as in JavaScript.
     pub fn member(&self, name: &str) -> Option<Self> {
         let (value, _) = self.find(name).ok()?;
-        value.map(|value| Self::part_of(&self.0, value))
+        value.map(|value| Self(self.0.slice(value)))
     }
 
     /// The members of an object in their order; `None` if this is no object.
@@ -166,10 +168,9 @@ impl Raw {
         }
         let mut out = BytesMut::with_capacity(self.0.len() + name.len() + value.0.len() + 4);
         if let Some(found) = found {
-            let start = offset_in(&self.0, found.get());
-            out.extend_from_slice(&self.0[..start]);
+            out.extend_from_slice(&self.0[..found.start]);
             out.extend_from_slice(&value.0);
-            out.extend_from_slice(&self.0[start + found.get().len()..]);
+            out.extend_from_slice(&self.0[found.end..]);
         } else {
             let body = self.0[..self.0.len() - 1].trim_ascii_end();
             out.extend_from_slice(body);
@@ -196,13 +197,25 @@ impl Raw {
         Self::slice_of(text, value.get())
     }
 
-    fn find(&self, name: &str) -> Result<(Option<&RawValue>, usize), serde_json::Error> {
+    /// Where the member of this name stands, and how many there are of that name.
+    fn find(&self, name: &str) -> Result<(Option<Range<usize>>, usize), serde_json::Error> {
+        match scan::find(&self.0, name) {
+            Some(found) => Ok(found),
+            None => self.find_carefully(name),
+        }
+    }
+
+    fn find_carefully(
+        &self,
+        name: &str,
+    ) -> Result<(Option<Range<usize>>, usize), serde_json::Error> {
         let Members(members) = self.read()?;
         let mut found = None;
         let mut count = 0;
         for (key, value) in members {
             if key.0 == name {
-                found = Some(value);
+                let start = offset_in(&self.0, value.get());
+                found = Some(start..start + value.get().len());
                 count += 1;
             }
         }
@@ -336,6 +349,28 @@ mod tests {
             set(r#"{"a":{"_meta":0}}"#),
             r#"{"a":{"_meta":0},"_meta":1}"#
         );
+    }
+
+    proptest::proptest! {
+        /// Two ways to find a member, one answer.
+        #[test]
+        fn the_quick_way_finds_what_the_careful_way_finds(
+            members in proptest::collection::vec((0_usize..6, 0_usize..7), 0..6),
+            spaced: bool,
+        ) {
+            let keys = ["a", "name", "_meta", "n\\u0061me", "\u{e9}", "na\\\"me"];
+            let values = ["1", "-0.5e3", r#""x\"}""#, "null", r#"{"name":[1,{}]}"#, "[]", "\"\\ud800\""];
+            let space = if spaced { " \t" } else { "" };
+            let body: Vec<_> = members
+                .iter()
+                .map(|(key, value)| format!("{space}\"{}\"{space}:{space}{}{space}", keys[*key], values[*value]))
+                .collect();
+            let object = raw(&format!("{{{}}}", body.join(",")));
+            for name in ["a", "name", "_meta", "\u{e9}", "na\"me", "other"] {
+                let careful = object.find_carefully(name).unwrap();
+                proptest::prop_assert_eq!(object.find(name).unwrap(), careful);
+            }
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! second pass for the depth. It only ever says yes. What it is not sure of, it leaves to the careful
 //! path, which also knows what to say of an error; the fuzz targets hold both against a third reader.
 
+use std::ops::Range;
+
 use crate::limits;
 
 /// The members of a message that JSON-RPC gives a meaning, as they are spelled.
@@ -20,11 +22,44 @@ pub(crate) struct Members<'a> {
 /// The members of the object that `text` is. `None` if anything about it is not plain: then it is
 /// for the slow path to say what.
 pub(crate) fn object(text: &str) -> Option<Members<'_>> {
-    let mut scan = Scan {
-        text: text.as_bytes(),
-        at: 0,
-    };
     let mut members = Members::default();
+    each_member(text.as_bytes(), |key, value| {
+        let member = match key {
+            b"jsonrpc" => &mut members.jsonrpc,
+            b"id" => &mut members.id,
+            b"method" => &mut members.method,
+            b"params" => &mut members.params,
+            b"result" => &mut members.result,
+            b"error" => &mut members.error,
+            _ => return Some(()),
+        };
+        member.replace(text.get(value)?).is_none().then_some(())
+    })?;
+    Some(members)
+}
+
+/// Where the member of this name stands in an object, and how many there are of that name: the last
+/// one counts. `None` if anything about it is not plain.
+pub(crate) fn find(object: &[u8], name: &str) -> Option<(Option<Range<usize>>, usize)> {
+    let mut found = None;
+    let mut count = 0;
+    each_member(object, |key, value| {
+        if key == name.as_bytes() {
+            found = Some(value);
+            count += 1;
+        }
+        Some(())
+    })?;
+    Some((found, count))
+}
+
+/// Shows each member of an object, its key as it is spelled and where its value is.
+#[inline]
+fn each_member(
+    text: &[u8],
+    mut member: impl FnMut(&[u8], Range<usize>) -> Option<()>,
+) -> Option<()> {
+    let mut scan = Scan { text, at: 0 };
     scan.space();
     scan.expect(b'{')?;
     scan.space();
@@ -35,28 +70,17 @@ pub(crate) fn object(text: &str) -> Option<Members<'_>> {
             scan.expect(b'"')?;
             let key = scan.at;
             scan.string()?;
-            let key = text.as_bytes().get(key..scan.at - 1)?;
+            let key = text.get(key..scan.at - 1)?;
+            // An escape may spell any name.
+            if key.contains(&b'\\') {
+                return None;
+            }
             scan.space();
             scan.expect(b':')?;
             scan.space();
             let start = scan.at;
             scan.value()?;
-            let value = text.get(start..scan.at)?;
-            let member = match key {
-                b"jsonrpc" => Some(&mut members.jsonrpc),
-                b"id" => Some(&mut members.id),
-                b"method" => Some(&mut members.method),
-                b"params" => Some(&mut members.params),
-                b"result" => Some(&mut members.result),
-                b"error" => Some(&mut members.error),
-                _ if key.contains(&b'\\') => return None,
-                _ => None,
-            };
-            if let Some(member) = member
-                && member.replace(value).is_some()
-            {
-                return None;
-            }
+            member(key, start..scan.at)?;
             scan.space();
             match scan.next()? {
                 b',' => scan.space(),
@@ -66,7 +90,7 @@ pub(crate) fn object(text: &str) -> Option<Members<'_>> {
         }
     }
     scan.space();
-    (scan.at == text.len()).then_some(members)
+    (scan.at == text.len()).then_some(())
 }
 
 struct Scan<'a> {
