@@ -92,7 +92,7 @@ impl Gateway {
         let steps = Arc::clone(&logs);
         containment =
             containment.on_step(move |server, step| launch::note_step(&steps, server, step));
-        sweep(&home, instance);
+        sweep(&home, instance, &config);
         let shelf = Shelf::open(home.catalog());
         let store = Store::open(home.database());
         let context = Arc::new(Context::new(home, config, containment, logs, shelf, store));
@@ -275,8 +275,10 @@ impl Drop for Present<'_> {
 
 /// Ends what an earlier gateway of this home left behind, in the background: what it left is in nobody's
 /// way.
-fn sweep(home: &Home, instance: Instance) {
+fn sweep(home: &Home, instance: Instance, config: &Config) {
+    let engines = launch::engines(config);
     let sweep = Sweep::new(home.groups(), instance);
+    let sweep = engines.into_iter().fold(sweep, Sweep::engine);
     tokio::task::spawn_blocking(move || match sweep.run() {
         Ok(report) => {
             for swept in &report.swept {

@@ -15,7 +15,7 @@ use switchboard_client::{
     stdio::{Process, ProcessGuard, Spawn, Spawning, Stdio},
     transport::Ended,
 };
-use switchboard_config::{Container as ContainerConfig, RemoteKind, Server, Transport};
+use switchboard_config::{Config, Container as ContainerConfig, RemoteKind, Server, Transport};
 use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Tree,
 };
@@ -93,13 +93,10 @@ fn container_launch(
     ladder: Ladder,
     patience: std::time::Duration,
 ) -> Result<Launch, Fault> {
-    let engine = match config.engine.split_first() {
-        Some((program, options)) => Engine::new(program, options.iter().cloned()),
-        None => Engine::detect().ok_or_else(|| Fault {
-            reason: "no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`".into(),
-            permanent: true,
-        })?,
-    };
+    let engine = engine(&config).ok_or_else(|| Fault {
+        reason: "no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`".into(),
+        permanent: true,
+    })?;
     let mut container = Container::new(config.image);
     for (name, value) in config.env {
         container = container.env(name, value);
@@ -131,6 +128,28 @@ fn container_launch(
     };
     let launch = Launch::container(name, engine, container);
     Ok(launch.args(config.args).ladder(ladder))
+}
+
+/// The engine of a container: the one that is named, or the one that is there.
+fn engine(config: &ContainerConfig) -> Option<Engine> {
+    match config.engine.split_first() {
+        Some((program, options)) => Some(Engine::new(program, options.iter().cloned())),
+        None => Engine::detect(),
+    }
+}
+
+/// The engines that a configuration uses, each once.
+pub(crate) fn engines(config: &Config) -> Vec<Engine> {
+    let mut engines = Vec::new();
+    for server in config.servers.values() {
+        if let Transport::Container(container) = &server.transport
+            && let Some(engine) = engine(container)
+            && !engines.contains(&engine)
+        {
+            engines.push(engine);
+        }
+    }
+    engines
 }
 
 /// `SOURCE:TARGET[:ro]`, as engines write it.
