@@ -1,0 +1,338 @@
+//! Servers that crash, hang, flap or never answer, and how little the others notice.
+
+use std::{
+    collections::HashSet,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Home, SOON, Serve, eager, mcp::Client, pipe::Pipe, processes, server, with, within,
+};
+
+/// What counts as at once when no server has to be started for it, on a busy machine.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+fn pid_of(client: &mut Client, server: &str) -> i32 {
+    let pid = client.call(&format!("{server}__pid"), json!({})).unwrap();
+    pid.parse().unwrap()
+}
+
+#[test]
+fn a_server_that_was_killed_is_back_for_the_next_call() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    let pid = pid_of(&mut client, "a");
+    processes::kill(pid);
+    within(SOON, "the gateway has noticed", || {
+        (serve.state("a") != "ready").then_some(())
+    });
+    let began = Instant::now();
+    let answer = client.call("a__echo", json!({ "text": "still here" }));
+    let took = began.elapsed();
+    assert_eq!(answer, Ok("still here".to_owned()));
+    assert!(took < AT_ONCE, "it took {took:?}");
+    assert_ne!(pid_of(&mut client, "a"), pid);
+    serve.stop();
+}
+
+#[test]
+fn a_call_that_cannot_have_reached_a_dead_server_reaches_the_next_one() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    let pid = pid_of(&mut client, "a");
+    processes::kill(pid);
+    // Nobody reads its input from now on, whether the gateway has noticed or not.
+    within(SOON, "it is dead", || {
+        (!processes::is_alive(pid)).then_some(())
+    });
+    let answer = client.call("a__echo", json!({ "text": "still here" }));
+    assert_eq!(answer, Ok("still here".to_owned()));
+    serve.stop();
+}
+
+#[test]
+fn a_server_that_never_answers_delays_nobody() {
+    let mute = || {
+        with(
+            server(&["--mute"]),
+            json!({ "initTimeoutMs": 60_000, "closeTimeoutMs": 200 }),
+        )
+    };
+    let home = Home::new(json!({ "mute": eager(mute()), "good": server(&[]) }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    let began = Instant::now();
+    client.tools();
+    assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    serve.until_known("good");
+    serve.until_state("mute", "starting");
+    let fast = |client: &mut Client| {
+        let began = Instant::now();
+        assert!(client.tools().contains(&"good__echo".to_owned()));
+        let answer = client.call("good__echo", json!({ "text": "x" }));
+        assert_eq!(answer, Ok("x".to_owned()));
+        assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    };
+    // The first call may have to start it.
+    client.call("good__pid", json!({})).unwrap();
+    fast(&mut client);
+
+    home.set_servers(json!({
+        "mute": eager(mute()), "late": eager(mute()), "good": server(&[]),
+    }));
+    within(SOON, "the new one is being started", || {
+        let before = Instant::now();
+        let state = serve.state("late");
+        assert!(before.elapsed() < AT_ONCE);
+        (state == "starting").then_some(())
+    });
+    fast(&mut client);
+    serve.stop();
+}
+
+#[test]
+fn a_call_that_hangs_ends_at_its_time_and_the_server_is_told() {
+    let home = Home::new(json!({}));
+    let seen = home.text("seen");
+    home.set_servers(json!({
+        "a": with(server(&["--seen", &seen]), json!({ "requestTimeoutMs": 700 })),
+    }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    client.call("a__pid", json!({})).unwrap();
+    let began = Instant::now();
+    let error = client.call("a__hang", json!({})).unwrap_err();
+    let took = began.elapsed();
+    assert_eq!(error["code"], -32005, "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("'a'"),
+        "{error}"
+    );
+    assert!(took >= Duration::from_millis(700), "it took {took:?}");
+    assert!(
+        took < Duration::from_millis(700) + AT_ONCE,
+        "it took {took:?}"
+    );
+    withdrawn(&home);
+    serve.stop();
+}
+
+/// Waits until the server has been told that the call that hangs is withdrawn.
+fn withdrawn(home: &Home) {
+    within(SOON, "the server is told", || {
+        let lines = home.lines("seen");
+        let lines: Vec<Value> = lines
+            .iter()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        let hangs = &lines.iter().find(|line| line.get("hangs").is_some())?["hangs"];
+        lines
+            .iter()
+            .any(|line| line.get("requestId") == Some(hangs))
+            .then_some(())
+    });
+}
+
+fn until_it_hangs(home: &Home) {
+    within(SOON, "the call is there", || {
+        (!home.lines("seen").is_empty()).then_some(())
+    });
+}
+
+#[test]
+fn what_a_client_withdraws_over_http_is_withdrawn_from_the_server() {
+    let home = Home::new(json!({}));
+    let seen = home.text("seen");
+    home.set_servers(json!({ "a": server(&["--seen", &seen]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    client.begin(&json!("mine"), "a__hang", json!({}));
+    until_it_hangs(&home);
+    // A stranger with the same id is another.
+    let mut other = serve.client();
+    other.tell("notifications/cancelled", json!({ "requestId": "mine" }));
+    assert_eq!(
+        other.call("a__echo", json!({ "text": "x" })),
+        Ok("x".to_owned())
+    );
+    assert_eq!(home.lines("seen").len(), 1);
+    client.tell("notifications/cancelled", json!({ "requestId": "mine" }));
+    withdrawn(&home);
+    let answer = client.http.answer().unwrap();
+    assert_eq!((answer.status, answer.body.len()), (202, 0));
+    assert_eq!(
+        client.call("a__echo", json!({ "text": "y" })),
+        Ok("y".to_owned())
+    );
+    serve.stop();
+}
+
+#[test]
+fn what_a_client_withdraws_over_stdio_is_withdrawn_from_the_server() {
+    let home = Home::new(json!({}));
+    let seen = home.text("seen");
+    home.set_servers(json!({ "a": server(&["--seen", &seen]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut pipe = Pipe::open(&home);
+    let id = pipe.begin_call("a__hang", json!({}));
+    until_it_hangs(&home);
+    pipe.tell(
+        "notifications/cancelled",
+        json!({ "requestId": id, "reason": "enough" }),
+    );
+    withdrawn(&home);
+    assert_eq!(
+        pipe.call("a__echo", json!({ "text": "y" })),
+        Ok("y".to_owned())
+    );
+    serve.stop();
+}
+
+#[test]
+fn answers_go_to_whom_they_belong_whatever_the_ids() {
+    const CLIENTS: usize = 32;
+    const CALLS: usize = 15;
+    let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    serve.until_known("b");
+    let answers: Vec<_> = thread::scope(|scope| {
+        let crowd: Vec<_> = (0..CLIENTS)
+            .map(|who| {
+                let serve = &serve;
+                scope.spawn(move || one_of_the_crowd(serve, who, CALLS))
+            })
+            .collect();
+        crowd
+            .into_iter()
+            .flat_map(|one| one.join().unwrap())
+            .collect()
+    });
+    assert_eq!(answers.len(), CLIENTS * CALLS);
+    let distinct: HashSet<_> = answers.iter().collect();
+    assert_eq!(distinct.len(), CLIENTS * CALLS);
+    serve.stop();
+}
+
+/// Sends all its calls before it reads an answer; the ids are the same as everybody's.
+fn one_of_the_crowd(serve: &Serve<'_>, who: usize, calls: usize) -> Vec<String> {
+    let client = serve.client();
+    let mut lines: Vec<_> = (0..calls).map(|_| client.beside()).collect();
+    let said = |n: usize| format!("client {who} call {n}");
+    for (n, line) in lines.iter_mut().enumerate() {
+        let tool = if (who + n).is_multiple_of(2) {
+            "a__echo"
+        } else {
+            "b__echo"
+        };
+        // Those that were sent last are answered first.
+        let ms = 10 * (calls - n);
+        line.begin(&json!(n), tool, json!({ "text": said(n), "ms": ms }));
+    }
+    let answers = lines.iter_mut().enumerate().map(|(n, line)| {
+        let answer = line.http.answer().unwrap().json();
+        assert_eq!(answer["id"], n, "{answer}");
+        let text = answer["result"]["content"][0]["text"].as_str();
+        assert_eq!(text, Some(&*said(n)), "{answer}");
+        said(n)
+    });
+    answers.collect()
+}
+
+#[test]
+fn a_server_that_dies_takes_only_its_own_calls_along() {
+    let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    serve.until_known("b");
+    let mut hanging: Vec<_> = (0..3).map(|_| serve.client()).collect();
+    for client in &mut hanging {
+        client.begin(&json!(1), "a__hang", json!({}));
+    }
+    let mut other = serve.client();
+    other.begin(
+        &json!(1),
+        "b__echo",
+        json!({ "text": "unmoved", "ms": 1_000 }),
+    );
+    within(SOON, "all are under way", || {
+        let all = serve.server("a")["inFlight"] == 3 && serve.server("b")["inFlight"] == 1;
+        all.then_some(())
+    });
+    let mut client = serve.client();
+    let error = client.call("a__die", json!({})).unwrap_err();
+    assert!(
+        error["message"].as_str().unwrap().contains("'a'"),
+        "{error}"
+    );
+    for client in &mut hanging {
+        let error = client.finish().unwrap_err();
+        assert_eq!(error["code"], -32004, "{error}");
+        assert!(
+            error["message"].as_str().unwrap().contains("'a'"),
+            "{error}"
+        );
+    }
+    assert_eq!(other.finish(), Ok("unmoved".to_owned()));
+    assert_eq!(
+        client.call("a__echo", json!({ "text": "x" })),
+        Ok("x".to_owned())
+    );
+    serve.stop();
+}
+
+#[test]
+fn a_server_that_flaps_is_parked_and_left_alone() {
+    let home = Home::new(json!({}));
+    let starts = home.text("starts");
+    home.set_servers(json!({
+        "flaps": eager(server(&["--fail-after", "0", "--starts", &starts])),
+        "good": server(&[]),
+    }));
+    let serve = home.serve();
+    within(Duration::from_mins(1), "it is parked", || {
+        (serve.state("flaps") == "parked").then_some(())
+    });
+    let tried = home.lines("starts").len();
+    assert!((2..=6).contains(&tried), "it was started {tried} times");
+    let health = serve.server("flaps");
+    for member in ["reason", "action", "nextTry"] {
+        assert!(health[member].is_string(), "{health}");
+    }
+    // It never lived for long enough to say what it offers, so it is called by its own address.
+    let mut direct = Client::try_open_at(serve.http(), "/mcp/s/flaps").unwrap();
+    for _ in 0..20 {
+        let began = Instant::now();
+        let error = direct.call("echo", json!({ "text": "x" })).unwrap_err();
+        assert!(began.elapsed() < AT_ONCE);
+        assert_eq!(error["code"], -32003, "{error}");
+        assert_eq!(error["data"]["part"], "flaps", "{error}");
+        assert!(
+            error["data"]["retryAfterMs"].as_u64() > Some(60_000),
+            "{error}"
+        );
+    }
+    assert_eq!(home.lines("starts").len(), tried, "it was tried again");
+    let text = serve
+        .client()
+        .call("switchboard__get_status", json!({}))
+        .unwrap();
+    let status: Value = serde_json::from_str(&text).unwrap();
+    let flaps = status["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|server| server["name"] == "flaps");
+    assert_eq!(flaps.unwrap()["state"], "parked");
+    serve.stop();
+}

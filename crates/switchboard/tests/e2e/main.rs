@@ -1,0 +1,23 @@
+//! The gateway as its users have it: the real program, real servers, real sockets and pipes.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "JSON is written down where it is handed over"
+)]
+#![cfg(target_os = "linux")]
+
+mod bad_input;
+mod crowds;
+mod faults;
+mod orphans;
+mod reload;
+mod start;
+mod stdio;
+mod stop;
+mod support;

@@ -1,0 +1,213 @@
+//! Whatever dies, and however badly a server behaves: nobody is left behind.
+
+use std::{env, path::Path, time::Duration};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Home, SOON, Serve, eager, fixture,
+    processes::{self, Person},
+    server, with, within,
+};
+
+/// How long everybody may take to leave after the gateway was killed without warning.
+const AFTER_A_KILL: Duration = Duration::from_secs(2);
+
+/// One server of each kind that could stay behind.
+fn the_lot(close_ms: u32, term_ms: u32) -> Value {
+    let wrapped = |args: &str| json!({ "command": "sh", "args": ["-c", format!("'{}' {args}; true", fixture())] });
+    let stubborn = ["--ignore-eof", "--ignore-term"];
+    let with_child = |child| server(&[&stubborn[..], &["--child", child]].concat());
+    let servers = [
+        ("good", server(&[])),
+        ("deaf-to-eof", server(&["--ignore-eof"])),
+        ("deaf", server(&stubborn)),
+        ("wrapped", wrapped("")),
+        ("wrapped-deaf", wrapped("--ignore-eof --ignore-term")),
+        ("child", with_child("plain")),
+        ("setsid", with_child("setsid")),
+        ("double", with_child("double")),
+        // The server itself leaves at once, and what it started does not.
+        ("good-setsid", server(&["--child", "setsid"])),
+        ("good-double", server(&["--child", "double"])),
+    ];
+    let ladder = json!({ "closeTimeoutMs": close_ms, "termTimeoutMs": term_ms });
+    let entry =
+        |(name, server): (&str, Value)| (name.to_owned(), eager(with(server, ladder.clone())));
+    servers.into_iter().map(entry).collect()
+}
+
+/// Starts a gateway with all of them, and waits until all of them are there.
+fn with_everyone(home: &Home) -> Serve<'_> {
+    let serve = home.serve();
+    serve.until_all_ready();
+    let people = home.people();
+    let guards = people.iter().filter(|person| person.is_guard()).count();
+    assert_eq!(guards, 10, "{people:#?}");
+    // Two more for the shells and five for the children.
+    assert_eq!(people.len() - guards, 17, "{people:#?}");
+    serve
+}
+
+#[test]
+fn sigterm_leaves_nobody() {
+    let home = Home::new(the_lot(200, 200));
+    let mut serve = with_everyone(&home);
+    serve.signal(Signal::TERM);
+    assert!(serve.ended().success());
+    home.assert_nobody_within(Duration::ZERO, "after SIGTERM");
+}
+
+#[test]
+fn sigint_leaves_nobody() {
+    let home = Home::new(the_lot(200, 200));
+    let mut serve = with_everyone(&home);
+    serve.signal(Signal::INT);
+    assert!(serve.ended().success());
+    home.assert_nobody_within(Duration::ZERO, "after SIGINT");
+}
+
+#[test]
+fn a_second_sigint_does_not_wait_and_leaves_nobody() {
+    let home = Home::new(the_lot(60_000, 60_000));
+    let mut serve = with_everyone(&home);
+    serve.signal(Signal::INT);
+    within(SOON, "the first is understood", || {
+        let people = home.people();
+        let good = people.iter().any(|person| person.words == fixture());
+        (!good).then_some(())
+    });
+    assert!(home.people().len() > 5, "the others have a minute each");
+    serve.signal(Signal::INT);
+    assert!(serve.ended().success());
+    home.assert_nobody_within(Duration::ZERO, "after the second SIGINT");
+}
+
+#[test]
+fn sigkill_leaves_nobody_within_two_seconds() {
+    let home = Home::new(the_lot(60_000, 60_000));
+    let mut serve = with_everyone(&home);
+    serve.signal(Signal::KILL);
+    serve.ended();
+    home.assert_nobody_within(AFTER_A_KILL, "after SIGKILL");
+}
+
+/// A process that panics for good ends with SIGABRT, or exits: SIGABRT stands in for both, since no
+/// input is known that makes the gateway panic.
+#[test]
+fn an_abort_leaves_nobody_within_two_seconds() {
+    let home = Home::new(the_lot(60_000, 60_000));
+    let mut serve = with_everyone(&home);
+    serve.signal(Signal::ABORT);
+    serve.ended();
+    home.assert_nobody_within(AFTER_A_KILL, "after SIGABRT");
+}
+
+#[test]
+fn a_stdio_gateway_that_is_killed_leaves_nobody_within_two_seconds() {
+    let home = Home::new(the_lot(60_000, 60_000));
+    let mut pipe = crate::support::pipe::Pipe::open(&home);
+    within(SOON, "all are there", || {
+        (home.people().len() == 27).then_some(())
+    });
+    pipe.kill();
+    home.assert_nobody_within(AFTER_A_KILL, "after SIGKILL of `switchboard stdio`");
+}
+
+#[test]
+fn what_outlived_gateway_and_guards_is_swept_at_the_next_start() {
+    let home = Home::new(the_lot(60_000, 60_000));
+    let mut serve = with_everyone(&home);
+    let (guards, rest): (Vec<_>, Vec<_>) = home.people().into_iter().partition(Person::is_guard);
+    // Stopped first, so that none of them sees another one die.
+    serve.signal(Signal::STOP);
+    for guard in &guards {
+        processes::signal(guard.pid, Signal::STOP);
+    }
+    for guard in &guards {
+        processes::kill(guard.pid);
+    }
+    serve.signal(Signal::KILL);
+    serve.ended();
+    let outlived = home.people();
+    assert!(!outlived.is_empty(), "there is nobody to be swept");
+
+    let serve = home.serve();
+    within(Duration::from_secs(5), "the old ones are swept", || {
+        rest.iter()
+            .all(|old| !processes::is_alive(old.pid))
+            .then_some(())
+    });
+    serve.until_all_ready();
+    drop(serve);
+    home.assert_nobody_within(AFTER_A_KILL, "after SIGKILL of the second gateway");
+}
+
+#[test]
+fn a_server_that_is_killed_takes_its_children_along() {
+    let home = Home::new(json!({
+        "a": eager(with(server(&["--child", "setsid"]), json!({ "termTimeoutMs": 200 }))),
+    }));
+    let serve = home.serve();
+    serve.until_all_ready();
+    let before: Vec<_> = home.people();
+    let leader = before
+        .iter()
+        .find(|person| person.words.ends_with("--child setsid") && !person.is_guard());
+    processes::kill(leader.unwrap().pid);
+    within(SOON, "all of the first are gone", || {
+        before
+            .iter()
+            .all(|old| !processes::is_alive(old.pid))
+            .then_some(())
+    });
+    serve.stop();
+}
+
+#[test]
+fn a_package_behind_npx_leaves_nobody() {
+    let Some(peers) = peers() else { return };
+    for signal in [Signal::TERM, Signal::KILL] {
+        let home = Home::new(json!({ "everything": eager(json!({
+            "command": "npx",
+            "args": ["--no-install", "mcp-server-everything", "stdio"],
+            "cwd": peers,
+        })) }));
+        let mut serve = home.serve();
+        serve.until_known("everything");
+        let mut client = serve.client();
+        let echoed = client.call("everything__echo", json!({ "message": "hello" }));
+        assert!(
+            echoed.as_ref().is_ok_and(|text| text.contains("hello")),
+            "{echoed:?}"
+        );
+        assert!(home.people().len() >= 3, "{:#?}", home.people());
+        serve.signal(signal);
+        serve.ended();
+        home.assert_nobody_within(AFTER_A_KILL, "an npx server");
+    }
+}
+
+/// Where `scripts/tools.sh` installs the reference servers; `None` if the test is left out.
+fn peers() -> Option<String> {
+    if env::var_os("SWITCHBOARD_TEST_QUICK").is_some() {
+        eprintln!("left out: SWITCHBOARD_TEST_QUICK is set");
+        return None;
+    }
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let tools =
+        env::var_os("SWITCHBOARD_TOOLS").map_or_else(|| workspace.join(".tools"), Into::into);
+    let peers = tools.join("peers");
+    let npx = env::var_os("PATH")
+        .is_some_and(|path| env::split_paths(&path).any(|dir| dir.join("npx").exists()));
+    if !npx
+        || !peers
+            .join("node_modules/.bin/mcp-server-everything")
+            .exists()
+    {
+        eprintln!("left out: npx or the reference servers are not installed");
+        return None;
+    }
+    Some(peers.to_str()?.to_owned())
+}

@@ -1,0 +1,249 @@
+//! The configuration file is edited while the gateway runs.
+
+use std::{fs, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, SOON, eager, mcp::Client, pipe::Pipe, processes, server, with, within};
+
+fn pid(client: &mut Client, server: &str) -> String {
+    client.call(&format!("{server}__pid"), json!({})).unwrap()
+}
+
+fn until_listed(client: &mut Client, tool: &str) {
+    within(SOON, &format!("{tool} is there"), || {
+        client.tools().iter().any(|name| name == tool).then_some(())
+    });
+}
+
+fn until_not_listed(client: &mut Client, tool: &str) {
+    within(SOON, &format!("{tool} is gone"), || {
+        client.tools().iter().all(|name| name != tool).then_some(())
+    });
+}
+
+#[test]
+fn servers_come_and_go_and_the_others_never_notice() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    until_listed(&mut client, "a__pid");
+    let a = pid(&mut client, "a");
+
+    home.set_servers(json!({ "a": server(&[]), "b": server(&[]) }));
+    until_listed(&mut client, "b__pid");
+    let b = pid(&mut client, "b");
+    assert_eq!(pid(&mut client, "a"), a);
+
+    home.set_servers(json!({ "b": server(&[]) }));
+    until_not_listed(&mut client, "a__pid");
+    let error = client.call("a__pid", json!({})).unwrap_err();
+    assert_eq!(error["code"], -32602, "{error}");
+    within(SOON, "its process is gone", || {
+        (!processes::is_alive(a.parse().unwrap())).then_some(())
+    });
+    assert_eq!(serve.state("a"), "absent");
+    assert_eq!(pid(&mut client, "b"), b);
+    serve.stop();
+}
+
+#[test]
+fn a_server_with_other_arguments_is_started_anew() {
+    let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    until_listed(&mut client, "a__pid");
+    until_listed(&mut client, "b__pid");
+    let (a, b) = (pid(&mut client, "a"), pid(&mut client, "b"));
+    home.set_servers(json!({ "a": server(&["--tools", "3"]), "b": server(&[]) }));
+    until_listed(&mut client, "a__t2");
+    assert_ne!(pid(&mut client, "a"), a);
+    assert_eq!(pid(&mut client, "b"), b);
+    within(SOON, "the old process is gone", || {
+        (!processes::is_alive(a.parse().unwrap())).then_some(())
+    });
+    serve.stop();
+}
+
+#[test]
+fn a_server_with_another_environment_is_started_anew() {
+    let entry = |value: &str| with(server(&[]), json!({ "env": { "GREETING": value } }));
+    let home = Home::new(json!({ "a": entry("hello") }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    until_listed(&mut client, "a__env");
+    let ask = json!({ "name": "GREETING" });
+    assert_eq!(client.call("a__env", ask.clone()), Ok("hello".to_owned()));
+    home.set_servers(json!({ "a": entry("good evening") }));
+    within(SOON, "it has the new one", || {
+        // Meanwhile it may be leaving, or coming.
+        let said = client.call("a__env", ask.clone());
+        (said == Ok("good evening".to_owned())).then_some(())
+    });
+    serve.stop();
+}
+
+#[test]
+fn other_numbers_apply_without_a_restart() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    until_listed(&mut client, "a__pid");
+    let before = pid(&mut client, "a");
+    home.set_servers(json!({ "a": with(server(&[]), json!({ "requestTimeoutMs": 200 })) }));
+    within(SOON, "the new limit holds", || {
+        let slow = client.call("a__sleep", json!({ "ms": 1_000 }));
+        slow.is_err_and(|error| error["code"] == -32005)
+            .then_some(())
+    });
+    assert_eq!(pid(&mut client, "a"), before);
+    serve.stop();
+}
+
+#[test]
+fn a_tool_that_is_denied_disappears_and_cannot_be_called() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    until_listed(&mut client, "a__pid");
+    let before = pid(&mut client, "a");
+    let mut events = client.listen();
+    home.set_servers(json!({ "a": with(server(&[]), json!({ "tools": { "deny": ["e*"] } })) }));
+    events.until("notifications/tools/list_changed");
+    until_not_listed(&mut client, "a__echo");
+    let tools = client.tools();
+    assert!(!tools.contains(&"a__env".to_owned()), "{tools:?}");
+    let error = client.call("a__echo", json!({ "text": "x" })).unwrap_err();
+    assert_eq!(error["code"], -32602, "{error}");
+    let mut direct = Client::try_open_at(serve.http(), "/mcp/s/a").unwrap();
+    let error = direct.call("echo", json!({ "text": "x" })).unwrap_err();
+    assert_eq!(error["code"], -32602, "{error}");
+    assert_eq!(pid(&mut client, "a"), before);
+    serve.stop();
+}
+
+#[test]
+fn a_server_that_is_switched_off_leaves_and_comes_back() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    until_listed(&mut client, "a__pid");
+    let before = pid(&mut client, "a");
+    home.set_servers(json!({ "a": with(server(&[]), json!({ "enabled": false })) }));
+    serve.until_state("a", "disabled");
+    within(SOON, "its process is gone", || {
+        (!processes::is_alive(before.parse().unwrap())).then_some(())
+    });
+    until_not_listed(&mut client, "a__pid");
+    home.set_servers(json!({ "a": server(&[]) }));
+    until_listed(&mut client, "a__pid");
+    assert_ne!(pid(&mut client, "a"), before);
+    serve.stop();
+}
+
+#[test]
+fn a_broken_edit_is_refused_and_reported_and_changes_nothing() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let good = fs::read_to_string(home.path("switchboard.json")).unwrap();
+    let serve = home.serve();
+    let mut client = serve.client();
+    until_listed(&mut client, "a__pid");
+    let before = pid(&mut client, "a");
+    let broken = [
+        "{ \"mcpServers\": {".to_owned(),
+        good.replace("\"command\"", "\"comand\""),
+        good.replace("mcpServers", "mcpservers"),
+    ];
+    for text in broken {
+        home.write_config(&text);
+        let problem = within(SOON, "it is reported", || {
+            serve.status()["configProblem"].as_str().map(str::to_owned)
+        });
+        assert!(problem.contains("switchboard.json:"), "{problem}");
+        assert_eq!(pid(&mut client, "a"), before);
+        home.write_config(&good);
+        within(SOON, "all is well again", || {
+            serve.status()["configProblem"].is_null().then_some(())
+        });
+        assert_eq!(pid(&mut client, "a"), before);
+    }
+    fs::remove_file(home.path("switchboard.json")).unwrap();
+    // However the gateway judges a file that is gone, it goes on, and so does what comes next.
+    home.write_config(&good);
+    assert_eq!(
+        client.call("switchboard__get_status", json!({})).map(drop),
+        Ok(())
+    );
+    until_listed(&mut client, "a__pid");
+    serve.stop();
+}
+
+#[test]
+fn a_gateway_over_stdio_reads_its_configuration_again_too() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let mut pipe = Pipe::open(&home);
+    within(SOON, "a is known", || pipe.call("a__pid", json!({})).ok());
+    pipe.forget_news();
+    home.set_servers(json!({ "a": server(&[]), "b": eager(server(&[])) }));
+    within(SOON, "b is known", || pipe.call("b__pid", json!({})).ok());
+    pipe.until_told("notifications/tools/list_changed");
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+    home.assert_nobody_within(Duration::ZERO, "the client has left");
+}
+
+#[test]
+fn a_wrong_configuration_at_the_start_is_said_with_its_place() {
+    let wrong: [(&str, &str); 3] = [
+        (
+            "{\n  \"mcpServers\": {\n    \"a\": { \"command\": 7 }\n  }\n}\n",
+            ":3:",
+        ),
+        (
+            "{\n  \"mcpServers\": {},\n  \"listen\": \"0.0.0.0:80\"\n}\n",
+            ":3:",
+        ),
+        ("{\n  \"mcpServers\": {\n", ":"),
+    ];
+    for (text, place) in wrong {
+        let home = Home::new(json!({}));
+        home.write_config(text);
+        for command in ["serve", "stdio"] {
+            let output = home.run(&[command]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{command}: {said}");
+            let place = format!("switchboard.json{place}");
+            let at = said
+                .find(&place)
+                .unwrap_or_else(|| panic!("no {place} in {said}"));
+            // Line and column.
+            let rest = &said[at + "switchboard.json:".len()..];
+            let mut numbers = rest.split(':');
+            for _ in 0..2 {
+                let number = numbers.next().unwrap_or_default();
+                assert!(number.trim().parse::<u32>().is_ok(), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn changes_by_command_reach_the_gateway_and_the_file() {
+    let home = Home::new(json!({}));
+    let serve = home.serve();
+    let mut client = serve.client();
+    let added = home.run(&["add", "a", "--", crate::support::fixture(), "--tools", "1"]);
+    assert!(added.status.success(), "{added:?}");
+    until_listed(&mut client, "a__t0");
+    let text = fs::read_to_string(home.path("switchboard.json")).unwrap();
+    let file: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        file["mcpServers"]["a"]["args"],
+        json!(["--tools", "1"]),
+        "{text}"
+    );
+    let removed = home.run(&["remove", "a"]);
+    assert!(removed.status.success(), "{removed:?}");
+    until_not_listed(&mut client, "a__t0");
+    serve.stop();
+}

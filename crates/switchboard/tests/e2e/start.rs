@@ -1,0 +1,312 @@
+//! The way up: answers first, and nothing that is not needed.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Home, SOON, eager,
+    mcp::{Client, Events},
+    pipe::Pipe,
+    server, with, within,
+};
+
+/// Starts a gateway once, so that what its servers offer is known.
+fn acquaint(home: &Home, servers: &[&str]) {
+    let serve = home.serve();
+    for name in servers {
+        serve.until_known(name);
+    }
+    serve.stop();
+}
+
+#[test]
+fn what_is_known_is_listed_at_once_and_nothing_is_started_for_it() {
+    let home = Home::new(json!({}));
+    let starts = home.text("starts");
+    let slow = server(&["--init-delay", "5000", "--tools", "50", "--starts", &starts]);
+    home.set_servers(json!({ "slow": slow }));
+    acquaint(&home, &["slow"]);
+    assert_eq!(home.lines("starts").len(), 1);
+
+    let began = Instant::now();
+    let serve = home.serve();
+    let mut client = serve.client();
+    let tools = client.tools();
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(2), "it took {took:?}");
+    assert!(tools.contains(&"slow__t49".to_owned()), "{tools:?}");
+    assert!(tools.contains(&"slow__echo".to_owned()), "{tools:?}");
+    assert_eq!(serve.state("slow"), "idle");
+    assert_eq!(home.people(), [], "nobody asked for a server");
+    serve.stop();
+    assert_eq!(home.lines("starts").len(), 1);
+
+    // Over stdio it is the same.
+    let began = Instant::now();
+    let mut pipe = Pipe::open(&home);
+    let answer = pipe.request("tools/list", json!({}));
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(2), "it took {took:?}");
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    assert!(tools.iter().any(|tool| tool["name"] == "slow__t49"));
+    assert_eq!(home.people(), []);
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+    assert_eq!(home.lines("starts").len(), 1);
+}
+
+#[test]
+fn a_call_waits_for_a_server_that_is_starting_and_runs_when_it_is_up() {
+    let home = Home::new(json!({ "slow": server(&["--init-delay", "1500"]) }));
+    acquaint(&home, &["slow"]);
+    let serve = home.serve();
+    let mut client = serve.client();
+    let began = Instant::now();
+    let answer = client.call("slow__echo", json!({ "text": "x" }));
+    assert_eq!(answer, Ok("x".to_owned()));
+    assert!(began.elapsed() >= Duration::from_millis(1_500));
+    serve.stop();
+}
+
+#[test]
+fn a_call_waits_for_a_server_no_longer_than_five_seconds() {
+    let home =
+        Home::new(json!({ "slow": with(server(&["--mute"]), json!({ "closeTimeoutMs": 200 })) }));
+    let serve = home.serve();
+    let began = Instant::now();
+    let mut at = Client::try_open_at(serve.http(), "/mcp/s/slow").unwrap();
+    let error = at.call("echo", json!({ "text": "x" })).unwrap_err();
+    let took = began.elapsed();
+    assert_eq!(error["code"], -32002, "{error}");
+    assert_eq!(error["data"]["part"], "slow", "{error}");
+    assert!(error["data"]["retryAfterMs"].as_u64() > Some(0), "{error}");
+    assert!(took >= Duration::from_millis(4_900), "it took {took:?}");
+    assert!(took < Duration::from_millis(6_500), "it took {took:?}");
+    serve.stop();
+}
+
+#[test]
+fn a_command_that_does_not_exist_parks_its_server_and_says_so() {
+    let home = Home::new(json!({
+        "gone": { "command": "no-such-program-anywhere", "args": [] },
+        "good": server(&[]),
+    }));
+    let serve = home.serve();
+    serve.until_state("gone", "parked");
+    serve.until_known("good");
+    let mut client = serve.client();
+    let began = Instant::now();
+    let mut at = Client::try_open_at(serve.http(), "/mcp/s/gone").unwrap();
+    let error = at.call("anything", json!({})).unwrap_err();
+    assert!(began.elapsed() < Duration::from_secs(1));
+    assert_eq!(error["code"], -32003, "{error}");
+    assert_eq!(error["data"]["part"], "gone", "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("no-such-program-anywhere"), "{message}");
+    assert_eq!(
+        client.call("good__echo", json!({ "text": "x" })),
+        Ok("x".to_owned())
+    );
+    serve.stop();
+}
+
+#[test]
+fn a_damaged_snapshot_costs_only_its_own_server() {
+    let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
+    acquaint(&home, &["a", "b"]);
+    fs::write(home.path("catalog/a.json"), b"{\"server\": \"a\", \xff").unwrap();
+    let serve = home.serve();
+    let mut client = serve.client();
+    let tools = client.tools();
+    assert!(tools.contains(&"b__echo".to_owned()), "{tools:?}");
+    assert_eq!(serve.state("b"), "idle");
+    // The other is learnt anew.
+    within(SOON, "a is known again", || {
+        client.tools().contains(&"a__echo".to_owned()).then_some(())
+    });
+    assert_eq!(
+        client.call("a__echo", json!({ "text": "x" })),
+        Ok("x".to_owned())
+    );
+    let status = serve.status();
+    let parts = status["parts"].as_array().unwrap();
+    let catalog = parts.iter().find(|part| part["name"] == "catalog").unwrap();
+    assert!(
+        catalog["note"].as_str().unwrap().contains("a.json"),
+        "{catalog}"
+    );
+    serve.stop();
+}
+
+#[test]
+fn an_idle_server_is_stopped_and_comes_back() {
+    let home = Home::new(json!({
+        "a": with(server(&[]), json!({ "idleStopSeconds": 1 })),
+        "eager": with(eager(server(&[])), json!({ "idleStopSeconds": 1 })),
+    }));
+    acquaint(&home, &["a", "eager"]);
+    let serve = home.serve();
+    let mut client = serve.client();
+    let pid = client.call("a__pid", json!({})).unwrap();
+    let kept = client.call("eager__pid", json!({})).unwrap();
+    let used = Instant::now();
+    serve.until_state("a", "idle");
+    assert!(used.elapsed() >= Duration::from_millis(900), "too early");
+    within(SOON, "the process is gone", || {
+        let pid = pid.parse().unwrap();
+        (!crate::support::processes::is_alive(pid)).then_some(())
+    });
+    assert!(client.tools().contains(&"a__echo".to_owned()));
+    assert_ne!(client.call("a__pid", json!({})).unwrap(), pid);
+    assert_eq!(client.call("eager__pid", json!({})).unwrap(), kept);
+    serve.stop();
+}
+
+#[test]
+fn a_call_keeps_its_server_from_being_idle() {
+    let home = Home::new(json!({
+        "a": with(server(&[]), json!({ "idleStopSeconds": 1 })),
+    }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    let answer = client.call("a__echo", json!({ "text": "x", "ms": 2_500 }));
+    assert_eq!(answer, Ok("x".to_owned()));
+    serve.stop();
+}
+
+#[test]
+fn a_new_server_is_learnt_from_and_stopped() {
+    let home = Home::new(json!({ "new": with(server(&[]), json!({ "idleStopSeconds": 1 })) }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    within(SOON, "its tools are there", || {
+        client
+            .tools()
+            .contains(&"new__echo".to_owned())
+            .then_some(())
+    });
+    serve.until_state("new", "idle");
+    within(SOON, "nobody is left", || {
+        home.people().is_empty().then_some(())
+    });
+    assert!(client.tools().contains(&"new__echo".to_owned()));
+    serve.stop();
+}
+
+const CHANGED: &str = "notifications/tools/list_changed";
+
+#[test]
+fn clients_of_both_kinds_hear_of_new_tools() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    let mut events = client.listen();
+    let mut pipe = Pipe::open(&home);
+    pipe.request("tools/list", json!({}));
+    pipe.forget_news();
+    client
+        .call("a__add_tool", json!({ "name": "fresh" }))
+        .unwrap();
+    events.until(CHANGED);
+    pipe.until_told(CHANGED);
+    assert!(client.tools().contains(&"a__fresh".to_owned()));
+    let listed = pipe.request("tools/list", json!({}));
+    assert!(listed.to_string().contains("a__fresh"));
+    assert_eq!(
+        client.call("a__fresh", json!({})),
+        Ok("fresh was called".to_owned())
+    );
+    serve.stop();
+}
+
+#[test]
+fn a_server_that_is_new_is_announced_when_it_is_known() {
+    let home = Home::new(json!({}));
+    let serve = home.serve();
+    let mut client = serve.client();
+    assert_eq!(client.tools(), ["switchboard__get_status"]);
+    let mut events = client.listen();
+    let mut pipe = Pipe::open(&home);
+    home.set_servers(json!({ "late": server(&[]) }));
+    events.until(CHANGED);
+    pipe.until_told(CHANGED);
+    assert!(client.tools().contains(&"late__echo".to_owned()));
+    serve.stop();
+}
+
+#[test]
+fn progress_reaches_the_client_under_its_own_token() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    let params = json!({
+        "name": "a__progress",
+        "arguments": { "n": 5 },
+        "_meta": { "progressToken": "mine" },
+    });
+    client.send(&json!(1), "tools/call", params).unwrap();
+    let head = client.http.head().unwrap();
+    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+    let mut events = Events::of(client.http);
+    for n in 1..=5 {
+        let progress = events.next().unwrap();
+        assert_eq!(progress["params"]["progressToken"], "mine", "{progress}");
+        assert_eq!(progress["params"]["progress"], n, "{progress}");
+    }
+    assert_eq!(events.next().unwrap()["id"], 1);
+    assert_eq!(events.next(), None);
+    serve.stop();
+}
+
+#[test]
+fn the_status_is_the_same_wherever_it_is_asked_for() {
+    let home = Home::new(json!({
+        "a": eager(server(&[])),
+        "off": with(server(&[]), json!({ "enabled": false })),
+    }));
+    let serve = home.serve();
+    serve.until_state("a", "ready");
+    serve.until_known("a");
+    let text = serve
+        .client()
+        .call("switchboard__get_status", json!({}))
+        .unwrap();
+    let by_tool: Value = serde_json::from_str(&text).unwrap();
+    let by_api = serve.status();
+    let by_command = home.run(&["status", "--json"]);
+    assert!(by_command.status.success(), "{by_command:?}");
+    let by_command: Value = serde_json::from_slice(&by_command.stdout).unwrap();
+    for status in [&by_tool, &by_api, &by_command] {
+        assert_eq!(status["state"], "running", "{status}");
+        assert_eq!(status["pid"], serve.pid(), "{status}");
+        let states: Vec<_> = status["servers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|server| {
+                (
+                    server["name"].clone(),
+                    server["state"].clone(),
+                    server["since"].is_string(),
+                )
+            })
+            .collect();
+        let expected = [
+            (json!("a"), json!("ready"), true),
+            (json!("off"), json!("disabled"), true),
+        ];
+        assert_eq!(states, expected, "{status}");
+        let parts = status["parts"].as_array().unwrap();
+        for name in ["catalog", "store", "server:a"] {
+            assert!(parts.iter().any(|part| part["name"] == name), "{status}");
+        }
+    }
+    serve.stop();
+}

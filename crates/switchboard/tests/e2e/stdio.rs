@@ -1,0 +1,191 @@
+//! `switchboard stdio`: one gateway for all clients of a home, whoever of them came first.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::support::{Home, SOON, pipe::Pipe, server, within};
+
+/// Calls until the server is known, and gives its process.
+fn pid(pipe: &mut Pipe) -> String {
+    within(SOON, "a is known", || pipe.call("a__pid", json!({})).ok())
+}
+
+/// The process that is the gateway.
+fn gateway(home: &Home) -> i32 {
+    within(SOON, "somebody is the gateway", || {
+        let holder = fs::read_to_string(home.path("run/lock")).ok()?;
+        holder.trim().parse().ok()
+    })
+}
+
+fn home() -> Home {
+    Home::new(json!({ "a": server(&[]) }))
+}
+
+#[test]
+fn who_joins_a_running_gateway_shares_its_servers() {
+    let home = home();
+    let serve = home.serve();
+    serve.until_known("a");
+    let by_http = serve.client().call("a__pid", json!({})).unwrap();
+    let (mut one, mut two) = (Pipe::open(&home), Pipe::open(&home));
+    assert_eq!(pid(&mut one), by_http);
+    assert_eq!(pid(&mut two), by_http);
+    assert_eq!(gateway(&home), serve.pid());
+    one.leave();
+    assert!(one.ended_within(SOON).success());
+    assert_eq!(pid(&mut two), by_http);
+    serve.stop();
+}
+
+#[test]
+fn five_that_start_together_have_one_gateway() {
+    let home = home();
+    let mut pipes: Vec<_> = (0..5).map(|_| Pipe::start(&home)).collect();
+    for pipe in &mut pipes {
+        pipe.initialize();
+    }
+    let pids: Vec<_> = pipes.iter_mut().map(pid).collect();
+    assert!(pids.iter().all(|pid| *pid == pids[0]), "{pids:?}");
+    let guards = home
+        .people()
+        .iter()
+        .filter(|person| person.is_guard())
+        .count();
+    assert_eq!(guards, 1, "{:#?}", home.people());
+    for pipe in &mut pipes {
+        pipe.leave();
+    }
+    for pipe in &mut pipes {
+        assert!(pipe.ended_within(SOON).success());
+    }
+    home.assert_nobody_within(Duration::ZERO, "all have left");
+}
+
+/// Two clients, the first of which is the gateway.
+fn pair(home: &Home) -> (Pipe, Pipe) {
+    let mut first = Pipe::open(home);
+    pid(&mut first);
+    let second = Pipe::open(home);
+    assert_eq!(gateway(home), first.pid());
+    (first, second)
+}
+
+#[test]
+fn when_the_first_is_killed_the_second_goes_on() {
+    let home = home();
+    let (mut first, mut second) = pair(&home);
+    let before = pid(&mut second);
+    let lost = second.begin_call("a__hang", json!({}));
+    // A call after it, so that both have reached the gateway.
+    second.call("a__echo", json!({ "text": "x" })).unwrap();
+    first.kill();
+    let lost = second.finish(&lost);
+    assert_eq!(lost["error"]["code"], -32004, "{lost}");
+    let began = Instant::now();
+    let answer = second.call("a__echo", json!({ "text": "alone" }));
+    assert_eq!(answer, Ok("alone".to_owned()));
+    assert!(
+        began.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_ne!(pid(&mut second), before);
+    assert_eq!(gateway(&home), second.pid());
+
+    // And it is a gateway like any other.
+    let mut third = Pipe::open(&home);
+    assert_eq!(pid(&mut third), pid(&mut second));
+    third.leave();
+    assert!(third.ended_within(SOON).success());
+    second.leave();
+    assert!(second.ended_within(SOON).success());
+    home.assert_nobody_within(Duration::ZERO, "all have left");
+}
+
+#[test]
+fn when_the_first_is_told_to_stop_the_second_goes_on() {
+    let home = home();
+    let (mut first, mut second) = pair(&home);
+    pid(&mut second);
+    first.signal(Signal::TERM);
+    assert!(first.ended_within(SOON).success());
+    let answer = second.call("a__echo", json!({ "text": "alone" }));
+    assert_eq!(answer, Ok("alone".to_owned()));
+    assert_eq!(gateway(&home), second.pid());
+    second.leave();
+    assert!(second.ended_within(SOON).success());
+    home.assert_nobody_within(Duration::ZERO, "all have left");
+}
+
+#[test]
+fn when_the_client_of_the_first_leaves_it_stays_for_the_second() {
+    let home = home();
+    let (mut first, mut second) = pair(&home);
+    let before = pid(&mut second);
+    first.leave();
+    for _ in 0..20 {
+        assert_eq!(pid(&mut second), before);
+    }
+    assert!(!first.has_ended());
+    second.leave();
+    assert!(second.ended_within(SOON).success());
+    assert!(first.ended_within(SOON).success());
+    home.assert_nobody_within(Duration::ZERO, "all have left");
+}
+
+#[test]
+fn of_three_one_takes_over_and_the_other_joins_it() {
+    let home = home();
+    let (mut first, mut second) = pair(&home);
+    let mut third = Pipe::open(&home);
+    pid(&mut third);
+    first.kill();
+    let two = pid(&mut second);
+    let three = pid(&mut third);
+    assert_eq!(two, three);
+    let gateway = gateway(&home);
+    assert!([second.pid(), third.pid()].contains(&gateway));
+    second.leave();
+    third.leave();
+    assert!(second.ended_within(SOON).success());
+    assert!(third.ended_within(SOON).success());
+    home.assert_nobody_within(Duration::ZERO, "all have left");
+}
+
+#[test]
+fn a_killed_serve_is_replaced_by_a_client_that_had_joined_it() {
+    let home = home();
+    let mut serve = home.serve();
+    serve.until_known("a");
+    let mut pipe = Pipe::open(&home);
+    pid(&mut pipe);
+    serve.signal(Signal::KILL);
+    serve.ended();
+    let answer = pipe.call("a__echo", json!({ "text": "alone" }));
+    assert_eq!(answer, Ok("alone".to_owned()));
+    assert_eq!(gateway(&home), pipe.pid());
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+    home.assert_nobody_within(Duration::ZERO, "all have left");
+}
+
+#[test]
+fn answers_that_are_under_way_when_the_client_closes_its_end_are_still_given() {
+    let home = home();
+    let mut pipe = Pipe::open(&home);
+    pid(&mut pipe);
+    let id = pipe.begin_call("a__echo", json!({ "text": "last words", "ms": 300 }));
+    pipe.leave();
+    assert_eq!(
+        pipe.finish(&id)["result"]["content"][0]["text"],
+        "last words"
+    );
+    assert!(pipe.ended_within(SOON).success());
+    home.assert_nobody_within(Duration::ZERO, "the client has left");
+}

@@ -1,0 +1,210 @@
+//! `switchboard stdio`, as a client that starts it has it.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    Home, SOON,
+    mcp::{Outcome, outcome, request},
+    processes, within,
+};
+
+/// A client over pipes.
+pub(crate) struct Pipe {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    messages: Receiver<Value>,
+    /// What came while something else was waited for.
+    aside: Vec<Value>,
+    next_id: u64,
+    /// Keeps what is not read from being closed.
+    _held: Sender<()>,
+}
+
+impl Pipe {
+    /// Starts the program, and opens the conversation.
+    pub(crate) fn open(home: &Home) -> Self {
+        let mut pipe = Self::start(home);
+        pipe.initialize();
+        pipe
+    }
+
+    /// The same, but nobody reads what it says after the conversation is open.
+    pub(crate) fn open_deaf(home: &Home) -> Self {
+        let mut pipe = Self::start_reading(home, 1);
+        pipe.initialize();
+        pipe
+    }
+
+    /// Starts the program.
+    pub(crate) fn start(home: &Home) -> Self {
+        Self::start_reading(home, usize::MAX)
+    }
+
+    /// Starts the program and reads so many messages of it.
+    fn start_reading(home: &Home, wanted: usize) -> Self {
+        let errors = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(home.path("stderr"))
+            .unwrap();
+        let mut child = home
+            .command(&["stdio", "--log-level", "debug"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, messages) = mpsc::channel();
+        let (held, until_dropped) = mpsc::channel::<()>();
+        thread::spawn(move || {
+            let mut lines = stdout.lines();
+            for line in lines.by_ref().take(wanted).map_while(Result::ok) {
+                let message =
+                    serde_json::from_str(&line).unwrap_or_else(|_| json!({ "line": line }));
+                if sender.send(message).is_err() {
+                    return;
+                }
+            }
+            // Whoever waits for more has to hear that there is none; and if it was not read to its end,
+            // the pipe stays open, and full.
+            drop(sender);
+            let _ = until_dropped.recv();
+        });
+        Self {
+            stdin: child.stdin.take(),
+            child,
+            messages,
+            aside: Vec::new(),
+            next_id: 0,
+            _held: held,
+        }
+    }
+
+    pub(crate) fn initialize(&mut self) {
+        let params = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": { "name": "e2e-pipe", "version": "1.0" },
+        });
+        let answer = self.request("initialize", params);
+        assert_eq!(
+            answer["result"]["protocolVersion"], "2025-06-18",
+            "{answer}"
+        );
+        self.tell("notifications/initialized", json!({}));
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).unwrap()
+    }
+
+    pub(crate) fn say(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    pub(crate) fn tell(&mut self, method: &str, params: Value) {
+        self.say(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
+    }
+
+    /// Sends a request, and gives its id.
+    pub(crate) fn begin(&mut self, method: &str, params: Value) -> Value {
+        self.next_id += 1;
+        let id = json!(self.next_id);
+        self.say(&request(&id, method, params));
+        id
+    }
+
+    pub(crate) fn begin_call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.begin(
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        )
+    }
+
+    pub(crate) fn finish(&mut self, id: &Value) -> Value {
+        self.until(&format!("answer to {id}"), |message| {
+            message["id"] == *id && message.get("method").is_none()
+        })
+    }
+
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin(method, params);
+        self.finish(&id)
+    }
+
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Outcome {
+        let id = self.begin_call(tool, arguments);
+        outcome(&self.finish(&id))
+    }
+
+    /// Waits for a notification of this method.
+    pub(crate) fn until_told(&mut self, method: &str) -> Value {
+        self.until(method, |message| message["method"] == method)
+    }
+
+    pub(crate) fn forget_news(&mut self) {
+        while let Ok(message) = self.messages.try_recv() {
+            self.aside.push(message);
+        }
+        self.aside.retain(|message| message.get("method").is_none());
+    }
+
+    #[track_caller]
+    fn until(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        if let Some(place) = self.aside.iter().position(&is_it) {
+            return self.aside.remove(place);
+        }
+        let deadline = Instant::now() + SOON;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.messages.recv_timeout(left) {
+                Ok(message) if is_it(&message) => return message,
+                Ok(message) => self.aside.push(message),
+                Err(RecvTimeoutError::Timeout) => panic!("not within {SOON:?}: {what}"),
+                Err(RecvTimeoutError::Disconnected) => panic!("it left before: {what}"),
+            }
+        }
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        processes::signal(self.pid(), signal);
+    }
+
+    /// Closes the pipe, as a client that leaves.
+    pub(crate) fn leave(&mut self) {
+        self.stdin = None;
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    pub(crate) fn ended_within(&mut self, time: Duration) -> ExitStatus {
+        within(time, "the program has ended", || {
+            self.child.try_wait().unwrap()
+        })
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,93 @@
+//! Who runs on this machine, as far as a test's own gateway has to do with it.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Person {
+    pub(crate) pid: i32,
+    /// Its command line, for people who read why a test failed.
+    pub(crate) words: String,
+}
+
+impl Person {
+    pub(crate) fn is_guard(&self) -> bool {
+        self.words.starts_with("switchboard __guard")
+    }
+}
+
+/// The variable that a test's own gateways, and so their guards, have in their environment.
+pub(crate) const HOME_MARK: &str = "SWITCHBOARD_E2E_HOME";
+
+/// Everyone who carries the mark of this instance, and the guards of this home; the dead that nobody
+/// has buried are left out.
+pub(crate) fn contained(instance: &str, home: &str) -> Vec<Person> {
+    let server = format!("SWITCHBOARD_CONTAINED={instance}:");
+    let ours = format!("{HOME_MARK}={home}");
+    let is_one = |pid: &i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut entries = environment.split(|byte| *byte == 0);
+        let mut further = entries.clone();
+        let contained = entries.any(|entry| entry.starts_with(server.as_bytes()));
+        let of_this_home = further.any(|entry| entry == ours.as_bytes());
+        contained || (of_this_home && person(*pid).is_guard())
+    };
+    all()
+        .filter(is_one)
+        .filter(|pid| is_alive(*pid))
+        .map(person)
+        .collect()
+}
+
+/// Whether the process is there and not a zombie.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    state(pid).is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+/// How much memory the process has, in bytes.
+pub(crate) fn resident(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: u64 = line
+        .and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap();
+    kib * 1024
+}
+
+pub(crate) fn signal(pid: i32, signal: Signal) {
+    // One that is gone needs no signal.
+    let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
+}
+
+pub(crate) fn kill(pid: i32) {
+    signal(pid, Signal::KILL);
+}
+
+fn all() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn person(pid: i32) -> Person {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    Person {
+        pid,
+        words: String::from_utf8_lossy(&words)
+            .replace('\0', " ")
+            .trim_end()
+            .to_owned(),
+    }
+}
+
+fn state(pid: i32) -> Option<char> {
+    stat(pid)?.first()?.chars().next()
+}
+
+/// What follows the name of the process: its state, its parent, and so on.
+fn stat(pid: i32) -> Option<Vec<String>> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    Some(rest.split_whitespace().map(str::to_owned).collect())
+}
