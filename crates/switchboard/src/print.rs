@@ -113,8 +113,7 @@ impl Table {
     }
 
     pub(crate) fn row<const COLUMNS: usize>(&mut self, cells: [String; COLUMNS]) {
-        self.rows
-            .push(cells.iter().map(|cell| one_line(cell)).collect());
+        self.rows.push(cells.map(|cell| one_line(&cell)).into());
     }
 
     pub(crate) fn print(&self) -> Result<(), Failure> {

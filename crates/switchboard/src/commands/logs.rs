@@ -7,7 +7,6 @@ use std::{
 };
 
 use clap::Args;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_config::Home;
 
@@ -39,12 +38,6 @@ pub(crate) struct Logs {
     json: bool,
 }
 
-/// A line that was just written.
-#[derive(Deserialize)]
-struct Event {
-    line: String,
-}
-
 pub(crate) fn run(home: &Home, args: &Logs) -> Result<(), Failure> {
     let link = Link::find(home)?;
     let path = format!(
@@ -53,13 +46,8 @@ pub(crate) fn run(home: &Home, args: &Logs) -> Result<(), Failure> {
         args.lines
     );
     if let (Some(link), true) = (&link, args.follow) {
-        return link.follow(&format!("{path}&follow=true"), |event| {
-            let event: Event = match serde_json::from_str(event) {
-                Ok(event) => event,
-                // Something newer than this program.
-                Err(_) => return Ok(()),
-            };
-            print::text(&format!("{}\n", event.line))
+        return link.follow(&format!("{path}&follow=true"), |line| {
+            print::text(&format!("{line}\n"))
         });
     }
     let lines = match &link {

@@ -1,0 +1,222 @@
+//! Without a gateway: the files are worked on, and what needs a gateway says so.
+
+use std::fs;
+
+use crate::support::Place;
+
+const NOBODY: &str = "error: no gateway is running for DIR/home/switchboard.json\n";
+const START: &str = "hint: `switchboard serve` starts one\n";
+
+#[test]
+fn what_needs_a_gateway_says_so() {
+    let place = Place::new();
+    let err = format!("{NOBODY}{START}");
+    for args in [
+        &["status"][..],
+        &["status", "--json"],
+        &["tools"],
+        &["tools", "a"],
+        &["call", "a:b"],
+        &["restart", "a"],
+    ] {
+        place.check(args, 3, "", &err);
+    }
+    place.check(&["stop"], 3, "", NOBODY);
+}
+
+#[test]
+fn a_socket_that_a_killed_gateway_left_is_not_taken_for_one() {
+    let place = Place::new();
+    fs::create_dir_all(place.home().join("run")).unwrap();
+    let socket = place.home().join("run/switchboard.sock");
+    drop(std::os::unix::net::UnixListener::bind(socket).unwrap());
+    place.check(&["status"], 3, "", &format!("{NOBODY}{START}"));
+}
+
+#[test]
+fn servers_are_changed_in_the_file() {
+    let place = Place::new();
+    place.check(
+        &["list"],
+        0,
+        "",
+        "there are no servers\nhint: `switchboard add` adds one, `switchboard import` takes over those of your clients\n",
+    );
+    place.check(&["list", "--json"], 0, "{\n  \"servers\": []\n}\n", "");
+    let add = [
+        "add", "files", "--env", "A=b=c", "--cwd", "/", "--", "npx", "-y", "x",
+    ];
+    place.check(&add, 0, "", "added `files`\n");
+    let remote = "https://example.com/mcp?key=secret";
+    let header = "Authorization=Bearer ${secret:far}";
+    let add = [
+        "add",
+        "far",
+        remote,
+        "--header",
+        header,
+        "--type",
+        "sse",
+        "--disabled",
+    ];
+    place.check(&add, 0, "", "added `far`, switched off\n");
+    let add = [
+        "add", "box", "--image", "mcp/time", "--start", "eager", "--", "--utc",
+    ];
+    place.check(&add, 0, "", "added `box`\n");
+    assert_eq!(
+        fs::read_to_string(place.config()).unwrap(),
+        r#"{
+  "mcpServers": {
+    "files": {
+      "command": "npx",
+      "args": ["-y", "x"],
+      "env": {
+        "A": "b=c"
+      },
+      "cwd": "/"
+    },
+    "far": {
+      "url": "https://example.com/mcp?key=secret",
+      "headers": {
+        "Authorization": "Bearer ${secret:far}"
+      },
+      "type": "sse",
+      "enabled": false
+    },
+    "box": {
+      "image": "mcp/time",
+      "args": ["--utc"],
+      "start": "eager"
+    }
+  }
+}
+"#
+    );
+    place.check(
+        &["list"],
+        0,
+        "\
+NAME   STATE        TOOLS  KIND       TARGET                   NOTE
+box    not running  -      container  mcp/time
+far    disabled     -      remote     https://example.com/mcp
+files  not running  -      command    npx
+",
+        "",
+    );
+    place.check(&["enable", "far"], 0, "", "enabled `far`\n");
+    place.check(&["enable", "far"], 0, "", "`far` is enabled already\n");
+    place.check(&["disable", "files"], 0, "", "disabled `files`\n");
+    place.check(&["remove", "far"], 0, "", "removed `far`\n");
+    place.check(
+        &["remove", "fils"],
+        1,
+        "",
+        "error: there is no server \"fils\"\nhint: did you mean \"files\"?\n",
+    );
+    place.check(
+        &["add", "box", "--", "x"],
+        1,
+        "",
+        "error: there is a server \"box\" already\nhint: remove it first, or choose another name\n",
+    );
+}
+
+#[test]
+fn comments_stay_when_a_server_is_added() {
+    let place = Place::new();
+    place.write_config("{\n  // mine\n  \"mcpServers\": {}, // all of them\n}\n");
+    place.check(&["add", "a", "--", "x"], 0, "", "added `a`\n");
+    let text = fs::read_to_string(place.config()).unwrap();
+    assert!(
+        text.contains("// mine") && text.contains("// all of them"),
+        "{text}"
+    );
+}
+
+#[test]
+fn wrong_usage_is_told_apart() {
+    let place = Place::new();
+    place.check(
+        &["add", "a", "npx"],
+        2,
+        "",
+        "error: `npx` is not an address\nhint: to start a program, put `--` before it: switchboard add a -- npx …\n",
+    );
+    place.check(
+        &["add", "a/b", "--", "x"],
+        2,
+        "",
+        "error: a server's name may not contain / or control characters\nhint: replace them\n",
+    );
+    for args in [
+        &["add", "a"][..],
+        &["add", "a", "http://h", "--", "x"],
+        &["add", "a", "--image", "i", "http://h"],
+        &["add", "a", "http://h", "--env", "A=b"],
+        &["add", "a", "--header", "A=b", "--", "x"],
+        &["add", "a", "--env", "A", "--", "x"],
+        &["call"],
+        &["connect", "emacs"],
+        &["completions", "dos"],
+    ] {
+        let done = place.run(args);
+        assert_eq!(done.code, Some(2), "{args:?}: {done:?}");
+        assert!(done.err.starts_with("error: "), "{args:?}: {done:?}");
+    }
+    assert!(!place.config().exists());
+    place.check(
+        &["call", "a:b", "{]"],
+        2,
+        "",
+        "error: the arguments are not JSON: key must be a string at line 1 column 2\nhint: give an object such as '{\"path\": \"/tmp\"}'\n",
+    );
+    let done = place.run_with_input(&["call", "a:b", "-"], "[]");
+    assert_eq!(done.code, Some(2), "{done:?}");
+}
+
+#[test]
+fn a_broken_configuration_is_named_and_left_alone() {
+    let place = Place::new();
+    let text = "{\"mcpServers\": {\"a\": {\"comand\": \"x\"}}}";
+    place.write_config(text);
+    let err = "error: DIR/home/switchboard.json:1:23: unknown key \"comand\"\nhint: did you mean \"command\"?\n";
+    for args in [&["list"][..], &["add", "b", "--", "x"]] {
+        place.check(args, 1, "", err);
+    }
+    assert_eq!(fs::read_to_string(place.config()).unwrap(), text);
+    place.write_config("{");
+    let done = place.run(&["remove", "a"]);
+    assert_eq!(done.code, Some(1));
+    assert!(
+        done.err.contains("DIR/home/switchboard.json:1:"),
+        "{done:?}"
+    );
+    assert_eq!(fs::read_to_string(place.config()).unwrap(), "{");
+}
+
+#[test]
+fn logs_are_read_from_the_file() {
+    let place = Place::new();
+    place.write_config(r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}"#);
+    place.write("home/logs/a.log.1", "1\n2\n");
+    place.write("home/logs/a.log", "3\n4\n");
+    place.check(&["logs", "a"], 0, "1\n2\n3\n4\n", "");
+    place.check(&["logs", "a", "-n", "3"], 0, "2\n3\n4\n", "");
+    place.check(&["logs", "a", "-n", "1"], 0, "4\n", "");
+    place.check(&["logs", "b"], 0, "", "");
+    place.check(
+        &["logs", "a", "-n", "1", "--json"],
+        0,
+        "{\n  \"lines\": [\n    \"4\"\n  ]\n}\n",
+        "",
+    );
+    place.check(
+        &["logs", "c"],
+        1,
+        "",
+        "error: there is no server \"c\"\nhint: `switchboard list` shows the names\n",
+    );
+    let err = format!("{NOBODY}hint: nothing more will be written\n");
+    place.check(&["logs", "a", "-n", "1", "-f"], 3, "4\n", &err);
+}

@@ -1,0 +1,206 @@
+//! Servers taken over from clients, and the gateway put into them.
+
+use std::fs;
+
+use crate::support::Place;
+
+const CURSOR: &str = r#"{
+  "mcpServers": {
+    "files": { "command": "npx", "args": ["-y", "files"], "autoApprove": [] },
+    "mine": { "command": "other" }
+  }
+}
+"#;
+
+const OWN: &str =
+    "{\n  // mine\n  \"mcpServers\": {\n    \"mine\": { \"command\": \"x\" }\n  }\n}\n";
+
+fn with_cursor() -> Place {
+    let place = Place::new();
+    place.write("user/.cursor/mcp.json", CURSOR);
+    place.write_config(OWN);
+    place
+}
+
+const NOTES: &str = "\
+note: Cursor: `files`: not carried over: autoApprove
+note: Cursor: `mine` is skipped, there is a server of that name
+";
+
+const DIFF: &str = r#"--- DIR/home/switchboard.json
++++ DIR/home/switchboard.json
+@@ -1,6 +1,10 @@
+ {
+   // mine
+   "mcpServers": {
+-    "mine": { "command": "x" }
++    "mine": { "command": "x" },
++    "files": {
++      "command": "npx",
++      "args": ["-y", "files"]
++    }
+   }
+ }
+"#;
+
+#[test]
+fn an_import_is_shown_first_and_taken_back() {
+    let place = with_cursor();
+    let config = || fs::read_to_string(place.config()).unwrap();
+    place.check(&["import", "--dry-run"], 0, DIFF, NOTES);
+    let err = format!(
+        "{NOTES}error: nothing was changed: there is nobody to ask\nhint: give --yes, or --dry-run to look only\n"
+    );
+    place.check(&["import", "cursor"], 2, DIFF, &err);
+    assert_eq!(config(), OWN);
+
+    let done = place.run(&["import", "cursor", "--yes"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), DIFF), "{done:?}");
+    assert!(done.err.contains("\nadded 1 server: files\n"), "{done:?}");
+    assert!(
+        done.err
+            .contains("\nwhat the file was is in DIR/home/backups/"),
+        "{done:?}"
+    );
+    assert!(config().contains("\"files\""));
+    let done = place.run(&["import", "--yes"]);
+    assert_eq!(done.code, Some(0));
+    assert!(
+        done.err.ends_with("there is nothing new to take over\n"),
+        "{done:?}"
+    );
+
+    place.check(
+        &["import", "--undo"],
+        0,
+        "",
+        "DIR/home/switchboard.json is as it was before the import\n",
+    );
+    assert_eq!(config(), OWN);
+    place.check(
+        &["import", "--undo"],
+        1,
+        "",
+        "error: there is no import to undo\n",
+    );
+}
+
+#[test]
+fn an_import_into_a_file_that_was_changed_since_is_taken_out_of_it() {
+    let place = with_cursor();
+    assert_eq!(place.run(&["import", "--yes"]).code, Some(0));
+    assert_eq!(place.run(&["add", "later", "--", "y"]).code, Some(0));
+    place.check(
+        &["import", "--undo"],
+        0,
+        "",
+        "DIR/home/switchboard.json has other changes since; only what was added was removed: files\n",
+    );
+    let config = fs::read_to_string(place.config()).unwrap();
+    assert!(
+        config.contains("\"later\"") && !config.contains("\"files\""),
+        "{config}"
+    );
+}
+
+#[test]
+fn an_import_into_nothing_makes_the_file_and_undo_takes_it_away() {
+    let place = Place::new();
+    let file = place.write("some.json", CURSOR);
+    let done = place.run(&["import", file.to_str().unwrap(), "--yes"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.out
+            .starts_with("--- /dev/null\n+++ DIR/home/switchboard.json\n"),
+        "{done:?}"
+    );
+    assert!(place.config().exists());
+    assert_eq!(place.run(&["import", "--undo"]).code, Some(0));
+    assert!(!place.config().exists());
+}
+
+#[test]
+fn what_cannot_be_imported_is_told() {
+    let place = Place::new();
+    place.check(&["import"], 0, "", "there is nothing new to take over\n");
+    let done = place.run(&["import", "cursr"]);
+    assert_eq!(
+        (done.code, done.err.as_str()),
+        (
+            Some(2),
+            "error: there is no client `cursr`\nhint: did you mean `cursor`?\n"
+        )
+    );
+    let done = place.run(&["import", "cursor"]);
+    assert_eq!(done.code, Some(1));
+    assert!(
+        done.err
+            .starts_with("error: Cursor has no configuration here\nhint: looked at "),
+        "{done:?}"
+    );
+    place.write("user/.cursor/mcp.json", "{ broken");
+    let done = place.run(&["import"]);
+    assert_eq!(done.code, Some(0));
+    assert!(
+        done.err
+            .starts_with("warning: Cursor is left out: DIR/user/.cursor/mcp.json:1:"),
+        "{done:?}"
+    );
+    assert_eq!(place.run(&["import", "cursor"]).code, Some(1));
+}
+
+#[test]
+fn a_client_is_connected_and_disconnected() {
+    let place = with_cursor();
+    let file = place.user().join(".cursor/mcp.json");
+    let client = || fs::read_to_string(&file).unwrap();
+    let done = place.run(&["connect", "cursor", "--dry-run"]);
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{done:?}");
+    assert!(
+        done.out.starts_with("--- DIR/user/.cursor/mcp.json\n"),
+        "{done:?}"
+    );
+    assert!(done.out.contains("+    \"switchboard\": {\n"), "{done:?}");
+    assert_eq!(place.run(&["connect", "cursor"]).code, Some(2));
+    assert_eq!(client(), CURSOR);
+
+    let done = place.run(&["connect", "cursor", "--yes"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.err
+            .contains("Cursor uses the gateway once it is started anew"),
+        "{done:?}"
+    );
+    let entry: serde_json::Value = serde_json::from_str(&client()).unwrap();
+    let entry = &entry["mcpServers"]["switchboard"];
+    assert_eq!(entry["command"], env!("CARGO_BIN_EXE_switchboard"));
+    let home = place.home();
+    assert_eq!(entry["args"], serde_json::json!(["stdio", "--home", home]));
+    let done = place.run(&["connect", "cursor", "--yes"]);
+    assert_eq!(done.code, Some(0));
+    assert!(
+        done.err.starts_with("Cursor knows the gateway already"),
+        "{done:?}"
+    );
+
+    let done = place.run(&["connect", "cursor", "--undo"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(client(), CURSOR);
+    let done = place.run(&["connect", "cursor", "--undo"]);
+    assert_eq!(done.code, Some(1));
+    assert!(
+        done.err.starts_with("error: there is nothing to undo: "),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn a_gateway_that_was_put_there_by_hand_is_taken_out_too() {
+    let place = Place::new();
+    let text = "{\n  \"mcpServers\": {\n    \"switchboard\": { \"command\": \"switchboard\", \"args\": [\"stdio\"] }\n  }\n}\n";
+    let file = place.write("user/.cursor/mcp.json", text);
+    let done = place.run(&["connect", "cursor", "--undo", "--yes"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.out.contains("\n-    \"switchboard\""), "{done:?}");
+    assert!(!fs::read_to_string(file).unwrap().contains("switchboard"));
+}

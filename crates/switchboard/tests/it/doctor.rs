@@ -1,0 +1,229 @@
+//! What the doctor finds, and what it advises.
+
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Command};
+
+use serde_json::Value;
+
+use crate::support::Place;
+
+/// What it says of one check.
+fn findings(place: &Place, check: &str) -> Vec<(String, String, String)> {
+    let done = place.run(&["doctor", "--json"]);
+    let report: Value = serde_json::from_str(&done.out).unwrap();
+    let problems = report["problems"].as_u64().unwrap();
+    assert_eq!(done.code, Some(i32::from(problems > 0)));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let checks = report["checks"].as_array().unwrap().iter();
+    checks
+        .filter(|finding| finding["check"] == check)
+        .map(|finding| {
+            (
+                text(&finding["state"]),
+                text(&finding["message"]),
+                text(&finding["fix"]),
+            )
+        })
+        .collect()
+}
+
+#[track_caller]
+fn check(place: &Place, check: &str, state: &str, message: &str, fix: &str) {
+    let found = findings(place, check);
+    let is_it =
+        |(s, m, f): &(String, String, String)| s == state && m.contains(message) && f.contains(fix);
+    assert!(found.iter().any(is_it), "{check}: {found:#?}");
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+#[test]
+fn a_new_place_has_no_problems() {
+    let place = Place::new();
+    place.write_config(r#"{"listen": "127.0.0.1:0", "mcpServers": {"a": {"command": "sh"}, "off": {"command": "nonesuch", "enabled": false}}}"#);
+    let done = place.run(&["doctor"]);
+    assert_eq!(
+        (done.code, done.err.as_str()),
+        (Some(0), "no problems\n"),
+        "{done:?}"
+    );
+    assert!(
+        done.out.contains("ok       server:a: it can be started\n"),
+        "{done:?}"
+    );
+    assert!(!done.out.contains("off"), "{done:?}");
+}
+
+#[test]
+fn the_configuration_is_wrong() {
+    let place = Place::new();
+    place.write_config("{\n  \"lisen\": 1\n}");
+    check(
+        &place,
+        "config",
+        "problem",
+        "switchboard.json:2:3: unknown key \"lisen\"",
+        "\"listen\"",
+    );
+}
+
+#[test]
+fn another_program_has_the_port() {
+    let place = Place::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    place.write_config(&format!(r#"{{"listen": "127.0.0.1:{port}"}}"#));
+    check(
+        &place,
+        "port",
+        "problem",
+        &format!("another program listens on 127.0.0.1:{port}"),
+        "`listen`",
+    );
+    drop(taken);
+    check(&place, "port", "ok", "is free", "");
+}
+
+#[test]
+fn servers_that_cannot_start() {
+    let place = Place::new();
+    let port = free_port();
+    place.write_config(&format!(
+        r#"{{"mcpServers": {{
+            "none": {{"command": "nonesuch"}},
+            "path": {{"command": "/nonesuch/x"}},
+            "uv": {{"command": "uvx", "env": {{"PATH": "/nonesuch"}}}},
+            "npx": {{"command": "npx", "env": {{"PATH": "/nonesuch"}}}},
+            "cwd": {{"command": "sh", "cwd": "/nonesuch"}},
+            "env": {{"command": "sh", "env": {{"A": "${{env:NONESUCH_VARIABLE}}"}}}},
+            "secret": {{"url": "http://127.0.0.1:{port}", "headers": {{"A": "${{secret:key}}"}}}},
+            "far": {{"url": "http://127.0.0.1:{port}/mcp"}},
+            "box": {{"image": "x", "isolation": {{"engine": "nonesuch-engine"}}}},
+            "dead": {{"image": "x", "isolation": {{"engine": "false"}}}}
+        }}}}"#
+    ));
+    for (name, message, fix) in [
+        (
+            "none",
+            "the program `nonesuch` is not in PATH",
+            "the whole path",
+        ),
+        (
+            "path",
+            "`/nonesuch/x` does not exist or cannot be run",
+            "check the path",
+        ),
+        ("uv", "`uvx` is not in PATH", "https://docs.astral.sh/uv"),
+        ("npx", "`npx` is not in PATH", "Node.js 20"),
+        ("cwd", "its folder /nonesuch does not exist", "`cwd`"),
+        (
+            "env",
+            "env.A: the variable NONESUCH_VARIABLE is not set",
+            "set it where",
+        ),
+        (
+            "secret",
+            "headers.A: cannot read the secret key",
+            "home/secrets/key",
+        ),
+        ("far", "cannot be reached: ", "check the address"),
+        (
+            "box",
+            "the container engine `nonesuch-engine` is not there",
+            "nonesuch-engine",
+        ),
+        ("dead", "`false version` failed", "start it"),
+    ] {
+        check(&place, &format!("server:{name}"), "problem", message, fix);
+    }
+}
+
+#[test]
+fn node_is_too_old() {
+    let place = Place::new();
+    for (version, state, message) in [
+        ("v16.20.0", "problem", "Node.js v16.20.0 is too old"),
+        ("v18.19.0", "warning", "Node.js v18.19.0 is old"),
+        ("v22.0.0", "ok", "it can be started"),
+    ] {
+        for (name, text) in [
+            ("node", format!("#!/bin/sh\necho {version}\n")),
+            ("npx", "#!/bin/sh\n".to_owned()),
+        ] {
+            let file = place.write(&format!("bin/{name}"), &text);
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let bin = place.user().with_file_name("bin");
+        let npx =
+            serde_json::json!({"mcpServers": {"a": {"command": "npx", "env": {"PATH": bin}}}});
+        place.write_config(&npx.to_string());
+        check(
+            &place,
+            "server:a",
+            state,
+            message,
+            if state == "ok" { "" } else { "Node.js 20" },
+        );
+    }
+}
+
+#[test]
+fn others_can_get_at_what_is_private() {
+    let place = Place::new();
+    let open = |path: &str, mode| {
+        let path = place.home().join(path);
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    place.write("home/run/token", "secret");
+    open("", 0o700);
+    open("run", 0o700);
+    open("run/token", 0o644);
+    check(&place, "token", "problem", "others may read", "chmod 600");
+    open("run/token", 0o600);
+    check(&place, "token", "ok", "is private", "");
+    check(&place, "home", "ok", "is writable and private", "");
+    open("run", 0o755);
+    check(&place, "home", "problem", "others can get at", "chmod 700");
+}
+
+#[test]
+fn what_a_killed_gateway_left_behind() {
+    let place = Place::new();
+    let mut child = Command::new("true").spawn().unwrap();
+    let pid = child.id();
+    child.wait().unwrap();
+    let record = serde_json::json!({"name": "files", "guard": {"pid": pid, "started": 1}});
+    place.write("home/run/groups/x.json", &record.to_string());
+    check(
+        &place,
+        "leftovers",
+        "problem",
+        "the guard of `files` was killed",
+        "`switchboard serve`",
+    );
+    let record =
+        serde_json::json!({"name": "files", "guard": {"pid": std::process::id(), "started": 1}});
+    place.write("home/run/groups/x.json", &record.to_string());
+    check(
+        &place,
+        "leftovers",
+        "warning",
+        "the guard of `files` still runs",
+        "look again",
+    );
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_read() {
+    let place = Place::new();
+    place.write("home/catalog/a.json", "not a snapshot");
+    check(
+        &place,
+        "catalog",
+        "warning",
+        "home/catalog/a.json",
+        "learnt anew",
+    );
+}

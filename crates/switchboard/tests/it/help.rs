@@ -1,0 +1,100 @@
+//! Help, completions and the schema.
+
+use crate::support::Place;
+
+const COMMANDS: [&str; 18] = [
+    "serve",
+    "stdio",
+    "add",
+    "remove",
+    "enable",
+    "disable",
+    "restart",
+    "import",
+    "connect",
+    "status",
+    "list",
+    "tools",
+    "call",
+    "logs",
+    "doctor",
+    "stop",
+    "completions",
+    "schema",
+];
+
+#[test]
+fn every_command_has_an_example_and_knows_its_place() {
+    let place = Place::new();
+    let all = place.run(&["--help"]);
+    assert_eq!(all.code, Some(0));
+    for command in COMMANDS {
+        assert!(all.out.contains(&format!("\n  {command} ")), "{command}");
+        let help = place.run(&[command, "--help"]);
+        assert_eq!(help.code, Some(0), "{command}");
+        let (_, example) = help.out.split_once("\nExample").unwrap();
+        assert!(example.contains(command), "{command}: {example}");
+        assert!(help.out.contains("--home"), "{command}");
+        assert!(help.out.contains("--config"), "{command}");
+    }
+}
+
+#[test]
+fn every_read_command_has_json() {
+    let place = Place::new();
+    for command in ["status", "list", "tools", "call", "logs", "doctor"] {
+        let help = place.run(&[command, "--help"]);
+        assert!(help.out.contains("--json"), "{command}");
+    }
+}
+
+#[test]
+fn nothing_asked_for_shows_the_help() {
+    let place = Place::new();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_switchboard"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let help = String::from_utf8(output.stderr).unwrap();
+    assert!(help.contains("First steps:"), "{help}");
+    let wrong = place.run(&["lsit"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.err.contains("'list'"), "{}", wrong.err);
+}
+
+#[test]
+fn shells_get_completions() {
+    let place = Place::new();
+    for (shell, mark) in [
+        ("bash", "complete -F _switchboard"),
+        ("zsh", "#compdef switchboard"),
+        ("fish", "complete -c switchboard"),
+    ] {
+        let done = place.run(&["completions", shell]);
+        assert_eq!(done.code, Some(0));
+        assert!(
+            done.out.contains(mark) && done.out.contains("doctor"),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn the_schema_is_printed() {
+    let done = Place::new().run(&["schema"]);
+    let schema: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(schema, switchboard_config::schema());
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Place::new()
+        .command(&["schema"])
+        .stdout(writer)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}

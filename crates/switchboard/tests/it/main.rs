@@ -1,0 +1,11 @@
+//! The command line as its users meet it: the real program, in a folder of its own, with and without
+//! a running gateway.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod alone;
+mod clients;
+mod doctor;
+mod help;
+mod running;
+mod support;

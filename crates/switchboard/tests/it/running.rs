@@ -1,0 +1,270 @@
+//! With a running gateway: a server's whole life, and nothing left behind.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    process::Stdio,
+    sync::mpsc,
+    thread,
+};
+
+use serde_json::Value;
+
+use crate::support::{Gateway, PATIENCE, Place, is_running, until};
+
+fn json(place: &Place, args: &[&str]) -> Value {
+    let done = place.run(args);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    serde_json::from_str(&done.out).unwrap()
+}
+
+fn state(place: &Place) -> Value {
+    json(place, &["list", "--json"])["servers"][0]["state"].clone()
+}
+
+fn add_echo(place: &Place) {
+    let echo = place.echo();
+    let mut args = vec!["add", "echo", "--start", "eager", "--"];
+    args.extend(echo.iter().map(String::as_str));
+    place.check(&args, 0, "", "added `echo`\n");
+    until("echo is ready", || state(place) == "ready");
+}
+
+/// The processes of the servers, as the gateway has written them down.
+fn processes(place: &Place) -> Vec<i64> {
+    let records = fs::read_dir(place.home().join("run/groups")).unwrap();
+    records
+        .flat_map(|entry| {
+            let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+            let record: Value = serde_json::from_str(&text).unwrap();
+            ["guard", "leader"].map(|who| record[who]["pid"].as_i64().unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn the_life_of_a_server() {
+    let place = Place::new();
+    let mut gateway = Gateway::start(&place, &[]);
+    place.check(
+        &["list"],
+        0,
+        "",
+        "there are no servers\nhint: `switchboard add` adds one, `switchboard import` takes over those of your clients\n",
+    );
+    add_echo(&place);
+    place.check(
+        &["add", "echo", "--", "x"],
+        1,
+        "",
+        "error: there is a server \"echo\" already\nhint: remove it first, or choose another name\n",
+    );
+    place.check(
+        &["list"],
+        0,
+        "NAME  STATE  TOOLS  KIND     TARGET   NOTE\necho  ready  2      command  python3\n",
+        "",
+    );
+    place.check(
+        &["tools", "echo"],
+        0,
+        "TOOL       DESCRIPTION\necho:say   It will say.\necho:fail  It will fail.\n",
+        "",
+    );
+    let tools = json(&place, &["tools", "echo", "--json"]);
+    assert_eq!(tools["tools"][0]["definition"]["name"], "say");
+
+    place.check(
+        &["call", "echo:say", r#"{"n": 12345678901234567890}"#],
+        0,
+        "{\"n\": 12345678901234567890}\n",
+        "",
+    );
+    let done = place.run_with_input(&["call", "echo:say", "-"], "{\"x\": 1}\n");
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "{\"x\": 1}\n"));
+    place.check(
+        &["call", "echo:fail"],
+        1,
+        "{}\n",
+        "error: echo:fail reports an error\n",
+    );
+    let raw = json(&place, &["call", "echo:say", "--json"]);
+    assert_eq!(raw["content"][0]["text"], "{}");
+    let done = place.run(&["call", "echo:sya"]);
+    assert_eq!(done.code, Some(1));
+    assert_eq!(
+        done.err,
+        "error: there is no tool \"echo:sya\"\nhint: did you mean \"echo:say\"?\n"
+    );
+
+    let done = place.run(&["logs", "echo"]);
+    assert!(
+        done.out.contains("echo is here\n") && done.out.contains("called fail\n"),
+        "{done:?}"
+    );
+    let last = place.run(&["logs", "echo", "-n", "1"]);
+    assert_eq!(last.out.lines().count(), 1);
+
+    place.check(&["disable", "echo"], 0, "", "disabled `echo`\n");
+    place.check(&["disable", "echo"], 0, "", "`echo` is disabled already\n");
+    let done = place.run(&["call", "echo:say"]);
+    assert_eq!(done.code, Some(1));
+    assert!(
+        done.err.contains("hint: `switchboard enable echo`"),
+        "{done:?}"
+    );
+    place.check(&["enable", "echo"], 0, "", "enabled `echo`\n");
+    let done = place.run(&["restart", "echo"]);
+    assert_eq!(done.code, Some(0));
+    assert!(done.err.starts_with("restarted `echo`"), "{done:?}");
+    until("echo is ready again", || state(&place) == "ready");
+
+    let status = place.run(&["status"]);
+    assert_eq!(status.code, Some(0));
+    assert!(
+        status
+            .out
+            .contains("calls         4 (1 failed, 0 under way)\n"),
+        "{status:?}"
+    );
+    assert!(status.out.contains("\necho  ready  2 "), "{status:?}");
+    let status = json(&place, &["status", "--json"]);
+    assert_eq!(status["pid"], gateway.child.id());
+
+    place.check(&["remove", "echo"], 0, "", "removed `echo`\n");
+    place.check(
+        &["remove", "echo"],
+        1,
+        "",
+        "error: there is no server \"echo\"\nhint: `switchboard list` shows the names\n",
+    );
+    let done = place.run(&["stop"]);
+    let pid = gateway.child.id();
+    assert_eq!(
+        (done.code, done.err),
+        (Some(0), format!("stopped the gateway (process {pid})\n"))
+    );
+    assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
+    assert!(!Gateway::log(&place).contains("connection.transition"));
+}
+
+#[test]
+fn stop_leaves_nothing_behind() {
+    let place = Place::new();
+    let mut gateway = Gateway::start(&place, &["--log-level", "debug"]);
+    add_echo(&place);
+    let processes = processes(&place);
+    assert_eq!(processes.len(), 2);
+    assert!(processes.iter().all(|&pid| is_running(pid)));
+    assert_eq!(place.run(&["stop"]).code, Some(0));
+    // Whoever waited for `stop` can rely on it.
+    assert!(!processes.iter().any(|&pid| is_running(pid)));
+    assert!(!place.home().join("run/switchboard.sock").exists());
+    assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
+    assert_eq!(place.run(&["stop"]).code, Some(3));
+    assert!(Gateway::log(&place).contains("connection.transition"));
+    // The same place can be used again at once.
+    let _again = Gateway::start(&place, &[]);
+    assert_eq!(place.run(&["status"]).code, Some(0));
+}
+
+#[test]
+fn a_log_is_followed_until_the_server_is_removed() {
+    let place = Place::new();
+    let _gateway = Gateway::start(&place, &[]);
+    add_echo(&place);
+    let mut child = place
+        .command(&["logs", "echo", "-f"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in stdout.lines() {
+            sender.send(line.unwrap()).unwrap();
+        }
+    });
+    let see = |what: &str| loop {
+        match lines.recv_timeout(PATIENCE) {
+            Ok(line) if line.ends_with(what) => return,
+            Ok(_) => {}
+            Err(error) => panic!("{what} is not seen: {error}"),
+        }
+    };
+    see("echo is here");
+    assert_eq!(place.run(&["call", "echo:say"]).code, Some(0));
+    see("called say");
+    assert_eq!(place.run(&["remove", "echo"]).code, Some(0));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_server_that_cannot_start_is_explained_everywhere() {
+    let place = Place::new();
+    let _gateway = Gateway::start(&place, &[]);
+    let add = ["add", "bad", "--start", "eager", "--", "nonesuch-program"];
+    place.check(&add, 0, "", "added `bad`\n");
+    until("bad is parked", || state(&place) == "parked");
+    let done = place.run(&["list"]);
+    assert!(
+        done.out
+            .contains("bad   parked  0      command  nonesuch-program  "),
+        "{done:?}"
+    );
+    let done = place.run(&["tools", "bad"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), ""));
+    assert!(
+        done.err
+            .contains("warning: the tools of `bad` are not known yet, it is parked: "),
+        "{done:?}"
+    );
+    let done = place.run(&["doctor"]);
+    assert_eq!(done.code, Some(1));
+    assert!(
+        done.out.contains("problem  server:bad: it is parked: "),
+        "{done:?}"
+    );
+    assert!(
+        done.out
+            .contains("problem  server:bad: the program `nonesuch-program` is not in PATH\n"),
+        "{done:?}"
+    );
+    assert!(
+        done.out.contains("ok       gateway: it runs as process "),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn a_running_gateway_takes_an_import_up() {
+    let place = Place::new();
+    let _gateway = Gateway::start(&place, &[]);
+    let file = place.write(
+        "other.json",
+        r#"{"mcpServers": {"a": {"command": "true", "disabled": true}}}"#,
+    );
+    let done = place.run(&["import", file.to_str().unwrap(), "--yes"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(state(&place), "disabled");
+    let done = place.run(&["import", "--undo"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(
+        json(&place, &["list", "--json"])["servers"],
+        serde_json::json!([])
+    );
+    let other = place.write("elsewhere.json", "{}");
+    let done = place.run(&[
+        "import",
+        file.to_str().unwrap(),
+        "--yes",
+        "--config",
+        other.to_str().unwrap(),
+    ]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.err
+            .contains("hint: give --config DIR/home/switchboard.json"),
+        "{done:?}"
+    );
+}

@@ -1,0 +1,207 @@
+//! A folder of its own for each test, the program run in it, and a gateway if one is wanted.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_switchboard");
+
+/// The longest that anything here may take before the test has failed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server with two tools, which says on standard error what it is asked.
+const ECHO: &str = r#"
+import json, sys
+print("echo is here", file=sys.stderr, flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    method, params = asked["method"], asked.get("params") or {}
+    result = {}
+    if method == "initialize":
+        result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "echo", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [
+            {"name": name, "description": "It will %s.\nAnd more." % name, "inputSchema": {"type": "object"}}
+            for name in ("say", "fail")]}
+    elif method == "tools/call":
+        print("called", params["name"], file=sys.stderr, flush=True)
+        result = {"content": [{"type": "text", "text": json.dumps(params.get("arguments"))}],
+                  "isError": params["name"] == "fail"}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"#;
+
+/// Where one test has everything.
+pub(crate) struct Place {
+    dir: TempDir,
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("user")).unwrap();
+        Self { dir }
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    /// The home of the user who runs the program.
+    pub(crate) fn user(&self) -> PathBuf {
+        self.dir.path().join("user")
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.home().join("switchboard.json")
+    }
+
+    /// A file with this text, in the folder of the test.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn write_config(&self, text: &str) {
+        self.write("home/switchboard.json", text);
+    }
+
+    /// The words that start the server with two tools.
+    pub(crate) fn echo(&self) -> [String; 3] {
+        let script = self.write("echo.py", ECHO);
+        ["python3".into(), "-S".into(), script.display().to_string()]
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
+            .env_remove("SWITCHBOARD_HOME")
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("NO_COLOR")
+            .env("HOME", self.user())
+            .current_dir(self.user())
+            .arg("--home")
+            .arg(self.home())
+            .args(args)
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Done {
+        let output = self.command(args).output().unwrap();
+        self.done(&output)
+    }
+
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Done {
+        let mut child = self
+            .command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).unwrap();
+        drop(stdin);
+        self.done(&child.wait_with_output().unwrap())
+    }
+
+    /// Runs a command and compares all that can be seen of it.
+    #[track_caller]
+    pub(crate) fn check(&self, args: &[&str], code: i32, out: &str, err: &str) {
+        let done = self.run(args);
+        assert_eq!(
+            (done.code, done.out.as_str(), done.err.as_str()),
+            (Some(code), out, err),
+            "{args:?}"
+        );
+    }
+
+    fn done(&self, output: &std::process::Output) -> Done {
+        let text = |bytes: &[u8]| {
+            let text = String::from_utf8(bytes.to_vec()).unwrap();
+            text.replace(self.dir.path().to_str().unwrap(), "DIR")
+        };
+        Done {
+            code: output.status.code(),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+        }
+    }
+}
+
+/// A gateway, killed with the test if it was not stopped.
+pub(crate) struct Gateway {
+    pub(crate) child: Child,
+    _out: BufReader<ChildStdout>,
+}
+
+impl Gateway {
+    /// Starts it, and waits until it says where it is.
+    pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
+        let log = fs::File::create(place.dir.path().join("serve.err")).unwrap();
+        let mut child = place
+            .command(&["serve", "--listen", "127.0.0.1:0"])
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        assert!(line.contains("http://127.0.0.1:"), "{line}");
+        Self { child, _out: out }
+    }
+
+    /// What it wrote to standard error.
+    pub(crate) fn log(place: &Place) -> String {
+        fs::read_to_string(place.dir.path().join("serve.err")).unwrap()
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        // It may have ended well before.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until something is so.
+#[track_caller]
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "never: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whether there is a process that is more than a name in a table.
+pub(crate) fn is_running(pid: i64) -> bool {
+    let stat = Path::new("/proc").join(pid.to_string()).join("stat");
+    match fs::read_to_string(stat) {
+        Ok(stat) => !stat.rsplit(')').next().unwrap().trim().starts_with('Z'),
+        Err(_) => false,
+    }
+}
