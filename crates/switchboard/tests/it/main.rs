@@ -9,3 +9,4 @@ mod doctor;
 mod help;
 mod running;
 mod support;
+mod terminal;

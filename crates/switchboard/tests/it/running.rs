@@ -2,7 +2,8 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpListener,
     process::Stdio,
     sync::mpsc,
     thread,
@@ -267,4 +268,38 @@ fn a_running_gateway_takes_an_import_up() {
             .contains("hint: give --config DIR/home/switchboard.json"),
         "{done:?}"
     );
+}
+
+/// A server that lets nobody in; where it is.
+fn closed_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            // Whatever is asked.
+            let _ = stream.read(&mut request);
+            let refused =
+                "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            let _ = stream.write_all(refused.as_bytes());
+        }
+    });
+    format!("http://{address}/mcp")
+}
+
+#[test]
+fn a_refused_token_is_to_be_renewed() {
+    let place = Place::new();
+    let _gateway = Gateway::start(&place, &[]);
+    place.write_secret("key", "old");
+    let url = closed_server();
+    let header = "Authorization=Bearer ${secret:key}";
+    let add = ["add", "far", &url, "--start", "eager", "--header", header];
+    place.check(&add, 0, "", "added `far`\n");
+    until("far is parked", || state(&place) == "parked");
+    let done = place.run(&["doctor"]);
+    assert_eq!(done.code, Some(1));
+    let fix = "fix: the token was refused: renew it, put it into DIR/home/secrets/key, and run `switchboard restart far`\n";
+    assert!(done.out.contains(fix), "{done:?}");
 }

@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
     thread,
@@ -83,6 +84,12 @@ impl Place {
 
     pub(crate) fn write_config(&self, text: &str) {
         self.write("home/switchboard.json", text);
+    }
+
+    /// A secret, as private as it has to be.
+    pub(crate) fn write_secret(&self, name: &str, text: &str) {
+        let file = self.write(&format!("home/secrets/{name}"), text);
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
     /// The words that start the server with two tools.

@@ -253,6 +253,23 @@ impl Look<'_> {
         }
     }
 
+    /// What to do about a server that lets nobody in.
+    fn renew(&self, server: &Server) -> String {
+        let name = self.name;
+        let file = |secret: &str| self.home.secrets().join(secret).display().to_string();
+        match secret_of(server) {
+            Some(secret) => format!(
+                "the token was refused: renew it, put it into {}, and run `switchboard restart {name}`",
+                file(&secret)
+            ),
+            None => format!(
+                "it wants a token: put it into {}, with mode 600, and give the server \
+                 \"headers\": {{\"Authorization\": \"Bearer ${{secret:{name}}}\"}}",
+                file(name)
+            ),
+        }
+    }
+
     /// How the gateway finds it.
     fn health(&mut self, server: &Server) {
         let Some(state) = self.state else { return };
@@ -261,14 +278,8 @@ impl Look<'_> {
         }
         let reason = state.reason.as_deref().unwrap_or("it failed");
         let message = format!("it is {}: {reason}", state.state);
-        if reason.contains("401") || reason.contains("403") {
-            let secret = secret_of(server).unwrap_or_else(|| self.name.to_owned());
-            let file = self.home.secrets().join(secret);
-            let fix = format!(
-                "the token was refused: renew it, put it into {}, and run `switchboard restart {}`",
-                file.display(),
-                self.name
-            );
+        if reason.contains("HTTP 401") || reason.contains("HTTP 403") {
+            let fix = self.renew(server);
             return self.problem(message, fix);
         }
         let fix = match &state.action {

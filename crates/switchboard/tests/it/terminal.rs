@@ -1,0 +1,102 @@
+//! What is different when a person sits there: questions, colours, and nothing that takes over the
+//! terminal.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{Read as _, Write as _},
+    thread,
+};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::support::Place;
+
+/// Runs a command on a terminal, with what a person types there; the exit code and what is seen.
+fn run(
+    place: &Place,
+    args: &[&str],
+    typed: &str,
+    variables: &[(&str, &str)],
+) -> (Option<i32>, String) {
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap();
+    let terminal = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    let mut child = place
+        .command(args)
+        .env("TERM", "xterm")
+        .envs(variables.iter().copied())
+        .stdin(terminal.try_clone().unwrap())
+        .stdout(terminal.try_clone().unwrap())
+        .stderr(terminal)
+        .spawn()
+        .unwrap();
+    let mut controller = File::from(controller);
+    controller.write_all(typed.as_bytes()).unwrap();
+    let seen = thread::spawn(move || {
+        let mut seen = Vec::new();
+        let mut chunk = [0; 4096];
+        // The end of a terminal is an error.
+        while let Ok(read @ 1..) = controller.read(&mut chunk) {
+            seen.extend_from_slice(&chunk[..read]);
+        }
+        String::from_utf8(seen).unwrap()
+    });
+    let code = child.wait().unwrap().code();
+    (code, seen.join().unwrap())
+}
+
+#[test]
+fn a_person_is_asked() {
+    let place = Place::new();
+    let file = place.write("other.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+    let import = ["import", file.to_str().unwrap()];
+    for no in ["n\n", "\n", "what?\n"] {
+        let (code, seen) = run(&place, &import, no, &[]);
+        assert_eq!(code, Some(1), "{seen}");
+        assert!(
+            seen.contains("Add 1 server? [y/N]") && seen.contains("nothing was changed"),
+            "{seen}"
+        );
+        assert!(!place.config().exists());
+    }
+    let (code, seen) = run(&place, &import, "y\n", &[]);
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(
+        fs::read_to_string(place.config())
+            .unwrap()
+            .contains("\"a\"")
+    );
+}
+
+#[test]
+fn colours_are_for_terminals_and_for_who_wants_them() {
+    let place = Place::new();
+    let (code, seen) = run(&place, &["status"], "", &[]);
+    assert_eq!(code, Some(3));
+    assert!(
+        seen.contains("\u{1b}[31merror:\u{1b}[0m no gateway"),
+        "{seen:?}"
+    );
+    for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let (_, seen) = run(&place, &["status"], "", &[variable]);
+        assert!(seen.starts_with("error: no gateway"), "{seen:?}");
+    }
+    // The same words either way.
+    assert!(place.run(&["status"]).err.starts_with("error: no gateway"));
+}
+
+#[test]
+fn a_log_does_not_take_over_the_terminal() {
+    let place = Place::new();
+    place.write("home/logs/a.log", "\u{1b}]0;owned\u{7} text\n");
+    let (_, seen) = run(&place, &["logs", "a"], "", &[]);
+    assert_eq!(seen, "\u{fffd}]0;owned\u{fffd} text\r\n");
+    // A program gets what was written.
+    assert_eq!(place.run(&["logs", "a"]).out, "\u{1b}]0;owned\u{7} text\n");
+}
