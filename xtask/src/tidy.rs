@@ -35,7 +35,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "switchboard",
-        &["clients", "config", "contain", "gateway", "store", "wire"],
+        &["catalog", "clients", "config", "contain", "gateway", "wire"],
     ),
 ];
 

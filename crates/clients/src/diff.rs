@@ -9,7 +9,7 @@ use std::path::Path;
 const CONTEXT: usize = 3;
 
 /// The unified difference, or nothing where there is none. `None` is a file that is not there.
-pub(crate) fn unified(file: &Path, before: Option<&str>, after: &str) -> String {
+pub fn unified(file: &Path, before: Option<&str>, after: &str) -> String {
     if before == Some(after) {
         return String::new();
     }

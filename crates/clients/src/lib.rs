@@ -45,6 +45,7 @@ mod variables;
 
 pub use apply::{Applied, apply};
 pub use client::Client;
+pub use diff::unified;
 pub use error::{Error, ErrorKind};
 pub use import::Imported;
 pub use locations::{Dirs, Os};

@@ -2,7 +2,6 @@
 
 mod cli;
 mod commands;
-mod diff;
 mod failure;
 mod link;
 mod print;

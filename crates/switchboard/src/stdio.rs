@@ -53,7 +53,9 @@ pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
                 Err(_) if Instant::now() < until => join::pause().await,
                 Err(holder) => {
                     let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
-                    anyhow::bail!("the gateway{holder} does not answer; end it and start the client anew");
+                    anyhow::bail!(
+                        "the gateway{holder} does not answer; end it and start the client anew"
+                    );
                 }
             }
         }

@@ -12,7 +12,7 @@ use super::{
     config_file::{ConfigFile, cannot},
     connect::agree,
 };
-use crate::{diff, failure::Failure, link::Link, print};
+use crate::{failure::Failure, link::Link, print};
 
 /// Take servers over from a client's configuration.
 ///
@@ -60,7 +60,7 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
         print::say("there is nothing new to take over");
         return Ok(());
     }
-    print::difference(&diff::unified(
+    print::difference(&switchboard_clients::unified(
         &file.path,
         file.text.as_deref(),
         &merge.text,

@@ -20,13 +20,13 @@ use crate::{
     print::{self, Table},
 };
 
-/// How long a person waits for servers that are starting.
+/// How long to wait for servers that are starting.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// List the tools of all servers, or of one.
 ///
-/// On a terminal, servers that are just starting are waited for, up to five seconds.
+/// Servers that are just starting are waited for, up to five seconds.
 #[derive(Debug, Args)]
 pub(crate) struct Tools {
     /// Only the tools of this server
@@ -58,7 +58,7 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
         })?;
         let missing = missing(&link, &answer.starting)?;
         let is_on_the_way = missing.iter().any(|server| server.state != "parked");
-        if !is_on_the_way || !print::is_terminal() || Instant::now() >= until {
+        if !is_on_the_way || Instant::now() >= until {
             break (value, answer, missing);
         }
         thread::sleep(LOOK_AGAIN);
