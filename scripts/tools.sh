@@ -10,9 +10,9 @@
 # afresh, remove .tools.
 #
 #   .tools/cargo/bin/          cargo-deny, cargo-fuzz, and cargo-nextest where the machine has none
-#   .tools/node/bin/node       Node.js 22 or newer: the machine's own, or one from npm
-#   .tools/peers/node_modules  MCP servers by others and the conformance suite (tests/peers/package.json)
-#   .tools/python/bin/python   a venv with the Python servers (tests/peers/requirements.txt)
+#   .tools/node/bin/node       Node.js 22.19 or newer: the machine's own, or one from npm
+#   .tools/peers/node_modules  MCP servers and clients by others and the conformance suite (tests/peers/package.json)
+#   .tools/python/bin/python   a venv with the two Python SDKs (tests/peers/requirements.txt)
 #   .tools/log/                what the installers said
 
 set -euo pipefail
@@ -22,7 +22,7 @@ CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
 CARGO_NEXTEST=0.9.143
 NODE=22.23.3
-NODE_MAJOR=22
+NODE_LEAST=22.19.0 # what the MCP Inspector wants
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tools=$root/.tools
@@ -98,7 +98,7 @@ node_peers() {
 find_node() {
     local own
     own=$(command -v node || true)
-    if [[ -n $own ]] && (($("$own" -p 'parseInt(process.versions.node)') >= NODE_MAJOR)); then
+    if [[ -n $own ]] && printf '%s\n' "$NODE_LEAST" "$("$own" -p process.versions.node)" | sort -VC; then
         readlink -f "$own"
         return
     fi
@@ -107,7 +107,7 @@ find_node() {
         x86_64) arch=x64 ;;
         aarch64) arch=arm64 ;;
         *)
-            echo "no Node.js $NODE_MAJOR for $(uname -m) on npm: install it first" >&2
+            echo "no Node.js $NODE_LEAST for $(uname -m) on npm: install it first" >&2
             return 1
             ;;
     esac

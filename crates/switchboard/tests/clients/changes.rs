@@ -1,0 +1,61 @@
+//! A server that is added while clients are there: they are told.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Door, Kind, Place, Tools};
+
+#[test]
+fn the_typescript_sdk_hears_of_a_new_server() {
+    hears(&[
+        (Kind::TypescriptV1, Door::Http),
+        (Kind::TypescriptV1, Door::Stdio),
+    ]);
+}
+
+#[test]
+fn the_typescript_sdk_of_the_second_line_hears_of_a_new_server() {
+    hears(&[
+        (Kind::TypescriptV2, Door::Http),
+        (Kind::TypescriptV2, Door::Stdio),
+    ]);
+}
+
+/// Clients that are connected when the configuration changes, and see the new tools without having
+/// asked.
+#[track_caller]
+fn hears(kinds: &[(Kind, Door)]) {
+    let Some(tools) = Tools::find() else { return };
+    let place = Place::with_gateway(tools);
+    let clients: Vec<Client> = kinds
+        .iter()
+        .map(|(kind, door)| {
+            let way = match door {
+                Door::Http => json!({ "url": place.url(), "token": place.token() }),
+                Door::Stdio => json!({ "command": place.stdio(&[]) }),
+            };
+            let awaited = json!({ "prefix": "", "awaited": "second__echo", "parts": ["watch"] });
+            Client::start_with(&place, *kind, &[way, awaited])
+        })
+        .collect();
+    let has = |line: &Value, name: &str| {
+        let names = line["names"].as_array().expect("names");
+        names.contains(&json!(name))
+    };
+    for client in &clients {
+        client.step("connected");
+        let tools = client.step("tools");
+        assert!(has(&tools, "everything__echo"), "{tools}");
+        assert!(!has(&tools, "second__echo"), "{tools}");
+    }
+
+    place.set_servers(&["everything", "second"]);
+    for client in clients {
+        // There may be news before the news: the server comes first, and its tools when they are known.
+        let mut change = client.step("changed");
+        while !has(&change, "second__echo") {
+            change = client.step("changed");
+        }
+        assert!(has(&change, "everything__echo"), "{change}");
+        client.leaves();
+    }
+}

@@ -1,0 +1,126 @@
+//! A client at work in a process of its own, and what it says.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+use super::{Door, Place, SOON};
+
+/// What a client is made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    TypescriptV1,
+    TypescriptV2,
+    Python,
+    Fastmcp,
+}
+
+/// A client. Killed with the test if it has not left.
+pub(crate) struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    name: String,
+}
+
+impl Client {
+    /// Starts one that does these parts of the tour at a door of the gateway, in the direct view.
+    pub(crate) fn start(
+        place: &Place,
+        kind: Kind,
+        door: Door,
+        modern: bool,
+        parts: &[&str],
+    ) -> Self {
+        let way = match door {
+            Door::Http => json!({ "url": place.url(), "token": place.token() }),
+            Door::Stdio => json!({ "command": place.stdio(&[]) }),
+        };
+        let how = json!({ "parts": parts, "modern": modern, "prefix": "everything__" });
+        Self::start_with(place, kind, &[way, how])
+    }
+
+    /// Starts one with a job that is put together from these objects.
+    pub(crate) fn start_with(place: &Place, kind: Kind, job: &[Value]) -> Self {
+        let (program, script) = match kind {
+            Kind::TypescriptV1 => (place.tools.node(), "v1.mjs"),
+            Kind::TypescriptV2 => (place.tools.node(), "v2.mjs"),
+            Kind::Python => (place.tools.python(), "sdk.py"),
+            Kind::Fastmcp => (place.tools.python(), "fast.py"),
+        };
+        let members = job
+            .iter()
+            .flat_map(|part| part.as_object().unwrap().clone());
+        let job: Value = members.collect();
+        let mut child = Command::new(program)
+            .env_remove("SWITCHBOARD_HOME")
+            .env("HOME", place.path(""))
+            .current_dir(place.path(""))
+            .arg(script)
+            .arg(job.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in output.lines() {
+                let line = line.unwrap();
+                // Whoever does not listen any more has failed already.
+                let _ = sender.send(serde_json::from_str(&line).unwrap_or(Value::String(line)));
+            }
+        });
+        Self {
+            input: child.stdin.take(),
+            child,
+            lines,
+            name: format!("{kind:?} {job}"),
+        }
+    }
+
+    /// The next thing it says, which has to be this step.
+    #[track_caller]
+    pub(crate) fn step(&self, step: &str) -> Value {
+        let line = self.lines.recv_timeout(SOON);
+        let line = line.unwrap_or_else(|_| panic!("{}: nothing in place of {step}", self.name));
+        assert_eq!(line["step"], step, "{}: {line}", self.name);
+        line
+    }
+
+    /// The same, with these members.
+    #[track_caller]
+    pub(crate) fn says(&self, step: &str, members: &Value) {
+        let line = self.step(step);
+        for (name, value) in members.as_object().unwrap() {
+            assert_eq!(line[name], *value, "{}: {line}", self.name);
+        }
+    }
+
+    /// Lets one that stays go.
+    pub(crate) fn let_go(&mut self) {
+        self.input = None;
+    }
+
+    /// Its end, which has to be a good one.
+    #[track_caller]
+    pub(crate) fn leaves(mut self) {
+        self.step("closed");
+        let more = self.lines.recv_timeout(SOON);
+        assert!(more.is_err(), "{}: {more:?}", self.name);
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{}: {status}", self.name);
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

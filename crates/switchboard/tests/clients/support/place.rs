@@ -1,0 +1,168 @@
+//! A folder of its own for each test: the gateway's home, the scripts, and what the server has seen.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    os::unix::fs::symlink,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Tools, until};
+
+const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
+
+/// The scripts, as they are when the tests are built.
+const SCRIPTS: [(&str, &str); 7] = [
+    ("fast.py", include_str!("../scripts/fast.py")),
+    ("sdk.py", include_str!("../scripts/sdk.py")),
+    ("tour.mjs", include_str!("../scripts/tour.mjs")),
+    ("tour.py", include_str!("../scripts/tour.py")),
+    ("v1.mjs", include_str!("../scripts/v1.mjs")),
+    ("v2.mjs", include_str!("../scripts/v2.mjs")),
+    ("witness.mjs", include_str!("../scripts/witness.mjs")),
+];
+
+/// How a client reaches the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    Http,
+    Stdio,
+}
+
+/// Where one test has everything. The gateway is stopped with it.
+pub(crate) struct Place {
+    dir: TempDir,
+    pub(crate) tools: Tools,
+    gateway: Option<(Child, String)>,
+}
+
+impl Place {
+    /// A home with `server-everything` in it, as `everything`, and no gateway.
+    pub(crate) fn new(tools: Tools) -> Self {
+        let dir = tempfile::Builder::new().prefix("sb-").tempdir().unwrap();
+        for (name, text) in SCRIPTS {
+            fs::write(dir.path().join(name), text).unwrap();
+        }
+        // Where a script's own imports are looked for.
+        let modules = fs::canonicalize(tools.node_modules()).unwrap();
+        symlink(modules, dir.path().join("node_modules")).unwrap();
+        fs::create_dir(dir.path().join("home")).unwrap();
+        let place = Self {
+            dir,
+            tools,
+            gateway: None,
+        };
+        place.set_servers(&["everything"]);
+        place
+    }
+
+    /// The same with a gateway that knows what the server offers.
+    pub(crate) fn with_gateway(tools: Tools) -> Self {
+        let mut place = Self::new(tools);
+        let mut child = place
+            .switchboard(&["serve", "--log-level", "warn"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let url = line.split_whitespace().last().expect("it says where it is");
+        place.gateway = Some((child, url.to_owned()));
+        until("the gateway knows the server's tools", || {
+            let tools = place.switchboard(&["tools"]).output().unwrap();
+            let tools = String::from_utf8(tools.stdout).unwrap();
+            tools.contains("everything:echo").then_some(())
+        });
+        place
+    }
+
+    /// Writes the configuration as an editor does, whole and in place of the old one: every name is
+    /// `server-everything` once more.
+    pub(crate) fn set_servers(&self, names: &[&str]) {
+        let server = json!({
+            "command": self.tools.node(),
+            "args": ["--import", self.path("witness.mjs"), self.tools.everything()],
+            "env": { "WITNESS": self.path("witness.log") },
+            "start": "eager",
+        });
+        let servers: Value = names.iter().map(|name| (*name, server.clone())).collect();
+        let config = json!({ "listen": "127.0.0.1:0", "mcpServers": servers });
+        let new = self.path("home/switchboard.json.new");
+        fs::write(&new, config.to_string()).unwrap();
+        fs::rename(new, self.path("home/switchboard.json")).unwrap();
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The words with which a client starts the program on its pipe.
+    pub(crate) fn stdio(&self, more: &[&str]) -> Vec<String> {
+        let home = self.path("home").display().to_string();
+        let words = [SWITCHBOARD, "--home", &home, "stdio"];
+        words
+            .iter()
+            .chain(more)
+            .map(|word| (*word).into())
+            .collect()
+    }
+
+    /// The address for MCP.
+    pub(crate) fn url(&self) -> &str {
+        &self.gateway.as_ref().expect("there is a gateway").1
+    }
+
+    pub(crate) fn token(&self) -> String {
+        let token = fs::read_to_string(self.path("home/run/token")).unwrap();
+        token.trim().to_owned()
+    }
+
+    /// The server's processes that were ever started.
+    pub(crate) fn started(&self) -> Vec<i64> {
+        let started = self.witnessed().into_iter();
+        started
+            .filter_map(|seen| seen["started"].as_i64())
+            .collect()
+    }
+
+    /// What the server's processes were given, in order.
+    pub(crate) fn witnessed(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.path("witness.log")).unwrap_or_default();
+        // What is just being written has no end yet.
+        let lines = text
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    fn switchboard(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(SWITCHBOARD);
+        command
+            .env_remove("SWITCHBOARD_HOME")
+            .env("HOME", self.dir.path())
+            .current_dir(self.dir.path())
+            .arg("--home")
+            .arg(self.path("home"))
+            .args(args)
+            .stdin(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some((mut gateway, _)) = self.gateway.take() {
+            // Told, so that it takes its servers with it.
+            let _ = self.switchboard(&["stop"]).output();
+            let _ = gateway.kill();
+            let _ = gateway.wait();
+        }
+    }
+}
