@@ -81,7 +81,11 @@ impl Options {
     }
 
     const fn effort(&self) -> Effort {
-        if self.quick { Effort::Quick } else { Effort::Full }
+        if self.quick {
+            Effort::Quick
+        } else {
+            Effort::Full
+        }
     }
 
     fn settings(&self) -> Result<gateway::Settings> {
@@ -90,8 +94,11 @@ impl Options {
             None => std::env::current_exe()?.with_file_name("switchboard"),
         };
         if !switchboard.exists() {
-            let message = "there is no program {}: build it with `cargo build --release -p switchboard`";
-            return Err(message.replace("{}", &switchboard.display().to_string()).into());
+            let message =
+                "there is no program {}: build it with `cargo build --release -p switchboard`";
+            return Err(message
+                .replace("{}", &switchboard.display().to_string())
+                .into());
         }
         Ok(gateway::Settings {
             effort: self.effort(),

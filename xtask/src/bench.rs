@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, process::Command};
 use crate::{USAGE, is_help, root, run_release};
 
 const HELP: &str = "\
-cargo xtask bench wire|connection|gateway [--quick] [--json FILE]
+cargo xtask bench wire|connection|gateway|flat|disk|start|idle [--quick] [--json FILE]
 
 Builds bench/ for release, and the gateway if it is measured, and runs it. Ratios come first, because they
 hold on any machine.
@@ -16,15 +16,29 @@ hold on any machine.
                child, and the memory of an idle connection
   gateway      calls through `switchboard serve` to an echo server, against the same server without a
                gateway, a relay that does nothing else, and mcp-proxy 0.6.0, which is installed into
-               .tools/bench if it is not there; --only relay,switchboard for some of the subjects only
+               .tools/bench if it is not there
+  flat         what a call costs with 1 and with 100 servers, with 10 and with 10,000 tools
+  disk         what the gateway writes while calls go through it, by thread; needs strace
+  start        from the start of `switchboard stdio` to its first tool list, against `cat`, with 50 servers
+               that need 5 s each: known from before, unknown, and joining a running gateway
+  idle         processes, memory, CPU time and wake-ups of a gateway that nobody calls
 
   --quick      fewer and shorter rounds, to see that it works
   --json FILE  the figures as JSON, into this file as well
+  --only SUBJECTS   of `gateway`: only some of direct, relay, switchboard, mcp-proxy; with commas
 
-A full run takes about a minute. Leave the machine alone meanwhile.";
+A full run takes one to three minutes. Leave the machine alone meanwhile.";
 
 /// What is measured, and whether it needs the gateway.
-const WHAT: [(&str, bool); 3] = [("wire", false), ("connection", false), ("gateway", true)];
+const WHAT: [(&str, bool); 7] = [
+    ("wire", false),
+    ("connection", false),
+    ("gateway", true),
+    ("flat", true),
+    ("disk", true),
+    ("start", true),
+    ("idle", true),
+];
 
 /// The options, and whether a value follows.
 const OPTIONS: [(&str, bool); 3] = [("--quick", false), ("--json", true), ("--only", true)];
@@ -40,10 +54,16 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     let wrong = || format!("{USAGE} {HELP}");
     let (what, options) = args.split_first().ok_or_else(wrong)?;
-    let (_, needs_gateway) = WHAT.iter().find(|(name, _)| name == what).ok_or_else(wrong)?;
+    let (_, needs_gateway) = WHAT
+        .iter()
+        .find(|(name, _)| name == what)
+        .ok_or_else(wrong)?;
     let mut words = options.iter();
     while let Some(word) = words.next() {
-        let (_, has_value) = OPTIONS.iter().find(|(name, _)| name == word).ok_or_else(wrong)?;
+        let (_, has_value) = OPTIONS
+            .iter()
+            .find(|(name, _)| name == word)
+            .ok_or_else(wrong)?;
         if *has_value {
             words.next().ok_or_else(wrong)?;
         }

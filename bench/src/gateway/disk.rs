@@ -11,7 +11,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Bound, Settings, goal, load_runtime, process, subject::Subject};
+use super::{Bound, GOALS, Settings, goal, load_runtime, process, subject::Subject};
 use crate::{
     Effort, Result,
     report::{Cell, Report, Table},
@@ -78,10 +78,13 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
     subject.stop()?;
     let trace = fs::read_to_string(out.path())?;
     let counts = count(&trace);
-    let of_others = |(thread, target, _): &(String, Target, String)| {
-        thread != STORE && *target == Target::File
-    };
-    let misplaced: u32 = counts.iter().filter(|(key, _)| of_others(key)).map(|(_, count)| count).sum();
+    let of_others =
+        |(thread, target, _): &(String, Target, String)| thread != STORE && *target == Target::File;
+    let misplaced: u32 = counts
+        .iter()
+        .filter(|(key, _)| of_others(key))
+        .map(|(_, count)| count)
+        .sum();
     let rows = counts
         .iter()
         .map(|((thread, target, call), count)| {
@@ -103,7 +106,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
         tables: vec![
             Table {
                 title: "No disk on the way of a call",
-                columns: vec!["goal", "found", "bound", "verdict"],
+                columns: GOALS.to_vec(),
                 rows: vec![goal(
                     "system calls to files beside the store's thread",
                     Some(f64::from(misplaced)),
@@ -128,21 +131,32 @@ fn count(trace: &str) -> BTreeMap<(String, Target, String), u32> {
     let mut counts = BTreeMap::new();
     for line in trace.lines() {
         // 1234<name> write(5<socket:[1]>, "...", 9) = 9
-        let Some((thread, rest)) = line.split_once("> ") else { continue };
+        let Some((thread, rest)) = line.split_once("> ") else {
+            continue;
+        };
         let thread = thread.split_once('<').map_or("?", |(_, name)| name);
-        let Some((call, arguments)) = rest.trim_start().split_once('(') else { continue };
+        let Some((call, arguments)) = rest.trim_start().split_once('(') else {
+            continue;
+        };
         // What is resumed was counted when it began.
-        if call.is_empty() || !call.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        if call.is_empty()
+            || !call
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        {
             continue;
         }
         let target = arguments.split_once('<').map_or("", |(_, target)| target);
         let wire = ["socket:", "TCP:", "TCPv6:", "UNIX", "pipe:", "anon_inode:"];
-        let target = if call.starts_with("send") || wire.iter().any(|kind| target.starts_with(kind)) {
+        let target = if call.starts_with("send") || wire.iter().any(|kind| target.starts_with(kind))
+        {
             Target::Wire
         } else {
             Target::File
         };
-        *counts.entry((thread.to_owned(), target, call.to_owned())).or_insert(0) += 1;
+        *counts
+            .entry((thread.to_owned(), target, call.to_owned()))
+            .or_insert(0) += 1;
     }
     counts
 }

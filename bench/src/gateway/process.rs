@@ -4,16 +4,21 @@ use std::{collections::HashMap, fs, time::Duration};
 
 use crate::Result;
 
-/// CPU time that a process and its threads have used, those that ended included.
+/// CPU time of all threads of a process that live.
 pub(super) fn cpu_time(pid: u32) -> Result<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let fields = fields(&stat).ok_or("the system tells no CPU times")?;
-    let ticks = |field: usize| fields.get(field).and_then(|ticks| ticks.parse::<u64>().ok());
-    let (Some(user), Some(system)) = (ticks(11), ticks(12)) else {
-        return Err("the system tells no CPU times".into());
-    };
-    let hertz = rustix::param::clock_ticks_per_second();
-    Ok(Duration::from_millis((user + system) * 1_000 / hertz))
+    // `stat` has it as well, in steps of 10 ms.
+    let mut nanos = 0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread that has just ended has no times.
+        let Ok(times) = fs::read_to_string(thread?.path().join("schedstat")) else {
+            continue;
+        };
+        let used = times.split_whitespace().next();
+        nanos += used
+            .ok_or("the system tells no CPU times")?
+            .parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanos))
 }
 
 /// The fields of `stat` after the name, which may hold anything.

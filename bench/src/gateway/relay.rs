@@ -87,11 +87,16 @@ pub(crate) async fn serve(server: &[&str]) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut out = io::stdout();
     writeln!(out, "http://{}/mcp", listener.local_addr()?)?;
-    let app = Router::new().route("/mcp", post(relay_one)).with_state(relay);
-    axum::serve(axum::serve::ListenerExt::tap_io(listener, |stream| {
-        // A stream that cannot be hurried is only slower.
-        let _ = stream.set_nodelay(true);
-    }), app)
+    let app = Router::new()
+        .route("/mcp", post(relay_one))
+        .with_state(relay);
+    axum::serve(
+        axum::serve::ListenerExt::tap_io(listener, |stream| {
+            // A stream that cannot be hurried is only slower.
+            let _ = stream.set_nodelay(true);
+        }),
+        app,
+    )
     .await?;
     Ok(())
 }
@@ -128,9 +133,9 @@ async fn relay_one(State(relay): State<Arc<Relay>>, body: Bytes) -> Response {
         .params
         .map_or_else(String::new, |params| format!(r#","params":{params}"#));
     let Some(id) = question.id else {
-        let _ = relay
-            .lines
-            .send(format!("{{\"jsonrpc\":\"2.0\",\"method\":{method}{params}}}\n"));
+        let _ = relay.lines.send(format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":{method}{params}}}\n"
+        ));
         return status(StatusCode::ACCEPTED);
     };
     let number = relay.next.fetch_add(1, Relaxed);

@@ -18,7 +18,7 @@ use switchboard_store::{Activity, Outcome, Retention, Store};
 use tokio::runtime::Runtime;
 
 use super::{
-    Bound, Settings, flat, goal, load_runtime, process,
+    Bound, GOALS, Settings, flat, goal, load_runtime, process,
     subject::{Home, echo},
 };
 use crate::{
@@ -73,7 +73,9 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
         start(home.command(program, "stdio"), &marker)
     })?;
     let running = home.serve(program)?;
-    let joining = race(times, || start(home.command(program, "stdio"), "no server is started"))?;
+    let joining = race(times, || {
+        start(home.command(program, "stdio"), "no server is started")
+    })?;
     running.stop()?;
 
     let situations = [
@@ -87,10 +89,18 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
         let ours = Summary::of(starts.iter().map(|start| start.took).collect());
         let cat = Summary::of(cats.iter().map(|cat| cat.took).collect());
         let more = ours.median - cat.median;
-        goals.push(goal(&format!("{name}: ms more than cat"), Some(more), Bound::AtMost(AT_MOST)));
+        goals.push(goal(
+            &format!("{name}: ms more than cat"),
+            Some(more),
+            Bound::AtMost(AT_MOST),
+        ));
         let left: usize = starts.iter().map(|start| start.left).sum();
         let left = f64::from(u32::try_from(left)?);
-        goals.push(goal(&format!("{name}: processes left behind"), Some(left), Bound::AtMost(0.0)));
+        goals.push(goal(
+            &format!("{name}: processes left behind"),
+            Some(left),
+            Bound::AtMost(0.0),
+        ));
         let leaving = Summary::of(starts.iter().map(|start| start.leaving).collect());
         figures.push(vec![
             Cell::from(*name),
@@ -108,7 +118,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
         tables: vec![
             Table {
                 title: "From the start of `switchboard stdio` to the answer of tools/list",
-                columns: vec!["goal", "found", "bound", "verdict"],
+                columns: GOALS.to_vec(),
                 rows: goals,
             },
             Table {
@@ -135,7 +145,10 @@ fn furnished(runtime: &Runtime, switchboard: &Path) -> Result<Home> {
     flat::learn(runtime, &home, switchboard, SERVERS * TOOLS)?;
     fs::write(delay, SLOW)?;
     runtime.block_on(fill(&home))?;
-    fs::write(home.path().join("catalog").join("damaged.json"), "{\"version\":1,\"check")?;
+    fs::write(
+        home.path().join("catalog").join("damaged.json"),
+        "{\"version\":1,\"check",
+    )?;
     Ok(home)
 }
 
@@ -193,7 +206,10 @@ async fn fill(home: &Home) -> Result<()> {
 }
 
 /// Starts of the gateway and of `cat`, in turns.
-fn race(times: usize, mut start_one: impl FnMut() -> Result<Start>) -> Result<(Vec<Start>, Vec<Start>)> {
+fn race(
+    times: usize,
+    mut start_one: impl FnMut() -> Result<Start>,
+) -> Result<(Vec<Start>, Vec<Start>)> {
     let mut starts = Vec::new();
     let mut cats = Vec::new();
     for _ in 0..times {

@@ -79,7 +79,7 @@ impl Home {
     pub(super) fn serve(&self, switchboard: &Path) -> Result<Subject> {
         let mut command = self.command(switchboard, "serve");
         command.args(["--listen", "127.0.0.1:0"]);
-        let running = Running::start("switchboard serve", command, self.path())?;
+        let mut running = Running::start("switchboard serve", command, self.path())?;
         let address = running.address()?;
         let token = fs::read_to_string(self.path().join("run/token"))?;
         let door = Door {
@@ -118,7 +118,7 @@ impl Subject {
         let home = Home::new()?;
         let mut command = Command::new(env::current_exe()?);
         command.arg(RELAY).args(echo(1)?);
-        let running = Running::start("relay", command, home.path())?;
+        let mut running = Running::start("relay", command, home.path())?;
         let door = Door {
             address: running.address()?,
             path: "/mcp",
@@ -202,27 +202,30 @@ impl Subject {
     /// The subject's own processes: without the servers behind it, with what it starts to look after
     /// them.
     fn own_processes(&self) -> Result<Vec<u32>> {
-        let mut own = vec![self.pid()];
-        let server = format!(" {ECHO} ");
-        let is_server = |pid: &u32| {
-            process::command_line(*pid).is_none_or(|line| line.contains(&server))
-        };
-        own.extend(process::descendants(self.pid())?);
-        own.retain(|pid| *pid == self.pid() || !is_server(pid));
-        Ok(own)
+        let line = echo(1)?;
+        let server = line.get(..2).unwrap_or_default().join(" ");
+        let is_server =
+            |pid: &u32| process::command_line(*pid).is_none_or(|line| line.starts_with(&server));
+        let mut below = process::descendants(self.pid())?;
+        below.retain(|pid| !is_server(pid));
+        below.insert(0, self.pid());
+        Ok(below)
     }
 
     /// CPU time of the subject's own processes.
     pub(super) fn cpu_time(&self) -> Result<Duration> {
-        self.own_processes()?.into_iter().map(process::cpu_time).sum()
+        self.own_processes()?
+            .into_iter()
+            .map(process::cpu_time)
+            .sum()
     }
 
     /// Memory of the subject itself, and of what it starts to look after servers, in MB.
     pub(super) fn resident(&self) -> Result<(f64, f64)> {
         let own = process::resident(self.pid())?;
         let others = self.own_processes()?.into_iter().skip(1);
-        let others: Result<f64> = others.map(process::resident).sum();
-        Ok((own, others?))
+        let others: Vec<f64> = others.map(process::resident).collect::<Result<_>>()?;
+        Ok((own, others.iter().fold(0.0, |sum, size| sum + size)))
     }
 
     /// Ends it and waits until it has gone.
@@ -257,7 +260,7 @@ impl Running {
     }
 
     /// Where it says that it listens.
-    fn address(&self) -> Result<SocketAddr> {
+    fn address(&mut self) -> Result<SocketAddr> {
         let until = Instant::now() + PATIENCE;
         loop {
             let said = fs::read_to_string(&self.output)?;
@@ -268,7 +271,7 @@ impl Running {
             {
                 return Ok(address.parse()?);
             }
-            if Instant::now() > until || process::command_line(self.child.id()).is_none_or(|line| line.is_empty()) {
+            if Instant::now() > until || self.has_ended() {
                 return Err(self.complaint("it does not say where it listens".into()));
             }
             thread::sleep(POLL);
@@ -279,11 +282,19 @@ impl Running {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    fn complaint(&self, error: Box<dyn std::error::Error + Send + Sync>) -> Box<dyn std::error::Error + Send + Sync> {
+    fn complaint(
+        &self,
+        error: Box<dyn std::error::Error + Send + Sync>,
+    ) -> Box<dyn std::error::Error + Send + Sync> {
         let said = fs::read_to_string(&self.errors).unwrap_or_default();
         let last: Vec<&str> = said.lines().rev().take(5).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
-        format!("{}: {error}; its last words: {}", self.name, last.join(" | ")).into()
+        format!(
+            "{}: {error}; its last words: {}",
+            self.name,
+            last.join(" | ")
+        )
+        .into()
     }
 
     fn stop(&mut self) -> Result<()> {
