@@ -197,7 +197,8 @@ fn serve(manners: Manners) -> io::Result<()> {
     for line in io::stdin().lock().lines() {
         let line = line?;
         if let Ok(message) = serde_json::from_str(&line) {
-            server.take(message)?;
+            // That nobody listens any more is no reason to leave before the input ends.
+            let _ = server.take(message);
         }
     }
     if server.manners.ignore_eof {

@@ -232,6 +232,18 @@ fn lines_over_stdio_that_are_no_messages_are_refused_and_the_next_is_served() {
 }
 
 #[test]
+fn a_line_that_is_too_long_is_refused_by_a_gateway_that_was_joined_too() {
+    let home = home();
+    let serve = home.serve();
+    let mut pipe = Pipe::open(&home);
+    pipe.say(&"x".repeat(17 * MIB));
+    assert_eq!(pipe.request("ping", json!({}))["result"], json!({}));
+    let answer = pipe.finish(&Value::Null);
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    serve.stop();
+}
+
+#[test]
 fn a_client_that_stalls_holds_nobody_up() {
     let home = home();
     let serve = home.serve();

@@ -134,3 +134,27 @@ fn a_client_over_stdio_that_never_reads_costs_the_others_nothing() {
     }
     serve.stop();
 }
+
+#[test]
+fn a_burst_of_calls_over_stdio_is_answered_in_full() {
+    const CALLS: u64 = 2_000;
+    const BYTES: usize = 16 * 1024;
+    let home = Home::new(json!({ "a": with(server(&[]), json!({ "maxQueued": 4_000 })) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut pipe = Pipe::open(&home);
+    let padding = "x".repeat(2_000);
+    let arguments = json!({ "bytes": BYTES, "padding": padding });
+    let call = json!({ "name": "a__big", "arguments": arguments });
+    let lines: Vec<_> = (0..CALLS)
+        .map(|n| request(&json!(10_000 + n), "tools/call", call.clone()))
+        .collect();
+    // Sent as fast as they are taken, while the answers are read as fast as they come.
+    pipe.burst(lines);
+    for n in 0..CALLS {
+        let answer = pipe.finish(&json!(10_000 + n));
+        let text = answer["result"]["content"][0]["text"].as_str();
+        assert_eq!(text.map(str::len), Some(BYTES), "{answer}");
+    }
+    serve.stop();
+}

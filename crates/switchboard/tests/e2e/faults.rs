@@ -42,18 +42,46 @@ fn a_server_that_was_killed_is_back_for_the_next_call() {
 
 #[test]
 fn a_call_that_cannot_have_reached_a_dead_server_reaches_the_next_one() {
-    let home = Home::new(json!({ "a": server(&[]) }));
+    let name = |n: u32| format!("s{n}");
+    let home = Home::new((0..8).map(|n| (name(n), eager(server(&[])))).collect());
+    let serve = home.serve();
+    let mut client = serve.client();
+    for n in 0..8 {
+        serve.until_known(&name(n));
+        let pid = pid_of(&mut client, &name(n));
+        processes::kill(pid);
+        // Nobody reads its input from now on, whether the gateway has noticed or not.
+        within(SOON, "it is dead", || {
+            (!processes::is_alive(pid)).then_some(())
+        });
+        let answer = client.call(
+            &format!("{}__echo", name(n)),
+            json!({ "text": "still here" }),
+        );
+        assert_eq!(answer, Ok("still here".to_owned()));
+    }
+    serve.stop();
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_an_error_and_the_next_is_served() {
+    let home = Home::new(json!({ "a": with(server(&[]), json!({ "requestTimeoutMs": 20_000 })) }));
     let serve = home.serve();
     serve.until_known("a");
     let mut client = serve.client();
-    let pid = pid_of(&mut client, "a");
-    processes::kill(pid);
-    // Nobody reads its input from now on, whether the gateway has noticed or not.
-    within(SOON, "it is dead", || {
-        (!processes::is_alive(pid)).then_some(())
-    });
-    let answer = client.call("a__echo", json!({ "text": "still here" }));
-    assert_eq!(answer, Ok("still here".to_owned()));
+    let mib = 1024 * 1024;
+    let whole = client.call("a__big", json!({ "bytes": 15 * mib })).unwrap();
+    assert_eq!(whole.len(), 15 * mib);
+    let began = Instant::now();
+    let error = client
+        .call("a__big", json!({ "bytes": 17 * mib }))
+        .unwrap_err();
+    let took = began.elapsed();
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("'a'"), "{error}");
+    assert!(took < Duration::from_secs(10), "it took {took:?}: {error}");
+    let answer = client.call("a__echo", json!({ "text": "x" }));
+    assert_eq!(answer, Ok("x".to_owned()));
     serve.stop();
 }
 
@@ -334,5 +362,55 @@ fn a_server_that_flaps_is_parked_and_left_alone() {
         .iter()
         .find(|server| server["name"] == "flaps");
     assert_eq!(flaps.unwrap()["state"], "parked");
+    serve.stop();
+}
+
+#[test]
+fn a_session_that_ends_withdraws_its_calls() {
+    let home = Home::new(json!({}));
+    let seen = home.text("seen");
+    home.set_servers(json!({ "a": server(&["--seen", &seen]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    client.begin(&json!(1), "a__hang", json!({}));
+    until_it_hangs(&home);
+    let headers = [("Mcp-Session-Id", &*client.session)];
+    let ended = serve.http().ask("DELETE", "/mcp", &headers, b"");
+    assert_eq!(ended.status, 204);
+    withdrawn(&home);
+    serve.stop();
+}
+
+#[test]
+fn a_client_that_leaves_withdraws_its_calls() {
+    let home = Home::new(json!({}));
+    let seen = home.text("seen");
+    home.set_servers(json!({ "a": server(&["--seen", &seen]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut pipe = Pipe::open(&home);
+    pipe.begin_call("a__hang", json!({}));
+    until_it_hangs(&home);
+    pipe.leave();
+    // Answers may still come for five seconds; this one does not.
+    assert!(pipe.ended_within(Duration::from_secs(10)).success());
+    withdrawn(&home);
+    serve.stop();
+}
+
+#[test]
+fn what_a_server_writes_that_is_no_message_harms_nobody() {
+    let noisy = "echo 'Welcome!'; echo '{'; echo '[]'; head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; exec \"$0\"";
+    let home = Home::new(json!({
+        "noisy": { "command": "sh", "args": ["-c", noisy, crate::support::fixture()] },
+    }));
+    let serve = home.serve();
+    serve.until_known("noisy");
+    let mut client = serve.client();
+    let answer = client.call("noisy__echo", json!({ "text": "x" }));
+    assert_eq!(answer, Ok("x".to_owned()));
+    let log = std::fs::metadata(home.path("logs/noisy.log")).unwrap();
+    assert!(log.len() < 100_000, "a line of 3 MB made it into the log");
     serve.stop();
 }

@@ -211,3 +211,79 @@ fn peers() -> Option<String> {
     }
     Some(peers.to_str()?.to_owned())
 }
+
+#[test]
+fn another_home_is_left_alone() {
+    let ours = Home::new(json!({ "a": eager(server(&["--child", "double"])) }));
+    let serve = ours.serve();
+    serve.until_all_ready();
+    let before = ours.people();
+    assert!(before.len() >= 3, "{before:#?}");
+    let theirs = Home::new(json!({ "a": eager(server(&["--child", "double"])) }));
+    for _ in 0..2 {
+        let mut other = theirs.serve();
+        other.until_all_ready();
+        other.signal(Signal::KILL);
+        other.ended();
+        theirs.assert_nobody_within(AFTER_A_KILL, "after SIGKILL of the other");
+    }
+    assert_eq!(ours.people(), before);
+    serve.stop();
+}
+
+#[test]
+fn a_guard_that_is_killed_is_replaced_and_nobody_is_lost() {
+    let entry = server(&["--ignore-eof", "--ignore-term", "--child", "double"]);
+    let home = Home::new(json!({
+        "a": with(entry, json!({ "closeTimeoutMs": 200, "termTimeoutMs": 200 })),
+    }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    client.call("a__pid", json!({})).unwrap();
+    let before = home.people();
+    let guard = before.iter().find(|person| person.is_guard()).unwrap();
+    processes::kill(guard.pid);
+    within(SOON, "all of the first are gone", || {
+        before
+            .iter()
+            .all(|old| !processes::is_alive(old.pid))
+            .then_some(())
+    });
+    within(SOON, "the gateway has noticed", || {
+        (serve.state("a") != "ready").then_some(())
+    });
+    let answer = client.call("a__echo", json!({ "text": "x" }));
+    assert_eq!(answer, Ok("x".to_owned()));
+    serve.stop();
+}
+
+#[test]
+fn a_gateway_that_has_seen_much_holds_on_to_nothing() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    client.call("a__pid", json!({})).unwrap();
+    let files = processes::open_files(serve.pid());
+    for _ in 0..5 {
+        let mut other = serve.client();
+        other.call("a__pid", json!({})).unwrap();
+        let mut pipe = crate::support::pipe::Pipe::open(&home);
+        pipe.request("tools/list", json!({}));
+        let restarted = serve
+            .http()
+            .ask("POST", "/api/v1/servers/a/restart", &[], b"");
+        assert_eq!(restarted.status, 200, "{}", restarted.text());
+        client.call("a__pid", json!({})).unwrap();
+    }
+    within(
+        SOON,
+        "all that was opened is closed, and the dead are buried",
+        || {
+            let open = processes::open_files(serve.pid()) > files;
+            (!open && processes::zombies(serve.pid()) == 0).then_some(())
+        },
+    );
+    serve.stop();
+}

@@ -247,3 +247,53 @@ fn changes_by_command_reach_the_gateway_and_the_file() {
     until_not_listed(&mut client, "a__t0");
     serve.stop();
 }
+
+#[test]
+fn a_stubborn_server_has_left_before_the_new_one_is_started() {
+    let entry = |tools: &str| {
+        with(
+            server(&["--ignore-eof", "--ignore-term", "--tools", tools]),
+            json!({ "closeTimeoutMs": 400, "termTimeoutMs": 400 }),
+        )
+    };
+    let home = Home::new(json!({ "a": entry("1") }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    until_listed(&mut client, "a__t0");
+    let before: i32 = pid(&mut client, "a").parse().unwrap();
+    home.set_servers(json!({ "a": entry("2") }));
+    within(SOON, "the new one is there", || {
+        let servers = home
+            .people()
+            .iter()
+            .filter(|person| !person.is_guard())
+            .count();
+        assert!(servers <= 1, "{:#?}", home.people());
+        client.tools().contains(&"a__t1".to_owned()).then_some(())
+    });
+    assert!(!processes::is_alive(before));
+    serve.stop();
+}
+
+#[test]
+fn a_file_that_is_gone_for_a_while_takes_no_server_along() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    until_listed(&mut client, "a__pid");
+    let before = pid(&mut client, "a");
+    let (file, aside) = (home.path("switchboard.json"), home.path("aside"));
+    fs::rename(&file, &aside).unwrap();
+    within(SOON, "it is noticed", || {
+        let status = serve.status();
+        assert!(client.tools().contains(&"a__pid".to_owned()));
+        status["configProblem"].is_string().then_some(())
+    });
+    assert_eq!(pid(&mut client, "a"), before);
+    fs::rename(&aside, &file).unwrap();
+    within(SOON, "all is well again", || {
+        serve.status()["configProblem"].is_null().then_some(())
+    });
+    assert_eq!(pid(&mut client, "a"), before);
+    serve.stop();
+}

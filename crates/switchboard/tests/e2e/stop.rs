@@ -8,7 +8,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Home, SOON, eager, pipe::Pipe, server, with, within};
+use crate::support::{Home, SOON, eager, mcp::Client, pipe::Pipe, server, with, within};
 
 /// Runs it up to three times, for machines that are busy with something else, and gives the best time.
 fn best_of_three(limit: Duration, mut measure: impl FnMut() -> Duration) -> Duration {
@@ -227,4 +227,79 @@ fn the_command_stops_it_and_returns_when_nobody_is_left() {
     assert!(serve.ended().success());
     let nobody = home.run(&["stop"]);
     assert_eq!(nobody.status.code(), Some(3), "{nobody:?}");
+}
+
+#[test]
+fn a_signal_in_the_first_moment_is_heard_too() {
+    let home = Home::new(json!({ "a": eager(server(&[])) }));
+    for signal in [Signal::TERM, Signal::INT].repeat(5) {
+        let mut serve = home.serve();
+        serve.signal(signal);
+        let status = serve.ended();
+        assert!(status.success(), "{status}");
+        home.assert_nobody_within(Duration::ZERO, "stopped");
+    }
+}
+
+#[test]
+fn servers_that_are_still_starting_do_not_hold_it_up() {
+    let servers: Value = (0..5)
+        .map(|n| (format!("s{n}"), eager(server(&["--mute"]))))
+        .collect();
+    let home = Home::new(servers);
+    let mut serve = home.serve();
+    for n in 0..5 {
+        serve.until_state(&format!("s{n}"), "starting");
+    }
+    let mut waiting = Client::try_open_at(serve.http(), "/mcp/s/s0").unwrap();
+    waiting.begin(&json!(1), "echo", json!({}));
+    within(SOON, "they are there", || {
+        (home.people().len() == 10).then_some(())
+    });
+    let began = Instant::now();
+    serve.signal(Signal::TERM);
+    // Whoever waits for one of them hears that it will not come, if it has been asked for by now.
+    if let Ok(answer) = waiting.http.answer() {
+        let answer = answer.json();
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("'s0'"), "{answer}");
+    }
+    assert!(serve.ended().success());
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(2), "it took {took:?}");
+    home.assert_nobody_within(Duration::ZERO, "stopped");
+}
+
+#[test]
+fn a_second_gateway_for_the_same_home_is_refused() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let second = home.run(&["serve"]);
+    assert_eq!(second.status.code(), Some(1), "{second:?}");
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(said.contains(&serve.pid().to_string()), "{said}");
+    let mut client = serve.client();
+    let answer = client.call("a__echo", json!({ "text": "x" }));
+    assert_eq!(answer, Ok("x".to_owned()));
+    serve.stop();
+}
+
+#[test]
+fn a_call_under_way_over_a_joined_pipe_is_answered_even_when_all_is_over_at_once() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    for _ in 0..5 {
+        let mut serve = home.serve();
+        serve.until_known("a");
+        let mut pipe = Pipe::open(&home);
+        let id = pipe.begin_call("a__hang", json!({}));
+        within(SOON, "it is under way", || {
+            (serve.server("a")["inFlight"] == 1).then_some(())
+        });
+        serve.signal(Signal::TERM);
+        let answer = pipe.finish(&id);
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("'a'"), "{answer}");
+        assert!(serve.ended().success());
+    }
 }

@@ -113,6 +113,21 @@ impl Pipe {
         stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
+    /// Sends these lines from a thread of its own, which nobody waits for. Nothing else can be sent
+    /// afterwards.
+    pub(crate) fn burst(&mut self, lines: Vec<String>) {
+        let mut stdin = self.stdin.take().unwrap();
+        thread::spawn(move || {
+            for line in lines {
+                if stdin.write_all(format!("{line}\n").as_bytes()).is_err() {
+                    return;
+                }
+            }
+            // To close it would be to leave.
+            std::mem::forget(stdin);
+        });
+    }
+
     pub(crate) fn tell(&mut self, method: &str, params: Value) {
         self.say(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
     }

@@ -91,3 +91,18 @@ fn stat(pid: i32) -> Option<Vec<String>> {
     let (_, rest) = stat.rsplit_once(')')?;
     Some(rest.split_whitespace().map(str::to_owned).collect())
 }
+
+/// How many files the process has open.
+pub(crate) fn open_files(pid: i32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}
+
+/// How many children of the process are dead and not buried.
+pub(crate) fn zombies(parent: i32) -> usize {
+    let parent = parent.to_string();
+    all()
+        .filter_map(stat)
+        .filter(|stat| stat.first().is_some_and(|state| state == "Z"))
+        .filter(|stat| stat.get(1) == Some(&parent))
+        .count()
+}
