@@ -78,7 +78,9 @@ impl Connection {
             .await?;
         connection.expect(&reply, 200, b"\"protocolVersion\"")?;
         if let Some(session) = reply.session {
-            connection.head += &format!("Mcp-Session-Id: {session}\r\n");
+            connection
+                .head
+                .extend(["Mcp-Session-Id: ", &session, "\r\n"]);
         }
         connection.head += "MCP-Protocol-Version: 2025-06-18\r\n";
         let reply = connection

@@ -20,7 +20,7 @@ const SETTLE: Duration = Duration::from_secs(5);
 pub(crate) fn run(settings: &Settings) -> Result<Report> {
     let watched = match settings.effort {
         Effort::Quick => Duration::from_secs(10),
-        Effort::Full => Duration::from_secs(60),
+        Effort::Full => Duration::from_mins(1),
     };
     let home = Home::new()?;
     let servers: Result<Vec<_>> = (0..SERVERS)

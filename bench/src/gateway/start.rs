@@ -34,7 +34,7 @@ const SLOW: &str = "5";
 /// How many bytes the database has.
 const DATABASE: u64 = 100 * 1024 * 1024;
 /// No start, and no end, takes this long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How much longer than `cat` it may take, in milliseconds.
 const AT_MOST: f64 = 10.0;
 

@@ -2,6 +2,8 @@
 
 use std::{
     env,
+    error::Error,
+    fmt,
     fs::{self, File},
     net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
@@ -26,7 +28,7 @@ pub(crate) const ECHO: &str = "echo";
 pub(crate) const RELAY: &str = "relay";
 
 /// How long a subject may take to be ready, or to leave.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(20);
 
 /// The command line of an echo server with so many tools.
@@ -109,9 +111,12 @@ impl Subject {
     pub(super) fn switchboard(program: &Path) -> Result<Self> {
         let home = Home::new()?;
         home.configure(&[("echo".to_owned(), echo(1)?)], &json!({}))?;
-        let mut subject = home.serve(program)?;
-        subject._home = Some(home);
-        Ok(subject)
+        let Self { running, door, .. } = home.serve(program)?;
+        Ok(Self {
+            running,
+            door,
+            _home: Some(home),
+        })
     }
 
     pub(super) fn relay() -> Result<Self> {
@@ -183,12 +188,12 @@ impl Subject {
                 if calling {
                     connection.call().await?;
                 }
-                Ok(connection)
+                Result::Ok(connection)
             };
             match attempt.await {
                 Ok(connection) => return Ok(connection),
                 Err(error) if self.running.has_ended() || Instant::now() > until => {
-                    return Err(self.running.complaint(error));
+                    return Err(self.running.complaint(&error));
                 }
                 Err(_) => tokio::time::sleep(POLL).await,
             }
@@ -272,7 +277,7 @@ impl Running {
                 return Ok(address.parse()?);
             }
             if Instant::now() > until || self.has_ended() {
-                return Err(self.complaint("it does not say where it listens".into()));
+                return Err(self.complaint(&"it does not say where it listens"));
             }
             thread::sleep(POLL);
         }
@@ -282,10 +287,7 @@ impl Running {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    fn complaint(
-        &self,
-        error: Box<dyn std::error::Error + Send + Sync>,
-    ) -> Box<dyn std::error::Error + Send + Sync> {
+    fn complaint(&self, error: &dyn fmt::Display) -> Box<dyn Error + Send + Sync> {
         let said = fs::read_to_string(&self.errors).unwrap_or_default();
         let last: Vec<&str> = said.lines().rev().take(5).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
