@@ -136,25 +136,41 @@ fn a_client_over_stdio_that_never_reads_costs_the_others_nothing() {
 }
 
 #[test]
-fn a_burst_of_calls_over_stdio_is_answered_in_full() {
-    const CALLS: u64 = 2_000;
-    const BYTES: usize = 16 * 1024;
-    let home = Home::new(json!({ "a": with(server(&[]), json!({ "maxQueued": 4_000 })) }));
+fn a_burst_of_calls_over_a_joined_pipe_is_answered_in_full() {
+    let home = bursting();
     let serve = home.serve();
     serve.until_known("a");
-    let mut pipe = Pipe::open(&home);
+    burst(Pipe::open(&home));
+    serve.stop();
+}
+
+#[test]
+fn a_burst_of_calls_over_a_pipe_of_the_gateways_own_is_answered_in_full() {
+    let home = bursting();
+    let serve = home.serve();
+    serve.until_known("a");
+    serve.stop();
+    burst(Pipe::open(&home));
+}
+
+fn bursting() -> Home {
+    Home::new(json!({ "a": with(server(&[]), json!({ "maxQueued": 4_000 })) }))
+}
+
+/// Sends calls as fast as they are taken, while the answers are read as fast as they come.
+fn burst(mut pipe: Pipe) {
+    const CALLS: u64 = 2_000;
+    const BYTES: usize = 16 * 1024;
     let padding = "x".repeat(2_000);
     let arguments = json!({ "bytes": BYTES, "padding": padding });
     let call = json!({ "name": "a__big", "arguments": arguments });
     let lines: Vec<_> = (0..CALLS)
         .map(|n| request(&json!(10_000 + n), "tools/call", call.clone()))
         .collect();
-    // Sent as fast as they are taken, while the answers are read as fast as they come.
     pipe.burst(lines);
     for n in 0..CALLS {
         let answer = pipe.finish(&json!(10_000 + n));
         let text = answer["result"]["content"][0]["text"].as_str();
         assert_eq!(text.map(str::len), Some(BYTES), "{answer}");
     }
-    serve.stop();
 }
