@@ -6,7 +6,9 @@
 
 use std::{borrow::Cow, fmt::Write};
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use switchboard_wire::Raw;
@@ -44,7 +46,8 @@ pub fn expose_read_result(server: &str, result: &Raw) -> Raw {
 /// A result of `tools/call` or `prompts/get` for the direct view: the URIs of linked and embedded
 /// resources are exposed. A result without any is the same `Raw`, and cost one search for a word.
 pub fn expose_content(server: &str, result: &Raw) -> Raw {
-    if memmem::find(result.as_bytes(), b"\"resource").is_none() {
+    static HAS_RESOURCE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"resource"));
+    if HAS_RESOURCE.find(result.as_bytes()).is_none() {
         return result.clone();
     }
     let mut uris = Vec::new();

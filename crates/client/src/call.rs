@@ -112,6 +112,11 @@ impl<T> Call<T> {
         self
     }
 
+    /// When the call has to be answered, in place of how long it may take.
+    pub fn deadline(self, deadline: std::time::Instant) -> Self {
+        self.timeout(deadline.saturating_duration_since(std::time::Instant::now()))
+    }
+
     /// Lets the call take as long as it takes.
     pub fn no_timeout(mut self) -> Self {
         self.options.timeout = None;
@@ -161,7 +166,16 @@ impl<T> Call<T> {
         T: FromAnswer,
     {
         let (sender, cancelled) = watch::channel(None);
-        let canceller = Canceller(Arc::new(sender));
+        InFlight {
+            answering: self.answering(Some(cancelled)),
+            canceller: Canceller(Arc::new(sender)),
+        }
+    }
+
+    fn answering(self, cancelled: Option<Cancelled>) -> Answering<T>
+    where
+        T: FromAnswer,
+    {
         let Self {
             client,
             request,
@@ -169,7 +183,7 @@ impl<T> Call<T> {
             asks_back,
             ..
         } = self;
-        let future = Box::pin(async move {
+        Answering(Box::pin(async move {
             let request = request?;
             let method = request.method.clone();
             let round = Round::new(client, options, asks_back, cancelled);
@@ -178,17 +192,19 @@ impl<T> Call<T> {
                 method: method.into_owned(),
                 source,
             })
-        });
-        InFlight { future, canceller }
+        }))
     }
 }
 
+/// Tells a call that it is cancelled, and why.
+type Cancelled = watch::Receiver<Option<Arc<str>>>;
+
 impl<T: FromAnswer> IntoFuture for Call<T> {
     type Output = Result<T, Error>;
-    type IntoFuture = InFlight<T>;
+    type IntoFuture = Answering<T>;
 
-    fn into_future(self) -> InFlight<T> {
-        self.cancellable()
+    fn into_future(self) -> Answering<T> {
+        self.answering(None)
     }
 }
 
@@ -203,8 +219,26 @@ impl<T> fmt::Debug for Call<T> {
 
 /// A call under way. Dropping it withdraws the call.
 #[must_use = "a call is only sent when it is awaited"]
+pub struct Answering<T>(Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>);
+
+impl<T> Future for Answering<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl<T> fmt::Debug for Answering<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Answering")
+    }
+}
+
+/// A call under way that can be cancelled from elsewhere. Dropping it withdraws the call.
+#[must_use = "a call is only sent when it is awaited"]
 pub struct InFlight<T> {
-    future: Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>,
+    answering: Answering<T>,
     canceller: Canceller,
 }
 
@@ -219,7 +253,7 @@ impl<T> Future for InFlight<T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.future.as_mut().poll(cx)
+        Pin::new(&mut self.answering).poll(cx)
     }
 }
 
@@ -249,7 +283,7 @@ struct Round {
     asks_back: bool,
     started: Instant,
     deadline: Option<Instant>,
-    cancelled: watch::Receiver<Option<Arc<str>>>,
+    cancelled: Option<Cancelled>,
 }
 
 /// How much progress is kept for a caller that does not look.
@@ -260,7 +294,7 @@ impl Round {
         client: Client,
         options: Options,
         asks_back: bool,
-        cancelled: watch::Receiver<Option<Arc<str>>>,
+        cancelled: Option<Cancelled>,
     ) -> Self {
         let started = Instant::now();
         Self {
@@ -440,7 +474,10 @@ impl Round {
 }
 
 /// Waits for the call to be cancelled, and gives the reason.
-async fn until_cancelled(cancelled: &mut watch::Receiver<Option<Arc<str>>>) -> Option<Arc<str>> {
+async fn until_cancelled(cancelled: &mut Option<Cancelled>) -> Option<Arc<str>> {
+    let Some(cancelled) = cancelled else {
+        return std::future::pending().await;
+    };
     let reason = cancelled
         .wait_for(Option::is_some)
         .await

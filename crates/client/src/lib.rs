@@ -51,7 +51,7 @@ pub mod telemetry;
 pub mod transport;
 
 pub use builder::ClientBuilder;
-pub use call::{Call, Canceller, InFlight, Progress};
+pub use call::{Answering, Call, Canceller, InFlight, Progress};
 pub use client::{Client, IntoParams};
 pub use error::Error;
 pub use model::Lossless;

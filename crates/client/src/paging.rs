@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     fmt,
-    future::Future,
+    future::{Future, IntoFuture},
     pin::Pin,
     task::{Context, Poll},
 };
@@ -11,7 +11,7 @@ use std::{
 use futures_core::Stream;
 use switchboard_wire::Raw;
 
-use crate::{Client, Error, Lossless, call::InFlight, model::Listed};
+use crate::{Client, Error, Lossless, call::Answering, model::Listed};
 
 /// A list of the server as a stream. Pages are fetched as they are needed.
 ///
@@ -19,7 +19,7 @@ use crate::{Client, Error, Lossless, call::InFlight, model::Listed};
 #[must_use = "a list is only fetched when it is polled"]
 pub struct Pages<T> {
     client: Client,
-    page: Option<InFlight<Raw>>,
+    page: Option<Answering<Raw>>,
     items: VecDeque<Lossless<T>>,
     next: Next,
     /// The cursor of the page under way.
@@ -62,7 +62,7 @@ impl<T: Listed> Pages<T> {
         Ok(all)
     }
 
-    fn ask(&mut self) -> Result<Option<InFlight<Raw>>, Error> {
+    fn ask(&mut self) -> Result<Option<Answering<Raw>>, Error> {
         let params = match std::mem::replace(&mut self.next, Next::Nothing) {
             Next::Nothing => return Ok(None),
             Next::First => None,
@@ -75,7 +75,7 @@ impl<T: Listed> Pages<T> {
         if self.fetched > PAGES_MAX {
             return Err(endless::<T>("too many pages"));
         }
-        Ok(Some(self.client.request(T::METHOD, params).cancellable()))
+        Ok(Some(self.client.request(T::METHOD, params).into_future()))
     }
 
     fn take_in(&mut self, page: &Raw) -> Result<(), Error> {

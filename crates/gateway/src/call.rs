@@ -1,10 +1,11 @@
 //! One request, from whoever asks to the server that answers.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
     time::{Instant, SystemTime},
 };
 
+use memchr::memmem::Finder;
 use switchboard_client::{CallError, Client, Error, Raw};
 use switchboard_store::{Activity, Outcome};
 use tokio::time::timeout_at;
@@ -53,11 +54,14 @@ async fn reach(
     context: &Context,
     caller: &Caller,
     upstream: &Arc<Upstream>,
-    mut errand: Errand,
+    errand: Errand,
     started: Instant,
 ) -> Result<Raw, Failure> {
     let patience = upstream.request_timeout();
     let deadline = started + patience;
+    let progress = errand
+        .progress
+        .map(|progress| Arc::new(Mutex::new(progress)));
     let mut lost: Option<Arc<Client>> = None;
     loop {
         // The place comes first: a server that has given one is not stopped for being idle.
@@ -82,19 +86,27 @@ async fn reach(
             upstream.ready(until, lost.as_ref()).await?;
             continue;
         };
-        let left = deadline.saturating_duration_since(Instant::now());
         let mut call = client
             .request(errand.method, errand.params.clone())
-            .timeout(left)
+            .deadline(deadline)
             .fail_fast();
-        if let Some(progress) = errand.progress.take() {
+        if let Some(progress) = &progress {
+            let progress = Arc::clone(progress);
             let longest = patience.saturating_mul(PROGRESS_PATIENCE);
-            call = call.on_raw_progress(progress).extend_on_progress(longest);
+            call = call
+                .on_raw_progress(move |params| {
+                    progress.lock().unwrap_or_else(PoisonError::into_inner)(params);
+                })
+                .extend_on_progress(longest);
         }
         match call.await {
             Ok(result) => return Ok(result),
-            // It has just been lost and nobody has noticed; the request has not been sent.
-            Err(Error::Call(CallError::NotReady { .. })) => lost = Some(client),
+            // The server had just been lost, and has not got the request: the next one gets it.
+            Err(Error::Call(
+                error @ (CallError::NotReady { .. }
+                | CallError::ConnectionLost { .. }
+                | CallError::RequestFailed(_)),
+            )) if error.is_unsent() => lost = Some(client),
             Err(error) => return Err(Failure::of(&upstream.name, error)),
         }
     }
@@ -179,7 +191,8 @@ fn length(raw: &Raw) -> u64 {
 /// Whether the result of a tool says that it failed. A result that does not have the words in it is
 /// not read at all.
 fn says_error(result: &Raw) -> bool {
-    memchr::memmem::find(result.as_bytes(), b"\"isError\"").is_some()
+    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"isError\""));
+    SAYS.find(result.as_bytes()).is_some()
         && result
             .member("isError")
             .is_some_and(|says| says.as_bytes() == b"true")

@@ -80,13 +80,22 @@ pub(crate) async fn serve(
     };
     match &*method {
         method::TOOLS_CALL => room.call_tool(params, progress).await,
-        method::TOOLS_LIST => room.list(Kind::Tool, params.as_ref()).await,
-        method::PROMPTS_LIST => room.list(Kind::Prompt, params.as_ref()).await,
-        method::RESOURCES_LIST => room.list(Kind::Resource, params.as_ref()).await,
-        method::RESOURCE_TEMPLATES_LIST => room.list(Kind::Template, params.as_ref()).await,
-        method::PROMPTS_GET => room.get_prompt(params, progress).await,
-        method::RESOURCES_READ => room.read_resource(params, progress).await,
-        method::COMPLETE => room.complete(params).await,
+        // All but calls are boxed, so that a call need not carry room for them.
+        method::TOOLS_LIST => Box::pin(room.list(Kind::Tool, params.as_ref())).await,
+        method::PROMPTS_LIST => Box::pin(room.list(Kind::Prompt, params.as_ref())).await,
+        method::RESOURCES_LIST => Box::pin(room.list(Kind::Resource, params.as_ref())).await,
+        method::RESOURCE_TEMPLATES_LIST => {
+            Box::pin(room.list(Kind::Template, params.as_ref())).await
+        }
+        method::PROMPTS_GET => Box::pin(room.get_prompt(params, progress)).await,
+        method::RESOURCES_READ => {
+            let read = Box::pin(room.read_resource(params, progress)).await?;
+            Ok(match era {
+                Era::Legacy => read,
+                Era::Modern => with_cache_hints(read),
+            })
+        }
+        method::COMPLETE => Box::pin(room.complete(params)).await,
         method::DISCOVER => room.discover(),
         method::PING if era == Era::Legacy => Ok(Raw::empty_object()),
         // The gateway sends no log messages of its own, so that every level is honoured.
@@ -318,7 +327,7 @@ impl Room<'_> {
         if self.era == Era::Legacy {
             return Err(Failure::method_not_found(method::DISCOVER));
         }
-        let introduction = introduce(self.gateway, self.view)?;
+        let introduction = introduce(self.gateway, self.view, Era::Modern)?;
         let versions = Revision::ALL.map(|revision| Raw::string(revision.as_str()));
         let mut members = vec![
             ("supportedVersions", crate::failure::array(versions)),
@@ -365,7 +374,7 @@ pub(crate) struct Introduction {
 }
 
 /// Says it at once, from what is known.
-pub(crate) fn introduce(gateway: &Gateway, view: &View) -> Result<Introduction, Failure> {
+pub(crate) fn introduce(gateway: &Gateway, view: &View, era: Era) -> Result<Introduction, Failure> {
     let part = match view {
         View::Direct => None,
         View::Server(name) => {
@@ -377,7 +386,11 @@ pub(crate) fn introduce(gateway: &Gateway, view: &View) -> Result<Introduction, 
         }
     };
     let offers = part.as_ref().map(|part| part.offers());
-    let listing = || Raw::object([("listChanged", Raw::from(true))]);
+    // A client of 2026-07-28 would have to listen for changes, which is not served.
+    let listing = || match era {
+        Era::Legacy => Raw::object([("listChanged", Raw::from(true))]),
+        Era::Modern => Raw::empty_object(),
+    };
     let known = offers.and_then(|offers| offers.capabilities.as_ref());
     let has = |what: &str| known.is_none_or(|known| known.member(what).is_some());
     let mut capabilities = Vec::new();
@@ -409,7 +422,7 @@ pub(crate) fn initialize(
     revision: Revision,
 ) -> Result<Raw, ErrorObject> {
     let introduction =
-        introduce(gateway, view).map_err(|failure| failure.into_error(Era::Legacy))?;
+        introduce(gateway, view, Era::Legacy).map_err(|failure| failure.into_error(Era::Legacy))?;
     let mut members = vec![
         ("protocolVersion", Raw::string(revision.as_str())),
         ("capabilities", introduction.capabilities),
@@ -437,6 +450,21 @@ pub(crate) fn client_name(info: Option<Raw>) -> Arc<str> {
         Some(name) if !name.is_empty() => cut(&name).into(),
         _ => "unknown".into(),
     }
+}
+
+/// What 2026-07-28 wants to know of a result that could be kept, if its server does not say: that it is
+/// not to be.
+fn with_cache_hints(result: Raw) -> Raw {
+    let hints = [
+        ("ttlMs", Raw::number(0)),
+        ("cacheScope", Raw::string("private")),
+    ];
+    hints.into_iter().fold(result, |result, (name, value)| {
+        if result.member(name).is_some() {
+            return result;
+        }
+        result.with_member(name, &value).unwrap_or(result)
+    })
 }
 
 /// Stamps a result with what 2026-07-28 wants on every one.

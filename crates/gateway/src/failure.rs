@@ -77,9 +77,9 @@ impl Failure {
         match error {
             Error::Server(error) => Self::Answered(error),
             Error::Call(CallError::Timeout { after, .. }) => Self::TimedOut { server, after },
-            Error::Call(CallError::ConnectionLost { reason } | CallError::Failed { reason }) => {
-                Self::Lost { server, reason }
-            }
+            Error::Call(
+                CallError::ConnectionLost { reason, .. } | CallError::Failed { reason },
+            ) => Self::Lost { server, reason },
             Error::Call(CallError::RequestFailed(failure)) => Self::Lost {
                 server,
                 reason: failure.message,

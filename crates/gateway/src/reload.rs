@@ -61,6 +61,20 @@ impl Gateway {
         }
     }
 
+    /// The file has changed by itself. To lose it is a mistake, or an editor at work, and no wish to
+    /// have no servers.
+    async fn file_changed(&self) {
+        let path = self.context().home.config_file();
+        let lost = tokio::fs::try_exists(path).await.is_ok_and(|exists| !exists);
+        if !lost {
+            // A file that cannot be applied has been reported.
+            let _ = self.reload().await;
+        } else if **self.context().config.load() != Config::default() {
+            let problem = format!("{} is gone; what was in it stays", path.display());
+            self.refuse_config(&problem);
+        }
+    }
+
     /// Changes the text of the configuration file and applies what comes out.
     pub async fn change_config(
         &self,
@@ -126,8 +140,7 @@ impl Gateway {
                         _ => break,
                     }
                 }
-                // A file that cannot be applied has been reported.
-                let _ = gateway.reload().await;
+                gateway.file_changed().await;
             }
             drop(watcher);
         });

@@ -1,13 +1,6 @@
 //! The doors: loopback TCP and the gateway's own socket, and which way each request goes from there.
 
-use std::{
-    convert::Infallible,
-    future::Future,
-    io,
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{convert::Infallible, future::Future, io, pin::pin, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body as AxumBody};
 use hyper::{

@@ -20,10 +20,12 @@ pub enum CallError {
         /// What stood in its way, if that is known: why the last attempt to connect failed.
         reason: Option<Arc<str>>,
     },
-    /// The connection went down while the call was under way. The server may or may not have acted.
+    /// The connection went down while the call was under way.
     ConnectionLost {
         /// Why.
         reason: Arc<str>,
+        /// Whether the server may have been sent it, and may have acted.
+        sent: bool,
     },
     /// The transport could not carry this one call; the connection stands.
     RequestFailed(RequestFailure),
@@ -57,6 +59,8 @@ pub struct RequestFailure {
     pub status: Option<u16>,
     /// What happened, for a person.
     pub message: Arc<str>,
+    /// Whether the server may have got it, and may have acted.
+    pub sent: bool,
 }
 
 /// What kind of trouble an error is.
@@ -120,6 +124,23 @@ impl CallError {
     }
 }
 
+impl CallError {
+    /// Whether it is certain that the server has not got the call: to send it again cannot make it act
+    /// twice.
+    pub const fn is_unsent(&self) -> bool {
+        match self {
+            Self::ConnectionLost { sent, .. }
+            | Self::RequestFailed(RequestFailure { sent, .. })
+            | Self::Timeout { sent, .. } => !*sent,
+            Self::Backpressure { .. }
+            | Self::NotReady { .. }
+            | Self::Failed { .. }
+            | Self::InvalidParams { .. } => true,
+            Self::Cancelled | Self::CancelledByServer | Self::Shutdown => false,
+        }
+    }
+}
+
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -136,7 +157,7 @@ impl fmt::Display for CallError {
                     .as_ref()
                     .map_or(Ok(()), |reason| write!(f, ": {reason}"))
             }
-            Self::ConnectionLost { reason } => write!(f, "connection lost: {reason}"),
+            Self::ConnectionLost { reason, .. } => write!(f, "connection lost: {reason}"),
             Self::RequestFailed(failure) => f.write_str(&failure.message),
             Self::NotReady { state } => write!(f, "connection not ready ({state})"),
             Self::Failed { reason } => {

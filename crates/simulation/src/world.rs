@@ -275,6 +275,7 @@ impl<'a, S: Subject> World<'a, S> {
         let failure = RequestFailure {
             status,
             message: Arc::clone(&self.message),
+            sent: true,
         };
         self.event(
             Cause::Failed { id, status },

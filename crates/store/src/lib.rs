@@ -19,7 +19,7 @@
 //! * [`Store::open`] returns at once; a thread of the store's own opens the file, brings it up to
 //!   date and serves it. [`Store::status`] tells where it stands.
 //! * [`Store::record`] costs a short push onto a bounded queue and never waits for the disk. What
-//!   is queued is committed together: after half a second, after 512 records, or when somebody asks.
+//!   is queued is committed together: after half a second, after 2048 records, or when somebody asks.
 //! * [`Store::activity`] sees everything that was recorded before it was called.
 //! * A process that is killed loses at most what was queued; a machine that loses power may lose
 //!   the last commits, never the file.

@@ -12,7 +12,7 @@ pub const ROWS_PER_ANSWER: usize = 1000;
 pub(crate) const QUEUED_QUERIES: usize = 64;
 
 /// The most records in one commit; as many as this do not wait any longer.
-pub(crate) const RECORDS_PER_COMMIT: usize = 512;
+pub(crate) const RECORDS_PER_COMMIT: usize = 2048;
 
 /// The longest that a record waits for others to be committed with.
 pub(crate) const GROUP_WAIT: Duration = Duration::from_millis(500);

@@ -168,7 +168,7 @@ impl Database {
         // Where somebody else is reading, the log stays beside the file; nothing is lost by it.
         let emptied = self
             .connection
-            .pragma_query(None, "wal_checkpoint(TRUNCATE)", |_| Ok(()));
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         if let Err(error) = emptied {
             tracing::debug!(%error, "The log of the store stays beside its file.");
         }

@@ -14,7 +14,7 @@ use switchboard_config::Home;
 use switchboard_gateway::{Doors, Gateway};
 use tokio::{
     net::UnixListener,
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
 };
 use tracing::{Metadata, level_filters::LevelFilter};
 use tracing_subscriber::{
@@ -162,17 +162,32 @@ pub(crate) fn bind_socket(home: &Home) -> anyhow::Result<UnixListener> {
     Ok(listener)
 }
 
+/// The signals that the gateway heeds. Made before anything is there that would have to be stopped.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    pub(crate) fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?,
+            hang_up: signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?,
+        })
+    }
+}
+
 /// Stops the gateway when a signal says so, at once when a second one does, and reads the
 /// configuration again on SIGHUP. Done when the gateway has stopped.
-pub(crate) async fn until_stopped(gateway: &Arc<Gateway>) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-    let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+pub(crate) async fn until_stopped(gateway: &Arc<Gateway>, mut signals: Signals) {
     loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hang_up.recv() => {
+            _ = signals.terminate.recv() => break,
+            _ = signals.interrupt.recv() => break,
+            _ = signals.hang_up.recv() => {
                 // A file that cannot be applied has been reported.
                 let _ = gateway.reload().await;
             }
@@ -182,9 +197,9 @@ pub(crate) async fn until_stopped(gateway: &Arc<Gateway>) -> anyhow::Result<()> 
     let mut stopping = std::pin::pin!(gateway.stop());
     loop {
         tokio::select! {
-            () = &mut stopping => return Ok(()),
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => gateway.hurry(),
+            () = &mut stopping => return,
+            _ = signals.terminate.recv() => {}
+            _ = signals.interrupt.recv() => gateway.hurry(),
         }
     }
 }

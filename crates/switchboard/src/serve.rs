@@ -9,7 +9,7 @@ use switchboard_gateway::Gateway;
 use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
 
-use crate::runtime::{self, Lock};
+use crate::runtime::{self, Lock, Signals};
 
 /// Run the gateway.
 ///
@@ -51,6 +51,7 @@ pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
 }
 
 async fn serve(home: Home, config: Config, address: SocketAddr, lock: Lock) -> anyhow::Result<()> {
+    let signals = Signals::listen()?;
     let token = runtime::token(&home)?;
     let tcp = TcpListener::bind(address).await.map_err(|error| {
         let advice = match error.kind() {
@@ -68,7 +69,7 @@ async fn serve(home: Home, config: Config, address: SocketAddr, lock: Lock) -> a
     let doors = runtime::open_doors(&gateway, &token, Some(socket), Some(tcp));
     gateway.watch_config();
     announce(&home, address);
-    runtime::until_stopped(&gateway).await?;
+    runtime::until_stopped(&gateway, signals).await;
     doors.closed().await;
     // A leftover socket does no harm, but one that is gone says at once that nobody is there.
     let _ = std::fs::remove_file(home.socket());

@@ -11,7 +11,7 @@ use switchboard_gateway::{Gateway, View};
 use tokio::{net::TcpListener, time::Instant};
 use tracing::level_filters::LevelFilter;
 
-use crate::runtime::{self, Lock};
+use crate::runtime::{self, Lock, Signals};
 
 /// MCP on standard input and output, for a client.
 ///
@@ -76,21 +76,23 @@ async fn be(home: Home, view: View, lock: Lock) -> anyhow::Result<()> {
         gateway.abandoned().await;
         gateway.stop().await;
     });
-    let done = hosted.until_stopped().await;
+    hosted.until_stopped().await;
     client.abort();
-    done
+    Ok(())
 }
 
 /// A gateway in this process that others can join.
 struct Hosted {
     gateway: Arc<Gateway>,
     home: Arc<Home>,
+    signals: Signals,
     #[expect(dead_code, reason = "held, not read")]
     lock: Lock,
 }
 
 impl Hosted {
     fn start(home: Home, config: Config, lock: Lock) -> anyhow::Result<Self> {
+        let signals = Signals::listen()?;
         runtime::raise_file_limit();
         let address = config.listen_address();
         let home = Arc::new(home);
@@ -115,13 +117,14 @@ impl Hosted {
         Ok(Self {
             gateway,
             home,
+            signals,
             lock,
         })
     }
 
-    async fn until_stopped(self) -> anyhow::Result<()> {
-        runtime::until_stopped(&self.gateway).await?;
+    async fn until_stopped(self) {
+        runtime::until_stopped(&self.gateway, self.signals).await;
+        // A leftover socket does no harm, but one that is gone says at once that nobody is there.
         let _ = std::fs::remove_file(self.home.socket());
-        Ok(())
     }
 }

@@ -7,6 +7,7 @@
 mod command;
 
 use std::{
+    collections::VecDeque,
     fmt,
     future::Future,
     io,
@@ -26,8 +27,8 @@ use tokio::{
 pub use command::Command;
 
 use super::{
-    Connect, Connecting, Down, DownKind, Ended, Outgoing, SendOutcome, Transport, TransportEvent,
-    closed,
+    Connect, Connecting, Down, DownKind, Ended, Outgoing, OutgoingKind, RequestFailure,
+    SendOutcome, Transport, TransportEvent, closed,
 };
 
 /// Starts the process of a server.
@@ -179,6 +180,12 @@ struct StdioTransport {
     guard: Option<Box<dyn ProcessGuard>>,
     splitter: Splitter,
     outgoing: BytesMut,
+    /// The requests in `outgoing`, each with how much has to be written for it to be out.
+    unwritten: VecDeque<(u64, u64)>,
+    /// Requests that the server has not got and will not get.
+    unsent: VecDeque<u64>,
+    accepted: u64,
+    written: u64,
     exited: bool,
     settling: Option<Pin<Box<Sleep>>>,
     closing: bool,
@@ -192,6 +199,10 @@ impl StdioTransport {
             guard: Some(process.guard),
             splitter: Splitter::new(limit),
             outgoing: BytesMut::new(),
+            unwritten: VecDeque::new(),
+            unsent: VecDeque::new(),
+            accepted: 0,
+            written: 0,
             exited: false,
             settling: None,
             closing: false,
@@ -205,10 +216,21 @@ impl StdioTransport {
             && !self.outgoing.is_empty()
         {
             match Pin::new(stdin).poll_write(cx, &self.outgoing) {
-                Poll::Ready(Ok(written)) if written > 0 => self.outgoing.advance(written),
+                Poll::Ready(Ok(written)) if written > 0 => {
+                    self.outgoing.advance(written);
+                    self.written += written as u64;
+                    while let Some((end, _)) = self.unwritten.front()
+                        && *end <= self.written
+                    {
+                        self.unwritten.pop_front();
+                    }
+                }
                 Poll::Ready(_) => {
                     self.stdin = None;
                     self.outgoing = BytesMut::new();
+                    // A line without its end is no message: what is not out altogether has not come.
+                    self.unsent
+                        .extend(self.unwritten.drain(..).map(|(_, id)| id));
                 }
                 Poll::Pending => return Poll::Pending,
             }
@@ -268,7 +290,8 @@ impl StdioTransport {
 
 impl Transport for StdioTransport {
     fn send(&mut self, outgoing: Outgoing) -> SendOutcome {
-        if self.closing || self.stdin.is_none() {
+        // A server that has closed its output has nothing to answer with.
+        if self.closing || self.stdin.is_none() || self.stdout.is_none() {
             return SendOutcome::Closed;
         }
         let frame = outgoing.frame;
@@ -278,11 +301,23 @@ impl Transport for StdioTransport {
         self.outgoing.reserve(frame.len() + 1);
         self.outgoing.put_slice(&frame);
         self.outgoing.put_u8(b'\n');
+        self.accepted += frame.len() as u64 + 1;
+        if let OutgoingKind::Request { id, .. } = outgoing.kind {
+            self.unwritten.push_back((self.accepted, id));
+        }
         SendOutcome::Accepted
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<TransportEvent> {
         let written = self.write(cx);
+        if let Some(id) = self.unsent.pop_front() {
+            let failure = RequestFailure {
+                status: None,
+                message: "the server had closed its input before the request was written".into(),
+                sent: false,
+            };
+            return Poll::Ready(TransportEvent::RequestFailed { id, failure });
+        }
         if self.closing {
             std::task::ready!(written);
             self.end();

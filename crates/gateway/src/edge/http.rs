@@ -177,9 +177,14 @@ impl Visitor<'_> {
 
     fn recognise(&self, request: &Request) -> Result<From, Box<Response<Answer>>> {
         let said = self.text(PROTOCOL_VERSION);
-        let era = era_of(request.frame(), request.params.as_ref());
-        let modern_header = said == Some(Revision::LATEST.as_str());
-        if era == Era::Modern || modern_header {
+        let session = self.text(SESSION_ID);
+        let is_modern = match said {
+            Some(said) if said == Revision::LATEST.as_str() => true,
+            // Within a session its revision is settled, and need not be looked for.
+            _ if session.is_some() => false,
+            _ => era_of(request.frame(), request.params.as_ref()) == Era::Modern,
+        };
+        if is_modern {
             return match self.contradiction(request, said) {
                 None => Ok(From::Modern),
                 Some(error) => Err(Box::new(bad_request(&request.id, &error))),
@@ -192,7 +197,7 @@ impl Visitor<'_> {
             let error = ErrorObject::new(code::INVALID_REQUEST, message);
             return Err(Box::new(bad_request(&request.id, &error)));
         }
-        match self.text(SESSION_ID) {
+        match session {
             None => Ok(From::Stranger),
             Some(id) => match self.gateway.sessions().get(id, &self.view) {
                 Some(session) => Ok(From::Session(session)),

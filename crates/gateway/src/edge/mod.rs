@@ -9,9 +9,10 @@ pub(crate) mod pipe;
 pub(crate) mod session;
 pub(crate) mod stream;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
+use memchr::memmem::Finder;
 use switchboard_client::{Id, Raw};
 use switchboard_wire::{Era, Notification, Request, encode, meta, method};
 
@@ -20,7 +21,8 @@ use crate::{call::Progress, context::Context, desk::View};
 /// Whether a request belongs to the newer world: it says its revision itself. Most do not, and are
 /// told by a glance at the bytes.
 fn era_of(frame: &[u8], params: Option<&Raw>) -> Era {
-    let says = memchr::memmem::find(frame, meta::PROTOCOL_VERSION.as_bytes()).is_some()
+    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(meta::PROTOCOL_VERSION));
+    let says = SAYS.find(frame).is_some()
         && params
             .and_then(|params| params.member(meta::META))
             .is_some_and(|meta| meta.member(meta::PROTOCOL_VERSION).is_some());
@@ -29,7 +31,8 @@ fn era_of(frame: &[u8], params: Option<&Raw>) -> Era {
 
 /// The token under which a client wants to hear of a request's progress.
 fn progress_token(request: &Request) -> Option<Raw> {
-    memchr::memmem::find(request.frame(), b"\"progressToken\"")?;
+    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"progressToken\""));
+    SAYS.find(request.frame())?;
     let token = request
         .params
         .as_ref()?

@@ -207,16 +207,17 @@ impl Machine {
     }
 
     /// Replies to everybody. Ids that the server has seen are remembered.
-    pub(super) fn fail_all(&mut self, now: Moment, error: &CallError) {
+    pub(super) fn fail_all(&mut self, now: Moment, error: impl Fn(bool) -> CallError) {
         let mut ids: Vec<u64> = self.calls.keys().copied().collect();
         ids.sort_unstable();
         // First the frames, so that the end of one does not offer the next.
         self.forget_frames();
         for id in ids {
-            if self.is_sent(id) {
+            let sent = self.is_sent(id);
+            if sent {
                 self.bury(now, id);
             }
-            self.end_call(now, id, error.clone());
+            self.end_call(now, id, error(sent));
         }
     }
 

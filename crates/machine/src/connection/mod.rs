@@ -257,7 +257,8 @@ impl Machine {
             // The end of the transport is reported by an event of its own.
             Sent::Closed(Purpose::Call(id)) => {
                 let reason = Arc::from("transport closed");
-                self.end_call(now, id, CallError::ConnectionLost { reason });
+                let sent = false;
+                self.end_call(now, id, CallError::ConnectionLost { reason, sent });
             }
             Sent::Closed(_) => {}
         }
@@ -320,7 +321,7 @@ impl Machine {
             Phase::Starting | Phase::Backoff | Phase::Failed { .. } => false,
         };
         self.actions.push_back(Action::Stopped(Stopped::Ok));
-        self.fail_all(now, &CallError::Shutdown);
+        self.fail_all(now, |_| CallError::Shutdown);
         self.forget_server_requests();
         self.timers.clear();
         self.enter(State::Closing, "stop");
@@ -365,7 +366,10 @@ impl Machine {
         self.last_failure = Some(Arc::clone(&reason));
         if matches!(self.phase, Phase::Ready(_)) {
             let reason = Arc::clone(&reason);
-            self.fail_all(now, &CallError::ConnectionLost { reason });
+            self.fail_all(now, |sent| CallError::ConnectionLost {
+                reason: Arc::clone(&reason),
+                sent,
+            });
         }
         self.forget_server_requests();
         self.forget_frames();
@@ -379,7 +383,7 @@ impl Machine {
             let error = CallError::Failed {
                 reason: Arc::clone(&reason),
             };
-            self.fail_all(now, &error);
+            self.fail_all(now, |_| error.clone());
             let to = State::Failed {
                 reason: Arc::clone(&reason),
             };

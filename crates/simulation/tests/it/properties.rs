@@ -207,7 +207,7 @@ proptest! {
                 3 => Event::RequestFailed {
                     epoch,
                     id: call,
-                    failure: RequestFailure { status: Some(401), message: "stale".into() },
+                    failure: RequestFailure { status: Some(401), message: "stale".into(), sent: true },
                 },
                 4 => Event::Frame { epoch, frame: "garbage".into() },
                 _ => Event::Frame {

@@ -13,5 +13,3 @@ CREATE TABLE activity (
     request_bytes  INTEGER NOT NULL,
     response_bytes INTEGER NOT NULL
 ) STRICT;
-
-CREATE INDEX activity_server ON activity (server, id);

@@ -4,16 +4,19 @@
 //! process joins the next one or becomes it, opens the conversation anew as the client once did, and
 //! the client goes on: what was under way is answered with an error, nothing else is lost.
 
-use std::{collections::HashSet, io, sync::Arc, time::Duration};
+use std::{cell::RefCell, collections::HashSet, io, pin::pin, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use bytes::{Bytes, BytesMut};
 use switchboard_config::{Config, Home};
 use switchboard_gateway::{PIPE_PATH, PIPE_UPGRADE, View};
-use switchboard_wire::{ErrorObject, Frame, Id, Message, Raw, Splitter, encode, limits, method};
+use switchboard_wire::{
+    ErrorObject, Frame, Id, Message, Raw, Splitter, code, encode, limits, method,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
     net::UnixStream,
+    sync::mpsc,
     time::{Instant, sleep},
 };
 
@@ -97,7 +100,7 @@ pub(super) async fn relay(home: Home, view: View, link: Link) -> anyhow::Result<
         incoming: Splitter::new(limits::FRAME_BYTES),
         reader,
         writer,
-        memory: Memory::default(),
+        memory: RefCell::default(),
     };
     let mut link = Some(link);
     loop {
@@ -105,7 +108,7 @@ pub(super) async fn relay(home: Home, view: View, link: Link) -> anyhow::Result<
             Some(link) => link,
             None => next_gateway(&home, &view).await?,
         };
-        match relay.carry(current).await? {
+        match relay.carry(current).await {
             Ended::ClientLeft(hosted) => {
                 if let Some(hosted) = hosted {
                     let gateway = Arc::clone(&hosted.gateway);
@@ -113,7 +116,7 @@ pub(super) async fn relay(home: Home, view: View, link: Link) -> anyhow::Result<
                         gateway.abandoned().await;
                         gateway.stop().await;
                     });
-                    hosted.until_stopped().await?;
+                    hosted.until_stopped().await;
                 }
                 return Ok(());
             }
@@ -165,81 +168,58 @@ enum Ended {
     GatewayLeft,
 }
 
+/// Why one direction has come to its end.
+enum Over {
+    Client,
+    Gateway,
+}
+
 struct Relay {
     reader: Reader,
     writer: Writer,
     incoming: Splitter,
-    memory: Memory,
+    memory: RefCell<Memory>,
 }
 
 impl Relay {
-    async fn carry(&mut self, mut link: Link) -> anyhow::Result<Ended> {
-        let mut outgoing = Splitter::new(limits::FRAME_BYTES + HEAD_MAX);
-        outgoing.push(&link.rest);
-        if let Some(opening) = self.memory.opening()
-            && link.writer.write_all(&opening).await.is_err()
+    /// Carries both directions side by side: neither waits for the other, or both could wait for ever.
+    async fn carry(&mut self, link: Link) -> Ended {
+        let Link {
+            reader,
+            mut writer,
+            rest,
+            hosted,
+        } = link;
+        if let Some(opening) = self.memory.borrow().opening()
+            && writer.write_all(&opening).await.is_err()
         {
-            return Ok(Ended::GatewayLeft);
+            return Ended::GatewayLeft;
         }
-        let mut lines = BytesMut::new();
-        loop {
-            lines.clear();
-            while let Some(Ok(frame)) = self.incoming.next_frame() {
-                self.memory.asked(&frame);
-                lines.extend_from_slice(&frame);
-                lines.extend_from_slice(b"\n");
-            }
-            if !lines.is_empty() && link.writer.write_all(&lines).await.is_err() {
-                return Ok(Ended::GatewayLeft);
-            }
-            lines.clear();
-            while let Some(Ok(frame)) = outgoing.next_frame() {
-                if self.memory.answered(&frame) {
-                    lines.extend_from_slice(&frame);
-                    lines.extend_from_slice(b"\n");
+        // What this process itself has to say to the client. It is little.
+        let (complaints, complained) = mpsc::channel(1);
+        let up = up(
+            &mut self.reader,
+            &mut self.incoming,
+            writer,
+            &self.memory,
+            complaints,
+        );
+        let down = down(reader, rest, &mut self.writer, &self.memory, complained);
+        let (mut up, mut down) = (pin!(up), pin!(down));
+        let over = tokio::select! {
+            over = &mut up => match over {
+                // The gateway has been told by the closed pipe, and its last answers are handed over.
+                Over::Client => {
+                    down.await;
+                    Over::Client
                 }
-            }
-            if !lines.is_empty() {
-                self.writer
-                    .write_all(&lines)
-                    .await
-                    .context("the client left")?;
-                self.writer.flush().await.context("the client left")?;
-            }
-            self.incoming.buffer().reserve(READ_BYTES);
-            outgoing.buffer().reserve(READ_BYTES);
-            tokio::select! {
-                read = self.reader.read_buf(self.incoming.buffer()) => {
-                    if read.context("cannot read from the client")? == 0 {
-                        return self.last_answers(link, outgoing).await;
-                    }
-                }
-                read = link.reader.read_buf(outgoing.buffer()) => match read {
-                    Ok(1..) => {}
-                    _ => return Ok(Ended::GatewayLeft),
-                },
-            }
-        }
-    }
-
-    /// The client has closed its end: the gateway is told, and its last answers are handed over.
-    async fn last_answers(
-        &mut self,
-        mut link: Link,
-        mut outgoing: Splitter,
-    ) -> anyhow::Result<Ended> {
-        let _ = link.writer.shutdown().await;
-        loop {
-            while let Some(Ok(frame)) = outgoing.next_frame() {
-                if self.memory.answered(&frame) && self.say(&frame).await.is_err() {
-                    return Ok(Ended::ClientLeft(link.hosted));
-                }
-            }
-            outgoing.buffer().reserve(READ_BYTES);
-            match link.reader.read_buf(outgoing.buffer()).await {
-                Ok(1..) => {}
-                _ => return Ok(Ended::ClientLeft(link.hosted)),
-            }
+                Over::Gateway => down.await,
+            },
+            over = &mut down => over,
+        };
+        match over {
+            Over::Client => Ended::ClientLeft(hosted),
+            Over::Gateway => Ended::GatewayLeft,
         }
     }
 
@@ -248,19 +228,100 @@ impl Relay {
         let message =
             "the gateway left during the call, which may have been carried out; try again";
         let error = ErrorObject::new(GATEWAY_LEFT, message);
-        for id in self.memory.lost() {
-            self.say(&encode::error(Some(&id), &error))
+        let lost = self.memory.borrow_mut().lost();
+        for id in lost {
+            say(&mut self.writer, &encode::error(Some(&id), &error))
                 .await
                 .context("the client left")?;
         }
         Ok(())
     }
+}
 
-    async fn say(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.writer.write_all(frame).await?;
-        self.writer.write_all(b"\n").await?;
-        self.writer.flush().await
+/// From the client to the gateway.
+async fn up(
+    reader: &mut Reader,
+    incoming: &mut Splitter,
+    mut writer: Writer,
+    memory: &RefCell<Memory>,
+    complaints: mpsc::Sender<Bytes>,
+) -> Over {
+    let mut lines = BytesMut::new();
+    loop {
+        lines.clear();
+        while let Some(frame) = incoming.next_frame() {
+            match frame {
+                Ok(frame) => {
+                    memory.borrow_mut().asked(&frame);
+                    lines.extend_from_slice(&frame);
+                    lines.extend_from_slice(b"\n");
+                }
+                Err(too_large) => {
+                    let message = format!("a message is longer than {} bytes", too_large.limit);
+                    let error = ErrorObject::new(code::INVALID_REQUEST, message);
+                    // An error means that nobody reads it any more.
+                    let _ = complaints.send(encode::error(None, &error)).await;
+                }
+            }
+        }
+        if !lines.is_empty() && writer.write_all(&lines).await.is_err() {
+            return Over::Gateway;
+        }
+        incoming.buffer().reserve(READ_BYTES);
+        match reader.read_buf(incoming.buffer()).await {
+            Ok(1..) => {}
+            _ => {
+                let _ = writer.shutdown().await;
+                return Over::Client;
+            }
+        }
     }
+}
+
+/// From the gateway to the client.
+async fn down(
+    mut reader: Reader,
+    rest: BytesMut,
+    writer: &mut Writer,
+    memory: &RefCell<Memory>,
+    mut complaints: mpsc::Receiver<Bytes>,
+) -> Over {
+    // The gateway keeps to the limit; what it adds to a message has to fit as well.
+    let mut outgoing = Splitter::new(2 * limits::FRAME_BYTES);
+    outgoing.push(&rest);
+    let mut lines = BytesMut::new();
+    loop {
+        lines.clear();
+        while let Some(Ok(frame)) = outgoing.next_frame() {
+            if memory.borrow_mut().answered(&frame) {
+                lines.extend_from_slice(&frame);
+                lines.extend_from_slice(b"\n");
+            }
+        }
+        if !lines.is_empty()
+            && (writer.write_all(&lines).await.is_err() || writer.flush().await.is_err())
+        {
+            return Over::Client;
+        }
+        outgoing.buffer().reserve(READ_BYTES);
+        tokio::select! {
+            read = reader.read_buf(outgoing.buffer()) => match read {
+                Ok(1..) => {}
+                _ => return Over::Gateway,
+            },
+            Some(complaint) = complaints.recv() => {
+                if say(writer, &complaint).await.is_err() {
+                    return Over::Client;
+                }
+            }
+        }
+    }
+}
+
+async fn say(writer: &mut Writer, frame: &[u8]) -> io::Result<()> {
+    writer.write_all(frame).await?;
+    writer.write_all(b"\n").await?;
+    writer.flush().await
 }
 
 /// What has to be known of a conversation to take it up with another gateway.
@@ -283,6 +344,14 @@ impl Memory {
             Frame::Batch(messages) => messages.into_iter().flatten().collect(),
         };
         for message in messages {
+            if let Message::Notification(notification) = &message
+                && notification.method == method::CANCELLED
+                && let Some(params) = &notification.params
+                && let Some(id) = params.member("requestId").and_then(Id::from_raw)
+            {
+                // Nobody waits for it any more.
+                self.in_flight.remove(&id);
+            }
             if let Message::Request(request) = message {
                 if request.method == method::INITIALIZE {
                     self.opened.clone_from(&request.params);

@@ -220,7 +220,10 @@ impl Trouble {
     /// What to tell about it: what was sent, and where to.
     pub(in crate::transport) fn failure(&self, what: &str, endpoint: &Endpoint) -> RequestFailure {
         match self {
-            Self::Unreachable(reason) => failure::failure(what, endpoint, None, reason),
+            Self::Unreachable(reason) => RequestFailure {
+                sent: false,
+                ..failure::failure(what, endpoint, None, reason)
+            },
             Self::Failed { status, reason } => failure::failure(what, endpoint, *status, reason),
         }
     }

@@ -24,6 +24,7 @@ pub(super) fn failure(
     RequestFailure {
         status: status.map(|status| status.as_u16()),
         message: message.into(),
+        sent: true,
     }
 }
 
