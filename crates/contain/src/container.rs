@@ -14,7 +14,10 @@ use std::{
 
 use rustix::fs::{Access, access};
 
-use crate::instance::{Instance, Token};
+use crate::{
+    heeded::heeded,
+    instance::{Instance, Token},
+};
 
 /// The label that names the instance of the gateway that a container belongs to.
 pub const INSTANCE_LABEL: &str = "switchboard.instance";
@@ -324,35 +327,6 @@ fn plain(name: &str) -> String {
             }
         })
         .collect()
-}
-
-/// Whether an environment variable means something to the engine's command itself, or to the loader that
-/// starts it, so that it cannot be handed on through its environment.
-fn heeded(name: &OsStr) -> bool {
-    const NAMES: [&str; 8] = [
-        "PATH",
-        "HOME",
-        "USER",
-        "TMPDIR",
-        "SHELL",
-        "PWD",
-        "SSH_AUTH_SOCK",
-        "NOTIFY_SOCKET",
-    ];
-    const STARTS: [&str; 10] = [
-        "LD_",
-        "DYLD_",
-        "DOCKER_",
-        "BUILDKIT_",
-        "PODMAN_",
-        "CONTAINER",
-        "XDG_",
-        "DBUS_",
-        "GO",
-        "SWITCHBOARD_",
-    ];
-    let name = name.to_string_lossy();
-    NAMES.contains(&&*name) || STARTS.iter().any(|start| name.starts_with(start))
 }
 
 #[cfg(test)]

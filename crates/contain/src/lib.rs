@@ -50,6 +50,7 @@ mod engine;
 mod error;
 mod guard;
 mod handle;
+mod heeded;
 mod instance;
 mod keeper;
 mod launch;

@@ -20,7 +20,7 @@ fn stand_in(place: &Place, mode: &str) -> Engine {
     let script = format!(
         "echo \"$@\" >> '{log}'
 case $1 in
-  run) echo \"secret is $SECRET\" >> '{log}'; exec '{FIXTURE}' {mode} {tag};;
+  run) echo \"secret is $GOOGLE_API_KEY\" >> '{log}'; exec '{FIXTURE}' {mode} {tag};;
   ps) cat '{listing}';;
 esac",
         log = place.path("log").display(),
@@ -41,7 +41,7 @@ fn log(place: &Place) -> Vec<String> {
 async fn the_engine_is_told_everything() {
     let place = Place::new();
     let container = Container::new("localhost/files:1")
-        .env("SECRET", "hush")
+        .env("GOOGLE_API_KEY", "hush")
         .env("PATH", "/bin")
         .memory(Some("64m".into()))
         .cpus(Some("0.5".into()))
@@ -79,7 +79,7 @@ async fn the_engine_is_told_everything() {
             "--label switchboard.instance={tag} --label switchboard.server=my files --network none \
              --memory 64m --cpus 0.5 --pids-limit 32 --cap-drop ALL --security-opt no-new-privileges \
              --log-driver none --workdir /data --read-only \
-             --mount type=bind,source=/srv/data,target=/data,readonly -e SECRET -e PATH=/bin \
+             --mount type=bind,source=/srv/data,target=/data,readonly -e GOOGLE_API_KEY -e PATH=/bin \
              --userns=keep-id localhost/files:1 --all"
         )
     );

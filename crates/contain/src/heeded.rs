@@ -1,0 +1,129 @@
+//! The environment variables that an engine's command heeds itself.
+
+use std::ffi::OsStr;
+
+/// Whether an environment variable means something to the engine's command itself, or to the loader that
+/// starts it, so that it cannot be handed on through its environment.
+///
+/// By whole names, since a value that is not handed on so is seen by all in the list of processes: many a key
+/// starts like one of these. Those of the engines' own variables that hold secrets are left out for that
+/// reason, such as `DOCKER_AUTH_CONFIG`. At worst the engine fetches an image with them.
+pub(crate) fn heeded(name: &OsStr) -> bool {
+    const NAMES: [&str; 64] = [
+        // The system, and what podman starts.
+        "PATH",
+        "HOME",
+        "USER",
+        "TMPDIR",
+        "SHELL",
+        "PWD",
+        "SSH_AUTH_SOCK",
+        "NOTIFY_SOCKET",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "DBUS_SYSTEM_BUS_ADDRESS",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_DIRS",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_DIRS",
+        "XDG_DATA_HOME",
+        "XDG_RUNTIME_DIR",
+        // The loader, with which others share their beginning.
+        "GLIBC_TUNABLES",
+        "LD_AUDIT",
+        "LD_BIND_NOT",
+        "LD_BIND_NOW",
+        "LD_DEBUG",
+        "LD_DEBUG_OUTPUT",
+        "LD_DYNAMIC_WEAK",
+        "LD_HWCAP_MASK",
+        "LD_LIBRARY_PATH",
+        "LD_ORIGIN_PATH",
+        "LD_PRELOAD",
+        "LD_PROFILE",
+        "LD_PROFILE_OUTPUT",
+        "LD_SHOW_AUXV",
+        "LD_TRACE_LOADED_OBJECTS",
+        // Go, in which both engines are written.
+        "GODEBUG",
+        "GOGC",
+        "GOMAXPROCS",
+        "GOMEMLIMIT",
+        "GOTRACEBACK",
+        "SSL_CERT_DIR",
+        "SSL_CERT_FILE",
+        // docker.
+        "DOCKER_API_VERSION",
+        "DOCKER_CERT_PATH",
+        "DOCKER_CONFIG",
+        "DOCKER_CONTENT_TRUST",
+        "DOCKER_CONTENT_TRUST_SERVER",
+        "DOCKER_CONTEXT",
+        "DOCKER_CUSTOM_HEADERS",
+        "DOCKER_DEFAULT_PLATFORM",
+        "DOCKER_HOST",
+        "DOCKER_TLS",
+        "DOCKER_TLS_VERIFY",
+        // podman and its libraries.
+        "CONTAINERS_CONF",
+        "CONTAINERS_CONF_OVERRIDE",
+        "CONTAINERS_HELPER_BINARY_DIR",
+        "CONTAINERS_REGISTRIES_CONF",
+        "CONTAINERS_SHORT_NAME_ALIASING",
+        "CONTAINERS_STORAGE_CONF",
+        "CONTAINER_CONNECTION",
+        "CONTAINER_HOST",
+        "CONTAINER_SSHKEY",
+        "PODMAN_CONNECTIONS_CONF",
+        "PODMAN_USERNS",
+        "REGISTRY_AUTH_FILE",
+        "STORAGE_DRIVER",
+        "STORAGE_OPTS",
+        // Ours.
+        crate::MARKER,
+    ];
+    let name = name.to_string_lossy();
+    // Podman's with itself, and those of the loader of macOS: nobody else names anything so.
+    NAMES.contains(&&*name) || name.starts_with("_CONTAINERS_") || name.starts_with("DYLD_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_not_shown_for_how_it_begins() {
+        for name in [
+            "GOOGLE_API_KEY",
+            "GOPATH_TOKEN",
+            "CONTAINER_REGISTRY_PASSWORD",
+            "CONTAINERD",
+            "DOCKER_PASSWORD",
+            "DOCKER_HUB_TOKEN",
+            "DOCKER_AUTH_CONFIG",
+            "LD_SDK_KEY",
+            "PODMAN_TOKEN",
+            "XDG_TOKEN",
+            "DBUS_TOKEN",
+            "BUILDKIT_TOKEN",
+            "SWITCHBOARD_TOKEN",
+            "PATH_TOKEN",
+            "docker_host",
+        ] {
+            assert!(!heeded(OsStr::new(name)), "{name}");
+        }
+        for name in [
+            "PATH",
+            "GODEBUG",
+            "GOMEMLIMIT",
+            "DOCKER_HOST",
+            "CONTAINER_HOST",
+            "CONTAINERS_CONF",
+            "LD_PRELOAD",
+            "DYLD_INSERT_LIBRARIES",
+            "_CONTAINERS_USERNS_CONFIGURED",
+            crate::MARKER,
+        ] {
+            assert!(heeded(OsStr::new(name)), "{name}");
+        }
+    }
+}
