@@ -135,6 +135,11 @@ pub(crate) fn remove(ledger: &Path, token: &Token) {
     let _ = fs::remove_file(path(ledger, token));
 }
 
+/// The record of one server, if there is one.
+pub(crate) fn find(ledger: &Path, token: &Token) -> Option<Record> {
+    Record::read(&path(ledger, token))
+}
+
 /// All records.
 pub(crate) fn read(ledger: &Path) -> io::Result<Found> {
     let mut found = Found::default();
@@ -233,8 +238,10 @@ mod tests {
         let found = read(&ledger).unwrap();
         assert_eq!(found.records, [record.clone()]);
         assert!(found.damaged.is_empty());
+        assert_eq!(find(&ledger, &record.marker.token), Some(record.clone()));
         remove(&ledger, &record.marker.token);
         remove(&ledger, &record.marker.token);
+        assert_eq!(find(&ledger, &record.marker.token), None);
         assert!(read(&ledger).unwrap().records.is_empty());
     }
 

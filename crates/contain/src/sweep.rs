@@ -9,7 +9,7 @@ use std::{
 use crate::{
     container::{Engine, INSTANCE_LABEL, Named},
     engine,
-    instance::Instance,
+    instance::{Instance, Token},
     ledger::{self, Record},
     process::Held,
     remains::Remains,
@@ -17,8 +17,8 @@ use crate::{
 
 /// Looks through the records of servers, and ends those that nobody guards.
 ///
-/// To be run once when a gateway starts, before it launches anything, and with nobody else running as the
-/// same instance. It blocks, for some seconds at worst.
+/// To be run once when a gateway starts, with no other gateway running as the same instance. What
+/// this one launches meanwhile is left alone. It blocks, for some seconds at worst.
 ///
 /// A guard that lives is left alone. One of this instance has lost its gateway and is at work: it is given a
 /// moment. Records of another boot, and what is no record, are removed, and nothing is done to
@@ -109,14 +109,10 @@ impl Sweep {
         let (guarded, lost): (Vec<_>, Vec<_>) = current
             .into_iter()
             .partition(|record| self.is_guarded(record, until));
-        let containers: Vec<_> = guarded
-            .iter()
-            .filter_map(|it| it.container.clone())
-            .collect();
         report.guarded = guarded.into_iter().map(|record| record.name).collect();
         // First, while the engine's own processes live: they know best how to clean up.
         for engine in &self.engines {
-            self.end_containers(engine, &containers, &mut report);
+            self.end_containers(engine, &boot, &mut report);
         }
         report.swept = lost
             .into_iter()
@@ -162,8 +158,21 @@ impl Sweep {
         })
     }
 
+    /// Whether a guard looks after the container of this name. A record is there before its container
+    /// is, so that this is known even of one that was launched since the records were read.
+    fn has_guard(&self, container: &str, boot: &str) -> bool {
+        let token = container.rsplit('-').next().and_then(Token::parse);
+        token
+            .and_then(|token| ledger::find(&self.ledger, &token))
+            .is_some_and(|record| {
+                record.boot == boot
+                    && record.container.as_deref() == Some(container)
+                    && Held::take(record.guard).is_some()
+            })
+    }
+
     /// Containers are found by their label, which names the instance and cannot be mistaken for another's.
-    fn end_containers(&self, engine: &Engine, guarded: &[String], report: &mut SweepReport) {
+    fn end_containers(&self, engine: &Engine, boot: &str, report: &mut SweepReport) {
         let filter = format!("label={INSTANCE_LABEL}={}", self.instance);
         let mut words = engine.words().to_vec();
         words
@@ -174,7 +183,7 @@ impl Sweep {
         };
         let ours = format!("switchboard-{}-", self.instance);
         for name in listing.lines().map(str::trim) {
-            if !name.starts_with(&ours) || guarded.iter().any(|guarded| guarded == name) {
+            if !name.starts_with(&ours) || self.has_guard(name, boot) {
                 continue;
             }
             let container = Named {

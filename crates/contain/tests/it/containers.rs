@@ -160,6 +160,44 @@ fn a_sweep_removes_what_is_listed_as_this_instance() {
     assert_eq!(silent.silent_engines, ["false"]);
 }
 
+/// A gateway does not wait for its sweep before it launches.
+#[tokio::test]
+async fn a_sweep_spares_what_is_launched_meanwhile() {
+    let place = Place::new();
+    let left = format!("switchboard-{}-files-{}", place.tag, "0".repeat(32));
+    // Its listing takes as long as a launch does.
+    let script = format!(
+        "case $1 in
+  ps) : > '{asked}'; until [ -e '{listing}' ]; do sleep 0.01; done; cat '{listing}';;
+  *) echo \"$@\" >> '{swept}';;
+esac",
+        asked = place.path("asked").display(),
+        listing = place.path("listing").display(),
+        swept = place.path("swept").display(),
+    );
+    fs::write(place.path("slow"), script).unwrap();
+    let slow = Engine::new("sh", [place.path("slow").to_str().unwrap()]);
+    let sweep = Sweep::new(place.ledger(), place.instance()).engine(slow);
+    let sweeping = tokio::task::spawn_blocking(move || sweep.run().unwrap());
+    while !place.path("asked").exists() {
+        tokio::task::yield_now().await;
+    }
+    let engine = stand_in(&place, "echo");
+    let launch = Launch::container("files", engine, Container::new("image")).ladder(LADDER);
+    let mut contained = place.containment.launch(&launch).await.unwrap();
+    let mut line = [0; 6];
+    contained.stdout.read_exact(&mut line).await.unwrap();
+    let launched = log(&place)[0].split(' ').nth(4).unwrap().to_owned();
+    fs::write(place.path("draft"), format!("{left}\n{launched}\n")).unwrap();
+    fs::rename(place.path("draft"), place.path("listing")).unwrap();
+    let report = sweeping.await.unwrap();
+    assert_eq!(report.containers, std::slice::from_ref(&left));
+    let swept = fs::read_to_string(place.path("swept")).unwrap();
+    assert_eq!(swept, format!("kill {left}\nrm -f {left}\n"));
+    drop(contained.stdin);
+    contained.handle.gone().await;
+}
+
 /// A server to be run in a container, on its own, without even a C library.
 const SERVER: &str = r#"
 #include <signal.h>
