@@ -61,6 +61,7 @@ async fn reach(
     let deadline = started + patience;
     let progress = errand
         .progress
+        .or_else(|| names_progress(errand.params.as_ref()).then(unheard))
         .map(|progress| Arc::new(Mutex::new(progress)));
     let mut lost: Option<Arc<Client>> = None;
     loop {
@@ -104,12 +105,24 @@ async fn reach(
             // The server had just been lost, and has not got the request: the next one gets it.
             Err(Error::Call(
                 error @ (CallError::NotReady { .. }
+                | CallError::Failed { .. }
                 | CallError::ConnectionLost { .. }
                 | CallError::RequestFailed(_)),
             )) if error.is_unsent() => lost = Some(client),
             Err(error) => return Err(Failure::of(&upstream.name, error)),
         }
     }
+}
+
+/// Whether a client asked for progress that nobody hears. Its token must not reach the server: our own
+/// are numbers as well, and the server's reports could be taken for those of another call.
+fn names_progress(params: Option<&Raw>) -> bool {
+    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"progressToken\""));
+    params.is_some_and(|params| SAYS.find(params.as_bytes()).is_some())
+}
+
+fn unheard() -> Progress {
+    Box::new(drop)
 }
 
 /// What is written down of a call, however it ends.

@@ -77,16 +77,14 @@ impl Failure {
         match error {
             Error::Server(error) => Self::Answered(error),
             Error::Call(CallError::Timeout { after, .. }) => Self::TimedOut { server, after },
-            Error::Call(
-                CallError::ConnectionLost { reason, .. } | CallError::Failed { reason },
-            ) => Self::Lost { server, reason },
+            Error::Call(CallError::ConnectionLost { reason, .. }) => Self::Lost { server, reason },
             Error::Call(CallError::RequestFailed(failure)) => Self::Lost {
                 server,
                 reason: failure.message,
             },
-            Error::Call(CallError::Shutdown | CallError::NotReady { .. }) => {
-                Self::NotConnected { server }
-            }
+            Error::Call(
+                CallError::Shutdown | CallError::NotReady { .. } | CallError::Failed { .. },
+            ) => Self::NotConnected { server },
             Error::Call(CallError::Backpressure { .. }) => Self::Busy { server, waiting: 0 },
             Error::Call(CallError::Cancelled) => Self::Cancelled,
             Error::Call(CallError::InvalidParams { reason }) => {

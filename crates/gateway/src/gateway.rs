@@ -34,7 +34,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Gateway {
     context: Arc<Context>,
-    supervisor: Supervisor,
+    supervisor: Arc<Supervisor>,
     sessions: Sessions,
     stage: watch::Sender<Stage>,
     pipes: AtomicUsize,
@@ -97,7 +97,7 @@ impl Gateway {
         let store = Store::open(home.database());
         let context = Arc::new(Context::new(home, config, containment, logs, shelf, store));
         Ok(Arc::new(Self {
-            supervisor: Supervisor::new(Arc::clone(&context)),
+            supervisor: Arc::new(Supervisor::new(Arc::clone(&context))),
             context,
             sessions: Sessions::new(),
             stage: watch::Sender::new(Stage::Running),
@@ -132,7 +132,11 @@ impl Gateway {
     /// Makes the servers what this configuration wants.
     pub async fn apply(&self, config: Config) {
         self.set_config_problem(None);
-        self.supervisor.apply(config).await;
+        // On its own, so that it is carried through even if whoever asked for it leaves.
+        let supervisor = Arc::clone(&self.supervisor);
+        let applying = tokio::spawn(async move { supervisor.apply(config).await });
+        // An error means that the runtime ends.
+        let _ = applying.await;
         self.context
             .events
             .tell("config.applied", || serde_json::json!({}));
@@ -180,7 +184,7 @@ impl Gateway {
     /// A second wish to stop: whatever has not left is ended now.
     pub fn hurry(&self) {
         self.stage.send_if_modified(|stage| {
-            let early = *stage < Stage::Hurrying;
+            let early = *stage == Stage::Stopping;
             if early {
                 *stage = Stage::Hurrying;
             }

@@ -15,7 +15,7 @@ use switchboard_client::{
     stdio::{Process, ProcessGuard, Spawn, Spawning, Stdio},
     transport::Ended,
 };
-use switchboard_config::{Config, Container as ContainerConfig, RemoteKind, Server, Transport};
+use switchboard_config::{Config, Container as ContainerConfig, Network, RemoteKind, Server, Transport};
 use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Tree,
 };
@@ -101,8 +101,10 @@ fn container_launch(
     for (name, value) in config.env {
         container = container.env(name, value);
     }
-    if let Some(network) = config.network {
-        container = container.network(network);
+    match config.network {
+        Network::None => {}
+        Network::Default => container = container.network(None),
+        Network::Named(name) => container = container.network(Some(name)),
     }
     if config.memory.is_some() {
         container = container.memory(config.memory);

@@ -1,7 +1,10 @@
-//! Asking a server what it offers.
+//! Asking a server what it offers, and when to ask again.
+
+use std::time::{Duration, Instant};
 
 use switchboard_catalog::Offers;
-use switchboard_client::{Client, Error, ErrorKind, Lossless, Pages, Raw, model};
+use switchboard_client::{Client, Error, Lossless, Pages, Raw, model};
+use switchboard_wire::code;
 
 /// Which lists to ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,55 +45,157 @@ impl Lists {
             _ => None,
         }
     }
+
+    const fn and(self, other: Self) -> Self {
+        Self {
+            tools: self.tools || other.tools,
+            prompts: self.prompts || other.prompts,
+            resources: self.resources || other.resources,
+        }
+    }
 }
 
-/// More items than this of one kind are no list but a trap.
-const ITEMS_MAX: usize = 10_000;
+/// When to ask: one question at a time, and a server whose lists change without end is asked less and
+/// less often.
+#[derive(Debug)]
+pub(crate) struct Curiosity {
+    wanted: Lists,
+    asking: bool,
+    /// Not before this.
+    from: Instant,
+    /// How often in a row it was asked without a quiet time in between.
+    restless: u32,
+}
 
-/// What the server offers: these lists anew, the others as they were known. `None` if it could not be
-/// asked, in which case what was known stands.
-pub(crate) async fn learn(
-    name: &str,
-    client: &Client,
-    lists: Lists,
-    known: Option<std::sync::Arc<Offers>>,
-) -> Option<Offers> {
+/// The pause after the second question in a row; it doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+impl Curiosity {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            wanted: Lists::NONE,
+            asking: false,
+            from: now,
+            restless: 0,
+        }
+    }
+
+    pub(crate) fn want(&mut self, lists: Lists) {
+        self.wanted = self.wanted.and(lists);
+    }
+
+    /// When to ask next, if there is something to ask.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        (!self.asking && self.wanted != Lists::NONE).then_some(self.from)
+    }
+
+    /// What to ask now.
+    pub(crate) fn ask(&mut self, now: Instant) -> Option<Lists> {
+        self.due().filter(|due| *due <= now)?;
+        if now.saturating_duration_since(self.from) >= LONGEST_PAUSE {
+            self.restless = 0;
+        }
+        self.asking = true;
+        Some(std::mem::replace(&mut self.wanted, Lists::NONE))
+    }
+
+    /// The question has been answered.
+    pub(crate) fn answered(&mut self, now: Instant) {
+        self.asking = false;
+        let pause = match self.restless {
+            0 => Duration::ZERO,
+            n => FIRST_PAUSE
+                .saturating_mul(2_u32.saturating_pow(n - 1))
+                .min(LONGEST_PAUSE),
+        };
+        self.restless = self.restless.saturating_add(1);
+        self.from = now + pause;
+    }
+}
+
+/// What a server said it offers: the lists that were asked for and could be had.
+#[derive(Debug)]
+pub(crate) struct Learnt {
+    tools: Option<Vec<Raw>>,
+    prompts: Option<Vec<Raw>>,
+    resources: Option<Vec<Raw>>,
+    templates: Option<Vec<Raw>>,
+    about: Offers,
+    /// The lists that could not be had, and may be had later.
+    pub(crate) missing: Option<Lists>,
+}
+
+impl Learnt {
+    /// Whether there is something to keep.
+    pub(crate) fn has_tools(&self) -> bool {
+        self.tools.is_some()
+    }
+
+    /// What was known, with this in the place of what it replaces.
+    pub(crate) fn merge(self, known: Option<&Offers>) -> Offers {
+        let known = known.cloned().unwrap_or_default();
+        Offers {
+            tools: self.tools.unwrap_or(known.tools),
+            prompts: self.prompts.unwrap_or(known.prompts),
+            resources: self.resources.unwrap_or(known.resources),
+            templates: self.templates.unwrap_or(known.templates),
+            ..self.about
+        }
+    }
+}
+
+/// More items, or more bytes, of one kind are no list but a trap.
+const ITEMS_MAX: usize = 10_000;
+const BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Asks the server for these lists. `None` if it is gone.
+pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<Learnt> {
     let session = client.ready().await.ok()?;
-    let capabilities = &session.capabilities;
-    let has = |what: &str| capabilities.member(what).is_some();
-    let known = known.as_deref();
-    let mut complete = true;
-    let mut list = |result: Result<Vec<Raw>, Error>, before: Option<&Vec<Raw>>| match result {
-        Ok(items) => items,
+    let has = |what: &str| session.capabilities.member(what).is_some();
+    let mut missing = Lists::NONE;
+    let mut list = |result: Result<Vec<Raw>, Error>, which: Lists| match result {
+        Ok(items) => Some(items),
         // A server may say that it has a kind of thing and not know how to list it.
-        Err(Error::Server(_)) => Vec::new(),
+        Err(Error::Server(error)) if error.code == code::METHOD_NOT_FOUND => Some(Vec::new()),
         Err(error) => {
-            complete &= error.kind() == ErrorKind::Protocol;
             tracing::warn!(server = name, %error, "Cannot learn what the server offers.");
-            before.cloned().unwrap_or_default()
+            missing = missing.and(which);
+            None
         }
     };
-    let mut offers = known.cloned().unwrap_or_default();
+    let only = |what: &str| Lists::changed(what).unwrap_or(Lists::NONE);
+    let (mut tools, mut prompts, mut resources, mut templates) = (None, None, None, None);
     if lists.tools {
-        let tools = gather(has("tools").then(|| client.tools())).await;
-        offers.tools = list(tools, known.map(|known| &known.tools));
+        let gathered = gather(has("tools").then(|| client.tools())).await;
+        tools = list(gathered, only("notifications/tools/list_changed"));
     }
     if lists.prompts {
-        let prompts = gather(has("prompts").then(|| client.prompts())).await;
-        offers.prompts = list(prompts, known.map(|known| &known.prompts));
+        let gathered = gather(has("prompts").then(|| client.prompts())).await;
+        prompts = list(gathered, only("notifications/prompts/list_changed"));
     }
     if lists.resources {
-        let resources = gather(has("resources").then(|| client.resources())).await;
-        offers.resources = list(resources, known.map(|known| &known.resources));
-        let templates = gather(has("resources").then(|| client.resource_templates())).await;
-        offers.templates = list(templates, known.map(|known| &known.templates));
+        let which = only("notifications/resources/list_changed");
+        let gathered = gather(has("resources").then(|| client.resources())).await;
+        resources = list(gathered, which);
+        let gathered = gather(has("resources").then(|| client.resource_templates())).await;
+        templates = list(gathered, which);
     }
-    offers.capabilities = Some(capabilities.clone());
-    offers.server_info.clone_from(&session.server_info);
-    offers.instructions = session.instructions.as_deref().map(str::to_owned);
-    offers.era = Some(session.revision.era());
-    offers.revision = Some(session.revision);
-    complete.then_some(offers)
+    Some(Learnt {
+        tools,
+        prompts,
+        resources,
+        templates,
+        about: Offers {
+            capabilities: Some(session.capabilities.clone()),
+            server_info: session.server_info.clone(),
+            instructions: session.instructions.clone(),
+            era: Some(session.revision.era()),
+            revision: Some(session.revision),
+            ..Offers::default()
+        },
+        missing: (missing != Lists::NONE).then_some(missing),
+    })
 }
 
 async fn gather<T: model::Listed>(pages: Option<Pages<T>>) -> Result<Vec<Raw>, Error> {
@@ -98,10 +203,58 @@ async fn gather<T: model::Listed>(pages: Option<Pages<T>>) -> Result<Vec<Raw>, E
         return Ok(Vec::new());
     };
     let mut items = Vec::new();
+    let mut bytes = 0;
     while items.len() < ITEMS_MAX
+        && bytes < BYTES_MAX
         && let Some(item) = pages.next().await
     {
-        items.push(Lossless::raw(&item?).clone());
+        let item = Lossless::raw(&item?).clone();
+        bytes += item.as_bytes().len();
+        items.push(item);
     }
     Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_come_one_at_a_time_and_nothing_is_forgotten() {
+        let now = Instant::now();
+        let mut curiosity = Curiosity::new(now);
+        assert_eq!(curiosity.ask(now), None);
+        let tools = Lists::changed("notifications/tools/list_changed").unwrap();
+        let prompts = Lists::changed("notifications/prompts/list_changed").unwrap();
+        curiosity.want(tools);
+        assert_eq!(curiosity.ask(now), Some(tools));
+        curiosity.want(prompts);
+        curiosity.want(tools);
+        assert_eq!(curiosity.ask(now), None);
+        curiosity.answered(now);
+        assert_eq!(curiosity.ask(now), Some(tools.and(prompts)));
+    }
+
+    #[test]
+    fn a_server_that_changes_without_end_is_asked_less_and_less_often() {
+        let start = Instant::now();
+        let mut now = start;
+        let mut curiosity = Curiosity::new(now);
+        let mut asked = 0;
+        while now < start + Duration::from_mins(10) {
+            curiosity.want(Lists::ALL);
+            now = now.max(curiosity.due().unwrap());
+            assert!(curiosity.ask(now).is_some());
+            asked += 1;
+            curiosity.answered(now);
+        }
+        assert!(asked < 25, "{asked}");
+        // And after a quiet time at once.
+        now += Duration::from_mins(3);
+        curiosity.want(Lists::ALL);
+        curiosity.ask(now);
+        curiosity.answered(now);
+        curiosity.want(Lists::ALL);
+        assert_eq!(curiosity.due(), Some(now));
+    }
 }

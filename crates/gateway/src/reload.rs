@@ -65,7 +65,9 @@ impl Gateway {
     /// have no servers.
     async fn file_changed(&self) {
         let path = self.context().home.config_file();
-        let lost = tokio::fs::try_exists(path).await.is_ok_and(|exists| !exists);
+        let lost = tokio::fs::try_exists(path)
+            .await
+            .is_ok_and(|exists| !exists);
         if !lost {
             // A file that cannot be applied has been reported.
             let _ = self.reload().await;

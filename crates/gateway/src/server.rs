@@ -41,6 +41,8 @@ pub const PIPE_PATH: &str = "/pipe/";
 
 /// The most connections at a time. Further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 8_192;
+/// With so many clients no further pipe is opened.
+const PIPES_MAX: usize = 16_384;
 /// A client may take so long to send the head of a request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 /// When the gateway stops, answers under way are given so long to be read.
@@ -57,8 +59,9 @@ struct Inner {
     gateway: Arc<Gateway>,
     token: Token,
     router: Router,
-    /// A place for each connection.
-    places: Arc<Semaphore>,
+    /// A place for each connection, by door: strangers at one do not shut the other.
+    tcp: Arc<Semaphore>,
+    socket: Arc<Semaphore>,
 }
 
 /// Which door a client came through.
@@ -77,7 +80,8 @@ impl Doors {
             router: api::router(&gateway),
             gateway,
             token: Token::new(token),
-            places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            tcp: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            socket: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
         }))
     }
 
@@ -104,7 +108,11 @@ impl Doors {
     /// Waits until the last answers are out, bounded.
     pub async fn closed(&self) {
         let all = u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX);
-        let _ = timeout(LAST_ANSWERS, self.0.places.acquire_many(all)).await;
+        let closed = async {
+            let _tcp = self.0.tcp.acquire_many(all).await;
+            let _socket = self.0.socket.acquire_many(all).await;
+        };
+        let _ = timeout(LAST_ANSWERS, closed).await;
     }
 
     async fn accept<S, F>(&self, door: Door, mut next: impl FnMut() -> F)
@@ -114,7 +122,10 @@ impl Doors {
     {
         let mut stopped = pin!(self.0.gateway.stopped());
         loop {
-            let places = Arc::clone(&self.0.places);
+            let places = Arc::clone(match door {
+                Door::Tcp => &self.0.tcp,
+                Door::Socket => &self.0.socket,
+            });
             let next = async {
                 // The semaphore is never closed.
                 let place = places.acquire_owned().await.ok();
@@ -287,6 +298,10 @@ fn pipe(inner: &Arc<Inner>, mut request: Request<Incoming>) -> Response<Answer> 
         return Problem::new(StatusCode::NOT_FOUND, message).into_answer();
     };
     let gateway = Arc::clone(&inner.gateway);
+    if gateway.clients() >= PIPES_MAX {
+        let message = "too many clients are there already; try again later";
+        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
+    }
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };

@@ -20,14 +20,21 @@ use crate::builtin;
 
 #[derive(Debug)]
 pub(crate) struct Shelf {
-    dir: PathBuf,
     catalogue: ArcSwap<Catalogue>,
     /// Held while the catalogue is changed: changes come one after another.
-    changing: Mutex<HashMap<String, Snapshot>>,
+    changing: Arc<Mutex<Snapshots>>,
+    disk: Arc<Disk>,
     /// Counts changes, for whoever tells clients of them.
     changes: watch::Sender<u64>,
     problems: Vec<String>,
 }
+
+/// What each server offered last.
+type Snapshots = HashMap<String, Snapshot>;
+
+/// The folder of snapshots. Held while it is written: what is on disk at the end is what was known last.
+#[derive(Debug)]
+struct Disk(Mutex<PathBuf>);
 
 impl Shelf {
     /// Reads what is known from before. A damaged file costs what is in it and nothing else.
@@ -44,9 +51,9 @@ impl Shelf {
         let part = Arc::new(builtin::part());
         let catalogue = Catalogue::default().with(builtin::SERVER, Some(part));
         Self {
-            dir,
             catalogue: ArcSwap::from_pointee(catalogue),
-            changing: Mutex::new(remembered),
+            changing: Arc::new(Mutex::new(remembered)),
+            disk: Arc::new(Disk(Mutex::new(dir))),
             changes: watch::Sender::new(0),
             problems,
         }
@@ -107,15 +114,10 @@ impl Shelf {
             fingerprint,
             offers: Arc::clone(&offers),
         };
-        remembered.insert(name.to_owned(), snapshot.clone());
+        remembered.insert(name.to_owned(), snapshot);
         self.place(name, Some(prepare(name, server, &offers)));
         drop(remembered);
-        let dir = self.dir.clone();
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = switchboard_catalog::write(&dir, &snapshot) {
-                tracing::warn!(%error, server = %snapshot.server, "Cannot keep what a server offers for the next start.");
-            }
-        });
+        self.keep(name);
     }
 
     /// The server shows other tools than before, or is switched on or off.
@@ -133,10 +135,25 @@ impl Shelf {
         remembered.remove(name);
         self.place(name, None);
         drop(remembered);
-        let (dir, name) = (self.dir.clone(), name.to_owned());
+        self.keep(name);
+    }
+
+    /// Brings the file of this server in line with what is known of it, in the background.
+    fn keep(&self, name: &str) {
+        let (disk, snapshots) = (Arc::clone(&self.disk), Arc::clone(&self.changing));
+        let name = name.to_owned();
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = switchboard_catalog::remove(&dir, &name) {
-                tracing::warn!(%error, server = %name, "Cannot remove what is kept of a server.");
+            let dir = disk.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let current = {
+                let snapshots = snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+                snapshots.get(&name).cloned()
+            };
+            let kept = match &current {
+                Some(snapshot) => switchboard_catalog::write(&dir, snapshot),
+                None => switchboard_catalog::remove(&dir, &name),
+            };
+            if let Err(error) = kept {
+                tracing::warn!(%error, server = %name, "Cannot keep what a server offers for the next start.");
             }
         });
     }
@@ -169,10 +186,13 @@ fn fingerprint(server: &Server) -> String {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     };
+    // How many there are of each keeps one list from being taken for the next.
+    let count = |n: usize| n.to_string();
     match &server.transport {
         Transport::Command(line) => {
             put("command");
             put(&line.command);
+            put(&count(line.args.len()));
             line.args.iter().for_each(|arg| put(arg));
             line.env.iter().for_each(|(name, value)| {
                 put(name);
@@ -191,7 +211,9 @@ fn fingerprint(server: &Server) -> String {
         Transport::Container(container) => {
             put("container");
             put(&container.image);
+            put(&count(container.args.len()));
             container.args.iter().for_each(|arg| put(arg));
+            put(&count(container.env.len()));
             container.env.iter().for_each(|(name, value)| {
                 put(name);
                 put(value);

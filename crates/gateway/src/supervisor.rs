@@ -117,7 +117,6 @@ impl Supervisor {
         let new = self.context.config.load_full();
         let current = self.upstreams.load_full();
         let mut next = Upstreams::clone(&current);
-        let mut leaving = JoinSet::new();
         let mut tuning = Vec::new();
         let names = old.servers.keys().chain(new.servers.keys());
         for name in names.collect::<std::collections::BTreeSet<_>>() {
@@ -142,7 +141,8 @@ impl Supervisor {
                 (Change::Remove, _) => {
                     self.context.shelf.remove(name);
                     if let Some(old) = next.remove(name) {
-                        leaving.spawn(async move { old.stop().await });
+                        // It has all the time that its settings give it, beside what comes next.
+                        tokio::spawn(async move { old.stop().await });
                     }
                 }
                 _ => {}
@@ -150,36 +150,41 @@ impl Supervisor {
         }
         self.upstreams.store(Arc::new(next));
         for (upstream, server) in tuning {
+            upstream.tune(Arc::clone(&server)).await;
             self.context.shelf.refilter(&upstream.name, &server);
-            upstream.tune(server).await;
         }
-        // They have all the time that their settings give them, beside what comes next.
-        leaving.detach_all();
+        if old.listen_address() != new.listen_address() {
+            tracing::warn!(
+                "`listen` was changed: it takes effect when the gateway is started anew."
+            );
+        }
     }
 
     /// Ends all servers side by side, within this time altogether, and then whatever is left.
     /// `hurry` ends the wait early.
     pub(crate) async fn stop(&self, total: Duration, hurry: impl Future<Output = ()>) {
-        *self.reconciling.lock().await = Phase::Stopping;
         let upstreams = self.upstreams.load_full();
         let mut leaving = JoinSet::new();
         for upstream in upstreams.values() {
             let upstream = Arc::clone(upstream);
             leaving.spawn(async move { upstream.stop().await });
         }
-        let left = async { while leaving.join_next().await.is_some() {} };
+        let left = async {
+            // From here on no configuration brings servers back; one that is being applied may have.
+            *self.reconciling.lock().await = Phase::Stopping;
+            for upstream in self.upstreams.load_full().values() {
+                let upstream = Arc::clone(upstream);
+                leaving.spawn(async move { upstream.stop().await });
+            }
+            while leaving.join_next().await.is_some() {}
+            // One that crashed before, or was idle, may still be on its way out.
+            self.context.containment.all_gone().await;
+        };
         let in_time = tokio::select! {
             in_time = timeout(total, left) => in_time.is_ok(),
             () = hurry => false,
         };
-        // A server that crashed before, or was idle, may still be on its way out.
-        let gone = async {
-            if in_time {
-                self.context.containment.all_gone().await;
-            }
-            in_time
-        };
-        if timeout(KILL_PATIENCE, gone).await.unwrap_or(false) {
+        if in_time {
             return;
         }
         tracing::warn!("Ending the servers that have not left.");

@@ -8,13 +8,12 @@ use std::{
     future::pending,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant, SystemTime},
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use switchboard_catalog::Offers;
 use switchboard_client::{Client, Era, State as Connection};
 use switchboard_config::{Server, Start};
 use tokio::{
@@ -27,7 +26,7 @@ use crate::{
     failure::Failure,
     health::{Health, ServerState},
     launch,
-    learn::{self, Lists},
+    learn::{self, Curiosity, Learnt, Lists},
     limit::Limiter,
     metrics::Meter,
     restart::{Fault, Restart, Settings, State},
@@ -45,6 +44,8 @@ pub(crate) struct Upstream {
     health: watch::Sender<Health>,
     /// Calls that wait for the server to come up.
     demand: AtomicUsize,
+    /// It is to end, and not to be started again.
+    ending: AtomicBool,
     wake: Notify,
     control: mpsc::Sender<Control>,
 }
@@ -65,7 +66,8 @@ enum Control {
     Relist(Lists),
     Learnt {
         run: u64,
-        offers: Box<Option<Offers>>,
+        lists: Lists,
+        learnt: Box<Option<Learnt>>,
     },
     Stop(oneshot::Sender<()>),
 }
@@ -100,6 +102,7 @@ impl Upstream {
             live: ArcSwapOption::empty(),
             health: watch::Sender::new(Health::new(state)),
             demand: AtomicUsize::new(0),
+            ending: AtomicBool::new(false),
             wake: Notify::new(),
             control,
         });
@@ -153,12 +156,14 @@ impl Upstream {
         self.wake.notify_one();
         let mut health = self.health.subscribe();
         loop {
+            // Looked at before the connection: what becomes of it meanwhile is then a change.
+            let now = health.borrow_and_update().clone();
             if let Some(client) = self.live()
                 && lost.is_none_or(|lost| !Arc::ptr_eq(lost, &client))
             {
                 return Ok(client);
             }
-            if let Some(failure) = self.hopeless(&health.borrow_and_update(), until) {
+            if let Some(failure) = self.hopeless(&now, until) {
                 return Err(failure);
             }
             match timeout_at(until.into(), health.changed()).await {
@@ -175,6 +180,9 @@ impl Upstream {
             at.duration_since(SystemTime::now())
                 .unwrap_or(Duration::ZERO)
         });
+        if self.ending.load(Relaxed) {
+            return Some(self.not_connected());
+        }
         match health.state {
             ServerState::Disabled => Some(Failure::Disabled {
                 server: Arc::clone(&self.name),
@@ -231,6 +239,9 @@ impl Upstream {
     /// Ends the server for good, within the time that its settings give it. Calls under way are
     /// answered first.
     pub(crate) async fn stop(&self) {
+        self.ending.store(true, Relaxed);
+        // Whoever waits for it need not wait any longer.
+        self.health.send_modify(|_| ());
         self.order(Control::Stop).await;
     }
 
@@ -274,6 +285,7 @@ struct Run {
     client: Client,
     state: watch::Receiver<Connection>,
     ready: bool,
+    curiosity: Curiosity,
     /// When it became ready.
     since: Instant,
     /// How many calls there had been before.
@@ -341,7 +353,7 @@ impl Task {
 
     fn wanted(&self) -> Wanted {
         let settings = self.upstream.settings.load();
-        if !settings.enabled {
+        if !settings.enabled || self.upstream.ending.load(Relaxed) {
             Wanted::No
         } else if self.upstream.demand.load(Relaxed) > 0 {
             Wanted::Now
@@ -354,8 +366,12 @@ impl Task {
 
     /// When to look again without being asked.
     fn due(&self) -> Option<Instant> {
-        let idle = self.idle_due();
-        [self.restart.due(), idle].into_iter().flatten().min()
+        let run = self.run.as_ref().filter(|run| run.ready);
+        let question = run.and_then(|run| run.curiosity.due());
+        [self.restart.due(), self.idle_due(), question]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// When the server has been idle for long enough to be stopped.
@@ -411,6 +427,7 @@ impl Task {
             state: client.watch_state(),
             client,
             ready: false,
+            curiosity: Curiosity::new(Instant::now()),
             since: Instant::now(),
             uses: self.upstream.limiter.uses(),
         });
@@ -426,11 +443,10 @@ impl Task {
                 run.since = Instant::now();
                 self.era = Some(session.revision.era());
                 self.upstream.live.store(Some(Arc::new(run.client.clone())));
-                let number = run.number;
-                let client = run.client.clone();
+                run.curiosity.want(Lists::ALL);
                 self.restart.up(Instant::now());
                 self.tell(Health::new(ServerState::Ready));
-                self.learn(number, client, Lists::ALL);
+                self.learn();
             }
             Connection::Backoff { reason, .. } => self.fail(Fault {
                 reason,
@@ -503,6 +519,7 @@ impl Task {
         if was != *self.restart.state() && self.wanted() == Wanted::No {
             self.tell(Health::new(ServerState::Idle));
         }
+        self.learn();
         if self.idle_due().is_some_and(|due| due <= Instant::now()) {
             self.retire();
         }
@@ -514,6 +531,8 @@ impl Task {
         // Whoever has a place by now may have seen the connection, and is about to use it.
         if self.upstream.limiter.last_used().is_none() || self.upstream.demand.load(Relaxed) > 0 {
             self.upstream.live.store(live);
+            // Somebody may have looked in between, and now waits.
+            self.upstream.health.send_modify(|_| ());
             return;
         }
         tracing::info!(server = %self.upstream.name, "Stopping an idle server.");
@@ -561,34 +580,56 @@ impl Task {
                 let _ = done.send(());
             }
             Control::Relist(lists) => {
-                if let Some(run) = self.run.as_ref().filter(|run| run.ready) {
-                    self.learn(run.number, run.client.clone(), lists);
+                if let Some(run) = &mut self.run {
+                    run.curiosity.want(lists);
+                    self.learn();
                 }
             }
-            Control::Learnt { run, offers } => {
-                if self.run.as_ref().is_some_and(|now| now.number == run)
-                    && let Some(offers) = *offers
-                {
-                    self.known = true;
-                    let settings = self.upstream.settings();
-                    self.context
-                        .shelf
-                        .put(&self.upstream.name, &settings, offers);
-                }
-            }
+            Control::Learnt { run, lists, learnt } => self.learnt(run, lists, *learnt),
         }
         Next::Go
     }
 
-    fn learn(&self, run: u64, client: Client, lists: Lists) {
-        let known = self.context.shelf.offers(&self.upstream.name);
+    /// Asks the server what it offers, if it is time to.
+    fn learn(&mut self) {
+        let Some(run) = self.run.as_mut().filter(|run| run.ready) else {
+            return;
+        };
+        let Some(lists) = run.curiosity.ask(Instant::now()) else {
+            return;
+        };
+        let (number, client) = (run.number, run.client.clone());
         let control = self.upstream.control.clone();
         let name = Arc::clone(&self.upstream.name);
         tokio::spawn(async move {
-            let offers = learn::learn(&name, &client, lists, known).await;
-            let offers = Box::new(offers);
-            let _ = control.send(Control::Learnt { run, offers }).await;
+            let learnt = Box::new(learn::learn(&name, &client, lists).await);
+            let answer = Control::Learnt {
+                run: number,
+                lists,
+                learnt,
+            };
+            let _ = control.send(answer).await;
         });
+    }
+
+    /// The server has said what it offers, or did not.
+    fn learnt(&mut self, number: u64, lists: Lists, learnt: Option<Learnt>) {
+        let Some(run) = self.run.as_mut().filter(|run| run.number == number) else {
+            return;
+        };
+        run.curiosity.answered(Instant::now());
+        let missing = learnt.as_ref().map_or(Some(lists), |learnt| learnt.missing);
+        if let Some(missing) = missing {
+            run.curiosity.want(missing);
+        }
+        if let Some(learnt) = learnt
+            && !self.upstream.ending.load(Relaxed)
+        {
+            self.known |= learnt.has_tools();
+            let (name, shelf) = (&self.upstream.name, &self.context.shelf);
+            let offers = learnt.merge(shelf.offers(name).as_deref());
+            shelf.put(name, &self.upstream.settings.load(), offers);
+        }
     }
 
     /// Ends the run and waits until its process is gone.

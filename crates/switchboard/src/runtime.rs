@@ -7,6 +7,7 @@ use std::{
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::{Context, bail};
@@ -15,6 +16,7 @@ use switchboard_gateway::{Doors, Gateway};
 use tokio::{
     net::UnixListener,
     signal::unix::{Signal, SignalKind, signal},
+    time::timeout,
 };
 use tracing::{Metadata, level_filters::LevelFilter};
 use tracing_subscriber::{
@@ -197,12 +199,19 @@ pub(crate) async fn until_stopped(gateway: &Arc<Gateway>, mut signals: Signals) 
     let mut stopping = std::pin::pin!(gateway.stop());
     loop {
         tokio::select! {
-            () = &mut stopping => return,
+            // First, so that stopping has begun before anybody can hurry it.
+            biased;
+            () = &mut stopping => break,
             _ = signals.terminate.recv() => {}
             _ = signals.interrupt.recv() => gateway.hurry(),
         }
     }
+    // Those on pipes have been answered; what they were told is on its way out.
+    let _ = timeout(LAST_ANSWERS, gateway.abandoned()).await;
 }
+
+/// How long the last answers may take to be read.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 /// Opens the doors in the background.
 pub(crate) fn open_doors(

@@ -10,7 +10,7 @@ use hyper::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use switchboard_config::{
-    Config, McpAuth, Provider, ProviderKind, RemoteKind, Route, Server, Start, Transport, View,
+    Config, McpAuth, Network, Provider, ProviderKind, RemoteKind, Route, Server, Start, Transport, View,
 };
 
 use super::failure::{configuration, refuse_if_stopping};
@@ -175,9 +175,14 @@ fn way(transport: &Transport) -> Map<String, Value> {
                 let engine: Vec<_> = std::iter::once(program.as_str()).chain(shown).collect();
                 json!(engine)
             });
+            let network = match &container.network {
+                Network::None => Some(false.into()),
+                Network::Default => Some(true.into()),
+                Network::Named(name) => Some(name.as_str().into()),
+            };
             let isolation = sparse([
                 ("engine", engine),
-                ("network", container.network.as_deref().map(Into::into)),
+                ("network", network),
                 ("memory", container.memory.as_deref().map(Into::into)),
                 ("cpus", container.cpus.as_deref().map(Into::into)),
                 ("pids", container.pids.map(Into::into)),

@@ -474,6 +474,7 @@ impl Ongoing {
 
 impl Drop for Ongoing {
     fn drop(&mut self) {
+        self.cancelled = None;
         if let Some((session, id)) = &self.session {
             session.done(id);
         }

@@ -56,9 +56,12 @@ impl Session {
         Ok(cancelled)
     }
 
-    /// The request has been answered.
+    /// The request has been answered. One that has taken its id since, after it was withdrawn, stays.
     pub(crate) fn done(&self, id: &Id) {
-        self.in_flight().remove(id);
+        let mut in_flight = self.in_flight();
+        if in_flight.get(id).is_some_and(oneshot::Sender::is_closed) {
+            in_flight.remove(id);
+        }
     }
 
     /// The client withdraws the request.
@@ -229,6 +232,13 @@ mod tests {
         assert_eq!(session.take_in(&id).err(), Some(NotTaken::SameId));
         session.withdraw(&id);
         assert_eq!(cancelled.try_recv(), Ok(()));
+        let again = session.take_in(&id);
+        assert!(again.is_ok());
+        // The first one ends late, and leaves the second alone.
+        session.done(&id);
+        assert_eq!(session.take_in(&id).err(), Some(NotTaken::SameId));
+        drop(again);
+        session.done(&id);
         assert!(session.take_in(&id).is_ok());
     }
 }

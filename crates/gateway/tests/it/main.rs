@@ -12,3 +12,4 @@ mod api_config;
 mod api_rig;
 mod api_servers;
 mod api_streams;
+mod containers;

@@ -9,7 +9,7 @@ use std::{cell::RefCell, collections::HashSet, io, pin::pin, sync::Arc, time::Du
 use anyhow::Context;
 use bytes::{Bytes, BytesMut};
 use switchboard_config::{Config, Home};
-use switchboard_gateway::{PIPE_PATH, PIPE_UPGRADE, View};
+use switchboard_gateway::{Gateway, PIPE_PATH, PIPE_UPGRADE, View};
 use switchboard_wire::{
     ErrorObject, Frame, Id, Message, Raw, Splitter, code, encode, limits, method,
 };
@@ -17,7 +17,8 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
     net::UnixStream,
     sync::mpsc,
-    time::{Instant, sleep},
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
 };
 
 use super::{
@@ -28,6 +29,8 @@ use crate::runtime::Lock;
 
 /// How long to wait for somebody who is about to be the gateway, or to stop being it.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+/// A gateway that runs answers at once; one that does not in this time hangs.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 /// The head of the gateway's answer is short.
 const HEAD_MAX: usize = 4 * 1024;
@@ -49,11 +52,21 @@ pub(super) struct Link {
     /// What was read beyond the head of its answer.
     rest: BytesMut,
     /// The gateway, if it is in this process.
-    hosted: Option<Hosted>,
+    hosted: Option<Host>,
 }
 
-/// Joins the gateway that runs, if one does.
+/// A gateway in this process: it is looked after beside the relay, and holds the lock until it is gone.
+struct Host {
+    gateway: Arc<Gateway>,
+    gone: JoinHandle<()>,
+}
+
+/// Joins the gateway that runs, if one does and answers.
 pub(super) async fn connect(home: &Home, view: &View) -> Option<Link> {
+    timeout(ANSWER_PATIENCE, ask(home, view)).await.ok()?
+}
+
+async fn ask(home: &Home, view: &View) -> Option<Link> {
     let mut stream = UnixStream::connect(home.socket()).await.ok()?;
     let view = match view {
         View::Direct => "direct".to_owned(),
@@ -109,18 +122,22 @@ pub(super) async fn relay(home: Home, view: View, link: Link) -> anyhow::Result<
             None => next_gateway(&home, &view).await?,
         };
         match relay.carry(current).await {
-            Ended::ClientLeft(hosted) => {
-                if let Some(hosted) = hosted {
-                    let gateway = Arc::clone(&hosted.gateway);
-                    tokio::spawn(async move {
-                        gateway.abandoned().await;
-                        gateway.stop().await;
-                    });
-                    hosted.until_stopped().await;
+            Ended::ClientLeft(None) => return Ok(()),
+            Ended::ClientLeft(Some(host)) => {
+                // Those who have joined keep the gateway for as long as they need it.
+                tokio::select! {
+                    () = host.gateway.abandoned() => host.gateway.stop().await,
+                    () = host.gateway.stopped() => {}
                 }
+                let _ = host.gone.await;
                 return Ok(());
             }
-            Ended::GatewayLeft => {
+            // It was told to stop, and this process with it.
+            Ended::GatewayLeft(Some(host)) => {
+                let _ = host.gone.await;
+                return Ok(());
+            }
+            Ended::GatewayLeft(None) => {
                 tracing::warn!("The gateway left; looking for the next.");
                 relay.answer_lost().await?;
             }
@@ -155,17 +172,21 @@ fn host(home: Home, view: View, lock: Lock) -> anyhow::Result<Link> {
         let _ = gateway.serve_pipe(view, reader, writer).await;
     });
     let (reader, writer) = tokio::io::split(here);
+    let host = Host {
+        gateway: Arc::clone(&hosted.gateway),
+        gone: tokio::spawn(hosted.until_stopped()),
+    };
     Ok(Link {
         reader: Box::new(reader),
         writer: Box::new(writer),
         rest: BytesMut::new(),
-        hosted: Some(hosted),
+        hosted: Some(host),
     })
 }
 
 enum Ended {
-    ClientLeft(Option<Hosted>),
-    GatewayLeft,
+    ClientLeft(Option<Host>),
+    GatewayLeft(Option<Host>),
 }
 
 /// Why one direction has come to its end.
@@ -190,10 +211,11 @@ impl Relay {
             rest,
             hosted,
         } = link;
-        if let Some(opening) = self.memory.borrow().opening()
+        let opening = self.memory.borrow().opening();
+        if let Some(opening) = opening
             && writer.write_all(&opening).await.is_err()
         {
-            return Ended::GatewayLeft;
+            return Ended::GatewayLeft(hosted);
         }
         // What this process itself has to say to the client. It is little.
         let (complaints, complained) = mpsc::channel(1);
@@ -219,7 +241,7 @@ impl Relay {
         };
         match over {
             Over::Client => Ended::ClientLeft(hosted),
-            Over::Gateway => Ended::GatewayLeft,
+            Over::Gateway => Ended::GatewayLeft(hosted),
         }
     }
 
@@ -268,12 +290,10 @@ async fn up(
             return Over::Gateway;
         }
         incoming.buffer().reserve(READ_BYTES);
-        match reader.read_buf(incoming.buffer()).await {
-            Ok(1..) => {}
-            _ => {
-                let _ = writer.shutdown().await;
-                return Over::Client;
-            }
+        let read = reader.read_buf(incoming.buffer()).await;
+        if read.is_err() || read.is_ok_and(|read| read == 0) {
+            let _ = writer.shutdown().await;
+            return Over::Client;
         }
     }
 }
