@@ -150,7 +150,7 @@ impl Home {
         self.run().join("lock")
     }
 
-    /// `run/instance`, which says where the running gateway is.
+    /// `run/instance`, the name by which the containers of this home's gateway are known.
     pub fn instance_file(&self) -> PathBuf {
         self.run().join("instance")
     }
