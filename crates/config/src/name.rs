@@ -3,6 +3,9 @@
 /// The longest name, in characters.
 const NAME_MAX: usize = 64;
 
+/// Under this name the gateway offers its own tools.
+const RESERVED: &str = "switchboard";
+
 /// Why a server cannot be called so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
@@ -18,10 +21,16 @@ pub enum NameError {
     /// The name means a folder in addresses.
     #[error("a server cannot be called . or ..; choose another name")]
     Dots,
+    /// The name is the gateway's own.
+    #[error(
+        "a server cannot be called {RESERVED}, as the gateway's own tools are; choose another name"
+    )]
+    Reserved,
 }
 
-/// Checks that a server can be called so: 1 to 64 characters, no control characters, no `/`, and
-/// neither `.` nor `..`, which addresses take for folders.
+/// Checks that a server can be called so: 1 to 64 characters, no control characters, no `/`,
+/// neither `.` nor `..`, which addresses take for folders, and not `switchboard`, which is the
+/// gateway itself.
 pub fn check_server_name(name: &str) -> Result<(), NameError> {
     if name.is_empty() {
         Err(NameError::Empty)
@@ -31,6 +40,8 @@ pub fn check_server_name(name: &str) -> Result<(), NameError> {
         Err(NameError::Character)
     } else if matches!(name, "." | "..") {
         Err(NameError::Dots)
+    } else if name == RESERVED {
+        Err(NameError::Reserved)
     } else {
         Ok(())
     }
@@ -54,6 +65,8 @@ mod tests {
             ("a\nb", Err(NameError::Character)),
             ("a\u{85}b", Err(NameError::Character)),
             ("..", Err(NameError::Dots)),
+            ("switchboard", Err(NameError::Reserved)),
+            ("switchboard2", Ok(())),
         ] {
             assert_eq!(check_server_name(name), expected, "{name:?}");
         }
