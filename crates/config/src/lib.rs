@@ -40,6 +40,7 @@ mod load;
 mod model;
 mod name;
 mod nearest;
+mod network;
 mod problem;
 mod read;
 mod reference;
@@ -60,6 +61,7 @@ pub use model::{
     View,
 };
 pub use name::{NameError, check_server_name};
+pub use network::Network;
 pub use problem::Problem;
 pub use resolve::ResolveError;
 pub use schema::schema;

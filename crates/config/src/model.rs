@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::filter::ToolFilter;
+use crate::network::Network;
 
 /// Where the gateway listens when nothing else is said.
 pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7777);
@@ -356,8 +357,8 @@ pub struct Container {
     pub env: BTreeMap<String, String>,
     /// The engine's program and its leading arguments; empty means find one.
     pub engine: Vec<String>,
-    /// The network to join; absent is the engine's default, `none` is no network.
-    pub network: Option<String>,
+    /// The network to join.
+    pub network: Network,
     /// The memory limit as the engine spells it, such as `512m`.
     pub memory: Option<String>,
     /// The number of CPUs, such as `1.5`.

@@ -6,6 +6,7 @@ use crate::filter::ToolFilter;
 use crate::json::{Json, Member, Node, quote};
 use crate::keys::{SERVER, WAYS};
 use crate::model::{CommandLine, Container, Remote, RemoteKind, Server, Start, Transport};
+use crate::network::Network;
 use crate::problem::Problems;
 use crate::read::{Block, check_references, texts, to_value};
 
@@ -267,10 +268,17 @@ fn isolate(container: &mut Container, block: Block<'_, '_>, problems: &mut Probl
         problems.add(block.at("engine"), "\"engine\" is empty");
     }
     container.network = match block.value("network") {
-        Some(Json::Bool(false)) => Some("none".to_owned()),
-        Some(Json::Text(name)) => Some(name.clone().into_owned()),
-        _ => None,
+        Some(Json::Bool(true)) => Network::Default,
+        Some(Json::Text(name)) => Network::named(name),
+        _ => Network::None,
     };
+    if block.text("network").is_some_and(str::is_empty) {
+        problems.add_with_hint(
+            block.at("network"),
+            "\"network\" is empty",
+            "name one, or write true for the engine's default or false for none",
+        );
+    }
     container.memory = block.text("memory").map(str::to_owned);
     container.cpus = match block.value("cpus") {
         // Engines know no exponents.

@@ -88,7 +88,7 @@ pub struct Container {
     memory: Option<String>,
     cpus: Option<String>,
     pids: Option<u32>,
-    network: String,
+    network: Option<String>,
     mounts: Vec<Mount>,
     read_only: bool,
     workdir: Option<String>,
@@ -106,7 +106,7 @@ impl Container {
             memory: Some("1g".to_owned()),
             cpus: None,
             pids: Some(256),
-            network: "none".to_owned(),
+            network: Some("none".to_owned()),
             mounts: Vec::new(),
             read_only: false,
             workdir: None,
@@ -144,10 +144,10 @@ impl Container {
         self
     }
 
-    /// The engine's network to join, such as `bridge`. `none` by default.
+    /// The engine's network to join, such as `bridge`. None: the one that the engine takes by itself.
     #[must_use]
-    pub fn network(mut self, network: impl Into<String>) -> Self {
-        self.network = network.into();
+    pub fn network(mut self, network: Option<String>) -> Self {
+        self.network = network;
         self
     }
 
@@ -203,7 +203,9 @@ impl Container {
         };
         option("--label", &format!("{INSTANCE_LABEL}={instance}"));
         option("--label", &format!("{SERVER_LABEL}={server}"));
-        option("--network", &self.network);
+        if let Some(network) = &self.network {
+            option("--network", network);
+        }
         if let Some(memory) = &self.memory {
             option("--memory", memory);
         }
@@ -345,6 +347,25 @@ mod tests {
             run.named.name,
             format!("switchboard-main-my-files------rm---{}", "0".repeat(32))
         );
+    }
+
+    #[test]
+    fn a_network_is_none_unless_one_is_named_or_left_to_the_engine() {
+        let networks = |container: Container| {
+            let run = container.command(
+                &Engine::new("docker", [""; 0]),
+                &"main".parse().unwrap(),
+                "files",
+                &Token::parse(&"0".repeat(32)).unwrap(),
+            );
+            let at = run.words.iter().position(|word| word == "--network");
+            at.map(|at| run.words[at + 1].clone())
+        };
+        let container = || Container::new("img");
+        assert_eq!(networks(container()), Some("none".into()));
+        let named = container().network(Some("bridge".into()));
+        assert_eq!(networks(named), Some("bridge".into()));
+        assert_eq!(networks(container().network(None)), None);
     }
 
     #[test]

@@ -15,7 +15,9 @@ use switchboard_client::{
     stdio::{Process, ProcessGuard, Spawn, Spawning, Stdio},
     transport::Ended,
 };
-use switchboard_config::{Config, Container as ContainerConfig, Network, RemoteKind, Server, Transport};
+use switchboard_config::{
+    Config, Container as ContainerConfig, Network, RemoteKind, Server, Transport,
+};
 use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Tree,
 };

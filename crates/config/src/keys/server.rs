@@ -258,9 +258,10 @@ const ISOLATION: Keys = Keys {
             Shape::Either(&Shape::Text, &Shape::Texts),
             "The engine's program, or a list of it and its leading arguments; found by itself unless given.",
         ),
-        bare(
+        key(
             "network",
             Shape::Either(&Shape::Flag, &Shape::Text),
+            "false",
             "The network to join by name; false is none, true the engine's default.",
         ),
         bare(

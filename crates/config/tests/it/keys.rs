@@ -41,7 +41,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.transport", r#""http-only""#),
     ("mcpServers.*.image", r#""other""#),
     ("mcpServers.*.isolation.engine", r#"["podman", "--remote"]"#),
-    ("mcpServers.*.isolation.network", "false"),
+    ("mcpServers.*.isolation.network", "true"),
     ("mcpServers.*.isolation.memory", r#""1g""#),
     ("mcpServers.*.isolation.cpus", "1.5"),
     ("mcpServers.*.isolation.pids", "1"),

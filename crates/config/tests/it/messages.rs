@@ -336,6 +336,10 @@ fn values_of_a_server() {
             "2:48: a mount needs a source and a target; write \"SOURCE:TARGET\"",
         ),
         (
+            r#"{"image": "a", "isolation": {"network": ""}}"#,
+            "2:37: \"network\" is empty; name one, or write true for the engine's default or false for none",
+        ),
+        (
             r#"{"image": "a", "isolation": {"engine": ""}}"#,
             "2:37: \"engine\" is empty",
         ),

@@ -1,0 +1,49 @@
+//! Which network a server in a container is in.
+
+/// The network of a container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Network {
+    /// None at all, unless the configuration says otherwise.
+    #[default]
+    None,
+    /// The one that the engine takes by itself.
+    Default,
+    /// The one of this name, as the engine knows it.
+    Named(String),
+}
+
+impl Network {
+    /// A network by its name; engines say `none` for no network.
+    pub(crate) fn named(name: &str) -> Self {
+        match name {
+            "none" => Self::None,
+            name => Self::Named(name.to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Transport, parse};
+
+    #[test]
+    fn what_is_said_of_the_network() {
+        let named = |name: &str| Network::Named(name.to_owned());
+        for (isolation, network) in [
+            ("", Network::None),
+            (r#", "isolation": {}"#, Network::None),
+            (r#", "isolation": {"network": false}"#, Network::None),
+            (r#", "isolation": {"network": "none"}"#, Network::None),
+            (r#", "isolation": {"network": true}"#, Network::Default),
+            (r#", "isolation": {"network": "web"}"#, named("web")),
+        ] {
+            let text = format!(r#"{{"mcpServers": {{"s": {{"image": "i"{isolation}}}}}}}"#);
+            let config = parse(&text, "sample").unwrap();
+            let Transport::Container(container) = &config.servers["s"].transport else {
+                panic!("{text}");
+            };
+            assert_eq!(container.network, network, "{text}");
+        }
+    }
+}
