@@ -19,8 +19,7 @@ use crate::{health::Health, time};
 pub struct Event {
     /// Its place in the order of events of this gateway.
     pub id: u64,
-    /// What kind: `server.state`, `catalog.changed`, `config.applied`, `config.refused`,
-    /// `gateway.stopping`.
+    /// What kind: `server.state`, `config.applied`, `config.refused`, `gateway.stopping`.
     pub kind: &'static str,
     /// When.
     #[serde(serialize_with = "time::rfc3339")]

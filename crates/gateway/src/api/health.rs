@@ -6,7 +6,7 @@ use axum::{Json, extract::State, response::IntoResponse};
 use hyper::StatusCode;
 use serde::Serialize;
 
-use crate::{gateway::Gateway, status::Part};
+use crate::{gateway::Gateway, health::PartState, status::Part};
 
 pub(super) async fn alive() -> &'static str {
     "ok"
@@ -15,7 +15,28 @@ pub(super) async fn alive() -> &'static str {
 #[derive(Serialize)]
 struct Readiness {
     ready: bool,
-    parts: Vec<Part>,
+    parts: Vec<Named>,
+}
+
+/// A part by its name and state. Whoever has the token is told why elsewhere: reasons quote what servers
+/// say, which may be secrets.
+#[derive(Serialize)]
+struct Named {
+    name: String,
+    state: &'static str,
+}
+
+impl From<Part> for Named {
+    fn from(part: Part) -> Self {
+        Self {
+            name: part.name,
+            state: match part.state {
+                PartState::Initializing => "initializing",
+                PartState::Ready => "ready",
+                PartState::Error { .. } => "error",
+            },
+        }
+    }
 }
 
 /// Servers that are not up do not count: the first call starts them, and the others are served.
@@ -26,6 +47,7 @@ pub(super) async fn ready(State(gateway): State<Arc<Gateway>>) -> impl IntoRespo
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let parts = gateway.status().parts;
+    let parts = gateway.status().parts.into_iter().map(Named::from);
+    let parts = parts.collect();
     (status, Json(Readiness { ready, parts }))
 }

@@ -73,6 +73,26 @@ async fn ready_means_that_the_store_is() {
 }
 
 #[tokio::test]
+async fn readiness_says_no_more_than_names_and_states() {
+    let rig = Rig::with(json!({ "parked": { "command": "/does/not/exist" } })).await;
+    rig.until("/api/v1/status", |status| {
+        status["servers"][0]["state"] == "parked" && status["parts"][2]["message"].is_string()
+    })
+    .await;
+    let ready = rig.ask_with("GET", "/readyz", "", "").await.json();
+    let parts = ready["parts"].as_array().unwrap();
+    assert!(
+        parts.contains(&json!({ "name": "server:parked", "state": "error" })),
+        "{ready}"
+    );
+    for part in parts {
+        let keys: Vec<_> = part.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["name", "state"], "{ready}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn a_store_that_cannot_be_opened_makes_the_gateway_unready_and_says_why() {
     // A folder in its place is a thing that no database can be opened from.
     let block = |home: &Home| std::fs::create_dir(home.database()).unwrap();
