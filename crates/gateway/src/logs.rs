@@ -2,8 +2,9 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions, Permissions},
     io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{
         Arc, OnceLock,
@@ -24,6 +25,10 @@ const FILES_KEPT: u32 = 2;
 pub(crate) const LINE_BYTES: usize = 8 * 1024;
 /// Lines that wait for the disk. A server that writes faster loses lines, not calls.
 const DEPTH: usize = 4_096;
+/// Files that are open at once. Those of servers that come and go would add up.
+const OPEN_FILES: usize = 64;
+/// For the owner's eyes only: servers write what they like, secrets too.
+const FILE_MODE: u32 = 0o600;
 
 /// Takes lines, and writes them away from the runtime.
 #[derive(Debug)]
@@ -85,7 +90,7 @@ impl Logs {
 }
 
 fn serve(home: &Home, orders: &Receiver<Order>) {
-    let mut files: HashMap<Arc<str>, LogFile> = HashMap::new();
+    let mut files = LogFiles::default();
     let mut troubled = false;
     while let Ok(order) = orders.recv() {
         match order {
@@ -93,9 +98,7 @@ fn serve(home: &Home, orders: &Receiver<Order>) {
                 let _ = done.try_send(());
             }
             Order::Line(server, line) => {
-                let file = files
-                    .entry(Arc::clone(&server))
-                    .or_insert_with(|| LogFile::new(home.log_of(&server)));
+                let file = files.of(&server, || home.log_of(&server));
                 match file.append(line.as_bytes()) {
                     Ok(()) => troubled = false,
                     Err(error) if !troubled => {
@@ -109,14 +112,46 @@ fn serve(home: &Home, orders: &Receiver<Order>) {
     }
 }
 
+/// The files that were written to last, by server.
+#[derive(Default)]
+struct LogFiles {
+    files: HashMap<Arc<str>, LogFile>,
+    /// Counts the lines, to tell which file was used last.
+    lines: u64,
+}
+
+impl LogFiles {
+    /// The file of a server. Where there are too many, the one that was not used for longest is closed.
+    fn of(&mut self, server: &Arc<str>, path: impl FnOnce() -> PathBuf) -> &mut LogFile {
+        self.lines += 1;
+        if self.files.len() >= OPEN_FILES && !self.files.contains_key(server) {
+            let oldest = self.files.iter().min_by_key(|(_, file)| file.used);
+            if let Some(oldest) = oldest.map(|(name, _)| Arc::clone(name)) {
+                self.files.remove(&oldest);
+            }
+        }
+        let file = self
+            .files
+            .entry(Arc::clone(server))
+            .or_insert_with(|| LogFile::new(path()));
+        file.used = self.lines;
+        file
+    }
+}
+
 struct LogFile {
     path: PathBuf,
     open: Option<(File, u64)>,
+    used: u64,
 }
 
 impl LogFile {
     fn new(path: PathBuf) -> Self {
-        Self { path, open: None }
+        Self {
+            path,
+            open: None,
+            used: 0,
+        }
     }
 
     fn append(&mut self, line: &[u8]) -> io::Result<()> {
@@ -145,9 +180,21 @@ impl LogFile {
 
 fn open(path: &Path) -> io::Result<File> {
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)?;
     }
-    OpenOptions::new().create(true).append(true).open(path)
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(FILE_MODE)
+        .open(path)?;
+    // One that was there may be open to others.
+    if file.metadata()?.permissions().mode() & 0o777 != FILE_MODE {
+        file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    }
+    Ok(file)
 }
 
 fn rotate(path: &Path) -> io::Result<()> {
@@ -181,5 +228,48 @@ mod tests {
         names.sort();
         assert_eq!(names, ["a.log", "a.log.1", "a.log.2"]);
         assert!(fs::metadata(&path).unwrap().len() <= FILE_BYTES + line.len() as u64);
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_log_is_for_its_owner_only_even_if_it_was_open_to_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("new/a.log");
+        LogFile::new(path.clone()).append(b"a\n").unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(&dir.path().join("new")), 0o700);
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        LogFile::new(path.clone()).append(b"b\n").unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "a\nb\n");
+    }
+
+    #[test]
+    fn the_file_that_was_not_used_for_longest_is_closed_and_opened_again_when_needed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut files = LogFiles::default();
+        let mut write = |n: usize| {
+            let name: Arc<str> = n.to_string().into();
+            let path = dir.path().join(format!("{n}.log"));
+            files.of(&name, || path).append(b"x\n").unwrap();
+            let mut open: Vec<usize> = files.files.keys().map(|n| n.parse().unwrap()).collect();
+            open.sort_unstable();
+            open
+        };
+        for n in 0..OPEN_FILES {
+            write(n);
+        }
+        write(0);
+        let open = write(OPEN_FILES);
+        assert_eq!(open.len(), OPEN_FILES);
+        assert_eq!(open[..2], [0, 2], "1 was not used for longest");
+        assert_eq!(write(1)[..3], [0, 1, 3]);
+        for (n, lines) in [(0, "x\nx\n"), (1, "x\nx\n"), (2, "x\n")] {
+            let text = fs::read_to_string(dir.path().join(format!("{n}.log"))).unwrap();
+            assert_eq!(text, lines, "{n}");
+        }
     }
 }
