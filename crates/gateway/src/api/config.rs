@@ -10,7 +10,8 @@ use hyper::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use switchboard_config::{
-    Config, McpAuth, Network, Provider, ProviderKind, RemoteKind, Route, Server, Start, Transport, View,
+    Config, McpAuth, Network, Provider, ProviderKind, RemoteKind, Route, Server, Start, Transport,
+    View,
 };
 
 use super::failure::{configuration, refuse_if_stopping};
