@@ -68,7 +68,7 @@ pub(crate) struct Curiosity {
 }
 
 /// The pause after the second question in a row; it doubles with each.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 impl Curiosity {

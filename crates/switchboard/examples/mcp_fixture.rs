@@ -53,6 +53,10 @@ struct Manners {
     seen: Option<String>,
     /// Where it writes that it was started.
     starts: Option<String>,
+    /// Has prompts of the names of its tools.
+    prompts: bool,
+    /// Says that its tools have changed whenever it is asked for them, and notes that here.
+    restless: Option<String>,
     /// Is nobody's server, but somebody's child.
     linger: Option<Child>,
 }
@@ -104,6 +108,8 @@ fn run(args: &[String]) -> io::Result<()> {
                 manners.fail_after = Some(millis(value()?).map_err(|_| wrong(arg))?);
             }
             "--seen" => manners.seen = Some(value()?.clone()),
+            "--prompts" => manners.prompts = true,
+            "--restless" => manners.restless = Some(value()?.clone()),
             "--starts" => manners.starts = Some(value()?.clone()),
             "--linger" => manners.linger = Some(Child::parse(value()?)?),
             other => return Err(wrong(other)),
@@ -226,7 +232,18 @@ impl Server {
         let result = match &*method {
             "initialize" => return self.initialize(&id),
             "ping" => json!({}),
-            "tools/list" => json!({ "tools": self.list() }),
+            "tools/list" => {
+                if let Some(file) = &self.manners.restless {
+                    append(file, "asked")?;
+                    notify("notifications/tools/list_changed", &json!({}))?;
+                }
+                json!({ "tools": self.list() })
+            }
+            "prompts/list" if self.manners.prompts => {
+                let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+                let prompts: Vec<_> = tools.iter().map(|name| json!({ "name": name })).collect();
+                json!({ "prompts": prompts })
+            }
             "tools/call" => {
                 let server = Arc::clone(self);
                 thread::spawn(move || server.call(&id, &message["params"]));
@@ -251,9 +268,13 @@ impl Server {
                 std::process::exit(3);
             });
         }
+        let mut capabilities = json!({ "tools": { "listChanged": true } });
+        if self.manners.prompts {
+            capabilities["prompts"] = json!({ "listChanged": true });
+        }
         let result = json!({
             "protocolVersion": "2025-06-18",
-            "capabilities": { "tools": { "listChanged": true } },
+            "capabilities": capabilities,
             "serverInfo": { "name": "fixture", "version": "1.0" },
         });
         say(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
@@ -317,6 +338,9 @@ impl Server {
                     }
                 }
                 notify("notifications/tools/list_changed", &json!({}))?;
+                if self.manners.prompts {
+                    notify("notifications/prompts/list_changed", &json!({}))?;
+                }
                 "changed".to_owned()
             }
             "env" => env::var(word("name")).unwrap_or_default(),

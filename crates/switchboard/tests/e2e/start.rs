@@ -226,6 +226,49 @@ fn clients_of_both_kinds_hear_of_new_tools() {
 }
 
 #[test]
+fn two_lists_that_change_at_once_are_both_learnt() {
+    let home = Home::new(json!({ "a": server(&["--prompts"]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    for n in 0..3 {
+        let name = format!("fresh{n}");
+        let added = client.call("a__add_tool", json!({ "name": name }));
+        assert_eq!(added, Ok("changed".to_owned()));
+        let exposed = format!("a__{name}");
+        within(SOON, "both lists", || {
+            let prompts = client.request("prompts/list", json!({})).to_string();
+            (client.tools().contains(&exposed) && prompts.contains(&exposed)).then_some(())
+        });
+    }
+    serve.stop();
+}
+
+#[test]
+fn a_server_whose_lists_change_without_end_is_not_asked_without_end() {
+    let home = Home::new(json!({}));
+    let asked = home.path("asked");
+    let restless = server(&["--restless", &asked.display().to_string()]);
+    home.set_servers(json!({ "a": eager(restless) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    // As long as it takes: calls go on, and the questions become rarer.
+    for _ in 0..20 {
+        assert_eq!(
+            client.call("a__sleep", json!({ "ms": 100 })),
+            Ok("slept".to_owned())
+        );
+    }
+    let asked = home.lines("asked").len();
+    assert!(
+        (2..=9).contains(&asked),
+        "asked {asked} times in two seconds"
+    );
+    serve.stop();
+}
+
+#[test]
 fn a_server_that_is_new_is_announced_when_it_is_known() {
     let home = Home::new(json!({}));
     let serve = home.serve();

@@ -157,6 +157,19 @@ fn stopping_twice_is_stopping_once() {
 }
 
 #[test]
+fn signals_that_come_together_stop_it_all_the_same() {
+    let home = Home::new(json!({ "a": eager(server(&[])) }));
+    for _ in 0..8 {
+        let mut serve = home.serve();
+        serve.until_all_ready();
+        serve.signal(Signal::TERM);
+        serve.signal(Signal::INT);
+        assert!(serve.ended().success());
+        home.assert_nobody_within(Duration::ZERO, "stopped");
+    }
+}
+
+#[test]
 fn a_second_sigint_skips_to_the_end() {
     let home = Home::new(json!({
         "deaf": eager(with(
