@@ -14,6 +14,9 @@
 #   .tools/peers/node_modules  MCP servers and clients by others and the conformance suite (tests/peers/package.json)
 #   .tools/python/bin/python   a venv with the two Python SDKs (tests/peers/requirements.txt)
 #   .tools/log/                what the installers said
+#
+# Where no container engine works, podman and runc are installed as packages of the system. If that cannot be
+# done, the tests that need one are skipped, and nothing else is.
 
 set -euo pipefail
 shopt -s inherit_errexit
@@ -34,13 +37,16 @@ main() {
     flock 9 # two runs at once would install over each other
 
     case "${1:-all}" in
-        quick) cargo_tools ;;
+        quick)
+            cargo_tools
+            container_engine
+            ;;
         demo) node_peers ;;
         fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
         all)
             # Side by side: the peers mostly wait for the network, the cargo tools for a processor.
             local steps=() step ok=true
-            for step in cargo_tools node_peers python_peers; do
+            for step in cargo_tools node_peers python_peers container_engine; do
                 "$step" 9>&- & # without the lock, lest a process that outlives us hold it
                 steps+=($!)
             done
@@ -132,6 +138,18 @@ python_peers() {
     echo "$stamp" >"$tools/python/.stamp"
 }
 
+container_engine() {
+    if timeout 10 docker info >/dev/null 2>&1 || timeout 10 podman info >/dev/null 2>&1; then
+        return
+    fi
+    # What is there and does not work is not mended by installing it again.
+    if command -v podman >/dev/null; then
+        echo "skipped: the tests with real containers, for \`podman info\` fails" >&2
+    elif ! system_packages podman runc; then
+        echo "skipped: the tests with real containers, for there is no engine and none could be installed" >&2
+    fi
+}
+
 system_packages() {
     local sudo=()
     if [[ $(id -u) != 0 ]]; then
@@ -141,7 +159,7 @@ system_packages() {
         echo "install $* first: there is no apt-get, or no right to use it" >&2
         return 1
     fi
-    # One at a time: Node.js and Python are installed side by side.
+    # One at a time: several steps may want packages, side by side.
     (
         flock 8
         logged "apt-update" "${sudo[@]}" apt-get update
