@@ -82,17 +82,25 @@ impl Database {
     /// Commits all of these, or none.
     pub(crate) fn append(&mut self, activities: &[Activity]) -> Result<(), Trouble> {
         let transaction = begin(&mut self.connection)?;
-        let mut insert = transaction.prepare(
-            "INSERT INTO activity (at, server, method, name, client, duration, outcome, code, \
-             error, request_bytes, response_bytes) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        let count = signed(activities.len());
+        let last: i64 = transaction.query_row(
+            "UPDATE activity_counter SET last = last + ?1 RETURNING last",
+            [count],
+            |row| row.get(0),
         )?;
-        for activity in activities {
+        let ids = last.saturating_sub(count).saturating_add(1)..;
+        let mut insert = transaction.prepare(
+            "INSERT INTO activity (id, at, server, method, name, client, duration, outcome, code, \
+             error, request_bytes, response_bytes) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        )?;
+        for (id, activity) in ids.zip(activities) {
             let code = match activity.outcome {
                 Outcome::Error { code } => Some(code),
                 Outcome::Ok | Outcome::ToolError | Outcome::Cancelled | Outcome::Timeout => None,
             };
             insert.execute(params![
+                id,
                 micros_since_1970(activity.at),
                 &*activity.server,
                 &*activity.method,

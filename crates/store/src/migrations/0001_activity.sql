@@ -1,6 +1,6 @@
 -- The calls that went through the gateway.
 CREATE TABLE activity (
-    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    id             INTEGER PRIMARY KEY, -- given out by the counter below
     at             INTEGER NOT NULL, -- microseconds since 1970-01-01 UTC
     server         TEXT    NOT NULL,
     method         TEXT    NOT NULL,
@@ -13,3 +13,7 @@ CREATE TABLE activity (
     request_bytes  INTEGER NOT NULL,
     response_bytes INTEGER NOT NULL
 ) STRICT;
+
+-- The last id that was given out. Not AUTOINCREMENT, which would write it down anew for every row.
+CREATE TABLE activity_counter (last INTEGER NOT NULL) STRICT;
+INSERT INTO activity_counter (last) VALUES (0);
