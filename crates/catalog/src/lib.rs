@@ -54,4 +54,4 @@ pub use offers::{Kind, Offers};
 pub use page::Page;
 pub use part::{Problems, ServerPart};
 pub use snapshot::{Snapshot, SnapshotError};
-pub use uris::{expose_content, expose_read_result, expose_updated, expose_uri};
+pub use uris::{escape, expose_content, expose_read_result, expose_updated, expose_uri};

@@ -4,9 +4,7 @@
 //! to is an exposed URI, and the way back is to strip the prefix. Inside results, the prefix is put in
 //! where a URI begins; every other byte stays.
 
-use std::{borrow::Cow, fmt::Write};
-
-use std::sync::LazyLock;
+use std::{borrow::Cow, fmt::Write, sync::LazyLock};
 
 use memchr::memmem::Finder;
 use serde::Deserialize;
@@ -159,9 +157,17 @@ fn insert<'a>(server: &str, whole: &'a Raw, uris: impl Iterator<Item = &'a RawVa
 }
 
 fn prefix(server: &str) -> String {
-    let mut out = String::with_capacity(SCHEME.len() + server.len() + 64);
-    out.push_str(SCHEME);
-    for byte in server.bytes() {
+    format!("{SCHEME}{}/", escape(server))
+}
+
+/// A name as one part of an address.
+///
+/// ```
+/// assert_eq!(switchboard_catalog::escape("My server/1"), "My%20server%2F1");
+/// ```
+pub fn escape(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             out.push(char::from(byte));
         } else {
@@ -169,7 +175,6 @@ fn prefix(server: &str) -> String {
             let _ = write!(out, "%{byte:02X}");
         }
     }
-    out.push('/');
     out
 }
 

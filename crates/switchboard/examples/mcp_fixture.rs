@@ -38,6 +38,7 @@ fn main() -> ExitCode {
 
 /// How it behaves.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools)] // Each is a manner of its own.
 struct Manners {
     /// Tools beyond the usual ones.
     tools: usize,

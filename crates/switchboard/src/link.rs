@@ -146,21 +146,6 @@ pub(crate) fn no_gateway(home: &Home) -> Failure {
     ))
 }
 
-/// A name as a part of an address.
-pub(crate) fn escape(name: &str) -> String {
-    use std::fmt::Write as _;
-    name.bytes().fold(String::new(), |mut text, byte| {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
-                text.push(char::from(byte));
-            }
-            // Writing to a string cannot fail.
-            other => drop(write!(text, "%{other:02X}")),
-        }
-        text
-    })
-}
-
 fn lost(error: &io::Error) -> Failure {
     let what = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "the gateway does not answer",

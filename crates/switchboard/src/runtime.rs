@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use switchboard_config::Home;
 use switchboard_gateway::{Doors, Gateway};
 use tokio::{
@@ -138,19 +138,9 @@ fn private(path: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot make {} private", path.display()))
 }
 
-/// The longest path that a socket can have on every system.
-const SOCKET_PATH_MAX: usize = 103;
-
 /// Opens the gateway's own socket. The lock is held, so that one that is there is a leftover.
 pub(crate) fn bind_socket(home: &Home) -> anyhow::Result<UnixListener> {
     let path = home.socket();
-    let length = path.as_os_str().len();
-    if length > SOCKET_PATH_MAX {
-        bail!(
-            "{} is too long for a socket ({length} bytes, at most {SOCKET_PATH_MAX}): choose a shorter folder with --home",
-            path.display()
-        );
-    }
     match fs::remove_file(&path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

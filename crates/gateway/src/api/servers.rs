@@ -3,7 +3,7 @@
 //! A change is a change of the configuration file, so that it outlives this process; the supervisor
 //! does the rest.
 
-use std::{fmt::Write, sync::Arc};
+use std::sync::Arc;
 
 use axum::{Json, extract::State, response::IntoResponse};
 use hyper::{
@@ -98,8 +98,10 @@ pub(super) async fn add(
     .await?;
     let status = gateway.server_status(&*find(&gateway, &name)?);
     let mut response = (StatusCode::CREATED, Json(status)).into_response();
-    if let Ok(place) = HeaderValue::from_str(&format!("/api/v1/servers/{}", percent_encode(&name)))
-    {
+    if let Ok(place) = HeaderValue::from_str(&format!(
+        "/api/v1/servers/{}",
+        switchboard_catalog::escape(&name)
+    )) {
         response.headers_mut().insert(LOCATION, place);
     }
     Ok(response)
@@ -170,17 +172,4 @@ async fn change(
 ) -> Result<(), Problem> {
     refuse_if_stopping(gateway)?;
     Ok(gateway.change_config(edit).await?)
-}
-
-/// A name as it stands in an address.
-fn percent_encode(name: &str) -> String {
-    name.bytes().fold(String::new(), |mut text, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(text, "%{byte:02X}");
-        }
-        text
-    })
 }

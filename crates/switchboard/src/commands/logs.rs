@@ -13,7 +13,7 @@ use switchboard_config::Home;
 use super::config_file::{ConfigFile, cannot};
 use crate::{
     failure::Failure,
-    link::{Link, escape, no_gateway},
+    link::{Link, no_gateway},
     print,
 };
 
@@ -42,7 +42,7 @@ pub(crate) fn run(home: &Home, args: &Logs) -> Result<(), Failure> {
     let link = Link::find(home)?;
     let path = format!(
         "/api/v1/servers/{}/logs?lines={}",
-        escape(&args.name),
+        switchboard_catalog::escape(&args.name),
         args.lines
     );
     if let (Some(link), true) = (&link, args.follow) {

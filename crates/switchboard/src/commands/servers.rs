@@ -6,11 +6,7 @@ use serde_json::{Map, Value, json};
 use switchboard_config::{Home, add_server, remove_server, set_enabled};
 
 use super::{config_file::ConfigFile, shapes};
-use crate::{
-    failure::Failure,
-    link::{Link, escape},
-    print,
-};
+use crate::{failure::Failure, link::Link, print};
 
 /// Add a server.
 ///
@@ -152,7 +148,7 @@ fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Failure> {
 }
 
 fn address(name: &str) -> String {
-    format!("/api/v1/servers/{}", escape(name))
+    format!("/api/v1/servers/{}", switchboard_catalog::escape(name))
 }
 
 /// The entry for `mcpServers`.

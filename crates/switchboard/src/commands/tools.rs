@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    link::{Link, escape},
+    link::Link,
     print::{self, Table},
 };
 
@@ -47,7 +47,7 @@ struct Answer {
 pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
     let link = Link::need(home)?;
     let path = match &args.name {
-        Some(name) => format!("/api/v1/tools?server={}", escape(name)),
+        Some(name) => format!("/api/v1/tools?server={}", switchboard_catalog::escape(name)),
         None => "/api/v1/tools".to_owned(),
     };
     let until = Instant::now() + PATIENCE;

@@ -70,15 +70,7 @@ async fn ask(home: &Home, view: &View) -> Option<Link> {
     let mut stream = UnixStream::connect(home.socket()).await.ok()?;
     let view = match view {
         View::Direct => "direct".to_owned(),
-        View::Server(name) => {
-            let escaped = name.bytes().fold(String::new(), |text, byte| match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
-                    format!("{text}{}", char::from(byte))
-                }
-                other => format!("{text}%{other:02X}"),
-            });
-            format!("s/{escaped}")
-        }
+        View::Server(name) => format!("s/{}", switchboard_catalog::escape(name)),
     };
     let ask = format!(
         "GET {PIPE_PATH}{view} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: {PIPE_UPGRADE}\r\n\r\n"
