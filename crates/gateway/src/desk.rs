@@ -157,12 +157,12 @@ impl Room<'_> {
         let exposed = text(&params, "name")?;
         match self.view {
             View::Direct => {
-                let (server, name) = {
-                    let catalogue = self.gateway.context().shelf.catalogue();
-                    let target = catalogue
-                        .tool(&exposed)
-                        .ok_or_else(|| unknown_tool(&catalogue, &exposed))?;
-                    (Arc::clone(target.server), Arc::<str>::from(target.name))
+                let (server, name) = match self.find_tool(&exposed) {
+                    Ok(found) => found,
+                    Err(unknown) => {
+                        Box::pin(self.learn_of(&exposed, unknown)).await?;
+                        self.find_tool(&exposed)?
+                    }
                 };
                 if &*server == builtin::SERVER {
                     return self.own_tool(&name);
@@ -184,6 +184,36 @@ impl Room<'_> {
                     .await
             }
         }
+    }
+
+    /// Whose tool it is, and what that server calls it.
+    fn find_tool(&self, exposed: &str) -> Result<(Arc<str>, Arc<str>), Failure> {
+        let catalogue = self.gateway.context().shelf.catalogue();
+        let target = catalogue
+            .tool(exposed)
+            .ok_or_else(|| unknown_tool(&catalogue, exposed))?;
+        Ok((Arc::clone(target.server), target.name.into()))
+    }
+
+    /// A tool that nobody knows may be one of a server that has not been seen yet, which is waited for.
+    async fn learn_of(&self, exposed: &str, unknown: Failure) -> Result<(), Failure> {
+        let server = exposed
+            .split_once("__")
+            .map(|(server, _)| Arc::from(server));
+        let server: Arc<str> = server
+            .filter(|server: &Arc<str>| self.gateway.upstream(server).is_some())
+            .ok_or_else(|| unknown.clone())?;
+        if self
+            .gateway
+            .context()
+            .shelf
+            .catalogue()
+            .server(&server)
+            .is_some()
+        {
+            return Err(unknown);
+        }
+        part(self.gateway, &server).await.map(drop)
     }
 
     fn own_tool(&self, name: &str) -> Result<Raw, Failure> {

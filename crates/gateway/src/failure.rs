@@ -192,7 +192,9 @@ impl Failure {
                 (codes::INITIALIZATION_FAILED, message, Some(data))
             }
             Self::NotConnected { server } => {
-                let message = format!("Server '{server}' is not connected (state: Disconnected)");
+                let message = format!(
+                    "Server '{server}' is not connected (state: Disconnected): it is being stopped, and a call that was under way may have been carried out"
+                );
                 (codes::UNAVAILABLE, message, Some(named(server)))
             }
             Self::Lost { server, reason } => {

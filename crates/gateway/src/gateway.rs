@@ -197,6 +197,11 @@ impl Gateway {
         self.reached(Stage::Stopping).await;
     }
 
+    /// Waits until the gateway has stopped altogether.
+    pub async fn ended(&self) {
+        self.reached(Stage::Stopped).await;
+    }
+
     fn reached(&self, stage: Stage) -> impl Future<Output = ()> + use<> {
         let mut stages = self.stage.subscribe();
         async move {

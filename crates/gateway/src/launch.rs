@@ -2,7 +2,9 @@
 
 use std::{
     collections::VecDeque,
+    future::Future,
     io,
+    pin::Pin,
     process::ExitStatus,
     sync::{Arc, Mutex, PoisonError},
     task::{Context as TaskContext, Poll},
@@ -22,7 +24,7 @@ use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Tree,
 };
 use switchboard_wire::Splitter;
-use tokio::{io::AsyncReadExt, net::unix::pipe};
+use tokio::{io::AsyncReadExt, net::unix::pipe, task::JoinHandle};
 
 use crate::{
     context::Context,
@@ -211,13 +213,14 @@ impl Spawn for Supervised {
             }
             let last_words = Arc::default();
             let listening = listen(contained.stderr, name, logs, Arc::clone(&last_words));
-            tokio::spawn(listening);
+            let listening = Box::pin(rest_of(tokio::spawn(listening)));
             Ok(Process {
                 stdin: Box::new(contained.stdin),
                 stdout: Box::new(contained.stdout),
                 guard: Box::new(Guarded {
                     handle: contained.handle,
                     exit: None,
+                    listening: Some(listening),
                     last_words,
                 }),
             })
@@ -281,9 +284,19 @@ async fn listen(mut stderr: pipe::Receiver, name: Arc<str>, logs: Arc<Logs>, las
     }
 }
 
+/// Waits for the end of what a server says, once it has ended. Something that it left behind may hold
+/// the pipe open, so not for long.
+async fn rest_of(listening: JoinHandle<()>) {
+    let _ = tokio::time::timeout(LAST_WORDS_PATIENCE, listening).await;
+}
+
+const LAST_WORDS_PATIENCE: std::time::Duration = std::time::Duration::from_millis(100);
+
 struct Guarded {
     handle: Handle,
     exit: Option<ExitStatus>,
+    /// The rest of what it says; waited for so that its last words can be told with its end.
+    listening: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     last_words: LastWords,
 }
 
@@ -291,6 +304,10 @@ impl ProcessGuard for Guarded {
     fn poll_exit(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
         if self.exit.is_none() {
             self.exit = Some(std::task::ready!(self.handle.poll_exit(cx)));
+        }
+        if let Some(listening) = &mut self.listening {
+            std::task::ready!(listening.as_mut().poll(cx));
+            self.listening = None;
         }
         Poll::Ready(())
     }

@@ -65,14 +65,16 @@ impl Gateway {
     /// have no servers.
     async fn file_changed(&self) {
         let path = self.context().home.config_file();
-        let lost = tokio::fs::try_exists(path)
-            .await
-            .is_ok_and(|exists| !exists);
+        let lost = match tokio::fs::read(path).await {
+            // What a full disk, or an editor at work, leaves of a file.
+            Ok(text) => text.trim_ascii().is_empty(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
         if !lost {
             // A file that cannot be applied has been reported.
             let _ = self.reload().await;
         } else if **self.context().config.load() != Config::default() {
-            let problem = format!("{} is gone; what was in it stays", path.display());
+            let problem = format!("{} is gone or empty; what was in it stays", path.display());
             self.refuse_config(&problem);
         }
     }

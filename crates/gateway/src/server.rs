@@ -120,7 +120,7 @@ impl Doors {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
         F: Future<Output = io::Result<S>>,
     {
-        let mut stopped = pin!(self.0.gateway.stopped());
+        let mut stopped = pin!(until(&self.0.gateway, door));
         loop {
             let places = Arc::clone(match door {
                 Door::Tcp => &self.0.tcp,
@@ -152,6 +152,14 @@ impl Doors {
     }
 }
 
+/// How long a door serves: strangers until the gateway stops; its owner can watch it stop.
+async fn until(gateway: &Gateway, door: Door) {
+    match door {
+        Door::Tcp => gateway.stopped().await,
+        Door::Socket => gateway.ended().await,
+    }
+}
+
 async fn connection<S>(inner: Arc<Inner>, door: Door, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -169,7 +177,7 @@ where
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = &mut connection => Some(ended),
-        () = inner.gateway.stopped() => None,
+        () = until(&inner.gateway, door) => None,
     };
     let ended = if let Some(ended) = ended {
         ended
@@ -298,6 +306,10 @@ fn pipe(inner: &Arc<Inner>, mut request: Request<Incoming>) -> Response<Answer> 
         return Problem::new(StatusCode::NOT_FOUND, message).into_answer();
     };
     let gateway = Arc::clone(&inner.gateway);
+    if gateway.is_stopping() {
+        let message = "the gateway is stopping; the next one takes you in";
+        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
+    }
     if gateway.clients() >= PIPES_MAX {
         let message = "too many clients are there already; try again later";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();

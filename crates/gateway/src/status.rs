@@ -164,10 +164,27 @@ impl Gateway {
     }
 }
 
+/// A program, and what it runs if it is known for running others: `npx` alone says little. Other
+/// arguments may be secrets.
+fn program(command: &str, args: &[String]) -> String {
+    const RUNNERS: [&str; 10] = [
+        "npx", "bunx", "uvx", "pipx", "node", "bun", "deno", "python", "python3", "uv",
+    ];
+    let name = command.rsplit('/').next().unwrap_or(command);
+    let run = args
+        .iter()
+        .find(|arg| !arg.starts_with('-') && !matches!(&***arg, "run" | "x" | "tool"))
+        .filter(|arg| RUNNERS.contains(&name) && !arg.contains(['=', '$']));
+    match run {
+        Some(run) => format!("{command} {run}"),
+        None => command.to_owned(),
+    }
+}
+
 /// What a server is, without its arguments, which may be secrets.
 pub fn describe(server: &Server) -> (&'static str, String) {
     match &server.transport {
-        Transport::Command(line) => ("command", line.command.clone()),
+        Transport::Command(line) => ("command", program(&line.command, &line.args)),
         Transport::Remote(remote) => {
             let address = remote.url.split(['?', '#']).next().unwrap_or_default();
             let (scheme, rest) = address.split_once("://").unwrap_or(("", address));

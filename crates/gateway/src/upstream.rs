@@ -61,7 +61,7 @@ pub(crate) struct Known {
 #[derive(Debug)]
 enum Control {
     /// Other numbers, the same server.
-    Tune,
+    Tune(oneshot::Sender<()>),
     Restart(oneshot::Sender<()>),
     Relist(Lists),
     Learnt {
@@ -227,8 +227,7 @@ impl Upstream {
     pub(crate) async fn tune(&self, server: Arc<Server>) {
         self.limiter.set(server.max_in_flight, server.max_queued);
         self.settings.store(server);
-        // An error means that the task has ended, and with it everything to be tuned.
-        let _ = self.control.send(Control::Tune).await;
+        self.order(Control::Tune).await;
     }
 
     /// Ends the server if it runs, forgets its failures, and starts it.
@@ -555,7 +554,7 @@ impl Task {
     async fn carry_out(&mut self, order: Control) -> Next {
         match order {
             Control::Stop(done) => return Next::End(Some(done)),
-            Control::Tune => {
+            Control::Tune(done) => {
                 let enabled = self.upstream.settings.load().enabled;
                 let disabled = self.upstream.health.borrow().state == ServerState::Disabled;
                 if enabled && disabled {
@@ -566,8 +565,11 @@ impl Task {
                     };
                     self.tell(Health::new(state));
                 } else if !enabled && !disabled {
-                    self.end(ServerState::Disabled).await;
+                    self.let_go();
+                    self.restart.stopped(Instant::now());
+                    self.tell(Health::new(ServerState::Disabled));
                 }
+                let _ = done.send(());
             }
             Control::Restart(done) => {
                 self.end(ServerState::Starting).await;

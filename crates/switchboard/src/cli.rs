@@ -26,7 +26,7 @@ struct Cli {
 const FIRST_STEPS: &str = "\
 First steps:
   switchboard import            take over the servers of your clients
-  switchboard connect cursor    put the gateway into a client in their place
+  switchboard connect cursor    put the gateway into a client
   switchboard doctor            find out what is wrong, if something is
 
 `switchboard COMMAND --help` has examples.";
@@ -34,7 +34,7 @@ First steps:
 const EXIT_CODES: &str = "\
 First steps:
   switchboard import            take over the servers of your clients
-  switchboard connect cursor    put the gateway into a client in their place
+  switchboard connect cursor    put the gateway into a client
   switchboard doctor            find out what is wrong, if something is
 
 Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage, 3 no gateway can be reached.
@@ -63,6 +63,18 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// To run without a configuration is fine; to run without the one that was named is not.
+    fn check(&self) -> Result<(), Failure> {
+        match &self.config {
+            Some(file) if !file.exists() => Err(Failure::new(format!(
+                "there is no configuration {}",
+                file.display()
+            ))
+            .hint("check the spelling; `switchboard add`, with the same --config, makes it")),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn locate(&self) -> Result<Home, Failure> {
         Ok(Home::locate(self.home.as_deref(), self.config.as_deref())?)
     }
@@ -199,8 +211,14 @@ pub(crate) fn main() -> ExitCode {
 
 fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
     match command {
-        Command::Serve(args) => Ok(serve::run(home, args)?),
-        Command::Stdio(args) => Ok(stdio::run(home, args)?),
+        Command::Serve(args) => {
+            place.check()?;
+            Ok(serve::run(home, args)?)
+        }
+        Command::Stdio(args) => {
+            place.check()?;
+            Ok(stdio::run(home, args)?)
+        }
         Command::Add(args) => commands::servers::add(&home, args),
         Command::Remove(args) => commands::servers::remove(&home, args),
         Command::Enable(args) => commands::servers::enable(&home, args),

@@ -3,6 +3,8 @@
 use std::{
     borrow::Cow,
     io::{self, Read as _},
+    thread,
+    time::{Duration, Instant},
 };
 
 use clap::Args;
@@ -17,7 +19,8 @@ const ARGUMENTS_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Call a tool.
 ///
-/// What it answers is printed as text. If the tool reports an error, the exit code is 1.
+/// What it answers is printed as text. If the tool reports an error, the exit code is 1. A server that
+/// is starting is waited for, up to a minute.
 #[derive(Debug, Args)]
 pub(crate) struct Call {
     /// The tool, as `switchboard tools` shows it
@@ -48,6 +51,30 @@ struct Outcome {
     is_error: bool,
 }
 
+/// How long a person waits for a server that is starting: the first start of one may fetch it first.
+const PATIENCE: Duration = Duration::from_mins(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// Asks until the server is up, or cannot be.
+fn ask(link: &Link, body: &str) -> Result<String, Failure> {
+    let until = Instant::now() + PATIENCE;
+    let mut told = false;
+    loop {
+        match link.post_and_wait("/api/v1/tools/call", body) {
+            Err(failure)
+                if failure.message().starts_with("initializing") && Instant::now() < until =>
+            {
+                if !told {
+                    print::say("the server is starting; waiting for it");
+                    told = true;
+                }
+                thread::sleep(LOOK_AGAIN);
+            }
+            done => return done,
+        }
+    }
+}
+
 pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
     let arguments = arguments(&args.arguments)?;
     let wrong = |error| {
@@ -64,7 +91,7 @@ pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
         arguments,
     };
     let body = serde_json::to_string(&asked).map_err(wrong)?;
-    let result = Link::need(home)?.post_and_wait("/api/v1/tools/call", &body)?;
+    let result = ask(&Link::need(home)?, &body)?;
     let outcome: Outcome = serde_json::from_str(&result)
         .map_err(|error| Failure::new(format!("the tool's result is not understood: {error}")))?;
     if args.json {

@@ -11,7 +11,7 @@ use clap::Args;
 use switchboard_clients::{
     Client, Dirs, Error, GatewayEntry, Plan, Which, apply, plan_connect, plan_disconnect, undo,
 };
-use switchboard_config::Home;
+use switchboard_config::{Config, Home};
 
 use super::backups;
 use crate::{cli::Place, failure::Failure, print};
@@ -61,12 +61,36 @@ pub(crate) fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Fail
         return Ok(());
     }
     if carry_out(home, &plan, args)? {
+        warn_of_doubles(home, client, &dirs);
         print::say(&format!(
             "{} uses the gateway once it is started anew; `switchboard connect {client} --undo` takes this back",
             client.title()
         ));
     }
     Ok(())
+}
+
+/// Says which servers the client would have twice: its own, and those behind the gateway.
+fn warn_of_doubles(home: &Home, client: Client, dirs: &Dirs) {
+    let Ok(config) = Config::load(home.config_file()) else {
+        return;
+    };
+    let found = switchboard_clients::read(client, dirs).unwrap_or_default();
+    let mut doubles: Vec<_> = found
+        .iter()
+        .flat_map(|found| &found.servers)
+        .filter(|server| config.servers.contains_key(&server.name))
+        .map(|server| format!("`{}`", server.name))
+        .collect();
+    doubles.sort();
+    doubles.dedup();
+    if !doubles.is_empty() {
+        print::warn(&format!(
+            "{} still starts {} itself, which the gateway has as well: remove them there",
+            client.title(),
+            doubles.join(", ")
+        ));
+    }
 }
 
 fn disconnect(

@@ -87,7 +87,7 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
         print::say(&format!("what the file was is in {}", backup.display()));
     }
     reload(home)?;
-    print::hint("`switchboard connect CLIENT` puts the gateway into a client in their place");
+    print::hint("`switchboard connect CLIENT` puts the gateway into a client");
     Ok(())
 }
 

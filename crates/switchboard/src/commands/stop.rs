@@ -23,7 +23,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Stop the gateway.
 ///
-/// Calls that are under way are given a moment, then the servers are ended, and nothing is left
+/// Calls that are under way are answered with an error, then the servers are ended, and nothing is left
 /// behind. Clients that run `switchboard stdio` bring up another gateway when they need one.
 #[derive(Debug, Args)]
 pub(crate) struct Stop {}

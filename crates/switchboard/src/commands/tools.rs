@@ -66,7 +66,9 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
     if args.json {
         print::json(&value)?;
     } else if answer.tools.is_empty() {
-        print::say("there are no tools");
+        if missing.is_empty() {
+            print::say("there are no tools");
+        }
     } else {
         let mut table = Table::new(&["TOOL", "DESCRIPTION"]);
         for tool in answer.tools {

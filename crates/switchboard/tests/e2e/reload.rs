@@ -276,6 +276,25 @@ fn a_stubborn_server_has_left_before_the_new_one_is_started() {
 }
 
 #[test]
+fn a_file_that_is_emptied_takes_no_server_along() {
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    until_listed(&mut client, "a__pid");
+    let before = pid(&mut client, "a");
+    home.write_config("\n");
+    within(SOON, "it is noticed", || {
+        serve.status()["configProblem"].is_string().then_some(())
+    });
+    assert_eq!(pid(&mut client, "a"), before);
+    home.set_servers(json!({}));
+    within(SOON, "an empty map is a wish", || {
+        (!client.tools().contains(&"a__pid".to_owned())).then_some(())
+    });
+    serve.stop();
+}
+
+#[test]
 fn a_file_that_is_gone_for_a_while_takes_no_server_along() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();

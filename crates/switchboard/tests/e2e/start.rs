@@ -226,6 +226,40 @@ fn clients_of_both_kinds_hear_of_new_tools() {
 }
 
 #[test]
+fn a_call_to_a_server_that_nobody_has_seen_waits_for_it() {
+    let home = Home::new(json!({
+        "new": server(&["--init-delay", "1000"]),
+        "wrong": { "command": "no-such-command" },
+    }));
+    let serve = home.serve();
+    let mut client = serve.client();
+    assert_eq!(
+        client.call("new__echo", json!({ "text": "hi" })),
+        Ok("hi".to_owned())
+    );
+    let params = json!({ "name": "wrong__echo", "arguments": {} });
+    let answer = client.request("tools/call", params);
+    assert_eq!(answer["error"]["code"], -32003, "{answer}");
+    let params = json!({ "name": "nobody__echo", "arguments": {} });
+    let answer = client.request("tools/call", params);
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    serve.stop();
+}
+
+#[test]
+fn the_last_words_of_a_server_are_told_with_its_end() {
+    let says = "echo 'no API key' >&2; exit 3";
+    let home = Home::new(json!({ "a": { "command": "sh", "args": ["-c", says] } }));
+    let serve = home.serve();
+    let reason = within(SOON, "its end", || {
+        serve.server("a")["reason"].as_str().map(str::to_owned)
+    });
+    assert!(reason.contains("exit status: 3"), "{reason}");
+    assert!(reason.contains("no API key"), "{reason}");
+    serve.stop();
+}
+
+#[test]
 fn two_lists_that_change_at_once_are_both_learnt() {
     let home = Home::new(json!({ "a": server(&["--prompts"]) }));
     let serve = home.serve();

@@ -137,6 +137,24 @@ fn the_total_bounds_what_the_servers_ask_for() {
 }
 
 #[test]
+fn its_owner_sees_it_stop() {
+    let deaf = with(
+        server(&["--ignore-eof", "--ignore-term"]),
+        json!({ "closeTimeoutMs": 1_500, "termTimeoutMs": 100 }),
+    );
+    let home = Home::new(json!({ "deaf": eager(deaf) }));
+    let mut serve = home.serve();
+    serve.until_all_ready();
+    serve.signal(Signal::TERM);
+    within(Duration::from_secs(1), "that it stops", || {
+        let status = home.run(&["status"]);
+        let said = String::from_utf8_lossy(&status.stdout).into_owned();
+        said.contains("stopping").then_some(())
+    });
+    assert!(serve.ended().success());
+}
+
+#[test]
 fn stopping_twice_is_stopping_once() {
     let home = Home::new(json!({
         "deaf": eager(with(

@@ -60,11 +60,25 @@ fn the_life_of_a_server() {
         "",
         "error: there is a server \"echo\" already\nhint: remove it first, or choose another name\n",
     );
-    place.check(
-        &["list"],
-        0,
-        "NAME  STATE  TOOLS  KIND     TARGET   NOTE\necho  ready  2      command  python3\n",
-        "",
+    let listed = json(&place, &["list", "--json"]);
+    let echo = &listed["servers"][0];
+    assert_eq!(
+        (&echo["name"], &echo["state"], &echo["tools"]),
+        (&"echo".into(), &"ready".into(), &2.into()),
+        "{listed}"
+    );
+    // How wide a column is depends on the folder of this test.
+    let table = place.run(&["list"]).out;
+    let words: Vec<Vec<&str>> = table
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(
+        words,
+        [
+            vec!["NAME", "STATE", "TOOLS", "KIND", "TARGET", "NOTE"],
+            vec!["echo", "ready", "2", "command", "python3", "DIR/echo.py"],
+        ]
     );
     place.check(
         &["tools", "echo"],
