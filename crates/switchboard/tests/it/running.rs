@@ -43,24 +43,8 @@ fn processes(place: &Place) -> Vec<i64> {
         .collect()
 }
 
-#[test]
-fn the_life_of_a_server() {
-    let place = Place::new();
-    let mut gateway = Gateway::start(&place, &[]);
-    place.check(
-        &["list"],
-        0,
-        "",
-        "there are no servers\nhint: `switchboard add` adds one, `switchboard import` takes over those of your clients\n",
-    );
-    add_echo(&place);
-    place.check(
-        &["add", "echo", "--", "x"],
-        1,
-        "",
-        "error: there is a server \"echo\" already\nhint: remove it first, or choose another name\n",
-    );
-    let listed = json(&place, &["list", "--json"]);
+fn check_list(place: &Place) {
+    let listed = json(place, &["list", "--json"]);
     let echo = &listed["servers"][0];
     assert_eq!(
         (&echo["name"], &echo["state"], &echo["tools"]),
@@ -80,6 +64,26 @@ fn the_life_of_a_server() {
             vec!["echo", "ready", "2", "command", "python3", "DIR/echo.py"],
         ]
     );
+}
+
+#[test]
+fn the_life_of_a_server() {
+    let place = Place::new();
+    let mut gateway = Gateway::start(&place, &[]);
+    place.check(
+        &["list"],
+        0,
+        "",
+        "there are no servers\nhint: `switchboard add` adds one, `switchboard import` takes over those of your clients\n",
+    );
+    add_echo(&place);
+    place.check(
+        &["add", "echo", "--", "x"],
+        1,
+        "",
+        "error: there is a server \"echo\" already\nhint: remove it first, or choose another name\n",
+    );
+    check_list(&place);
     place.check(
         &["tools", "echo"],
         0,
