@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Snapshot, SnapshotError, limits, names};
+use crate::{Snapshot, SnapshotError, limits, names, parallel};
 
 const ENDING: &str = "json";
 
@@ -26,19 +26,22 @@ pub fn load_all(dir: &Path) -> (Vec<Snapshot>, Vec<(PathBuf, SnapshotError)>) {
             return (snapshots, failed);
         }
     };
+    let mut paths = Vec::new();
     for entry in entries.take(limits::SNAPSHOT_FILES) {
-        let path = match entry {
-            Ok(entry) => entry.path(),
+        match entry {
+            Ok(entry) => paths.push(entry.path()),
             Err(error) => {
                 failed.push((dir.to_owned(), io_error("list", dir, error)));
                 break;
             }
-        };
-        if path.extension().is_some_and(|ending| ending == ENDING) {
-            match load(&path) {
-                Ok(snapshot) => snapshots.push(snapshot),
-                Err(error) => failed.push((path, error)),
-            }
+        }
+    }
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
+    let loaded = parallel::map(&paths, |path| load(path));
+    for (path, loaded) in paths.into_iter().zip(loaded) {
+        match loaded {
+            Ok(snapshot) => snapshots.push(snapshot),
+            Err(error) => failed.push((path, error)),
         }
     }
     snapshots.sort_by(|a, b| a.server.cmp(&b.server));

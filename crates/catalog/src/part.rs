@@ -12,6 +12,7 @@ use crate::{
     item::{Entry, Fault, Item},
     limits, nearest,
     page::{Sheets, Source},
+    parallel,
 };
 
 /// The share of one server in the catalogue: its lists read, checked and named, once.
@@ -34,6 +35,9 @@ pub struct Problems {
     pub messages: Vec<String>,
 }
 
+/// Says of a tool's name whether the tool may be seen.
+pub type Permits<'a> = dyn Fn(&str) -> bool + Sync + 'a;
+
 impl ServerPart {
     /// Reads what a server offers. `permits` says of a tool's name whether the tool may be seen.
     pub fn prepare(server: &str, offers: Arc<Offers>, permits: &dyn Fn(&str) -> bool) -> Self {
@@ -48,6 +52,13 @@ impl ServerPart {
             lists,
             problems,
         }
+    }
+
+    /// Reads what many servers offer, side by side.
+    pub fn prepare_all(servers: &[(&str, Arc<Offers>, &Permits<'_>)]) -> Vec<Self> {
+        parallel::map(servers, |(server, offers, permits)| {
+            Self::prepare(server, Arc::clone(offers), permits)
+        })
     }
 
     /// The server's name.

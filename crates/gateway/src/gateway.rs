@@ -93,8 +93,8 @@ impl Gateway {
         containment =
             containment.on_step(move |server, step| launch::note_step(&steps, server, step));
         sweep(&home, instance, &config);
-        let shelf = Shelf::open(home.catalog());
-        let store = Store::open(home.database());
+        let shelf = Shelf::open(home.catalog(), &config);
+        let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
         let context = Arc::new(Context::new(home, config, containment, logs, shelf, store));
         Ok(Arc::new(Self {
             supervisor: Arc::new(Supervisor::new(Arc::clone(&context))),
@@ -262,6 +262,8 @@ impl Gateway {
     }
 }
 
+/// What nobody waits for begins so long after the start, when the first clients have been answered.
+pub(crate) const AFTER_FIRST_ANSWERS: Duration = Duration::from_millis(200);
 /// How long the store may take to write what it still has.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -288,7 +290,14 @@ fn sweep(home: &Home, instance: Instance, config: &Config) {
     let engines = launch::engines(config);
     let sweep = Sweep::new(home.groups(), instance);
     let sweep = engines.into_iter().fold(sweep, Sweep::engine);
-    tokio::task::spawn_blocking(move || match sweep.run() {
+    tokio::spawn(async move {
+        tokio::time::sleep(AFTER_FIRST_ANSWERS).await;
+        tokio::task::spawn_blocking(move || run_sweep(&sweep));
+    });
+}
+
+fn run_sweep(sweep: &Sweep) {
+    match sweep.run() {
         Ok(report) => {
             for swept in &report.swept {
                 tracing::warn!(server = %swept.name, ended = swept.ended, left = swept.left, "Swept what an earlier gateway left behind.");
@@ -303,7 +312,7 @@ fn sweep(home: &Home, instance: Instance, config: &Config) {
         Err(error) => {
             tracing::warn!(%error, "Cannot look for what an earlier gateway left behind.");
         }
-    });
+    }
 }
 
 /// The name of this home's gateway, by which its containers are known from one run to the next.

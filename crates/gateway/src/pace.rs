@@ -10,8 +10,8 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// The first start is so long after the gateway's.
-const AFTER_FIRST_ANSWERS: Duration = Duration::from_millis(200);
+use crate::gateway::AFTER_FIRST_ANSWERS;
+
 /// And the next ones so long after each other.
 const APART: Duration = Duration::from_millis(100);
 

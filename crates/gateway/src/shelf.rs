@@ -12,8 +12,8 @@ use std::{
 
 use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
-use switchboard_catalog::{Catalogue, Offers, ServerPart, Snapshot};
-use switchboard_config::{Server, Transport};
+use switchboard_catalog::{Catalogue, Offers, Permits, ServerPart, Snapshot};
+use switchboard_config::{Config, Server, Transport};
 use tokio::sync::watch;
 
 use crate::builtin;
@@ -38,18 +38,19 @@ struct Disk(Mutex<PathBuf>);
 
 impl Shelf {
     /// Reads what is known from before. A damaged file costs what is in it and nothing else.
-    pub(crate) fn open(dir: PathBuf) -> Self {
+    pub(crate) fn open(dir: PathBuf, config: &Config) -> Self {
         let (snapshots, damaged) = switchboard_catalog::load_all(&dir);
         let problems = damaged
             .into_iter()
             .map(|(path, error)| format!("{}: {error}", path.display()))
             .collect();
-        let remembered = snapshots
+        let remembered: Snapshots = snapshots
             .into_iter()
             .map(|snapshot| (snapshot.server.clone(), snapshot))
             .collect();
-        let part = Arc::new(builtin::part());
-        let catalogue = Catalogue::default().with(builtin::SERVER, Some(part));
+        let parts = prepare_all(config, &remembered);
+        let parts = parts.into_iter().chain([builtin::part()]).map(Arc::new);
+        let catalogue = Catalogue::from_parts(parts);
         Self {
             catalogue: ArcSwap::from_pointee(catalogue),
             changing: Arc::new(Mutex::new(remembered)),
@@ -93,7 +94,11 @@ impl Shelf {
         }
         let offers = Arc::clone(&snapshot.offers);
         remembered.insert(name.to_owned(), snapshot);
-        self.place(name, server.enabled.then(|| prepare(name, server, &offers)));
+        let catalogue = self.catalogue.load();
+        let placed = catalogue.server(name).map(|part| part.offers());
+        if !(server.enabled && placed.is_some_and(|placed| Arc::ptr_eq(placed, &offers))) {
+            self.place(name, server.enabled.then(|| prepare(name, server, &offers)));
+        }
         Some(offers)
     }
 
@@ -172,6 +177,28 @@ impl Shelf {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Snapshot>> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What the servers of a configuration are known to offer.
+fn prepare_all(config: &Config, remembered: &Snapshots) -> Vec<ServerPart> {
+    let known: Vec<_> = config
+        .servers
+        .iter()
+        .filter(|(_, server)| server.enabled)
+        .filter_map(|(name, server)| {
+            let snapshot = remembered.get(name)?;
+            let permits = |tool: &str| server.tools.permits(tool);
+            (snapshot.fingerprint == fingerprint(server)).then_some((name, snapshot, permits))
+        })
+        .collect();
+    let known: Vec<_> = known
+        .iter()
+        .map(|(name, snapshot, permits)| {
+            let permits: &Permits<'_> = permits;
+            (name.as_str(), Arc::clone(&snapshot.offers), permits)
+        })
+        .collect();
+    ServerPart::prepare_all(&known)
 }
 
 fn prepare(name: &str, server: &Server, offers: &Arc<Offers>) -> ServerPart {

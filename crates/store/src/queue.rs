@@ -67,6 +67,14 @@ impl Queue {
         true
     }
 
+    /// Waits for so long, or until somebody asks or wants to close.
+    pub(crate) fn rest(&self, time: Duration) {
+        let waiting = self.lock();
+        let nobody = |waiting: &mut Waiting| waiting.questions.is_empty() && !waiting.closing;
+        // Poisoned or not, the wait is over.
+        drop(self.stirred.wait_timeout_while(waiting, time, nobody));
+    }
+
     pub(crate) fn ask(
         &self,
         query: Query,

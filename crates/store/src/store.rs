@@ -43,14 +43,29 @@ impl Store {
         Self::open_keeping(path, Retention::default())
     }
 
+    /// Like [`open`](Self::open), but leaves the machine to others first: for so long, unless somebody
+    /// asks for something.
+    pub fn open_after(path: PathBuf, rest: Duration) -> Self {
+        Self::start(path, Retention::default(), rest)
+    }
+
     /// Like [`open`](Self::open), for another amount.
     pub fn open_keeping(path: PathBuf, retention: Retention) -> Self {
+        Self::start(path, retention, Duration::ZERO)
+    }
+
+    fn start(path: PathBuf, retention: Retention, rest: Duration) -> Self {
         let queue = Arc::new(Queue::default());
         let (status, watcher) = watch::channel(Status::Initializing);
         let keeper = Keeper::new(path, retention, Arc::clone(&queue), status);
         let thread = thread::Builder::new().name("store".to_owned());
         // Should the thread not start, the keeper goes with it and says so as it goes.
-        if let Err(error) = thread.spawn(move || keeper.run()) {
+        let resting = Arc::clone(&queue);
+        let spawned = thread.spawn(move || {
+            resting.rest(rest);
+            keeper.run();
+        });
+        if let Err(error) = spawned {
             tracing::error!(%error, "The thread of the store cannot be started.");
         }
         let handle = Arc::new(Handle { queue, watcher });
