@@ -18,7 +18,7 @@ use std::{
 };
 
 use bytes::{Buf, BufMut, BytesMut};
-use switchboard_wire::{Splitter, limits};
+use switchboard_wire::{Splitter, limits, method};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
     time::Sleep,
@@ -302,7 +302,10 @@ impl Transport for StdioTransport {
         self.outgoing.put_slice(&frame);
         self.outgoing.put_u8(b'\n');
         self.accepted += frame.len() as u64 + 1;
-        if let OutgoingKind::Request { id, .. } = outgoing.kind {
+        if let OutgoingKind::Request { id, method } = outgoing.kind
+            // What ends with a handshake is the server, and how it ended is what there is to tell.
+            && !matches!(&*method, method::INITIALIZE | method::DISCOVER)
+        {
             self.unwritten.push_back((self.accepted, id));
         }
         SendOutcome::Accepted
