@@ -21,7 +21,7 @@ impl Lists {
         resources: true,
     };
 
-    const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         tools: false,
         prompts: false,
         resources: false,
@@ -46,7 +46,7 @@ impl Lists {
         }
     }
 
-    const fn and(self, other: Self) -> Self {
+    pub(crate) const fn and(self, other: Self) -> Self {
         Self {
             tools: self.tools || other.tools,
             prompts: self.prompts || other.prompts,

@@ -7,7 +7,7 @@
 use std::{
     future::pending,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant, SystemTime},
@@ -46,6 +46,8 @@ pub(crate) struct Upstream {
     demand: AtomicUsize,
     /// It is to end, and not to be started again.
     ending: AtomicBool,
+    /// What the server says has changed and nobody has looked at.
+    changed: Mutex<Lists>,
     wake: Notify,
     control: mpsc::Sender<Control>,
 }
@@ -63,7 +65,6 @@ enum Control {
     /// Other numbers, the same server.
     Tune(oneshot::Sender<()>),
     Restart(oneshot::Sender<()>),
-    Relist(Lists),
     Learnt {
         run: u64,
         lists: Lists,
@@ -103,6 +104,7 @@ impl Upstream {
             health: watch::Sender::new(Health::new(state)),
             demand: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
+            changed: Mutex::new(Lists::NONE),
             wake: Notify::new(),
             control,
         });
@@ -244,10 +246,17 @@ impl Upstream {
         self.order(Control::Stop).await;
     }
 
-    /// Asks for lists that have changed.
+    /// Lists have changed. However often it is said, it is remembered once.
     fn relist(&self, lists: Lists) {
-        // If so many orders wait, one of them brings the lists as well.
-        let _ = self.control.try_send(Control::Relist(lists));
+        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        *changed = changed.and(lists);
+        drop(changed);
+        self.wake.notify_one();
+    }
+
+    fn take_changed(&self) -> Lists {
+        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *changed, Lists::NONE)
     }
 
     async fn order(&self, order: impl FnOnce(oneshot::Sender<()>) -> Control) {
@@ -304,7 +313,7 @@ enum Wanted {
 /// What the task does next.
 enum Next {
     Go,
-    End(Option<oneshot::Sender<()>>),
+    End(oneshot::Sender<()>),
 }
 
 impl Task {
@@ -322,15 +331,16 @@ impl Task {
             let context = Arc::clone(&self.context);
             let next = tokio::select! {
                 biased;
-                order = orders.recv() => match order {
-                    Some(order) => self.carry_out(order).await,
-                    None => Next::End(None),
-                },
+                // The task has a sender itself, so that there is always one to come.
+                Some(order) = orders.recv() => self.carry_out(order).await,
                 () = state_changed(self.run.as_mut()) => {
                     self.look();
                     Next::Go
                 }
-                () = upstream.wake.notified() => Next::Go,
+                () = upstream.wake.notified() => {
+                    self.heed_changes();
+                    Next::Go
+                }
                 () = context.pace.turn(), if wanted == Wanted::Sometime => {
                     self.launch();
                     Next::Go
@@ -342,9 +352,7 @@ impl Task {
             };
             if let Next::End(done) = next {
                 self.end(ServerState::Stopping).await;
-                if let Some(done) = done {
-                    let _ = done.send(());
-                }
+                let _ = done.send(());
                 return;
             }
         }
@@ -553,7 +561,7 @@ impl Task {
 
     async fn carry_out(&mut self, order: Control) -> Next {
         match order {
-            Control::Stop(done) => return Next::End(Some(done)),
+            Control::Stop(done) => return Next::End(done),
             Control::Tune(done) => {
                 let enabled = self.upstream.settings.load().enabled;
                 let disabled = self.upstream.health.borrow().state == ServerState::Disabled;
@@ -581,15 +589,18 @@ impl Task {
                 }
                 let _ = done.send(());
             }
-            Control::Relist(lists) => {
-                if let Some(run) = &mut self.run {
-                    run.curiosity.want(lists);
-                    self.learn();
-                }
-            }
             Control::Learnt { run, lists, learnt } => self.learnt(run, lists, *learnt),
         }
         Next::Go
+    }
+
+    /// Takes in what the server says has changed.
+    fn heed_changes(&mut self) {
+        let changed = self.upstream.take_changed();
+        if let Some(run) = &mut self.run {
+            run.curiosity.want(changed);
+            self.learn();
+        }
     }
 
     /// Asks the server what it offers, if it is time to.
