@@ -148,7 +148,7 @@ async fn open(what: &str) -> Result<Held> {
             }
             greet(&mut end).await?;
             let event = poll_fn(|cx| transport.poll_event(cx)).await;
-            if !matches!(event, TransportEvent::Frame(_)) {
+            if !matches!(event, TransportEvent::Frame { .. }) {
                 return Err("no frame came through".into());
             }
             Ok(Held::Transport(transport, end, memory, servers))

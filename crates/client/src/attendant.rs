@@ -7,45 +7,45 @@ use std::{
     sync::Arc,
 };
 
-use switchboard_machine::Inbound;
 use switchboard_wire::{Id, Notification};
 use tokio::{
     sync::mpsc,
     task::{AbortHandle, JoinSet, spawn_blocking},
 };
 
-use crate::{driver::Control, handlers::Handlers};
+use crate::{
+    driver::{Control, Question},
+    handlers::Handlers,
+};
 
 /// Answers the server's requests, side by side (the connection bounds their number), until the
 /// connection is over.
 pub(crate) async fn answer_requests(
-    mut requests: mpsc::Receiver<Inbound>,
+    mut requests: mpsc::Receiver<Question>,
     handlers: Arc<Handlers>,
     control: mpsc::UnboundedSender<Control>,
 ) {
     let mut answering = JoinSet::new();
     let mut running: HashMap<Id, AbortHandle> = HashMap::new();
-    while let Some(inbound) = requests.recv().await {
+    while let Some(question) = requests.recv().await {
         while answering.try_join_next().is_some() {}
-        match inbound {
-            Inbound::Request { epoch, request } => {
+        match question {
+            Question::Asked { epoch, id, asked } => {
                 running.retain(|_, task| !task.is_finished());
                 let handlers = Arc::clone(&handlers);
                 let control = control.clone();
-                let id = request.id.clone();
+                let question = id.clone();
                 let task = answering.spawn(async move {
-                    let answer = handlers.answer(&request.method, request.params).await;
-                    let id = request.id;
+                    let answer = handlers.answer(asked).await;
                     let _ = control.send(Control::Answer { epoch, id, answer });
                 });
-                running.insert(id, task);
+                running.insert(question, task);
             }
-            Inbound::RequestCancelled { id } => {
+            Question::Withdrawn { id } => {
                 if let Some(task) = running.remove(&id) {
                     task.abort();
                 }
             }
-            Inbound::Notification(_) => {}
         }
     }
 }

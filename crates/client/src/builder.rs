@@ -19,7 +19,7 @@ use tokio::{
 use tracing::Instrument;
 
 use crate::{
-    Client, Lossless, attendant,
+    Asked, Client, Lossless, attendant,
     client::Shared,
     driver::{Driver, Outlets},
     handlers::{self, Handlers},
@@ -52,6 +52,8 @@ use crate::{
 pub struct ClientBuilder {
     settings: Settings,
     handlers: Handlers,
+    /// What to declare in place of what follows from the handlers.
+    capabilities: Option<Raw>,
 }
 
 /// The one row of ids of this process.
@@ -76,6 +78,7 @@ impl ClientBuilder {
         Self {
             settings: Settings::new(info),
             handlers: Handlers::default(),
+            capabilities: None,
         }
     }
 
@@ -126,6 +129,27 @@ impl ClientBuilder {
         self.handlers.other = Some(Box::new(move |method, params| {
             Box::pin(handler(method, params))
         }));
+        self
+    }
+
+    /// Answers every request of the server but `ping`, in raw JSON, in place of all other handlers:
+    /// those that an older server sends, and those that a newer one puts into the results of typed
+    /// calls. The future is dropped when the server withdraws its request. Say what can be answered
+    /// with [`capabilities`](Self::capabilities).
+    pub fn on_asked<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(Asked) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Raw, ErrorObject>> + Send + 'static,
+    {
+        self.handlers.asked = Some(Box::new(move |asked| Box::pin(handler(asked))));
+        self
+    }
+
+    /// Declares these capabilities, whatever the revision, in place of those that follow from the
+    /// handlers. An object; anything else declares nothing.
+    pub fn capabilities(mut self, capabilities: Raw) -> Self {
+        let object = Some(capabilities).filter(Raw::is_object);
+        self.capabilities = Some(object.unwrap_or_else(Raw::empty_object));
         self
     }
 
@@ -196,12 +220,18 @@ impl ClientBuilder {
         let Self {
             mut settings,
             handlers,
+            capabilities,
         } = self;
         if connect.answers_everything() {
             settings.probe_timeout = settings.probe_timeout.max(settings.handshake_timeout / 2);
         }
-        settings.legacy_capabilities = handlers.legacy_capabilities();
-        settings.modern_capabilities = handlers.modern_capabilities();
+        (settings.legacy_capabilities, settings.modern_capabilities) = match capabilities {
+            Some(declared) => (declared.clone(), declared),
+            None => (
+                handlers.legacy_capabilities(),
+                handlers.modern_capabilities(),
+            ),
+        };
         let handlers = Arc::new(handlers);
         let counters = Arc::new(Counters::default());
         let (calls_sender, calls) = mpsc::channel(settings.in_flight_max.clamp(1, CALLS_DEPTH));

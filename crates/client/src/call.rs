@@ -62,6 +62,7 @@ struct Options {
     timeout: Option<Duration>,
     extend_cap: Option<Duration>,
     fail_fast: bool,
+    tag: Option<u64>,
     trace: Option<Raw>,
     on_progress: Option<ProgressHandler>,
 }
@@ -86,6 +87,7 @@ impl<T> Call<T> {
             timeout: Some(client.shared().request_timeout),
             extend_cap: None,
             fail_fast: false,
+            tag: None,
             trace: None,
             on_progress: None,
         };
@@ -150,6 +152,14 @@ impl<T> Call<T> {
     /// Fails at once, in place of waiting, if the connection is not ready.
     pub fn fail_fast(mut self) -> Self {
         self.options.fail_fast = true;
+        self
+    }
+
+    /// A number of the caller's choice to know the call by: what the server asks on the stream of
+    /// this call, or in its result, comes to [`on_asked`](crate::ClientBuilder::on_asked) with it.
+    /// Nothing of it is sent.
+    pub fn tag(mut self, tag: u64) -> Self {
+        self.options.tag = Some(tag);
         self
     }
 
@@ -358,7 +368,7 @@ impl Round {
                 Raw::empty_object()
             } else {
                 let handlers = Arc::clone(&self.client.shared().handlers);
-                let gathering = asked.gather(&request.method, &handlers);
+                let gathering = asked.gather(&request.method, self.options.tag, &handlers);
                 self.within_deadline(gathering).await??
             };
             request.params = Some(asked.answered(params.as_ref(), &answers)?);
@@ -391,7 +401,8 @@ impl Round {
             trace: self.options.trace.clone(),
             headers: Arc::clone(&request.headers),
         };
-        let mut pending = self.client.shared().submit(call, progress_sender)?;
+        let shared = self.client.shared();
+        let mut pending = shared.submit(call, progress_sender, self.options.tag)?;
         let id = pending.id();
         let started = self.started;
         let (deadline, on_progress) = (&mut self.deadline, &mut self.options.on_progress);

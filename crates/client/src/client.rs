@@ -236,7 +236,7 @@ impl Client {
             trace: None,
             headers: Arc::from([]),
         };
-        self.shared.submit(call, None)?.await?;
+        self.shared.submit(call, None, None)?.await?;
         Ok(())
     }
 
@@ -480,6 +480,7 @@ impl Shared {
         &self,
         call: MachineCall,
         progress: Option<mpsc::Sender<Raw>>,
+        tag: Option<u64>,
     ) -> Result<Pending, CallError> {
         // JSON-RPC would allow an array; MCP has objects only, and some servers answer nothing else.
         if call
@@ -492,7 +493,11 @@ impl Shared {
         }
         let id = self.ids.draw();
         let (reply, receiver) = oneshot::channel();
-        let caller = Caller { reply, progress };
+        let caller = Caller {
+            reply,
+            progress,
+            tag,
+        };
         let submission = Submission { id, call, caller };
         self.calls
             .try_send(submission)

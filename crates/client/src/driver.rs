@@ -11,13 +11,14 @@ use std::{
 use switchboard_machine::{
     Action, Call, CallError, Event, Inbound, Machine, Moment, Reply, SendOutcome, State, Telemetry,
 };
-use switchboard_wire::{ErrorObject, Id, Notification, Raw, code, method};
+use switchboard_wire::{ErrorObject, Id, Notification, Raw, Request, code, method};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{Instant, Sleep},
 };
 
 use crate::{
+    handlers::Asked,
     telemetry,
     transport::{Connect, Connecting, Transport, TransportEvent},
 };
@@ -34,6 +35,21 @@ pub(crate) struct Caller {
     pub(crate) reply: oneshot::Sender<Result<Reply, CallError>>,
     /// Progress, if it is wanted. A caller that does not read loses the newest.
     pub(crate) progress: Option<mpsc::Sender<Raw>>,
+    /// What the caller knows the call by.
+    pub(crate) tag: Option<u64>,
+}
+
+/// What the attendant is told of the server's requests.
+pub(crate) enum Question {
+    Asked {
+        epoch: u64,
+        id: Id,
+        asked: Asked,
+    },
+    /// The server no longer wants an answer.
+    Withdrawn {
+        id: Id,
+    },
 }
 
 /// What needs no admission, because each of them belongs to something admitted before.
@@ -69,7 +85,7 @@ pub(crate) struct Driver {
 /// dropped, and a request among it answered so.
 pub(crate) struct Outlets {
     pub(crate) notifications: mpsc::Sender<Notification>,
-    pub(crate) requests: mpsc::Sender<Inbound>,
+    pub(crate) requests: mpsc::Sender<Question>,
     /// That a listen stream is open.
     pub(crate) acknowledged: mpsc::Sender<Notification>,
 }
@@ -265,9 +281,9 @@ impl Hands {
         };
         let epoch = *epoch;
         let event = match event {
-            TransportEvent::Frame(frame) => {
+            TransportEvent::Frame { frame, via } => {
                 *armed = false;
-                Event::Frame { epoch, frame }
+                Event::Frame { epoch, frame, via }
             }
             TransportEvent::FrameTooLarge { limit } => Event::FrameTooLarge { epoch, limit },
             TransportEvent::RequestFailed { id, failure } => {
@@ -342,26 +358,50 @@ impl Hands {
     }
 
     fn deliver(&mut self, inbound: Inbound) {
-        let asked = match &inbound {
-            Inbound::Request { epoch, request } => Some((*epoch, request.id.clone())),
-            Inbound::Notification(_) | Inbound::RequestCancelled { .. } => None,
-        };
+        let outlets = &self.outlets;
         let delivered = match inbound {
-            Inbound::Notification(news) if news.method == method::LISTEN_ACKNOWLEDGED => {
-                self.outlets.acknowledged.try_send(news).is_ok()
+            Inbound::Notification { notification, .. }
+                if notification.method == method::LISTEN_ACKNOWLEDGED =>
+            {
+                outlets.acknowledged.try_send(notification).is_ok()
             }
-            Inbound::Notification(news) => self.outlets.notifications.try_send(news).is_ok(),
-            asking => self.outlets.requests.try_send(asking).is_ok(),
+            Inbound::Notification { notification, .. } => {
+                outlets.notifications.try_send(notification).is_ok()
+            }
+            Inbound::Request {
+                epoch,
+                request,
+                via,
+            } => return self.ask(epoch, request, via),
+            Inbound::RequestCancelled { id } => outlets
+                .requests
+                .try_send(Question::Withdrawn { id })
+                .is_ok(),
         };
-        if delivered {
+        if !delivered {
+            self.counters.dropped.add();
+        }
+    }
+
+    /// Hands on a request of the server, or answers it if there is no room.
+    fn ask(&mut self, epoch: u64, request: Request, via: Option<u64>) {
+        let caller = via.and_then(|id| self.callers.get(&id));
+        let asked = Asked {
+            method: request.method,
+            params: request.params,
+            tag: caller.and_then(|(caller, _)| caller.tag),
+        };
+        let id = request.id.clone();
+        let question = Question::Asked { epoch, id, asked };
+        if self.outlets.requests.try_send(question).is_ok() {
             return;
         }
         self.counters.dropped.add();
-        if let Some((epoch, id)) = asked {
-            let busy = ErrorObject::new(code::INTERNAL, "the client is busy");
-            let answer = Err(busy);
-            self.event(Event::Answer { epoch, id, answer });
-        }
+        self.event(Event::Answer {
+            epoch,
+            id: request.id,
+            answer: Err(ErrorObject::new(code::INTERNAL, "the client is busy")),
+        });
     }
 
     fn record(&self, what: &Telemetry) {

@@ -17,10 +17,26 @@ use crate::model::{Lossless, Root};
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<Raw, ErrorObject>> + Send>>;
 pub(crate) type RequestHandler = Box<dyn Fn(Option<Raw>) -> Answering + Send + Sync>;
 type OtherHandler = Box<dyn Fn(String, Option<Raw>) -> Answering + Send + Sync>;
+type AskedHandler = Box<dyn Fn(Asked) -> Answering + Send + Sync>;
 type NotificationHandler = Box<dyn Fn(Notification) + Send + Sync>;
+
+/// Something that the server asks, as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Asked {
+    /// The method.
+    pub method: String,
+    /// The parameters.
+    pub params: Option<Raw>,
+    /// The [tag](crate::Call::tag) of the call on which the server asks, if the transport can tell
+    /// which one that is, and the call is under way.
+    pub tag: Option<u64>,
+}
 
 #[derive(Default)]
 pub(crate) struct Handlers {
+    /// Goes ahead of all others.
+    pub(crate) asked: Option<AskedHandler>,
     pub(crate) sampling: Option<RequestHandler>,
     pub(crate) elicitation: Option<RequestHandler>,
     pub(crate) url_elicitation: Option<RequestHandler>,
@@ -32,34 +48,39 @@ pub(crate) struct Handlers {
 impl Handlers {
     /// Answers a request of the server, in whichever way it came. A handler that panics answers
     /// with an error, and harms nobody else.
-    pub(crate) async fn answer(
-        &self,
-        method: &str,
-        params: Option<Raw>,
-    ) -> Result<Raw, ErrorObject> {
-        let typed = match method {
+    pub(crate) async fn answer(&self, asked: Asked) -> Result<Raw, ErrorObject> {
+        let mut answering = pin!(self.begin(asked)?);
+        poll_fn(|cx| {
+            calm(|| answering.as_mut().poll(cx)).unwrap_or_else(|error| Poll::Ready(Err(error)))
+        })
+        .await
+    }
+
+    /// Finds whoever answers, and has it begin.
+    fn begin(&self, asked: Asked) -> Result<Answering, ErrorObject> {
+        if let Some(handler) = &self.asked {
+            return calm(|| handler(asked));
+        }
+        let Asked { method, params, .. } = asked;
+        let typed = match method.as_str() {
             method::SAMPLING => self.sampling.as_ref(),
             method::ELICITATION if asks_for_url(params.as_ref()) => self.url_elicitation.as_ref(),
             method::ELICITATION => self.elicitation.as_ref(),
             _ => None,
         };
-        let answering = match (typed, &self.roots, &self.other) {
+        match (typed, &self.roots, &self.other) {
             (Some(handler), ..) => calm(|| handler(params)),
             (None, Some(roots), _) if method == method::ROOTS_LIST => {
                 let roots = roots.read().unwrap_or_else(PoisonError::into_inner);
-                return to_raw(&serde_json::json!({ "roots": *roots }));
+                let answer = to_raw(&serde_json::json!({ "roots": *roots }));
+                Ok(Box::pin(std::future::ready(answer)))
             }
-            (None, _, Some(handler)) => calm(|| handler(method.to_owned(), params)),
+            (None, _, Some(handler)) => calm(|| handler(method, params)),
             (None, _, None) => {
                 let message = format!("this client does not answer `{method}`");
-                return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
+                Err(ErrorObject::new(code::METHOD_NOT_FOUND, message))
             }
-        };
-        let mut answering = pin!(answering?);
-        poll_fn(|cx| {
-            calm(|| answering.as_mut().poll(cx)).unwrap_or_else(|error| Poll::Ready(Err(error)))
-        })
-        .await
+        }
     }
 
     /// What these handlers can do, as the older revisions spell it.

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use switchboard_wire::Raw;
 
-use crate::{Error, handlers::Handlers, join::join_all};
+use crate::{
+    Error,
+    handlers::{Asked, Handlers},
+    join::join_all,
+};
 
 /// How often a server may ask questions in one call.
 pub(crate) const ROUNDS_MAX: u32 = 10;
@@ -67,7 +71,12 @@ impl InputRequired {
     }
 
     /// Asks the handlers, all questions at a time, and gives the answers by their keys.
-    pub(crate) async fn gather(&self, asked_by: &str, handlers: &Handlers) -> Result<Raw, Error> {
+    pub(crate) async fn gather(
+        &self,
+        asked_by: &str,
+        tag: Option<u64>,
+        handlers: &Handlers,
+    ) -> Result<Raw, Error> {
         let refused = |reason: String| Error::InputRefused {
             method: asked_by.to_owned(),
             reason,
@@ -78,14 +87,17 @@ impl InputRequired {
             )));
         }
         let questions = self.requests.iter().map(|(key, request)| async move {
-            let name = request
-                .member("method")
-                .and_then(|name| name.to_text())
-                .unwrap_or_default();
-            let answer = handlers.answer(&name, request.member("params")).await;
+            let method = request.member("method").and_then(|name| name.to_text());
+            let asked = Asked {
+                method: method.unwrap_or_default(),
+                params: request.member("params"),
+                tag,
+            };
+            let method = asked.method.clone();
+            let answer = handlers.answer(asked).await;
             answer
                 .map(|answer| (key.as_str(), answer))
-                .map_err(|error| refused(format!("`{name}`: {error}")))
+                .map_err(|error| refused(format!("`{method}`: {error}")))
         });
         let answers: Result<Vec<_>, _> = join_all(questions).await.into_iter().collect();
         Ok(Raw::object(answers?))

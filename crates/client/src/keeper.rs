@@ -260,7 +260,7 @@ impl Keeper {
             trace: None,
             headers: Arc::from([]),
         };
-        let mut opening = self.client.shared().submit(call, None)?;
+        let mut opening = self.client.shared().submit(call, None, None)?;
         let id = Id::from(opening.id());
         let after = self.client.shared().request_timeout;
         let params = tokio::select! {

@@ -54,6 +54,7 @@ pub use builder::ClientBuilder;
 pub use call::{Answering, Call, Canceller, InFlight, Progress};
 pub use client::{Client, IntoParams};
 pub use error::Error;
+pub use handlers::Asked;
 pub use model::Lossless;
 pub use paging::Pages;
 pub use switchboard_machine::{

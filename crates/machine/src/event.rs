@@ -31,6 +31,8 @@ pub enum Event {
         epoch: u64,
         /// The frame.
         frame: Bytes,
+        /// The request on whose own stream it came, where the transport can tell.
+        via: Option<u64>,
     },
     /// A frame over the limit arrived and was not read.
     FrameTooLarge {
@@ -277,13 +279,20 @@ pub enum DownKind {
 #[derive(Debug, Clone)]
 pub enum Inbound {
     /// It tells something.
-    Notification(Notification),
+    Notification {
+        /// What.
+        notification: Notification,
+        /// The request on whose own stream it came, where the transport can tell.
+        via: Option<u64>,
+    },
     /// It asks something; answer with [`Event::Answer`].
     Request {
         /// Over which transport.
         epoch: u64,
         /// What.
         request: Request,
+        /// The request on whose own stream it came, where the transport can tell.
+        via: Option<u64>,
     },
     /// It no longer wants the answer to that.
     RequestCancelled {

@@ -161,6 +161,19 @@ impl Mistake for ActsOnStale {
     }
 }
 
+/// On which stream a frame came is forgotten.
+#[derive(Debug, Default)]
+pub struct ForgetsStream;
+
+impl Mistake for ForgetsStream {
+    fn event(&mut self, mut event: Event, _out: &mut VecDeque<Action>) -> Event {
+        if let Event::Frame { via, .. } = &mut event {
+            *via = None;
+        }
+        event
+    }
+}
+
 /// A call that waits behind another of its caller has no deadline.
 #[derive(Debug, Default)]
 pub struct ForgetsDeadline {

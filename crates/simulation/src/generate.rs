@@ -37,8 +37,20 @@ pub fn schedule(seed: u64) -> Schedule {
     Schedule {
         seed,
         setup,
-        steps: author.steps,
+        steps: on_streams(author.random, author.steps),
     }
+}
+
+/// Has some of what the server says come on the streams of requests.
+fn on_streams(mut random: Random, steps: Vec<Step>) -> Vec<Step> {
+    let mut placed = Vec::with_capacity(steps.len() * 2);
+    for step in steps {
+        if step.is_message() && random.percent(40) {
+            placed.push(Step::Via(random.below(160)));
+        }
+        placed.push(step);
+    }
+    placed
 }
 
 fn setup(random: &mut Random) -> Setup {

@@ -151,6 +151,7 @@ fn simpler(step: Step) -> Vec<Step> {
         Step::Guess(which) => first(which, Step::Guess),
         Step::Ping(which) => first(which, Step::Ping),
         Step::Ask(which) => first(which, Step::Ask),
+        Step::Via(which) => first(which, Step::Via),
         Step::Progress(which) => first(which, Step::Progress),
         Step::WithdrawOwn(which) => first(which, Step::WithdrawOwn),
         Step::WithdrawCall(which) => first(which, Step::WithdrawCall),

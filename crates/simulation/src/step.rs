@@ -32,6 +32,8 @@ pub enum Step {
     Stale(u8),
     /// The next so many messages of the server come in one frame.
     Batch(u8),
+    /// The next frame comes on the stream of a request: a call, or for high numbers the handshake.
+    Via(u8),
     /// The transport cannot carry a request, with this HTTP status or none (0).
     Fail(u8, u16),
     /// A server that behaves answers what is open of the handshake.
@@ -233,6 +235,7 @@ impl fmt::Display for Step {
             Self::Oversize => f.write_str("oversize"),
             Self::Stale(back) => write!(f, "stale {back}"),
             Self::Batch(count) => write!(f, "batch {count}"),
+            Self::Via(which) => write!(f, "via {which}"),
             Self::Fail(which, status) => write!(f, "fail {which} {status}"),
             Self::Greet(server) => write!(f, "greet {}", server.word()),
             Self::Welcome(which, how) => write!(f, "welcome {which} {}", how.word()),
@@ -328,6 +331,7 @@ fn numbered(name: &str, number: u8) -> Option<Step> {
         "shut" => Step::Shut(number),
         "stale" => Step::Stale(number),
         "batch" => Step::Batch(number),
+        "via" => Step::Via(number),
         "answer" => Step::Answer(number),
         "error" => Step::Error(number),
         "again" => Step::Again(number),

@@ -70,6 +70,7 @@ struct World<'a, S> {
     busy: u8,
     shut: u8,
     stale: Option<u8>,
+    via: Option<u8>,
     batch: Batch,
     late_results: Vec<(u64, SendOutcome)>,
     headers: Headers,
@@ -108,6 +109,7 @@ impl<'a, S: Subject> World<'a, S> {
             busy: 0,
             shut: 0,
             stale: None,
+            via: None,
             batch: Batch::default(),
             late_results: Vec::new(),
             headers: Arc::from([]),
@@ -152,6 +154,11 @@ impl<'a, S: Subject> World<'a, S> {
     fn step(&mut self, step: Step) -> Checked {
         if step.is_message() {
             return self.message(step);
+        }
+        // It may also come in the middle of a batch, and does not end it.
+        if let Step::Via(which) = step {
+            self.via = Some(which);
+            return Ok(());
         }
         self.flush()?;
         match step {
@@ -386,20 +393,22 @@ impl<'a, S: Subject> World<'a, S> {
 
     fn frame(&mut self, frame: Bytes, notes: &[Note]) -> Checked {
         let epoch = self.epoch();
+        let via = self.via.take().and_then(|which| self.peer.request(which));
         if let Some(log) = &mut self.log {
-            log.push(format!("  <- {}", String::from_utf8_lossy(&frame)));
+            let on = via.map(|id| format!("on {id} ")).unwrap_or_default();
+            log.push(format!("  <- {on}{}", String::from_utf8_lossy(&frame)));
         }
         let before = self.subject.next_timeout();
         self.events += 1;
         self.check.before(Cause::Frame, Some(epoch), &self.counters);
         for note in notes {
-            self.check.note(*note);
+            self.check.note(*note, via);
         }
         if self.check.life.listens_to(epoch) {
             self.check.disarm();
         }
         self.subject
-            .handle(self.check.now, Event::Frame { epoch, frame });
+            .handle(self.check.now, Event::Frame { epoch, frame, via });
         self.carry_out(before)
     }
 

@@ -83,7 +83,7 @@ impl Transport for MemoryTransport {
             return Poll::Ready(TransportEvent::Down(closed("closed")));
         }
         self.from_server.poll_recv(cx).map(|frame| match frame {
-            Some(frame) => TransportEvent::Frame(frame),
+            Some(frame) => TransportEvent::Frame { frame, via: None },
             None => TransportEvent::Down(closed("the server end was dropped")),
         })
     }

@@ -83,7 +83,13 @@ pub trait Transport: Send {
 #[derive(Debug)]
 pub enum TransportEvent {
     /// A frame arrived.
-    Frame(Bytes),
+    Frame {
+        /// The frame.
+        frame: Bytes,
+        /// The request on whose own stream it came, where there is such a thing: over Streamable
+        /// HTTP each request has one.
+        via: Option<u64>,
+    },
     /// A frame over the limit arrived and was not read.
     FrameTooLarge {
         /// The limit, in bytes.

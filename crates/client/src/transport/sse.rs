@@ -279,7 +279,7 @@ async fn read(mut stream: EventStream, events: mpsc::Sender<TransportEvent>) {
     loop {
         let event = match stream.next().await {
             Next::Event(event) => match message(event) {
-                Some(frame) => TransportEvent::Frame(frame),
+                Some(frame) => TransportEvent::Frame { frame, via: None },
                 None => continue,
             },
             Next::TooLarge { limit } => TransportEvent::FrameTooLarge { limit },

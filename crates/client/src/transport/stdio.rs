@@ -244,7 +244,9 @@ impl StdioTransport {
     fn read(&mut self, cx: &mut Context<'_>) -> Poll<TransportEvent> {
         loop {
             match self.splitter.next_frame() {
-                Some(Ok(frame)) => return Poll::Ready(TransportEvent::Frame(frame)),
+                Some(Ok(frame)) => {
+                    return Poll::Ready(TransportEvent::Frame { frame, via: None });
+                }
                 Some(Err(error)) => {
                     let limit = error.limit;
                     return Poll::Ready(TransportEvent::FrameTooLarge { limit });

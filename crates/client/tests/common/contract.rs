@@ -141,7 +141,7 @@ async fn while_polling<T>(transport: &mut dyn Transport, far: impl Future<Output
 
 fn frame(event: TransportEvent) -> Bytes {
     match event {
-        TransportEvent::Frame(frame) => frame,
+        TransportEvent::Frame { frame, .. } => frame,
         other => panic!("no frame: {other:?}"),
     }
 }

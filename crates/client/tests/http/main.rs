@@ -14,6 +14,7 @@ mod legacy;
 mod requests;
 mod server;
 mod sse;
+mod streams;
 
 use std::{future::poll_fn, sync::Arc, time::Duration};
 
@@ -52,7 +53,15 @@ impl Wire {
 
     async fn frame(&mut self) -> String {
         match self.event().await {
-            TransportEvent::Frame(frame) => String::from_utf8(frame.to_vec()).unwrap(),
+            TransportEvent::Frame { frame, .. } => String::from_utf8(frame.to_vec()).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The next frame, and the request on whose stream it came.
+    async fn frame_via(&mut self) -> (Value, Option<u64>) {
+        match self.event().await {
+            TransportEvent::Frame { frame, via } => (serde_json::from_slice(&frame).unwrap(), via),
             other => panic!("{other:?}"),
         }
     }

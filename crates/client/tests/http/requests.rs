@@ -316,7 +316,7 @@ async fn the_limit_is_exact() {
             post.json(200, text).await;
         }
         match wire.event().await {
-            TransportEvent::Frame(frame) => assert_eq!((frame.len(), size), (100, 100)),
+            TransportEvent::Frame { frame, .. } => assert_eq!((frame.len(), size), (100, 100)),
             TransportEvent::FrameTooLarge { limit } => assert_eq!((limit, size), (100, 101)),
             other => panic!("{other:?}"),
         }

@@ -303,6 +303,122 @@ async fn what_a_server_says_before_the_handshake_is_done_is_kept_for_after() {
     assert_eq!(next.as_deref(), Some("notifications/tools/list_changed"));
 }
 
+#[tokio::test(start_paused = true)]
+async fn one_handler_takes_all_that_is_asked_as_it_came() {
+    let raw = helpful().on_asked(|asked| async move {
+        assert_eq!(asked.tag, None, "the transport does not say on which call");
+        let params = asked.params.unwrap_or_else(|| Raw::from(false));
+        Ok(Raw::object([
+            ("method", Raw::string(&asked.method)),
+            ("params", params),
+        ]))
+    });
+    let (client, mut listener) = crate::peer::connect(raw);
+    let mut peer = listener.accept().await;
+    let probe = peer.expect("server/discover").await;
+    // Asked before the handshake is done, answered after it.
+    peer.send_raw(r#"{"jsonrpc":"2.0","id":"early","method":"roots/list"}"#)
+        .await;
+    peer.refuse(&probe, -32601).await;
+    let request = peer.expect("initialize").await;
+    peer.answer(
+        &request,
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}}),
+    )
+    .await;
+    peer.expect("notifications/initialized").await;
+    let early = json!({"method": "roots/list", "params": false});
+    assert_eq!(peer.recv().await["result"], early);
+    for method in ["sampling/createMessage", "elicitation/create", "vendor/x"] {
+        // Not what the typed handlers could read.
+        let params = json!({"mode": "url", "n": 1});
+        peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+            .await;
+        let answer = json!({"method": method, "params": params});
+        assert_eq!(peer.recv().await["result"], answer);
+    }
+    peer.send(json!({"jsonrpc": "2.0", "id": 0, "method": "ping"}))
+        .await;
+    assert_eq!(peer.recv().await["result"], json!({}));
+    drop(client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_result_asks_comes_with_the_tag_of_its_call() {
+    let raw = builder().on_asked(|asked| async move {
+        assert_eq!(asked.method, "elicitation/create");
+        Ok(Raw::object([(
+            "tag",
+            asked.tag.map_or_else(|| Raw::from(false), Raw::number),
+        )]))
+    });
+    let (client, _listener, mut peer) = ready(raw, World::New).await;
+    for (tag, seen) in [(Some(7), json!(7)), (None, json!(false))] {
+        let mut call = client.call_tool("t", ());
+        if let Some(tag) = tag {
+            call = call.tag(tag);
+        }
+        let call = tokio::spawn(call.into_future());
+        ask_in_result(&mut peer).await;
+        let again = peer.expect("tools/call").await;
+        assert_eq!(again["params"]["inputResponses"]["k"]["tag"], seen);
+        peer.answer(&again, json!({"content": []})).await;
+        call.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_raw_question_that_the_server_takes_back_is_dropped() {
+    let (entered, mut asked) = tokio::sync::mpsc::channel(1);
+    let slow = builder().on_asked(move |_| {
+        let entered = entered.clone();
+        async move {
+            let (gone, dropped) = tokio::sync::oneshot::channel::<()>();
+            entered.try_send(dropped).unwrap();
+            let _gone = gone;
+            std::future::pending().await
+        }
+    });
+    let (_client, _listener, peer) = ready(slow, World::Old).await;
+    peer.send(json!({"jsonrpc": "2.0", "id": 5, "method": "vendor/x"}))
+        .await;
+    let dropped = asked.recv().await.unwrap();
+    let params = json!({"requestId": 5});
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+        .await;
+    dropped.await.unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
+async fn capabilities_can_be_declared_in_place_of_those_of_the_handlers() {
+    let declared = json!({"elicitation": {"url": {}}, "experimental": {"x": {}}});
+    for (given, seen) in [(declared.clone(), declared), (json!([1]), json!({}))] {
+        for world in [World::Old, World::New] {
+            let given = Raw::parse(given.to_string()).unwrap();
+            let (client, mut listener) = crate::peer::connect(helpful().capabilities(given));
+            let mut peer = listener.accept().await;
+            let probe = peer.expect("server/discover").await;
+            let meta = &probe["params"]["_meta"];
+            assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], seen);
+            if world == World::Old {
+                peer.refuse(&probe, -32601).await;
+                let request = peer.expect("initialize").await;
+                assert_eq!(request["params"]["capabilities"], seen);
+            } else {
+                let result = json!({"supportedVersions": ["2026-07-28"], "capabilities": {}});
+                peer.answer(&probe, result).await;
+                let call = tokio::spawn(client.request("x/y", None).into_future());
+                let call_meta = peer.recv().await["params"]["_meta"].clone();
+                assert_eq!(
+                    call_meta["io.modelcontextprotocol/clientCapabilities"],
+                    seen
+                );
+                call.abort();
+            }
+        }
+    }
+}
+
 async fn ask_in_result(peer: &mut Peer) {
     let request = peer.expect("tools/call").await;
     let asked = json!({"k": {"method": "elicitation/create", "params": {"message": "?"}}});

@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Machine {
-    pub(super) fn frame(&mut self, now: Moment, frame: &Bytes) {
+    pub(super) fn frame(&mut self, now: Moment, frame: &Bytes, via: Option<u64>) {
         match self.phase {
             Phase::Initializing { .. } | Phase::Ready(_) => {}
             Phase::Starting
@@ -25,7 +25,7 @@ impl Machine {
             | Phase::Exited => return,
         }
         match Frame::parse(frame.clone()) {
-            Ok(Frame::Single(message)) => self.dispatch(now, message),
+            Ok(Frame::Single(message)) => self.dispatch(now, message, via),
             Ok(Frame::Batch(messages)) => {
                 for message in messages {
                     // One of them may have ended the attempt, and the rest with it.
@@ -33,7 +33,7 @@ impl Machine {
                         break;
                     }
                     match message {
-                        Ok(message) => self.dispatch(now, message),
+                        Ok(message) => self.dispatch(now, message, via),
                         Err(error) => self.malformed(&error.to_string()),
                     }
                 }
@@ -46,11 +46,11 @@ impl Machine {
         self.arm();
     }
 
-    pub(super) fn dispatch(&mut self, now: Moment, message: Message) {
+    pub(super) fn dispatch(&mut self, now: Moment, message: Message, via: Option<u64>) {
         match message {
             Message::Response(response) => self.response(now, response),
-            Message::Request(request) => self.request(request),
-            Message::Notification(notification) => self.notification(now, notification),
+            Message::Request(request) => self.request(request, via),
+            Message::Notification(notification) => self.notification(now, notification, via),
         }
     }
 
@@ -92,7 +92,7 @@ impl Machine {
         }
     }
 
-    fn request(&mut self, request: Request) {
+    fn request(&mut self, request: Request, via: Option<u64>) {
         let pings = match &self.phase {
             Phase::Ready(session) => session.revision.facts().ping,
             Phase::Initializing { .. } => true,
@@ -106,7 +106,7 @@ impl Machine {
             self.counters.server_requests.add();
             self.send_answer(&request.id, Ok(Raw::empty_object()));
         } else if matches!(self.phase, Phase::Initializing { .. }) {
-            self.hold(Message::Request(request));
+            self.hold(Message::Request(request), via);
         } else if !pings {
             self.violation("a request from a server that may only answer");
         } else if self.server_requests.contains(&request.id) {
@@ -119,7 +119,11 @@ impl Machine {
             }
             self.server_requests.push(request.id.clone());
             let epoch = self.epoch;
-            let asked = Inbound::Request { epoch, request };
+            let asked = Inbound::Request {
+                epoch,
+                request,
+                via,
+            };
             self.actions.push_back(Action::Deliver(asked));
         }
     }
@@ -130,11 +134,11 @@ impl Machine {
         self.send_answer(id, Err(busy));
     }
 
-    fn notification(&mut self, now: Moment, notification: Notification) {
+    fn notification(&mut self, now: Moment, notification: Notification, via: Option<u64>) {
         if matches!(self.phase, Phase::Initializing { .. })
             && notification.method != method::LOG_MESSAGE
         {
-            self.hold(Message::Notification(notification));
+            self.hold(Message::Notification(notification), via);
             return;
         }
         self.counters.notifications.add();
@@ -156,7 +160,7 @@ impl Machine {
                 }
             }
             _ => {
-                let news = Inbound::Notification(notification);
+                let news = Inbound::Notification { notification, via };
                 self.actions.push_back(Action::Deliver(news));
             }
         }
@@ -168,12 +172,12 @@ impl Machine {
         at.map(|at| self.server_requests.remove(at)).is_some()
     }
 
-    fn hold(&mut self, message: Message) {
+    fn hold(&mut self, message: Message, via: Option<u64>) {
         let Phase::Initializing { held, .. } = &mut self.phase else {
             return;
         };
         if held.len() < self.settings.held_max {
-            held.push(message);
+            held.push((message, via));
         } else if let Message::Request(request) = message {
             self.too_many_requests(&request.id);
         } else {

@@ -60,8 +60,8 @@ enum Phase {
     Starting,
     Initializing {
         handshake: Handshake,
-        /// What the server said before its time.
-        held: Vec<Message>,
+        /// What the server said before its time, and on whose stream.
+        held: Vec<(Message, Option<u64>)>,
     },
     Ready(Arc<Session>),
     Backoff,
@@ -112,7 +112,9 @@ impl Machine {
             Event::TransportDown { epoch, down } if self.is_current(epoch) => {
                 self.transport_down(now, &down);
             }
-            Event::Frame { epoch, frame } if self.is_current(epoch) => self.frame(now, &frame),
+            Event::Frame { epoch, frame, via } if self.is_current(epoch) => {
+                self.frame(now, &frame, via);
+            }
             Event::FrameTooLarge { epoch, limit } if self.is_current(epoch) => {
                 self.frame_too_large(now, limit);
             }

@@ -49,7 +49,7 @@ pub(super) struct Handshake {
     rounds: u8,
     negotiated: Option<Revision>,
     /// What the server said before its time.
-    pub(super) held: Vec<Note>,
+    pub(super) held: Vec<(Note, Option<u64>)>,
 }
 
 /// Where an answer leads.
@@ -308,15 +308,15 @@ impl Checker<'_> {
 
     /// What was held back is now treated as if it had just come.
     fn release_held(&mut self) {
-        for note in std::mem::take(&mut self.handshake.held) {
-            self.expect_news(note);
+        for (note, via) in std::mem::take(&mut self.handshake.held) {
+            self.expect_news(note, via);
         }
     }
 
     /// Holds a message back, if there is room. A request that finds none is turned away.
-    pub(super) fn hold(&mut self, note: Note) {
+    pub(super) fn hold(&mut self, note: Note, via: Option<u64>) {
         if self.handshake.held.len() < self.settings.held_max {
-            self.handshake.held.push(note);
+            self.handshake.held.push((note, via));
         } else if let Note::Ask(own) = note {
             self.inbox.answers[usize::from(own)] += 1;
         }

@@ -12,11 +12,11 @@ use crate::{
     server::{Note, SERVER_IDS},
 };
 
-/// Something to be handed to the owner.
+/// Something to be handed to the owner, and the request on whose stream it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delivery {
-    News(u32),
-    Request(u8),
+    News(u32, Option<u64>),
+    Request(u8, Option<u64>),
     Cancelled(u8),
 }
 
@@ -57,7 +57,7 @@ impl Inbox {
 
 impl Checker<'_> {
     /// One message of the frame that is about to be handed in.
-    pub(crate) fn note(&mut self, note: Note) {
+    pub(crate) fn note(&mut self, note: Note, via: Option<u64>) {
         // Within one frame, a message may already meet the state that the one before it led to.
         let phase = self.due_phase;
         let deaf = self.stale || !matches!(phase, Phase::Initializing | Phase::Ready);
@@ -95,12 +95,12 @@ impl Checker<'_> {
                     self.inbox.ping = true;
                 }
             }
-            Note::Log { serial } => self.expect_delivery(Delivery::News(serial)),
+            Note::Log { serial } => self.expect_delivery(Delivery::News(serial, via)),
             Note::Ask(_) | Note::News { .. } | Note::Progress { .. } | Note::Withdraw { .. } => {
                 if phase == Phase::Initializing {
-                    self.hold(note);
+                    self.hold(note, via);
                 } else {
-                    self.expect_news(note);
+                    self.expect_news(note, via);
                 }
             }
         }
@@ -115,9 +115,9 @@ impl Checker<'_> {
     }
 
     /// The server tells or asks something while the connection is ready.
-    pub(super) fn expect_news(&mut self, note: Note) {
+    pub(super) fn expect_news(&mut self, note: Note, via: Option<u64>) {
         match note {
-            Note::News { serial } => self.expect_delivery(Delivery::News(serial)),
+            Note::News { serial } => self.expect_delivery(Delivery::News(serial, via)),
             Note::Ask(own) => {
                 let known = self.inbox.outstanding.contains(&own);
                 if self.life.modern || known {
@@ -127,7 +127,7 @@ impl Checker<'_> {
                     self.inbox.answers[usize::from(own)] += 1;
                 } else {
                     self.inbox.outstanding.push(own);
-                    self.expect_delivery(Delivery::Request(own));
+                    self.expect_delivery(Delivery::Request(own, via));
                 }
             }
             Note::Progress { id, serial } => {
@@ -189,12 +189,14 @@ impl Checker<'_> {
 
     pub(super) fn on_deliver(&mut self, inbound: &Inbound) -> Checked {
         let delivered = match inbound {
-            Inbound::Notification(news) => news
+            Inbound::Notification { notification, via } => notification
                 .params
                 .as_ref()
                 .and_then(|params| super::calls::read_serial(params.as_bytes()))
-                .map(Delivery::News),
-            Inbound::Request { request, .. } => own_id(&request.id).map(Delivery::Request),
+                .map(|serial| Delivery::News(serial, *via)),
+            Inbound::Request { request, via, .. } => {
+                own_id(&request.id).map(|own| Delivery::Request(own, *via))
+            }
             Inbound::RequestCancelled { id } => own_id(id).map(Delivery::Cancelled),
         };
         // When the connection ends, every request that waits is withdrawn, oldest first.

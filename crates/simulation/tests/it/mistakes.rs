@@ -6,8 +6,8 @@ use switchboard_machine::{Action, Event};
 use switchboard_simulation::{
     Campaign, Coverage, Invariant, Progress, Step, Subject,
     broken::{
-        ActsOnStale, AnswersTwice, ArmsClosed, ForgetsDeadline, Mistake, Overtakes, SendsAgain,
-        With,
+        ActsOnStale, AnswersTwice, ArmsClosed, ForgetsDeadline, ForgetsStream, Mistake, Overtakes,
+        SendsAgain, With,
     },
     run, schedule, shrink, try_run,
 };
@@ -57,6 +57,12 @@ fn a_second_reply_on_stop_during_the_retry_window_is_caught() {
 #[test]
 fn acting_on_a_stale_epoch_is_caught() {
     caught::<With<ActsOnStale>>(&[Invariant::StaleActs, Invariant::Counted], 3);
+}
+
+#[test]
+fn a_forgotten_stream_is_caught() {
+    // Connect, ask on a stream, and a stale event that comes in two steps.
+    caught::<With<ForgetsStream>>(&[Invariant::Delivery], 7);
 }
 
 #[test]

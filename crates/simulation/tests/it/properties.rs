@@ -209,10 +209,11 @@ proptest! {
                     id: call,
                     failure: RequestFailure { status: Some(401), message: "stale".into(), sent: true },
                 },
-                4 => Event::Frame { epoch, frame: "garbage".into() },
+                4 => Event::Frame { epoch, frame: "garbage".into(), via: None },
                 _ => Event::Frame {
                     epoch,
                     frame: format!(r#"{{"jsonrpc":"2.0","id":{call},"result":{{}}}}"#).into(),
+                    via: Some(call),
                 },
             };
             let before = (rig.machine.next_timeout(), rig.machine.in_flight(), rig.counters.values());

@@ -145,7 +145,8 @@ impl Rig {
     pub(crate) fn frame(&mut self, text: impl Into<Bytes>) -> Vec<Action> {
         let epoch = self.epoch;
         let frame = text.into();
-        self.event(Event::Frame { epoch, frame })
+        let via = None;
+        self.event(Event::Frame { epoch, frame, via })
     }
 
     /// The server answers a request.

@@ -2,6 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
+use bytes::Bytes;
 use reqwest::{Method, Response, StatusCode};
 use switchboard_wire::{header, method};
 use tokio::{
@@ -208,10 +209,10 @@ impl Post {
             return Err(self.end(status, "accepted, and not answered"));
         }
         if answered(&body).contains(&id) {
-            return Ok(self.peer.event(TransportEvent::Frame(body)).await?);
+            return Ok(self.frame(id, body).await?);
         }
         let reason = format!("not the answer to this request: {}", excerpt(&body));
-        self.peer.event(TransportEvent::Frame(body)).await?;
+        self.frame(id, body).await?;
         Err(self.end(status, &reason))
     }
 
@@ -273,9 +274,9 @@ impl Post {
                         continue;
                     };
                     let done = answered(&frame).contains(&id);
-                    self.peer.event(TransportEvent::Frame(frame)).await?;
+                    self.frame(id, frame).await?;
                     if done {
-                        within(DRAIN_TIMEOUT, self.drain(events)).await;
+                        within(DRAIN_TIMEOUT, self.drain(id, events)).await;
                         return Ok(None);
                     }
                 }
@@ -295,14 +296,20 @@ impl Post {
         }
     }
 
-    async fn drain(&self, mut events: EventStream) {
+    async fn drain(&self, id: u64, mut events: EventStream) {
         while let Next::Event(event) = events.next().await {
             if let Some(frame) = message(event)
-                && self.peer.event(TransportEvent::Frame(frame)).await.is_err()
+                && self.frame(id, frame).await.is_err()
             {
                 return;
             }
         }
+    }
+
+    /// Hands on what came on the stream of this request, or in place of one.
+    async fn frame(&self, id: u64, frame: Bytes) -> Result<(), Deaf> {
+        let via = Some(id);
+        self.peer.event(TransportEvent::Frame { frame, via }).await
     }
 
     /// The server turned the request away. It may say so in JSON-RPC, which is an answer.
@@ -323,7 +330,7 @@ impl Post {
                 return Err(End::SessionGone);
             }
             Some(Refusal::Request(frame) | Refusal::Session(frame)) => {
-                return Ok(self.peer.event(TransportEvent::Frame(frame)).await?);
+                return Ok(self.frame(id, frame).await?);
             }
             None => {}
         }

@@ -212,7 +212,7 @@ impl HttpTransport {
                             in_flight.task.abort();
                         }
                     }
-                    return Poll::Ready(TransportEvent::Frame(frame));
+                    return Poll::Ready(TransportEvent::Frame { frame, via: None });
                 }
                 Report::Fallback(opened, outgoing) => {
                     let mut sse = SseTransport::new(*opened);

@@ -1,0 +1,164 @@
+//! On which stream a message comes, and what the client makes of it: whose call it belongs to.
+
+use std::future::IntoFuture;
+
+use serde_json::{Value, json};
+use switchboard_client::{Client, Era, Raw, transport::http::Http};
+use switchboard_wire::Revision;
+use tokio::{task::JoinHandle, time::timeout};
+
+use crate::{
+    Server, Wire, modern, request,
+    server::{Events, PATIENCE},
+};
+
+const REVISION: Revision = Revision::V2025_11_25;
+
+fn news(name: &str) -> String {
+    json!({"jsonrpc": "2.0", "method": name}).to_string()
+}
+
+fn result(id: u64) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "result": {}}).to_string()
+}
+
+#[tokio::test]
+async fn a_frame_tells_the_request_on_whose_stream_it_came() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+
+    wire.send(modern(1, "a", json!({})));
+    server.next().await.result(json!({})).await;
+    assert_eq!(wire.frame_via().await.1, Some(1), "in a JSON document");
+
+    wire.send(modern(2, "b", json!({})));
+    let body = json!({"jsonrpc": "2.0", "id": 2, "error": {"code": -32601, "message": "no"}});
+    server.next().await.json(404, body.to_string()).await;
+    assert_eq!(wire.frame_via().await.1, Some(2), "in a refusal");
+
+    wire.send(modern(3, "c", json!({})));
+    wire.send(modern(4, "d", json!({})));
+    let mut streams = Vec::new();
+    for _ in 0..2 {
+        let incoming = server.next().await;
+        let id = incoming.message()["id"].as_u64().unwrap();
+        streams.push((id, incoming.events().await));
+    }
+    for (id, events) in &mut streams {
+        let name = format!("n/{id}");
+        events.message("", &news(&name)).await;
+        let (message, via) = wire.frame_via().await;
+        assert_eq!((message["method"].as_str(), via), (Some(&*name), Some(*id)));
+    }
+    // What comes after the answer came on its stream as well.
+    let (id, events) = &mut streams[0];
+    let both = format!("data: {}\n\ndata: {}\n\n", result(*id), news("late"));
+    events.send(&both).await;
+    assert_eq!(wire.frame_via().await.1, Some(*id));
+    let (message, via) = wire.frame_via().await;
+    assert_eq!((&message["method"], via), (&json!("late"), Some(*id)));
+}
+
+#[tokio::test]
+async fn a_stream_that_was_taken_up_again_is_that_of_its_request_and_that_of_the_server_is_nobodys()
+{
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    wire.send(request(1, "initialize", json!({})));
+    server.next().await.initialized("s").await;
+    assert_eq!(wire.frame_via().await.1, Some(1));
+    wire.negotiated(REVISION);
+    wire.send(crate::notification("notifications/initialized"));
+    server.next().await.accept().await;
+    let mut own = server.next().await.events().await;
+    own.message("1", &news("unasked")).await;
+    assert_eq!(wire.frame_via().await.1, None);
+
+    wire.send(request(2, "a", json!({})));
+    let mut events = server.next().await.events().await;
+    events.send("id: e\nretry: 20\ndata:\n\n").await;
+    events.message("f", &news("before")).await;
+    assert_eq!(wire.frame_via().await.1, Some(2));
+    drop(events);
+    let again = server.next().await;
+    assert_eq!(
+        (&*again.method, again.header("last-event-id")),
+        ("GET", "f")
+    );
+    let mut events = again.events().await;
+    events.message("g", &news("after")).await;
+    let (message, via) = wire.frame_via().await;
+    assert_eq!((&message["method"], via), (&json!("after"), Some(2)));
+    // An answer may come on the stream of the server, which is still nobody's.
+    own.message("2", &result(2)).await;
+    assert_eq!(wire.frame_via().await.1, None);
+}
+
+/// A client of an older server, and the stream of that server.
+async fn connected(
+    server: &mut Server,
+    builder: switchboard_client::ClientBuilder,
+) -> (Client, Events) {
+    let http = Http::new(&server.url("/mcp")).unwrap();
+    let client = builder.known_era(Era::Legacy).connect(http);
+    let opening = server.next().await;
+    assert_eq!(opening.rpc(), "initialize");
+    let result = json!({"protocolVersion": REVISION.as_str(), "capabilities": {}});
+    opening.result(result).await;
+    let confirm = server.next().await;
+    assert_eq!(confirm.rpc(), "notifications/initialized");
+    confirm.accept().await;
+    let get = server.next().await;
+    assert_eq!(get.method, "GET");
+    let events = get.events().await;
+    client.ready().await.unwrap();
+    (client, events)
+}
+
+/// Calls, and gives the stream on which the server answers.
+async fn begin(
+    server: &mut Server,
+    call: switchboard_client::Call<Raw>,
+) -> (
+    u64,
+    Events,
+    JoinHandle<Result<Raw, switchboard_client::Error>>,
+) {
+    let call = tokio::spawn(call.into_future());
+    let incoming = server.next().await;
+    let id = incoming.message()["id"].as_u64().unwrap();
+    (id, incoming.events().await, call)
+}
+
+/// Asks something on a stream, and gives the answer of the client.
+async fn ask(server: &mut Server, events: &mut Events, id: &str) -> Value {
+    let question = json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create"});
+    events.message("", &question.to_string()).await;
+    let incoming = timeout(PATIENCE, server.next()).await.unwrap();
+    let answer = incoming.message();
+    incoming.accept().await;
+    assert_eq!(answer["id"], id);
+    answer["result"].clone()
+}
+
+#[tokio::test]
+async fn a_question_comes_with_the_tag_of_the_call_on_whose_stream_it_was_asked() {
+    let builder = Client::builder("test", "0").on_asked(|asked| async move {
+        Ok(asked.tag.map_or_else(|| Raw::from(false), Raw::number))
+    });
+    let mut server = Server::start().await;
+    let (client, mut own) = connected(&mut server, builder).await;
+    let (first, mut of_first, first_call) =
+        begin(&mut server, client.request("a/b", None).tag(11)).await;
+    let (_, mut of_second, _second) = begin(&mut server, client.request("a/b", None).tag(22)).await;
+    let (_, mut of_third, _third) = begin(&mut server, client.request("a/b", None)).await;
+    assert_eq!(ask(&mut server, &mut of_second, "q1").await, 22);
+    assert_eq!(ask(&mut server, &mut of_first, "q2").await, 11);
+    assert_eq!(ask(&mut server, &mut of_third, "q3").await, false);
+    assert_eq!(ask(&mut server, &mut own, "q4").await, false);
+    // The call has ended, and with it what it was known by.
+    of_first.message("", &result(first)).await;
+    first_call.await.unwrap().unwrap();
+    assert_eq!(ask(&mut server, &mut of_first, "q5").await, false);
+    assert_eq!(ask(&mut server, &mut of_second, "q6").await, 22);
+}
