@@ -97,8 +97,12 @@ pub(crate) fn failed(text: &str) -> Answer {
 }
 
 impl Input {
-    pub(crate) fn elicit(key: &'static str, message: &str, properties: Value) -> Self {
-        let required: Vec<&String> = properties.as_object().into_iter().flat_map(Map::keys).collect();
+    pub(crate) fn elicit(key: &'static str, message: &str, properties: &Value) -> Self {
+        let required: Vec<&String> = properties
+            .as_object()
+            .into_iter()
+            .flat_map(Map::keys)
+            .collect();
         let schema = json!({ "type": "object", "properties": properties, "required": required });
         Self::form(key, message, &schema)
     }
@@ -149,9 +153,8 @@ impl Input {
                 .then(|| json!({ "elicitation": { "url": {} } })),
             _ => {
                 let modes = capabilities["elicitation"].as_object();
-                let form = modes.is_some_and(|modes| {
-                    modes.contains_key("form") || !modes.contains_key("url")
-                });
+                let form = modes
+                    .is_some_and(|modes| modes.contains_key("form") || !modes.contains_key("url"));
                 (!form).then(|| json!({ "elicitation": {} }))
             }
         }
@@ -162,7 +165,10 @@ impl Input {
         match self.method {
             "sampling/createMessage" => answer["role"].is_string() && !answer["content"].is_null(),
             "roots/list" => answer["roots"].is_array(),
-            _ => matches!(answer["action"].as_str(), Some("accept" | "decline" | "cancel")),
+            _ => matches!(
+                answer["action"].as_str(),
+                Some("accept" | "decline" | "cancel")
+            ),
         }
     }
 
@@ -181,7 +187,8 @@ impl Call {
         if self.revision >= Revision::V2025_03_26 {
             params["message"] = json!(format!("Completed step {progress} of {total}"));
         }
-        self.feed.push(rpc::notification("notifications/progress", &params));
+        self.feed
+            .push(rpc::notification("notifications/progress", &params));
     }
 
     /// Sends a log message, if the client wants those of this level.
@@ -193,7 +200,8 @@ impl Call {
         };
         if wanted && !self.in_task() {
             let params = json!({ "level": level, "logger": "fixture", "data": data.into() });
-            self.feed.push(rpc::notification("notifications/message", &params));
+            self.feed
+                .push(rpc::notification("notifications/message", &params));
         }
     }
 
@@ -216,7 +224,7 @@ impl Call {
             return Ok(());
         };
         Err(if self.revision == Revision::MODERN {
-            Stop::Fault(Fault::lacking(lacking))
+            Stop::Fault(Fault::lacking(&lacking))
         } else {
             Stop::Failed(format!("The client does not support {}", input.method))
         })
@@ -228,7 +236,11 @@ impl Call {
     }
 
     /// Asks several things at once, and returns the answers in the order of the questions.
-    pub(crate) async fn ask_all(&self, inputs: Vec<Input>, state: State) -> Result<Vec<Value>, Stop> {
+    pub(crate) async fn ask_all(
+        &self,
+        inputs: Vec<Input>,
+        state: State,
+    ) -> Result<Vec<Value>, Stop> {
         for input in &inputs {
             self.needs(input)?;
         }
@@ -236,23 +248,29 @@ impl Call {
             Asks::Session(session) => self.ask_session(session, &inputs).await,
             Asks::Retry(retry) => self.ask_retry(retry, &inputs, state),
             Asks::Task(task) => {
-                let requests = inputs.iter().map(|input| (input.key.to_owned(), input.as_request()));
+                let requests = inputs
+                    .iter()
+                    .map(|input| (input.key.to_owned(), input.as_request()));
                 Ok(task.ask(requests.collect()).await)
             }
         }
     }
 
-    async fn ask_session(&self, session: &Arc<Session>, inputs: &[Input]) -> Result<Vec<Value>, Stop> {
+    async fn ask_session(
+        &self,
+        session: &Arc<Session>,
+        inputs: &[Input],
+    ) -> Result<Vec<Value>, Stop> {
         let mut asked = Vec::new();
         for input in inputs {
             let (session, feed) = (session.clone(), self.feed.clone());
             let (method, mut params) = (input.method, input.params.clone());
             if params["mode"] == "url" {
-                params["elicitationId"] = json!(self.world.random());
+                params["elicitationId"] = json!(World::random());
             }
-            asked.push(tokio::spawn(
-                async move { session.ask(&feed, method, &params).await },
-            ));
+            asked.push(tokio::spawn(async move {
+                session.ask(&feed, method, &params).await
+            }));
         }
         let mut answers = Vec::new();
         for (asked, input) in asked.into_iter().zip(inputs) {
@@ -271,9 +289,16 @@ impl Call {
         if state == State::None || retry.state.is_some() {
             known.extend(retry.responses.clone());
         }
-        let fits = |input: &&Input| known.get(input.key).is_some_and(|answer| input.fits(answer));
+        let fits = |input: &&Input| {
+            known
+                .get(input.key)
+                .is_some_and(|answer| input.fits(answer))
+        };
         if inputs.iter().all(|input| fits(&input)) {
-            return Ok(inputs.iter().map(|input| known[input.key].clone()).collect());
+            return Ok(inputs
+                .iter()
+                .map(|input| known[input.key].clone())
+                .collect());
         }
         let missing = inputs.iter().filter(|input| !fits(input));
         let requests = missing.map(|input| (input.key.to_owned(), input.as_request()));
@@ -287,7 +312,14 @@ impl Call {
 
 pub(crate) fn severity(level: &str) -> Option<usize> {
     const LEVELS: [&str; 8] = [
-        "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
+        "debug",
+        "info",
+        "notice",
+        "warning",
+        "error",
+        "critical",
+        "alert",
+        "emergency",
     ];
     LEVELS.iter().position(|known| *known == level)
 }

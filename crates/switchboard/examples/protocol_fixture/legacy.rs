@@ -18,28 +18,45 @@ use crate::{
 
 /// Whether a request may take long, so that others must not wait for it.
 pub(crate) fn takes_long(method: &str) -> bool {
-    matches!(method, "tools/call" | "prompts/get" | "tasks/result" | "tasks/cancel")
+    matches!(
+        method,
+        "tools/call" | "prompts/get" | "tasks/result" | "tasks/cancel"
+    )
 }
 
 /// Does what a message wants, and answers on the feed. A call that is cancelled is not answered.
-pub(crate) async fn handle(world: Arc<World>, session: Arc<Session>, message: Message, feed: Arc<Feed>) {
-    let Some(method) = &message.method else {
-        return session.answered(message);
-    };
-    world.count(method);
-    let Some(id) = &message.id else {
-        if method == "notifications/cancelled" {
-            session.done(&message.params()["requestId"]);
-        }
-        return;
-    };
-    let cancelled = session.running(id);
-    let answer = tokio::select! {
-        answer = respond(&world, &session, &message, method, &feed) => answer,
-        _ = cancelled => return,
-    };
-    session.done(id);
-    feed.push(rpc::response(id, &answer));
+///
+/// What is returned is the work itself; that it runs is noted before, so that a cancellation that
+/// comes right behind it finds it.
+pub(crate) fn handle(
+    world: Arc<World>,
+    session: Arc<Session>,
+    message: Message,
+    feed: Arc<Feed>,
+) -> impl Future<Output = ()> + Send + 'static {
+    let is_request = message.method.is_some();
+    let id = message.id.clone().filter(|_| is_request);
+    let running = id.map(|id| (session.running(&id), id));
+    async move {
+        let Some(method) = &message.method else {
+            return session.answered(message);
+        };
+        world.count(method);
+        let Some((cancelled, id)) = running else {
+            if method == "notifications/cancelled" {
+                session.done(&message.params()["requestId"]);
+            }
+            return;
+        };
+        let answer = tokio::select! {
+            // What has begun is seen to have begun before it is cancelled.
+            biased;
+            answer = respond(&world, &session, &message, method, &feed) => answer,
+            _ = cancelled => return,
+        };
+        session.done(&id);
+        feed.push(rpc::response(&id, &answer));
+    }
 }
 
 async fn respond(
@@ -87,7 +104,9 @@ async fn respond(
         }
         "completion/complete" => offers::complete(&params)?.into(),
         "logging/setLevel" => {
-            let level = params["level"].as_str().filter(|level| severity(level).is_some());
+            let level = params["level"]
+                .as_str()
+                .filter(|level| severity(level).is_some());
             let level = level.ok_or_else(|| Fault::invalid("Unknown log level"))?;
             *held(&session.log_level) = Some(level.to_owned());
             json!({}).into()
@@ -109,7 +128,10 @@ fn initialize(world: &World, session: &Session, params: &Value) -> Result<Answer
     };
     let revision = Revision::parse(wanted).filter(spoken);
     let Some(revision) = revision.or(world.options.newest_legacy()) else {
-        return Err(Fault::new(INVALID_REQUEST, "No revision with a handshake is spoken here"));
+        return Err(Fault::new(
+            INVALID_REQUEST,
+            "No revision with a handshake is spoken here",
+        ));
     };
     *held(&session.client) = Some(Client {
         revision,
@@ -155,7 +177,10 @@ fn call(
         progress_token: params["_meta"].get("progressToken").cloned(),
         feed: feed.clone(),
         name: params["name"].as_str().unwrap_or_default().to_owned(),
-        arguments: params.get("arguments").cloned().unwrap_or_else(|| json!({})),
+        arguments: params
+            .get("arguments")
+            .cloned()
+            .unwrap_or_else(|| json!({})),
         raw_arguments: message.arguments(),
         asks: Asks::Session(session.clone()),
     }
@@ -178,7 +203,10 @@ async fn call_tool(call: Call, params: &Value) -> Result<Answer, Fault> {
 
 async fn core_task(world: &World, method: &str, params: &Value) -> Result<Answer, Fault> {
     if method == "tasks/list" {
-        let tasks: Vec<Value> = held(&world.tasks).values().map(|task| task.core()).collect();
+        let tasks: Vec<Value> = held(&world.tasks)
+            .values()
+            .map(|task| task.core())
+            .collect();
         return Ok(json!({ "tasks": tasks }).into());
     }
     let id = params["taskId"].as_str().unwrap_or_default();
@@ -209,7 +237,9 @@ pub(crate) fn tool_list(world: &World, revision: Revision, params: &Value) -> Re
     let start = match params.get("cursor") {
         None | Some(Value::Null) => 0,
         Some(cursor) => {
-            let start = cursor.as_str().and_then(|cursor| cursor.strip_prefix("from-"));
+            let start = cursor
+                .as_str()
+                .and_then(|cursor| cursor.strip_prefix("from-"));
             let start = start.and_then(|start| start.parse().ok());
             let start = start.filter(|start| world.options.paged && *start < tools.len());
             start.ok_or_else(|| Fault::invalid("Unknown cursor"))?

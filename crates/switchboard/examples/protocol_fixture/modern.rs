@@ -28,7 +28,9 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) fn speaks(message: &Message) -> bool {
     let params = message.params();
     let meta = &params["_meta"];
-    let marked = [VERSION, CAPABILITIES].iter().any(|key| meta.get(key).is_some());
+    let marked = [VERSION, CAPABILITIES]
+        .iter()
+        .any(|key| meta.get(key).is_some());
     marked || message.method.as_deref() == Some("server/discover")
 }
 
@@ -54,8 +56,11 @@ pub(crate) fn check_meta(message: &Message) -> Result<(), Fault> {
 /// What is said to a version that is not spoken here.
 pub(crate) fn unsupported(world: &World, requested: &str) -> Fault {
     let supported = world.options.names();
-    Fault::new(UNSUPPORTED_VERSION, format!("Unsupported protocol version: {requested}"))
-        .with(json!({ "supported": supported, "requested": requested }))
+    Fault::new(
+        UNSUPPORTED_VERSION,
+        format!("Unsupported protocol version: {requested}"),
+    )
+    .with(json!({ "supported": supported, "requested": requested }))
 }
 
 /// Does what a request wants, and answers on the feed, unless it is cancelled first.
@@ -70,12 +75,16 @@ pub(crate) async fn handle(
     };
     world.count(method);
     let answer = tokio::select! {
+        // What has begun is seen to have begun before it is cancelled.
+        biased;
         answer = respond(&world, &message, method, id, &feed) => answer,
         _ = cancelled => return,
     };
     let answer = answer.map(|mut answer| {
         let members = &mut answer.members;
-        members.entry("resultType").or_insert_with(|| json!("complete"));
+        members
+            .entry("resultType")
+            .or_insert_with(|| json!("complete"));
         let meta = members.entry("_meta").or_insert_with(|| json!({}));
         meta["io.modelcontextprotocol/serverInfo"] = World::info();
         answer
@@ -113,7 +122,9 @@ async fn respond(
         "tools/call" => call_tool(call(world, message, method, feed, &params)?).await?,
         "prompts/get" => {
             let call = call(world, message, method, feed, &params)?;
-            ended(offers::prompt(&call).await, |text| Err(Fault::new(-32603, text)))?
+            ended(offers::prompt(&call).await, |text| {
+                Err(Fault::new(-32603, text))
+            })?
         }
         "subscriptions/listen" => listen(world, id, feed, &params).await,
         "tasks/get" | "tasks/update" | "tasks/cancel" => task(world, method, &params).await?,
@@ -154,7 +165,10 @@ fn call(
     let meta = &params["_meta"];
     let name = params["name"].as_str();
     let name = name.ok_or_else(|| Fault::invalid("A name is missing"))?;
-    let arguments = params.get("arguments").cloned().unwrap_or_else(|| json!({}));
+    let arguments = params
+        .get("arguments")
+        .cloned()
+        .unwrap_or_else(|| json!({}));
     let digest = seal::digest(method, name, &arguments);
     let responses = match params.get("inputResponses") {
         None => Map::new(),
@@ -164,7 +178,9 @@ fn call(
     let state = match params.get("requestState") {
         None => None,
         Some(state) => {
-            let opened = state.as_str().and_then(|state| seal::open(&world.key, &digest, state));
+            let opened = state
+                .as_str()
+                .and_then(|state| seal::open(&world.key, &digest, state));
             let false_state = || Fault::invalid("requestState is not one of this server");
             Some(opened.ok_or_else(false_state)?)
         }
@@ -209,7 +225,9 @@ async fn call_tool(call: Call) -> Result<Answer, Fault> {
         }
         _ => {}
     }
-    ended(tools::run(&call).await, |text| Ok(crate::call::failed(&text)))
+    ended(tools::run(&call).await, |text| {
+        Ok(crate::call::failed(&text))
+    })
 }
 
 /// The end of a call, which may be a question.
@@ -232,7 +250,7 @@ fn ended(
 }
 
 fn lacking_tasks() -> Fault {
-    Fault::lacking(json!({ "extensions": { tasks::EXTENSION: {} } }))
+    Fault::lacking(&json!({ "extensions": { tasks::EXTENSION: {} } }))
 }
 
 async fn task(world: &World, method: &str, params: &Value) -> Result<Answer, Fault> {
@@ -277,7 +295,10 @@ async fn listen(world: &Arc<World>, id: &Value, feed: &Arc<Feed>, params: &Value
     });
     let meta = json!({ SUBSCRIPTION: id });
     let said = json!({ "notifications": wanted, "_meta": meta });
-    feed.push(rpc::notification("notifications/subscriptions/acknowledged", &said));
+    feed.push(rpc::notification(
+        "notifications/subscriptions/acknowledged",
+        &said,
+    ));
     world.listen(&listener);
     let _listening = Listening(world.clone(), listener);
     future::pending::<()>().await;

@@ -17,7 +17,8 @@ pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADU
 pub(crate) const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
 
 pub(crate) fn prompts(world: &World, revision: Revision) -> Value {
-    let argument = |name, description| json!({ "name": name, "description": description, "required": true });
+    let argument =
+        |name, description| json!({ "name": name, "description": description, "required": true });
     let mut prompts = vec![
         json!({ "name": "test_simple_prompt", "description": "A prompt without arguments" }),
         json!({
@@ -78,7 +79,9 @@ pub(crate) async fn prompt(call: &Call) -> Result<Answer, Stop> {
         "test_input_required_result_prompt" => {
             let fields = json!({ "context": { "type": "string" } });
             let message = "What context should the prompt use?";
-            let answer = call.ask(Input::elicit("user_context", message, fields)).await?;
+            let answer = call
+                .ask(Input::elicit("user_context", message, &fields))
+                .await?;
             let context = answer["content"]["context"].as_str().unwrap_or_default();
             vec![text(format!("Use this context: {context}"))]
         }
@@ -144,6 +147,9 @@ pub(crate) fn complete(params: &Value) -> Result<Value, Fault> {
     let typed = params["argument"]["value"].as_str();
     let typed = typed.ok_or_else(|| Fault::invalid("completion/complete needs an argument"))?;
     let known = ["paris", "park", "party"];
-    let values: Vec<&str> = known.into_iter().filter(|word| word.starts_with(typed)).collect();
+    let values: Vec<&str> = known
+        .into_iter()
+        .filter(|word| word.starts_with(typed))
+        .collect();
     Ok(json!({ "completion": { "values": values, "total": values.len(), "hasMore": false } }))
 }

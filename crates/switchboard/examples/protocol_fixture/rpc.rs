@@ -1,5 +1,7 @@
 //! JSON-RPC: what comes in, and what goes out as text.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -26,10 +28,15 @@ pub(crate) struct Message {
 }
 
 impl Message {
+    /// The members of `params`. One that no `Value` can hold is left out, and costs no other.
     pub(crate) fn params(&self) -> Value {
-        let params = self.params.as_deref().map(RawValue::get);
-        let params = params.and_then(|text| serde_json::from_str(text).ok());
-        params.unwrap_or_else(|| json!({}))
+        let params = self.params.as_deref().map_or("{}", RawValue::get);
+        let params: BTreeMap<String, Box<RawValue>> =
+            serde_json::from_str(params).unwrap_or_default();
+        let parsed = |(name, value): (String, Box<RawValue>)| {
+            Some((name, serde_json::from_str(value.get()).ok()?))
+        };
+        Value::Object(params.into_iter().filter_map(parsed).collect())
     }
 
     /// `params.arguments` byte for byte.
@@ -59,7 +66,8 @@ impl Incoming {
         } else {
             serde_json::from_slice(text).map(|message| vec![message])
         };
-        let messages = messages.map_err(|error| Fault::new(-32700, format!("not JSON: {error}")))?;
+        let messages =
+            messages.map_err(|error| Fault::new(-32700, format!("not JSON: {error}")))?;
         Ok(Self { messages, batch })
     }
 }
@@ -97,9 +105,12 @@ impl Fault {
         Self::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))
     }
 
-    pub(crate) fn lacking(capabilities: Value) -> Self {
-        Self::new(MISSING_CAPABILITY, "The client did not declare a capability that this needs")
-            .with(json!({ "requiredCapabilities": capabilities }))
+    pub(crate) fn lacking(capabilities: &Value) -> Self {
+        Self::new(
+            MISSING_CAPABILITY,
+            "The client did not declare a capability that this needs",
+        )
+        .with(json!({ "requiredCapabilities": capabilities }))
     }
 }
 

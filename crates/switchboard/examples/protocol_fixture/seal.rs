@@ -4,7 +4,12 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 /// Seals the answers for the request with this digest.
-pub(crate) fn seal(key: &[u8; 32], digest: &str, round: u64, answers: &Map<String, Value>) -> String {
+pub(crate) fn seal(
+    key: &[u8; 32],
+    digest: &str,
+    round: u64,
+    answers: &Map<String, Value>,
+) -> String {
     let body = json!({ "digest": digest, "round": round, "answers": answers }).to_string();
     let body = hex(body.as_bytes());
     let tag = tag(key, &body);
@@ -35,8 +40,14 @@ pub(crate) fn digest(method: &str, name: &str, arguments: &Value) -> String {
 
 /// A hash of a hash, so that nothing can be added at the end.
 fn tag(key: &[u8; 32], body: &str) -> String {
-    let inner = Sha256::new().chain_update(key).chain_update(body).finalize();
-    hex(&Sha256::new().chain_update(key).chain_update(inner).finalize())
+    let inner = Sha256::new()
+        .chain_update(key)
+        .chain_update(body)
+        .finalize();
+    hex(&Sha256::new()
+        .chain_update(key)
+        .chain_update(inner)
+        .finalize())
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

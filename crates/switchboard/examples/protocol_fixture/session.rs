@@ -89,7 +89,12 @@ impl Session {
     }
 
     /// Sends a request to the client, and waits for what it answers.
-    pub(crate) async fn ask(&self, feed: &Feed, method: &str, params: &Value) -> Result<Value, Value> {
+    pub(crate) async fn ask(
+        &self,
+        feed: &Feed,
+        method: &str,
+        params: &Value,
+    ) -> Result<Value, Value> {
         let id = self.next_request.fetch_add(1, Ordering::SeqCst);
         let (answer, answered) = oneshot::channel();
         held(&self.asked).insert(id, answer);

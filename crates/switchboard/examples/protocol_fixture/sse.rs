@@ -38,7 +38,7 @@ pub(crate) async fn serve(world: Arc<World>, port: u16) -> io::Result<()> {
 }
 
 fn open(world: &Arc<World>, sessions: &Sessions) -> Response<Reply> {
-    let name = world.random();
+    let name = World::random();
     let feed = Arc::new(Feed::new());
     let session = Arc::new(Session::new(feed.clone()));
     world.add_session(&session);

@@ -70,7 +70,9 @@ impl Pipe {
         let batches = self.session.revision() == Some(Revision::V2025_03_26);
         if incoming.batch && !batches {
             let fault = Fault::new(rpc::INVALID_REQUEST, "No batches in this revision");
-            return self.feed.push(rpc::response(&serde_json::Value::Null, &Err(fault)));
+            return self
+                .feed
+                .push(rpc::response(&serde_json::Value::Null, &Err(fault)));
         }
         for message in incoming.messages {
             let options = &self.world.options;

@@ -10,6 +10,7 @@ use crate::{
     feed::held,
     rpc::{Answer, Fault},
     tools,
+    world::World,
 };
 
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -43,7 +44,7 @@ impl Task {
         let (running, cancelled) = oneshot::channel();
         let now = now();
         let task = Arc::new(Self {
-            id: call.world.random(),
+            id: World::random(),
             created: now.clone(),
             state: Mutex::new(State {
                 updated: now,

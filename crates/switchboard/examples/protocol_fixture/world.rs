@@ -14,8 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     feed::{Feed, held},
     options::Options,
-    rpc,
-    seal,
+    rpc, seal,
     session::Session,
     tasks::Task,
 };
@@ -68,7 +67,7 @@ impl World {
     }
 
     /// A name that nobody can guess.
-    pub(crate) fn random(&self) -> String {
+    pub(crate) fn random() -> String {
         let mut bytes = [0; 16];
         // Without randomness a constant key and a constant name are all there is; the test will see.
         let _ = getrandom::fill(&mut bytes);
@@ -93,8 +92,13 @@ impl World {
         sessions.push(Arc::downgrade(session));
     }
 
+    /// Those who have shaken hands.
     fn sessions(&self) -> Vec<Arc<Session>> {
-        held(&self.sessions).iter().filter_map(Weak::upgrade).collect()
+        let sessions = held(&self.sessions);
+        let sessions = sessions.iter().filter_map(Weak::upgrade);
+        sessions
+            .filter(|session| session.revision().is_some())
+            .collect()
     }
 
     pub(crate) fn listen(&self, listener: &Arc<Listener>) {

@@ -40,7 +40,12 @@ pub(super) fn check(world: &World, request: &Request, message: &Message) -> Resu
     Ok(())
 }
 
-fn check_arguments(world: &World, request: &Request, tool: &str, arguments: &Value) -> Result<(), Fault> {
+fn check_arguments(
+    world: &World,
+    request: &Request,
+    tool: &str,
+    arguments: &Value,
+) -> Result<(), Fault> {
     let tools = tools::listed(world, Revision::MODERN);
     let Some(tool) = tools.iter().find(|known| known.name == tool) else {
         return Ok(());
@@ -67,7 +72,10 @@ fn same(request: &Request, header: &str, value: &str) -> Result<(), Fault> {
 }
 
 fn mismatch(header: &str) -> Fault {
-    Fault::new(HEADER_MISMATCH, format!("The header {header} does not match the body"))
+    Fault::new(
+        HEADER_MISMATCH,
+        format!("The header {header} does not match the body"),
+    )
 }
 
 /// The value of a header, which may be wrapped; `None` if the wrapping is broken.

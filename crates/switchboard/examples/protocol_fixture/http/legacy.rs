@@ -45,9 +45,16 @@ impl Sessions {
             return refuse(&Value::Null, fault);
         }
         let is_request = |message: &Message| message.method.is_some() && message.id.is_some();
-        let (requests, others): (Vec<_>, Vec<_>) = incoming.messages.into_iter().partition(is_request);
+        let (requests, others): (Vec<_>, Vec<_>) =
+            incoming.messages.into_iter().partition(is_request);
         for message in others {
-            legacy::handle(world.clone(), session.clone(), message, session.feed.clone()).await;
+            legacy::handle(
+                world.clone(),
+                session.clone(),
+                message,
+                session.feed.clone(),
+            )
+            .await;
         }
         if requests.is_empty() {
             return status(StatusCode::ACCEPTED);
@@ -67,7 +74,10 @@ impl Sessions {
             // What a server of those days says to a method that it has never heard of.
             Some(method @ "server/discover") => {
                 world.count(method);
-                return json(StatusCode::OK, rpc::response(&id, &Err(Fault::no_method(method))));
+                return json(
+                    StatusCode::OK,
+                    rpc::response(&id, &Err(Fault::no_method(method))),
+                );
             }
             _ => return refuse(&id, Fault::new(-32000, "Mcp-Session-Id is missing")),
         }
@@ -80,7 +90,7 @@ impl Sessions {
         let mut response = json(StatusCode::OK, answer);
         if session.revision().is_some() {
             world.add_session(&session);
-            let name = world.random();
+            let name = World::random();
             if let Ok(value) = HeaderValue::from_str(&name) {
                 response.headers_mut().insert(SESSION, value);
             }
@@ -95,13 +105,18 @@ impl Sessions {
             Ok(session) => session,
             Err(code) => return status(code),
         };
-        if !request.header("accept").is_some_and(|accept| accept.contains("text/event-stream")) {
+        if !request
+            .header("accept")
+            .is_some_and(|accept| accept.contains("text/event-stream"))
+        {
             return status(StatusCode::NOT_ACCEPTABLE);
         }
         let (number, place) = match request.header("last-event-id") {
             None => (0, 0),
             Some(id) => {
-                let parsed = id.split_once('_').map(|(stream, n)| (stream.parse(), n.parse()));
+                let parsed = id
+                    .split_once('_')
+                    .map(|(stream, n)| (stream.parse(), n.parse()));
                 let Some((Ok(number), Ok(place))) = parsed else {
                     return status(StatusCode::BAD_REQUEST);
                 };
@@ -177,7 +192,13 @@ fn is_response(message: &str) -> bool {
 }
 
 /// The messages of a stream from a place on. One that was cut `seen` times is read to the next cut.
-fn streamed(session: &Session, feed: Arc<Feed>, number: u64, from: usize, seen: u32) -> Response<Reply> {
+fn streamed(
+    session: &Session,
+    feed: Arc<Feed>,
+    number: u64,
+    from: usize,
+    seen: u32,
+) -> Response<Reply> {
     let resumable = session.revision() == Some(Revision::V2025_11_25);
     let cuts = if seen == 0 { 0 } else { feed.cuts() };
     let (sender, receiver) = mpsc::channel(1);

@@ -11,7 +11,7 @@ pub(crate) use server::{Request, listen};
 
 use std::{io, sync::Arc};
 
-use hyper::{Method, StatusCode, Response};
+use hyper::{Method, Response, StatusCode};
 use serde_json::Value;
 
 use crate::{
@@ -30,7 +30,11 @@ pub(crate) async fn serve(world: Arc<World>, port: u16) -> io::Result<()> {
     .await
 }
 
-async fn answer(world: Arc<World>, sessions: Arc<legacy::Sessions>, request: Request) -> Response<Reply> {
+async fn answer(
+    world: Arc<World>,
+    sessions: Arc<legacy::Sessions>,
+    request: Request,
+) -> Response<Reply> {
     if request.path != "/mcp" {
         return status(StatusCode::NOT_FOUND);
     }
@@ -44,7 +48,10 @@ async fn answer(world: Arc<World>, sessions: Arc<legacy::Sessions>, request: Req
     if !headers::acceptable(&request) {
         return status(StatusCode::NOT_ACCEPTABLE);
     }
-    if !request.header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
+    if !request
+        .header("content-type")
+        .is_some_and(|kind| kind.starts_with("application/json"))
+    {
         return status(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     }
     let incoming = match Incoming::parse(&request.body) {

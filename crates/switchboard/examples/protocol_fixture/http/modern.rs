@@ -14,7 +14,11 @@ use crate::{
     world::World,
 };
 
-pub(super) async fn post(world: &Arc<World>, request: &Request, message: Message) -> Response<Reply> {
+pub(super) async fn post(
+    world: &Arc<World>,
+    request: &Request,
+    message: Message,
+) -> Response<Reply> {
     let Some(id) = message.id.clone() else {
         return status(StatusCode::ACCEPTED);
     };

@@ -34,13 +34,15 @@ impl Request {
     /// Whether it comes from this machine, and from no page of another.
     fn is_local(&self) -> bool {
         let local = |authority: &str| {
-            let host = authority.rsplit_once(':').map_or(authority, |(host, port)| {
-                if port.bytes().all(|byte| byte.is_ascii_digit()) {
-                    host
-                } else {
-                    authority
-                }
-            });
+            let host = authority
+                .rsplit_once(':')
+                .map_or(authority, |(host, port)| {
+                    if port.bytes().all(|byte| byte.is_ascii_digit()) {
+                        host
+                    } else {
+                        authority
+                    }
+                });
             matches!(host, "localhost" | "127.0.0.1" | "[::1]")
         };
         let host = self.header("host").is_some_and(local);
@@ -73,7 +75,9 @@ where
                 async move { Ok::<_, Infallible>(whole(request, answer).await) }
             });
             // A client that leaves in the middle is no business of ours.
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+            let _ = http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
         });
     }
 }

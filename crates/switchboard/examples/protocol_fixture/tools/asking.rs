@@ -8,6 +8,7 @@ use super::text;
 use crate::{
     call::{Asks, Call, Input, State, Stop},
     rpc::{Answer, Fault},
+    world::World,
 };
 
 pub(super) async fn run(call: &Call) -> Option<Result<Answer, Stop>> {
@@ -63,7 +64,7 @@ async fn elicitation(call: &Call) -> Result<Answer, Stop> {
         "username": { "type": "string", "description": "User's response" },
         "email": { "type": "string", "description": "User's email address" }
     });
-    let answer = call.ask(Input::elicit("user", &message, fields)).await?;
+    let answer = call.ask(Input::elicit("user", &message, &fields)).await?;
     let (action, content) = (&answer["action"], &answer["content"]);
     Ok(text(format!(
         "User response: action={}, content={content}",
@@ -132,7 +133,7 @@ async fn choices(call: &Call) -> Result<Answer, Stop> {
 async fn streaming(call: &Call) -> Result<Answer, Stop> {
     call.progress(1, 2);
     let fields = json!({ "ok": { "type": "boolean" } });
-    let answer = call.ask(Input::elicit("go_on", "Go on?", fields)).await?;
+    let answer = call.ask(Input::elicit("go_on", "Go on?", &fields)).await?;
     call.progress(2, 2);
     Ok(completed(&answer))
 }
@@ -145,7 +146,9 @@ async fn roots(call: &Call) -> Result<Answer, Stop> {
 const PAGE: &str = "https://example.com/authorize";
 
 async fn url(call: &Call) -> Result<Answer, Stop> {
-    let answer = call.ask(Input::url("page", "Please open this page", PAGE)).await?;
+    let answer = call
+        .ask(Input::url("page", "Please open this page", PAGE))
+        .await?;
     Ok(text(answer["action"].as_str().unwrap_or_default()))
 }
 
@@ -163,14 +166,16 @@ async fn url_required(call: &Call) -> Result<Answer, Stop> {
         return Ok(text("visited: \"accept\""));
     }
     let mut elicitation = input.params;
-    elicitation["elicitationId"] = json!(call.world.random());
+    elicitation["elicitationId"] = json!(World::random());
     let data = json!({ "elicitations": [elicitation] });
-    Err(Fault::new(-32042, "This needs a page to be visited").with(data).into())
+    Err(Fault::new(-32042, "This needs a page to be visited")
+        .with(data)
+        .into())
 }
 
 async fn name(call: &Call) -> Result<Answer, Stop> {
     let fields = json!({ "name": { "type": "string" } });
-    let input = Input::elicit("user_name", "What is your name?", fields);
+    let input = Input::elicit("user_name", "What is your name?", &fields);
     let answer = call.ask(input).await?;
     let name = answer["content"]["name"].as_str().unwrap_or("stranger");
     Ok(text(format!("Hello, {name}!")))
@@ -189,7 +194,7 @@ async fn list_roots(call: &Call) -> Result<Answer, Stop> {
 
 async fn confirm(call: &Call, end: &str) -> Result<Answer, Stop> {
     let fields = json!({ "ok": { "type": "boolean" } });
-    let input = Input::elicit("confirm", "Please confirm", fields);
+    let input = Input::elicit("confirm", "Please confirm", &fields);
     call.ask_all(vec![input], State::Needed).await?;
     Ok(text(end))
 }
@@ -197,7 +202,7 @@ async fn confirm(call: &Call, end: &str) -> Result<Answer, Stop> {
 async fn three_at_once(call: &Call) -> Result<Answer, Stop> {
     let fields = json!({ "name": { "type": "string" } });
     let inputs = vec![
-        Input::elicit("user_name", "What is your name?", fields),
+        Input::elicit("user_name", "What is your name?", &fields),
         Input::sample("greeting", "Generate a greeting", 50),
         Input::roots("client_roots"),
     ];
@@ -207,10 +212,10 @@ async fn three_at_once(call: &Call) -> Result<Answer, Stop> {
 
 async fn one_by_one(call: &Call) -> Result<Answer, Stop> {
     let fields = json!({ "name": { "type": "string" } });
-    let input = Input::elicit("step1", "Step 1: What is your name?", fields);
+    let input = Input::elicit("step1", "Step 1: What is your name?", &fields);
     let first = call.ask_all(vec![input], State::Needed).await?;
     let fields = json!({ "color": { "type": "string" } });
-    let input = Input::elicit("step2", "Step 2: What is your favorite color?", fields);
+    let input = Input::elicit("step2", "Step 2: What is your favorite color?", &fields);
     let second = call.ask_all(vec![input], State::Needed).await?;
     let (name, color) = (&first[0]["content"]["name"], &second[0]["content"]["color"]);
     Ok(text(format!("{name} likes {color}")))
@@ -221,7 +226,7 @@ async fn by_capability(call: &Call) -> Result<Answer, Stop> {
     let mut inputs = Vec::new();
     if call.declared("elicitation") {
         let fields = json!({ "name": { "type": "string" } });
-        inputs.push(Input::elicit("user_name", "What is your name?", fields));
+        inputs.push(Input::elicit("user_name", "What is your name?", &fields));
     }
     if call.declared("sampling") {
         inputs.push(Input::sample("greeting", "Generate a greeting", 50));

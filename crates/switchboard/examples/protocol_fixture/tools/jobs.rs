@@ -49,7 +49,7 @@ pub(crate) fn first_questions(name: &str) -> Vec<Input> {
     match name {
         "test_tool_with_task" => {
             let fields = json!({ "name": { "type": "string" } });
-            vec![Input::elicit("user_name", "What is your name?", fields)]
+            vec![Input::elicit("user_name", "What is your name?", &fields)]
         }
         _ => Vec::new(),
     }
@@ -59,7 +59,9 @@ async fn confirm(call: &Call) -> Result<Answer, Stop> {
     let filename = call.arguments["filename"].as_str().unwrap_or("the file");
     let fields = json!({ "confirm": { "type": "boolean" } });
     let message = format!("Delete {filename}?");
-    let answer = call.ask(Input::elicit("confirm", &message, fields)).await?;
+    let answer = call
+        .ask(Input::elicit("confirm", &message, &fields))
+        .await?;
     let confirmed = answer["content"]["confirm"] == json!(true);
     Ok(text(format!("Deleted {filename}: {confirmed}")))
 }
@@ -67,15 +69,17 @@ async fn confirm(call: &Call) -> Result<Answer, Stop> {
 async fn two_at_once(call: &Call) -> Result<Answer, Stop> {
     let fields = || json!({ "name": { "type": "string" } });
     let inputs = vec![
-        Input::elicit("first", "The first name?", fields()),
-        Input::elicit("second", "The second name?", fields()),
+        Input::elicit("first", "The first name?", &fields()),
+        Input::elicit("second", "The second name?", &fields()),
     ];
     let answers = call.ask_all(inputs, State::None).await?;
     Ok(text(json!(answers).to_string()))
 }
 
 async fn after_a_question(call: &Call) -> Result<Answer, Stop> {
-    let answers = call.ask_all(first_questions(&call.name), State::None).await?;
+    let answers = call
+        .ask_all(first_questions(&call.name), State::None)
+        .await?;
     sleep(A_WHILE).await;
     let name = answers[0]["content"]["name"].as_str().unwrap_or_default();
     Ok(text(format!("Hello, {name}!")))

@@ -95,7 +95,10 @@ impl Tool {
 pub(crate) fn listed(world: &World, revision: Revision) -> Vec<Tool> {
     let mut tools = all(revision);
     if world.extra_tool.load(Ordering::SeqCst) {
-        tools.push(Tool::new("test_comes_and_goes", "Is there after every second change"));
+        tools.push(Tool::new(
+            "test_comes_and_goes",
+            "Is there after every second change",
+        ));
     }
     tools.retain(|tool| tool.since <= revision);
     tools
@@ -118,9 +121,15 @@ fn of_the_suite() -> Vec<Tool> {
         Tool::new("test_image_content", "Returns an image"),
         Tool::new("test_audio_content", "Returns a sound").since(V2025_03_26),
         Tool::new("test_embedded_resource", "Returns an embedded resource"),
-        Tool::new("test_multiple_content_types", "Returns a text, an image and a resource"),
+        Tool::new(
+            "test_multiple_content_types",
+            "Returns a text, an image and a resource",
+        ),
         Tool::new("test_tool_with_logging", "Logs three times while it runs"),
-        Tool::new("test_tool_with_progress", "Reports progress three times while it runs"),
+        Tool::new(
+            "test_tool_with_progress",
+            "Reports progress three times while it runs",
+        ),
         Tool::new("test_error_handling", "Always fails"),
         Tool::new("test_reconnection", "Closes the stream before it answers"),
         Tool::new("test_sampling", "Asks the model of the client").takes(&prompt, &["prompt"]),
@@ -129,10 +138,16 @@ fn of_the_suite() -> Vec<Tool> {
             .since(V2025_06_18),
         Tool::new("test_elicitation_sep1034_defaults", "Asks with defaults").since(V2025_06_18),
         Tool::new("test_elicitation_sep1330_enums", "Asks with choices").since(V2025_06_18),
-        Tool::new("json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features")
-            .with_schema(full_schema()),
-        Tool::new("test_custom_header", "Has an argument that is in a header as well")
-            .takes(&header, &[]),
+        Tool::new(
+            "json_schema_2020_12_tool",
+            "Tool with JSON Schema 2020-12 features",
+        )
+        .with_schema(full_schema()),
+        Tool::new(
+            "test_custom_header",
+            "Has an argument that is in a header as well",
+        )
+        .takes(&header, &[]),
         Tool::new("test_missing_capability", "Needs the sampling capability"),
         Tool::new("test_streaming_elicitation", "Asks the user after progress").since(V2025_06_18),
         Tool::new("test_logging_tool", "Logs at every level"),
@@ -146,14 +161,35 @@ fn with_input() -> Vec<Tool> {
     vec![
         asks("test_input_required_result_elicitation", "Asks for a name"),
         Tool::new("test_input_required_result_sampling", "Asks for a capital"),
-        Tool::new("test_input_required_result_list_roots", "Asks for the roots"),
-        asks("test_input_required_result_request_state", "Asks, and checks its state"),
-        asks("test_input_required_result_multiple_inputs", "Asks three things at once"),
-        asks("test_input_required_result_multi_round", "Asks one thing after the other"),
-        asks("test_input_required_result_tampered_state", "Asks, and refuses a false state"),
-        Tool::new("test_input_required_result_capabilities", "Asks what the client can answer"),
+        Tool::new(
+            "test_input_required_result_list_roots",
+            "Asks for the roots",
+        ),
+        asks(
+            "test_input_required_result_request_state",
+            "Asks, and checks its state",
+        ),
+        asks(
+            "test_input_required_result_multiple_inputs",
+            "Asks three things at once",
+        ),
+        asks(
+            "test_input_required_result_multi_round",
+            "Asks one thing after the other",
+        ),
+        asks(
+            "test_input_required_result_tampered_state",
+            "Asks, and refuses a false state",
+        ),
+        Tool::new(
+            "test_input_required_result_capabilities",
+            "Asks what the client can answer",
+        ),
         Tool::new("test_roots", "Returns the roots of the client"),
-        Tool::new("test_sampling_echo", "Returns what the model of the client says"),
+        Tool::new(
+            "test_sampling_echo",
+            "Returns what the model of the client says",
+        ),
         asks("test_url_elicitation", "Asks the user to open a page").since(V2025_11_25),
         asks("test_url_required", "Needs a page to be visited first").since(V2025_11_25),
     ]
@@ -203,10 +239,22 @@ fn our_own(revision: Revision) -> Vec<Tool> {
         Tool::new("test_log_burst", "Logs many times").takes(&burst, &[]),
         Tool::new("test_both_burst", "Reports progress and logs in turn").takes(&burst, &[]),
         Tool::new("test_wait_cancel", "Waits until it is cancelled"),
-        Tool::new("test_cancelled_count", "Returns how many waits were cancelled"),
-        Tool::new("test_update_watched", "Says that the watched resource has changed"),
-        Tool::new("test_session_info", "Returns what the server knows of the client"),
-        Tool::new("test_method_counts", "Returns how often each method was called"),
+        Tool::new(
+            "test_cancelled_count",
+            "Returns how many waits were cancelled",
+        ),
+        Tool::new(
+            "test_update_watched",
+            "Says that the watched resource has changed",
+        ),
+        Tool::new(
+            "test_session_info",
+            "Returns what the server knows of the client",
+        ),
+        Tool::new(
+            "test_method_counts",
+            "Returns how often each method was called",
+        ),
         Tool::new("test_crash", "Ends the server at once"),
     ]
 }

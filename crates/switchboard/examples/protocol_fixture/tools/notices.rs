@@ -1,9 +1,6 @@
 //! Tools that say something before they answer, or wait.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use tokio::time::sleep;
 
@@ -25,7 +22,7 @@ pub(super) async fn run(call: &Call) -> Option<Result<Answer, Stop>> {
         "test_progress_burst" => burst(call, true, false),
         "test_log_burst" => burst(call, false, true),
         "test_both_burst" => burst(call, true, true),
-        "test_wait_cancel" => wait(&call.world).await,
+        "test_wait_cancel" => wait(call).await,
         "test_reconnection" => {
             call.feed.cut();
             sleep(2 * PAUSE).await;
@@ -47,7 +44,14 @@ async fn with_logging(call: &Call) -> Answer {
 
 fn at_every_level(call: &Call) -> Answer {
     let levels = [
-        "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
+        "debug",
+        "info",
+        "notice",
+        "warning",
+        "error",
+        "critical",
+        "alert",
+        "emergency",
     ];
     for level in levels {
         call.log(level, format!("A message of level {level}"));
@@ -77,7 +81,8 @@ fn burst(call: &Call, progress: bool, log: bool) -> Answer {
     text(count.to_string())
 }
 
-async fn wait(world: &Arc<World>) -> Answer {
+/// Tells of its progress when it has begun, for whoever means to cancel it.
+async fn wait(call: &Call) -> Answer {
     /// Whoever is dropped while waiting was cancelled.
     struct Waiting<'a>(&'a World, bool);
     impl Drop for Waiting<'_> {
@@ -87,8 +92,9 @@ async fn wait(world: &Arc<World>) -> Answer {
             }
         }
     }
-    let mut waiting = Waiting(world, true);
-    sleep(Duration::from_secs(60)).await;
+    let mut waiting = Waiting(&call.world, true);
+    call.progress(1, 2);
+    sleep(Duration::from_mins(1)).await;
     waiting.1 = false;
     text("Nobody cancelled this")
 }
