@@ -3,28 +3,20 @@
 use std::{
     borrow::Cow,
     fmt,
-    future::{Future, IntoFuture, poll_fn},
+    future::{Future, IntoFuture},
     marker::PhantomData,
-    pin::{Pin, pin},
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
 use serde::Deserialize;
-use switchboard_machine::{CallError, CallKind, Extend, Headers, Reply};
-use switchboard_wire::{Outcome, Raw, code, method};
-use tokio::{
-    sync::{mpsc, watch},
-    time::{Instant, sleep},
-};
+use switchboard_machine::Headers;
+use switchboard_wire::Raw;
+use tokio::sync::watch;
 
-use crate::{
-    Client, Error,
-    driver::Control,
-    input::{self, ResultKind},
-    model::FromAnswer,
-};
+use crate::{Client, Error, model::FromAnswer, round::Round};
 
 /// A request to the server. Shape it, then await it.
 ///
@@ -45,8 +37,7 @@ pub struct Call<T> {
     client: Client,
     request: Result<Request, Error>,
     options: Options,
-    /// Whether what the server asks for on the way to a result is given to it by the library:
-    /// questions by the handlers, headers by learning the tool anew. Raw calls hand it back.
+    /// Whether what the server asks in a result is answered by the handlers. Raw calls hand it back.
     asks_back: bool,
     answer: PhantomData<fn() -> T>,
 }
@@ -58,16 +49,19 @@ pub(crate) struct Request {
     pub(crate) headers: Headers,
 }
 
-struct Options {
-    timeout: Option<Duration>,
-    extend_cap: Option<Duration>,
-    fail_fast: bool,
-    tag: Option<u64>,
-    trace: Option<Raw>,
-    on_progress: Option<ProgressHandler>,
+/// How it is asked.
+pub(crate) struct Options {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) extend_cap: Option<Duration>,
+    pub(crate) fail_fast: bool,
+    pub(crate) tag: Option<u64>,
+    pub(crate) trace: Option<Raw>,
+    pub(crate) on_progress: Option<Hearer>,
+    pub(crate) on_log: Option<Hearer>,
 }
 
-type ProgressHandler = Box<dyn FnMut(Raw) + Send>;
+/// Takes what the server says of a call on the way.
+pub(crate) type Hearer = Box<dyn FnMut(Raw) + Send>;
 
 /// How far a call has come.
 #[derive(Debug, Clone, Deserialize)]
@@ -90,6 +84,7 @@ impl<T> Call<T> {
             tag: None,
             trace: None,
             on_progress: None,
+            on_log: None,
         };
         Self {
             client,
@@ -146,6 +141,16 @@ impl<T> Call<T> {
     /// token, which is this library's own.
     pub fn on_raw_progress(mut self, handler: impl FnMut(Raw) + Send + 'static) -> Self {
         self.options.on_progress = Some(Box::new(handler));
+        self
+    }
+
+    /// Takes the parameters of the log messages that belong to this call, as they came, in order with
+    /// its progress and always before the call ends: those on the call's own stream, or over a
+    /// transport without such streams those that come while no other request is under way. All
+    /// others go to [`on_notification`](crate::ClientBuilder::on_notification). A caller that falls
+    /// 1,024 messages behind loses the newest, which are counted.
+    pub fn on_raw_log(mut self, handler: impl FnMut(Raw) + Send + 'static) -> Self {
+        self.options.on_log = Some(Box::new(handler));
         self
     }
 
@@ -207,7 +212,7 @@ impl<T> Call<T> {
 }
 
 /// Tells a call that it is cancelled, and why.
-type Cancelled = watch::Receiver<Option<Arc<str>>>;
+pub(crate) type Cancelled = watch::Receiver<Option<Arc<str>>>;
 
 impl<T: FromAnswer> IntoFuture for Call<T> {
     type Output = Result<T, Error>;
@@ -278,224 +283,10 @@ impl<T> fmt::Debug for InFlight<T> {
 pub struct Canceller(Arc<watch::Sender<Option<Arc<str>>>>);
 
 impl Canceller {
-    /// Cancels the call: the server is told why, the caller gets [`CallError::Cancelled`]. Does
-    /// nothing if the call has ended.
+    /// Cancels the call: the server is told why, also if the call is dropped without being polled
+    /// again; the caller gets [`CallError::Cancelled`](crate::CallError::Cancelled). Does nothing if
+    /// the call has ended.
     pub fn cancel(&self, reason: &str) {
         self.0.send_replace(Some(Arc::from(reason)));
-    }
-}
-
-/// Requests under one deadline: the call itself, and its repetitions with the input that the
-/// server asked for.
-struct Round {
-    client: Client,
-    options: Options,
-    asks_back: bool,
-    started: Instant,
-    deadline: Option<Instant>,
-    cancelled: Option<Cancelled>,
-}
-
-/// How much progress is kept for a caller that does not look.
-const PROGRESS_DEPTH: usize = 1_024;
-
-impl Round {
-    fn new(
-        client: Client,
-        options: Options,
-        asks_back: bool,
-        cancelled: Option<Cancelled>,
-    ) -> Self {
-        let started = Instant::now();
-        Self {
-            deadline: options
-                .timeout
-                .and_then(|timeout| started.checked_add(timeout)),
-            client,
-            options,
-            asks_back,
-            started,
-            cancelled,
-        }
-    }
-
-    async fn run(mut self, mut request: Request) -> Result<Raw, Error> {
-        // Every repetition is the call itself with something added, never with what an earlier
-        // one added.
-        let params = request.params.clone();
-        let (mut questions, mut pauses, mut headers_renewed) = (0, 0, false);
-        loop {
-            let answer = match self.once(&request).await {
-                Err(Error::Server(error))
-                    if error.code == code::HEADER_MISMATCH
-                        && request.method == method::TOOLS_CALL
-                        && self.asks_back
-                        && !headers_renewed =>
-                {
-                    // What we knew of the tool's parameters is out of date.
-                    headers_renewed = true;
-                    let tools = self.client.same_lane().tools();
-                    self.within_deadline(tools.all()).await??;
-                    request.headers = self.client.param_headers(params.as_ref())?;
-                    continue;
-                }
-                answer => answer?,
-            };
-            if !self.asks_back {
-                return Ok(answer);
-            }
-            let asked = match ResultKind::of(&answer) {
-                ResultKind::Complete => return Ok(answer),
-                ResultKind::InputRequired(asked) => asked,
-                ResultKind::Unknown(kind) => {
-                    let what = format!("a result of the unknown kind {kind:?}");
-                    return Err(Error::unexpected(&request.method, what));
-                }
-            };
-            if asked.is_pause() {
-                pauses += 1;
-            } else {
-                questions += 1;
-            }
-            if questions > input::ROUNDS_MAX || pauses > input::PAUSES_MAX {
-                return Err(Error::Endless {
-                    method: request.method.into_owned(),
-                    reason: "the server keeps asking for input",
-                });
-            }
-            let answers = if asked.is_pause() {
-                self.within_deadline(sleep(input::pause(pauses))).await?;
-                Raw::empty_object()
-            } else {
-                let handlers = Arc::clone(&self.client.shared().handlers);
-                let gathering = asked.gather(&request.method, self.options.tag, &handlers);
-                self.within_deadline(gathering).await??
-            };
-            request.params = Some(asked.answered(params.as_ref(), &answers)?);
-        }
-    }
-
-    /// Sends the request once, and waits for its answer.
-    async fn once(&mut self, request: &Request) -> Result<Raw, Error> {
-        let extend = self.options.timeout.zip(self.options.extend_cap);
-        let wants_progress = self.options.on_progress.is_some() || extend.is_some();
-        let (progress_sender, mut progress) = wants_progress
-            .then(|| mpsc::channel(PROGRESS_DEPTH))
-            .unzip();
-        let now = Instant::now();
-        let call = switchboard_machine::Call {
-            kind: CallKind::Request,
-            method: request.method.clone(),
-            params: request.params.clone(),
-            lane: self.client.lane(),
-            timeout: self
-                .deadline
-                .map(|deadline| deadline.saturating_duration_since(now)),
-            extend: extend.map(|(by, cap)| Extend {
-                by,
-                cap: cap.saturating_sub(now - self.started),
-            }),
-            progress: wants_progress,
-            fail_fast: self.options.fail_fast,
-            log_level: self.client.shared().log_level(),
-            trace: self.options.trace.clone(),
-            headers: Arc::clone(&request.headers),
-        };
-        let shared = self.client.shared();
-        let mut pending = shared.submit(call, progress_sender, self.options.tag)?;
-        let id = pending.id();
-        let started = self.started;
-        let (deadline, on_progress) = (&mut self.deadline, &mut self.options.on_progress);
-        let mut told = |params: Raw| {
-            // The same rule as the connection's own, for what comes after this request.
-            if let (Some((by, cap)), Some(deadline)) = (extend, deadline.as_mut())
-                && let Some(moved) = Instant::now().checked_add(by)
-                && let Some(last) = started.checked_add(cap)
-            {
-                *deadline = moved.min(last).max(*deadline);
-            }
-            if let Some(handler) = &mut *on_progress {
-                handler(params);
-            }
-        };
-        let mut reply = pin!(poll_fn(|cx| {
-            let reply = Pin::new(&mut pending).poll(cx);
-            if let Some(progress) = &mut progress {
-                while let Poll::Ready(Some(params)) = progress.poll_recv(cx) {
-                    told(params);
-                }
-                // Progress was sent before the answer, so that all of it is there by now, even if
-                // the task has used up its turn.
-                while reply.is_ready()
-                    && let Ok(params) = progress.try_recv()
-                {
-                    told(params);
-                }
-            }
-            reply
-        }));
-        let reply = tokio::select! {
-            biased;
-            reply = &mut reply => reply,
-            reason = until_cancelled(&mut self.cancelled) => {
-                self.client.shared().control(Control::Cancel { id, reason });
-                reply.await
-            }
-        };
-        match reply {
-            Ok(Reply::Answered(response)) => match response.outcome {
-                Outcome::Result(result) => Ok(result),
-                Outcome::Error(error) => Err(Error::Server(error)),
-            },
-            Ok(Reply::Sent) => Ok(Raw::empty_object()),
-            Err(CallError::Timeout { sent, reason, .. }) => {
-                // From the start of the call, not of its last request.
-                let after = started.elapsed();
-                Err(CallError::Timeout {
-                    after,
-                    sent,
-                    reason,
-                }
-                .into())
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Waits for something else than an answer, within the deadline and until cancelled.
-    async fn within_deadline<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Error> {
-        let deadline = self.deadline;
-        let overdue = async {
-            match deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            done = work => Ok(done),
-            () = overdue => Err(CallError::Timeout {
-                after: self.started.elapsed(),
-                sent: true,
-                reason: None,
-            }
-            .into()),
-            _ = until_cancelled(&mut self.cancelled) => Err(CallError::Cancelled.into()),
-        }
-    }
-}
-
-/// Waits for the call to be cancelled, and gives the reason.
-async fn until_cancelled(cancelled: &mut Option<Cancelled>) -> Option<Arc<str>> {
-    let Some(cancelled) = cancelled else {
-        return std::future::pending().await;
-    };
-    let reason = cancelled
-        .wait_for(Option::is_some)
-        .await
-        .map(|reason| reason.clone());
-    match reason {
-        Ok(reason) => reason,
-        // Nobody is left to cancel.
-        Err(_) => std::future::pending().await,
     }
 }

@@ -24,7 +24,7 @@ use tokio::{
 use crate::{
     Call, ClientBuilder, Error, Lossless, Pages,
     call::Request,
-    driver::{Caller, Control, Submission},
+    driver::{Caller, Control, Submission, Told},
     handlers::Handlers,
     keeper::Wish,
     model::{
@@ -197,7 +197,8 @@ impl Client {
     }
 
     /// Sends any request, and hands back the raw result: also one that asks for input, which the
-    /// typed calls have the handlers answer. Members of `_meta` that are given here stand, but for the
+    /// typed calls have the handlers answer. A tool call whose headers are out of date is repeated
+    /// with new ones, as a typed one is. Members of `_meta` that are given here stand, but for the
     /// protocol version and the progress token.
     pub fn request(
         &self,
@@ -231,6 +232,7 @@ impl Client {
             timeout: Some(self.shared.request_timeout),
             extend: None,
             progress: false,
+            logs: false,
             fail_fast: false,
             log_level: None,
             trace: None,
@@ -479,7 +481,7 @@ impl Shared {
     pub(crate) fn submit(
         &self,
         call: MachineCall,
-        progress: Option<mpsc::Sender<Raw>>,
+        told: Option<mpsc::Sender<Told>>,
         tag: Option<u64>,
     ) -> Result<Pending, CallError> {
         // JSON-RPC would allow an array; MCP has objects only, and some servers answer nothing else.
@@ -493,11 +495,7 @@ impl Shared {
         }
         let id = self.ids.draw();
         let (reply, receiver) = oneshot::channel();
-        let caller = Caller {
-            reply,
-            progress,
-            tag,
-        };
+        let caller = Caller { reply, told, tag };
         let submission = Submission { id, call, caller };
         self.calls
             .try_send(submission)

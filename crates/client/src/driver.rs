@@ -33,10 +33,17 @@ pub(crate) struct Submission {
 /// Where a caller waits.
 pub(crate) struct Caller {
     pub(crate) reply: oneshot::Sender<Result<Reply, CallError>>,
-    /// Progress, if it is wanted. A caller that does not read loses the newest.
-    pub(crate) progress: Option<mpsc::Sender<Raw>>,
+    /// What the server says of the call on the way, if that is wanted. A caller that does not read
+    /// loses the newest.
+    pub(crate) told: Option<mpsc::Sender<Told>>,
     /// What the caller knows the call by.
     pub(crate) tag: Option<u64>,
+}
+
+/// What the server says of a call on the way: the parameters of the notification.
+pub(crate) enum Told {
+    Progress(Raw),
+    Log(Raw),
 }
 
 /// What the attendant is told of the server's requests.
@@ -332,17 +339,8 @@ impl Hands {
                     let _ = caller.reply.send(outcome);
                 }
             }
-            Action::Progress { id, params } => {
-                let progress = self
-                    .callers
-                    .get(&id)
-                    .and_then(|(caller, _)| caller.progress.as_ref());
-                if let Some(progress) = progress
-                    && progress.try_send(params).is_err()
-                {
-                    self.counters.dropped.add();
-                }
-            }
+            Action::Progress { id, params } => self.tell(id, Told::Progress(params)),
+            Action::Log { id, params } => self.tell(id, Told::Log(params)),
             Action::Deliver(inbound) => self.deliver(inbound),
             Action::State(state) => {
                 self.state.send_replace(state);
@@ -354,6 +352,15 @@ impl Hands {
                 }
             }
             Action::Exit => self.exited = true,
+        }
+    }
+
+    fn tell(&self, id: u64, told: Told) {
+        let caller = self.callers.get(&id);
+        if let Some(sender) = caller.and_then(|(caller, _)| caller.told.as_ref())
+            && sender.try_send(told).is_err()
+        {
+            self.counters.dropped.add();
         }
     }
 

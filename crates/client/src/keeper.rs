@@ -255,6 +255,7 @@ impl Keeper {
             timeout: None,
             extend: None,
             progress: false,
+            logs: false,
             fail_fast: true,
             log_level: None,
             trace: None,

@@ -47,6 +47,7 @@ mod keeper;
 pub mod model;
 mod paging;
 mod pending;
+mod round;
 pub mod telemetry;
 pub mod transport;
 

@@ -9,7 +9,7 @@ use std::{
 use switchboard_machine::{CallError, Reply};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::driver::Control;
+use crate::{call::Cancelled, driver::Control};
 
 /// Waits for the reply to one request. Dropping it before withdraws the request.
 pub(crate) struct Pending {
@@ -17,6 +17,8 @@ pub(crate) struct Pending {
     reply: oneshot::Receiver<Result<Reply, CallError>>,
     control: mpsc::UnboundedSender<Control>,
     replied: bool,
+    /// Where the caller says why it withdraws the request.
+    cancelled: Option<Cancelled>,
 }
 
 impl Pending {
@@ -30,7 +32,14 @@ impl Pending {
             reply,
             control,
             replied: false,
+            cancelled: None,
         }
+    }
+
+    /// Has the server told the reason that stands here, if it is dropped.
+    pub(crate) fn cancelled_by(mut self, cancelled: Option<Cancelled>) -> Self {
+        self.cancelled = cancelled;
+        self
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -51,8 +60,15 @@ impl Future for Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        if !self.replied {
-            let _ = self.control.send(Control::CallerGone(self.id));
+        if self.replied {
+            return;
         }
+        let id = self.id;
+        let cancelled = self.cancelled.as_ref();
+        let reason = cancelled.and_then(|cancelled| cancelled.borrow().clone());
+        let _ = self.control.send(match reason {
+            Some(_) => Control::Cancel { id, reason },
+            None => Control::CallerGone(id),
+        });
     }
 }

@@ -140,6 +140,13 @@ pub enum Action {
         /// The parameters of the notification.
         params: Raw,
     },
+    /// The server logs something that belongs to a call.
+    Log {
+        /// Which call.
+        id: u64,
+        /// The parameters of the notification.
+        params: Raw,
+    },
     /// The server says or asks something.
     Deliver(Inbound),
     /// Tell whoever watches the state.
@@ -169,6 +176,9 @@ pub struct Call {
     pub extend: Option<Extend>,
     /// Ask for progress.
     pub progress: bool,
+    /// Take the log messages that belong to this request: those on its own stream, and where the
+    /// transport has none, those that come while no other request is under way.
+    pub logs: bool,
     /// Do not wait for the connection to become ready.
     pub fail_fast: bool,
     /// The log level of this request, where the revision has one for each.

@@ -26,7 +26,7 @@
 //! | response | – | count late or unknown | reply, or count late or unknown | stale | stale | drop |
 //! | server ping | – | answer | answer (older revisions) | stale | stale | drop |
 //! | server request | – | hold | deliver | stale | stale | drop |
-//! | notification | – | log messages: deliver; others: hold | deliver | stale | stale | drop |
+//! | notification | – | log messages: deliver; others: hold | to its call, or deliver | stale | stale | drop |
 //! | call | hold | hold | send | hold | reply `Failed` | reply `Shutdown` |
 //! | deadline of a call | reply `Timeout` | reply `Timeout` | withdraw, reply `Timeout` | reply `Timeout` | – | – |
 //! | caller gone | forget | forget | withdraw | forget | – | – |

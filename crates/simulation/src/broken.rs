@@ -174,6 +174,26 @@ impl Mistake for ForgetsStream {
     }
 }
 
+/// A log message is told after what comes next.
+#[derive(Debug, Default)]
+pub struct LogsLate {
+    log: Option<Action>,
+}
+
+impl Mistake for LogsLate {
+    fn action(&mut self, action: Action, out: &mut VecDeque<Action>) {
+        if let Action::Log { .. } = action {
+            out.extend(self.log.replace(action));
+            return;
+        }
+        let telemetry = matches!(action, Action::Emit(_));
+        out.push_back(action);
+        if !telemetry {
+            out.extend(self.log.take());
+        }
+    }
+}
+
 /// A call that waits behind another of its caller has no deadline.
 #[derive(Debug, Default)]
 pub struct ForgetsDeadline {

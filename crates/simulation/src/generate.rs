@@ -37,20 +37,30 @@ pub fn schedule(seed: u64) -> Schedule {
     Schedule {
         seed,
         setup,
-        steps: on_streams(author.random, author.steps),
+        steps: finish(author.random, author.steps),
     }
 }
 
-/// Has some of what the server says come on the streams of requests.
-fn on_streams(mut random: Random, steps: Vec<Step>) -> Vec<Step> {
-    let mut placed = Vec::with_capacity(steps.len() * 2);
+/// Has some of what the server says come on the streams of requests, and some calls take the log
+/// messages that belong to them.
+fn finish(mut random: Random, steps: Vec<Step>) -> Vec<Step> {
+    let mut finished = Vec::with_capacity(steps.len() * 2);
     for step in steps {
         if step.is_message() && random.percent(40) {
-            placed.push(Step::Via(random.below(160)));
+            finished.push(Step::Via(random.below(160)));
         }
-        placed.push(step);
+        match step {
+            Step::Call(mut shape) => {
+                shape.logs = random.percent(50);
+                finished.push(Step::Call(shape));
+                if random.percent(10) {
+                    finished.push(Step::Log);
+                }
+            }
+            other => finished.push(other),
+        }
     }
-    placed
+    finished
 }
 
 fn setup(random: &mut Random) -> Setup {
@@ -221,6 +231,7 @@ impl Author {
             extend,
             notify: extend == (0, 0) && random.percent(15),
             progress: extend != (0, 0) || random.percent(10),
+            logs: false,
             fast: random.percent(8),
             array: random.percent(4),
         };

@@ -112,6 +112,16 @@ pub(crate) struct Fault {
     pub(crate) detail: String,
 }
 
+impl Fault {
+    pub(crate) fn at(self, step_index: usize) -> Broken {
+        Broken {
+            invariant: self.invariant,
+            step_index,
+            detail: self.detail,
+        }
+    }
+}
+
 /// Boxed, because it is carried through every check and hardly ever there.
 pub(crate) type Checked = Result<(), Box<Fault>>;
 

@@ -36,6 +36,8 @@ fn main() -> ExitCode {
         "answers-twice" => perform::<broken::With<broken::AnswersTwice>>(&options),
         "acts-on-stale" => perform::<broken::With<broken::ActsOnStale>>(&options),
         "forgets-deadline" => perform::<broken::With<broken::ForgetsDeadline>>(&options),
+        "forgets-stream" => perform::<broken::With<broken::ForgetsStream>>(&options),
+        "logs-late" => perform::<broken::With<broken::LogsLate>>(&options),
         "sends-again" => perform::<broken::With<broken::SendsAgain>>(&options),
         "overtakes" => perform::<broken::With<broken::Overtakes>>(&options),
         "arms-closed" => perform::<broken::With<broken::ArmsClosed>>(&options),

@@ -19,7 +19,8 @@ smallest schedule that does so, and exits with 1.
   --replay FILE   play the schedule in this file
   --trace         print every event and action of the one schedule that is played
   --subject NAME  play against machine (the default), or against one with a mistake: answers-twice,
-                  acts-on-stale, forgets-deadline, sends-again, overtakes, arms-closed
+                  acts-on-stale, forgets-deadline, forgets-stream, logs-late, sends-again,
+                  overtakes, arms-closed
 ";
 
 pub(crate) enum Request {

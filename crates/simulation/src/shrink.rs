@@ -204,6 +204,10 @@ fn plainer(shape: Shape) -> Vec<Shape> {
             ..shape
         },
         Shape {
+            logs: false,
+            ..shape
+        },
+        Shape {
             fast: false,
             ..shape
         },

@@ -99,6 +99,8 @@ pub struct Shape {
     pub notify: bool,
     /// It asks for progress.
     pub progress: bool,
+    /// It takes the log messages that belong to it.
+    pub logs: bool,
     /// It does not wait for the connection.
     pub fast: bool,
     /// Its parameters are an array, which cannot be stamped.
@@ -113,6 +115,7 @@ impl Shape {
         extend: (0, 0),
         notify: false,
         progress: false,
+        logs: false,
         fast: false,
         array: false,
     };
@@ -272,6 +275,7 @@ impl fmt::Display for Shape {
         for (set, word) in [
             (self.notify, " notify"),
             (self.progress, " progress"),
+            (self.logs, " logs"),
             (self.fast, " fast"),
             (self.array, " array"),
         ] {
@@ -363,6 +367,7 @@ fn read_shape(words: &[&str]) -> Option<Shape> {
             None => match *word {
                 "notify" => shape.notify = true,
                 "progress" => shape.progress = true,
+                "logs" => shape.logs = true,
                 "fast" => shape.fast = true,
                 "array" => shape.array = true,
                 _ => return None,

@@ -121,11 +121,7 @@ impl<'a, S: Subject> World<'a, S> {
 
     fn run(&mut self, schedule: &Schedule) -> Result<Summary, Broken> {
         let mut at = 0;
-        let result = self.play(schedule, &mut at).map_err(|fault| Broken {
-            invariant: fault.invariant,
-            step_index: at,
-            detail: fault.detail,
-        });
+        let played = self.play(schedule, &mut at);
         let counted = self.counters.values();
         let summary = Summary {
             steps: schedule.steps.len() as u64,
@@ -135,7 +131,7 @@ impl<'a, S: Subject> World<'a, S> {
             answered: counted.answered,
             ready: counted.ready,
         };
-        result.map(|()| summary)
+        played.map(|()| summary).map_err(|fault| fault.at(at))
     }
 
     fn play(&mut self, schedule: &Schedule, at: &mut usize) -> Checked {
@@ -310,6 +306,7 @@ impl<'a, S: Subject> World<'a, S> {
             timeout: (shape.timeout > 0).then(|| millis(shape.timeout)),
             extend: (shape.extend != (0, 0)).then_some(extend),
             progress: shape.progress,
+            logs: shape.logs,
             fail_fast: shape.fast,
             log_level: None,
             trace: None,

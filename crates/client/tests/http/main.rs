@@ -10,6 +10,7 @@
 #[path = "../common/contract.rs"]
 mod common_contract;
 mod contract;
+mod headers;
 mod legacy;
 mod requests;
 mod server;

@@ -162,3 +162,38 @@ async fn a_question_comes_with_the_tag_of_the_call_on_whose_stream_it_was_asked(
     assert_eq!(ask(&mut server, &mut of_first, "q5").await, false);
     assert_eq!(ask(&mut server, &mut of_second, "q6").await, 22);
 }
+
+#[tokio::test]
+async fn the_log_on_the_stream_of_a_call_is_its_own() {
+    let (sender, mut rest) = tokio::sync::mpsc::unbounded_channel();
+    let builder = Client::builder("test", "0").on_notification(move |news| {
+        sender.send(news.params.unwrap()).unwrap();
+    });
+    let mut server = Server::start().await;
+    let (client, mut own) = connected(&mut server, builder).await;
+    let hearing = || {
+        let (sender, heard) = std::sync::mpsc::channel();
+        let call = client.request("a/b", None);
+        let call = call.on_raw_log(move |params| sender.send(params).unwrap());
+        (call, heard)
+    };
+    let log = |n: u64| {
+        let params = json!({"level": "info", "data": n});
+        json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}).to_string()
+    };
+    let ((first, first_heard), (second, second_heard)) = (hearing(), hearing());
+    let mut first = begin(&mut server, first).await;
+    let mut second = begin(&mut server, second).await;
+    second.1.message("", &log(1)).await;
+    first.1.message("", &log(2)).await;
+    first.1.message("", &log(3)).await;
+    own.message("", &log(4)).await;
+    let data = |params: Raw| params.member("data").unwrap().as_str().to_owned();
+    assert_eq!(data(rest.recv().await.unwrap()), "4");
+    for (id, events, call) in [&mut first, &mut second] {
+        events.message("", &result(*id)).await;
+        call.await.unwrap().unwrap();
+    }
+    assert_eq!(first_heard.iter().map(data).collect::<Vec<_>>(), ["2", "3"]);
+    assert_eq!(second_heard.iter().map(data).collect::<Vec<_>>(), ["1"]);
+}

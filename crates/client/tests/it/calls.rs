@@ -137,6 +137,26 @@ async fn cancelling_a_call_tells_both_sides_why() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_reason_of_a_withdrawal_is_told_also_if_the_call_is_dropped_at_once() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let mut call = client.request("x", None).cancellable();
+    let canceller = call.canceller();
+    tokio::select! {
+        biased;
+        _ = &mut call => panic!("answered"),
+        _ = peer.expect("x") => {}
+    }
+    canceller.cancel("the client left");
+    drop(call);
+    let cancelled = peer.expect("notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["reason"], "the client left");
+    // Once, and nothing of it is left behind.
+    client.notify("n", None).await.unwrap();
+    peer.expect("n").await;
+    assert_eq!(client.counters().cancelled, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn progress_is_told_in_order_and_before_the_answer() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let seen = Arc::new(Mutex::new(Vec::new()));

@@ -11,7 +11,10 @@ use std::{
 };
 
 use serde_json::json;
-use switchboard_client::{CallError, Error, State, model::Root};
+use switchboard_client::{
+    CallError, Error, State,
+    model::{LogLevel, Root},
+};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::peer::{World, builder, connect, connect_with_depth, ready};
@@ -189,18 +192,34 @@ async fn a_result_of_an_unknown_kind_is_no_result() {
 #[tokio::test(start_paused = true)]
 async fn what_a_raw_call_says_of_its_client_stands() {
     let (client, _listener, mut peer) = ready(builder(), World::New).await;
-    let own = r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}"#;
-    let own = switchboard_client::Raw::parse(own).unwrap();
-    let _call = tokio::spawn(client.request("x", own).into_future());
-    let meta = &peer.expect("x").await["params"]["_meta"];
-    assert_eq!(
-        meta["io.modelcontextprotocol/clientCapabilities"],
-        json!({"roots": {}})
-    );
-    assert_eq!(
-        meta["io.modelcontextprotocol/protocolVersion"],
-        "2026-07-28"
-    );
+    client.set_log_level(LogLevel::Error).await.unwrap();
+    let of = |name: &str| format!("io.modelcontextprotocol/{name}");
+    let own = [
+        ("clientCapabilities", json!({"roots": {}})),
+        (
+            "clientInfo",
+            json!({"name": "somebody else", "version": "9"}),
+        ),
+        ("logLevel", json!("debug")),
+    ];
+    let mut meta = serde_json::Map::new();
+    for (name, value) in &own {
+        meta.insert(of(name), value.clone());
+    }
+    // These are the connection's to say.
+    meta.insert(of("protocolVersion"), json!("1999-01-01"));
+    meta.insert("progressToken".to_owned(), json!("theirs"));
+    let call = client
+        .request("x", json!({"_meta": meta}))
+        .on_progress(drop);
+    let _call = tokio::spawn(call.into_future());
+    let request = peer.expect("x").await;
+    let meta = &request["params"]["_meta"];
+    for (name, value) in &own {
+        assert_eq!(&meta[of(name)], value);
+    }
+    assert_eq!(meta[of("protocolVersion")], "2026-07-28");
+    assert_eq!(meta["progressToken"], request["id"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -454,15 +473,28 @@ async fn a_server_that_is_none_is_told_by_what_it_wrote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_raw_call_whose_headers_are_refused_is_handed_back_as_it_is() {
+async fn a_raw_call_whose_headers_are_refused_learns_the_tools_anew_once_and_asks_nothing() {
     let (client, _listener, mut peer) = ready(builder(), World::New).await;
-    let call = tokio::spawn(
-        client
-            .request("tools/call", json!({"name": "t"}))
-            .into_future(),
-    );
-    let request = peer.expect("tools/call").await;
-    peer.refuse(&request, -32020).await;
-    assert!(matches!(call.await.unwrap(), Err(Error::Server(error)) if error.code == -32020));
-    assert!(peer.try_recv().is_none());
+    let asked = json!({"resultType": "input_required", "requestState": "s"});
+    for refused in [true, false] {
+        let params = json!({"name": "t"});
+        let call = tokio::spawn(client.request("tools/call", params.clone()).into_future());
+        let request = peer.expect("tools/call").await;
+        peer.refuse(&request, -32020).await;
+        let list = peer.expect("tools/list").await;
+        peer.answer(&list, json!({"tools": []})).await;
+        let again = peer.expect("tools/call").await;
+        assert_eq!(again["params"]["name"], params["name"]);
+        if refused {
+            peer.refuse(&again, -32020).await;
+        } else {
+            peer.answer(&again, asked.clone()).await;
+        }
+        match call.await.unwrap() {
+            Ok(answer) => assert_eq!(answer.read::<serde_json::Value>().unwrap(), asked),
+            Err(Error::Server(error)) => assert_eq!((error.code, refused), (-32020, true)),
+            Err(other) => panic!("{other}"),
+        }
+        assert!(peer.try_recv().is_none());
+    }
 }

@@ -13,6 +13,7 @@ mod contract;
 mod faults;
 mod hostile;
 mod local_contract;
+mod logs;
 mod peer;
 mod reconnect;
 mod stdio;

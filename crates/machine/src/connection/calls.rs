@@ -206,6 +206,23 @@ impl Machine {
         self.actions.push_back(Action::Progress { id, params });
     }
 
+    /// The call that a log message belongs to, if that is known and the call takes such.
+    pub(super) fn logging_call(&self, via: Option<u64>) -> Option<u64> {
+        let id = via.or_else(|| self.only_request())?;
+        let entry = self.calls.get(&id)?;
+        (entry.stage == Stage::Sent && entry.call.logs).then_some(id)
+    }
+
+    /// The request under way, if it is the only one. A listen stream is under way for good, and
+    /// carries no log messages.
+    fn only_request(&self) -> Option<u64> {
+        let works =
+            |entry: &Entry| entry.stage == Stage::Sent && entry.call.method != method::LISTEN;
+        let mut under_way = self.calls.iter().filter(|(_, entry)| works(entry));
+        let only = under_way.next().filter(|_| under_way.next().is_none());
+        only.map(|(id, _)| *id)
+    }
+
     /// Replies to everybody. Ids that the server has seen are remembered.
     pub(super) fn fail_all(&mut self, now: Moment, error: impl Fn(bool) -> CallError) {
         let mut ids: Vec<u64> = self.calls.keys().copied().collect();

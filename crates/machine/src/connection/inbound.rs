@@ -147,6 +147,10 @@ impl Machine {
             .push_back(Action::Emit(Telemetry::Notification { method }));
         match (notification.method.as_str(), &notification.params) {
             (method::PROGRESS, Some(params)) => self.progressed(now, params.clone()),
+            (method::LOG_MESSAGE, Some(params)) if let Some(id) = self.logging_call(via) => {
+                let params = params.clone();
+                self.actions.push_back(Action::Log { id, params });
+            }
             (method::CANCELLED, Some(params)) => {
                 let Some(id) = params.member("requestId").and_then(Id::from_raw) else {
                     self.violation("a cancellation without the id of a request");

@@ -248,6 +248,7 @@ impl Checker<'_> {
             "a reply to {id}, whose caller is gone: {outcome:?}"
         );
         ensure!(!call.ended, OneReply, "a second reply to {id}: {outcome:?}");
+        self.check_told(id)?;
         if let Err(CallError::Timeout { .. }) = outcome {
             let in_time = call.deadline.is_some_and(|deadline| deadline <= self.now);
             ensure!(

@@ -20,10 +20,18 @@ pub(super) enum Delivery {
     Cancelled(u8),
 }
 
+/// Something to be told to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Progress(u32),
+    Log(u32),
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     pub(super) due: VecDeque<Delivery>,
-    progress: VecDeque<(u64, u32)>,
+    /// In order, whatever it is.
+    told: VecDeque<(u64, Told)>,
     /// Requests of the server that the owner has, by their place in [`SERVER_IDS`].
     pub(crate) outstanding: Vec<u8>,
     /// How many answers may go out under each id of the server.
@@ -95,7 +103,10 @@ impl Checker<'_> {
                     self.inbox.ping = true;
                 }
             }
-            Note::Log { serial } => self.expect_delivery(Delivery::News(serial, via)),
+            Note::Log { serial } => match self.logging_call(via) {
+                Some(id) => self.inbox.told.push_back((id, Told::Log(serial))),
+                None => self.expect_delivery(Delivery::News(serial, via)),
+            },
             Note::Ask(_) | Note::News { .. } | Note::Progress { .. } | Note::Withdraw { .. } => {
                 if phase == Phase::Initializing {
                     self.hold(note, via);
@@ -136,7 +147,7 @@ impl Checker<'_> {
                     && self.calls.records[index].shape.progress
                 {
                     self.extend(index);
-                    self.inbox.progress.push_back((id, serial));
+                    self.inbox.told.push_back((id, Told::Progress(serial)));
                 }
             }
             Note::Withdraw { own, number } => {
@@ -162,6 +173,17 @@ impl Checker<'_> {
             | Note::Ping(_)
             | Note::Log { .. } => {}
         }
+    }
+
+    /// The call that a log message belongs to, if it takes such.
+    fn logging_call(&self, via: Option<u64>) -> Option<u64> {
+        let records = self.calls.records.iter();
+        let mut under_way = records.filter(|call| self.calls.awaits_answer(call.id));
+        let call = match via {
+            Some(id) => under_way.find(|call| call.id == id),
+            None => under_way.next().filter(|_| under_way.next().is_none()),
+        };
+        call.filter(|call| call.shape.logs).map(|call| call.id)
     }
 
     fn extend(&mut self, index: usize) {
@@ -234,15 +256,34 @@ impl Checker<'_> {
     }
 
     pub(super) fn on_progress(&mut self, id: u64, params: &Raw) -> Checked {
-        let due = self.inbox.progress.pop_front();
-        let right = due.is_some_and(|(due, serial)| {
-            due == id
-                && params.as_str() == format!(r#"{{"progressToken":{id},"progress":{serial}}}"#)
-        });
+        let start = format!(r#"{{"progressToken":{id},"progress":"#);
+        let serial = params.as_str().strip_prefix(&start);
+        let serial = serial.and_then(|rest| rest.strip_suffix('}')?.parse().ok());
+        self.on_told(id, serial.map(Told::Progress))
+    }
+
+    pub(super) fn on_log(&mut self, id: u64, params: &Raw) -> Checked {
+        let serial = super::calls::read_serial(params.as_bytes());
+        self.on_told(id, serial.map(Told::Log))
+    }
+
+    fn on_told(&mut self, id: u64, told: Option<Told>) -> Checked {
+        let due = self.inbox.told.pop_front();
         ensure!(
-            right,
+            due.is_some() && due == told.map(|told| (id, told)),
             Delivery,
-            "progress of {id}, {params}, and due is {due:?}"
+            "{id} is told {told:?}, and {due:?} is due"
+        );
+        Ok(())
+    }
+
+    /// Whatever is said of a call comes before its end.
+    pub(super) fn check_told(&self, id: u64) -> Checked {
+        let left = self.inbox.told.iter().find(|(due, _)| *due == id);
+        ensure!(
+            left.is_none(),
+            Delivery,
+            "{id} ends, and has not been told {left:?}"
         );
         Ok(())
     }
@@ -282,8 +323,8 @@ impl Checker<'_> {
         if let Some(due) = self.inbox.due.front() {
             ensure!(false, Delivery, "{due:?} is not delivered");
         }
-        if let Some(due) = self.inbox.progress.front() {
-            ensure!(false, Delivery, "progress {due:?} is not delivered");
+        if let Some(due) = self.inbox.told.front() {
+            ensure!(false, Delivery, "{due:?} is not told");
         }
         let could = matches!(self.phase, Phase::Initializing | Phase::Ready)
             && !self.sends.own_lane_waits();

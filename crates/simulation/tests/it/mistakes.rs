@@ -6,8 +6,8 @@ use switchboard_machine::{Action, Event};
 use switchboard_simulation::{
     Campaign, Coverage, Invariant, Progress, Step, Subject,
     broken::{
-        ActsOnStale, AnswersTwice, ArmsClosed, ForgetsDeadline, ForgetsStream, Mistake, Overtakes,
-        SendsAgain, With,
+        ActsOnStale, AnswersTwice, ArmsClosed, ForgetsDeadline, ForgetsStream, LogsLate, Mistake,
+        Overtakes, SendsAgain, With,
     },
     run, schedule, shrink, try_run,
 };
@@ -63,6 +63,12 @@ fn acting_on_a_stale_epoch_is_caught() {
 fn a_forgotten_stream_is_caught() {
     // Connect, ask on a stream, and a stale event that comes in two steps.
     caught::<With<ForgetsStream>>(&[Invariant::Delivery], 7);
+}
+
+#[test]
+fn a_log_message_after_the_answer_is_caught() {
+    // Connect, call, and both in one frame.
+    caught::<With<LogsLate>>(&[Invariant::Delivery], 8);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use switchboard_machine::{
-    Action, CallError, Down, DownKind, Event, Extend, Reply, RequestFailure, SendOutcome, Settings,
-    Stopped,
+    Action, CallError, Down, DownKind, Event, Extend, Inbound, Reply, RequestFailure, SendOutcome,
+    Settings, Stopped,
 };
 use switchboard_wire::{Outcome, Raw};
 
@@ -223,6 +223,52 @@ proptest! {
             counted.stale += 1;
             let after = (rig.machine.next_timeout(), rig.machine.in_flight(), rig.counters.values());
             prop_assert_eq!(after, (before.0, before.1, counted), "only the counter moves");
+        }
+    }
+
+    #[test]
+    fn a_log_message_goes_to_the_call_on_whose_stream_it_came_or_to_the_only_one(
+        calls in prop::collection::vec((any::<bool>(), any::<bool>(), any::<bool>()), 0..5),
+        via in prop::option::of(0_usize..6),
+        modern in any::<bool>(),
+    ) {
+        let mut rig = if modern { Rig::modern() } else { Rig::legacy() };
+        let mut under_way = Vec::new();
+        let mut ids = Vec::new();
+        for (logs, listens, answered) in calls {
+            let id = rig.call_with(0, |call| {
+                call.logs = logs;
+                if listens {
+                    call.method = "subscriptions/listen".into();
+                }
+            });
+            ids.push(id);
+            if answered {
+                rig.answer(id, r#""result":{}"#);
+            } else {
+                under_way.push((id, logs, listens));
+            }
+        }
+        // One too many, and it is a stream of nobody.
+        let via = via.map(|at| ids.get(at).copied().unwrap_or(u64::MAX));
+        let mut works = under_way.iter().filter(|(_, _, listens)| !listens);
+        let mine = match via {
+            Some(via) => under_way.iter().find(|(id, ..)| *id == via),
+            None => works.next().filter(|_| works.next().is_none()),
+        };
+        let actions = rig.frame_via(
+            via,
+            r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":1}}"#,
+        );
+        match (mine, actions.as_slice()) {
+            (Some((mine, true, _)), [Action::Log { id, params }, Action::Arm { .. }]) => {
+                prop_assert_eq!((*id, params.as_str()), (*mine, r#"{"data":1}"#));
+            }
+            (
+                None | Some((_, false, _)),
+                [Action::Deliver(Inbound::Notification { via: told, .. }), Action::Arm { .. }],
+            ) => prop_assert_eq!(*told, via),
+            (mine, actions) => prop_assert!(false, "{:?} gets {:?}", mine, actions),
         }
     }
 

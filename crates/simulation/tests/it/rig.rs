@@ -143,9 +143,13 @@ impl Rig {
     }
 
     pub(crate) fn frame(&mut self, text: impl Into<Bytes>) -> Vec<Action> {
+        self.frame_via(None, text)
+    }
+
+    /// A frame on the stream of this request.
+    pub(crate) fn frame_via(&mut self, via: Option<u64>, text: impl Into<Bytes>) -> Vec<Action> {
         let epoch = self.epoch;
         let frame = text.into();
-        let via = None;
         self.event(Event::Frame { epoch, frame, via })
     }
 
@@ -184,6 +188,7 @@ impl Rig {
             timeout: Some(Duration::from_secs(30)),
             extend: None,
             progress: false,
+            logs: false,
             fail_fast: false,
             log_level: None,
             trace: None,

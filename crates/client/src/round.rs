@@ -1,0 +1,248 @@
+//! One call from its first request to its result: the requests that it takes, under one deadline.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::Arc,
+    task::Poll,
+};
+
+use switchboard_machine::{CallError, CallKind, Extend, Reply};
+use switchboard_wire::{Outcome, Raw, code, method};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    Client, Error,
+    call::{Cancelled, Options, Request},
+    driver::{Control, Told},
+    input::{self, ResultKind},
+};
+
+/// Requests under one deadline: the call itself, and its repetitions with the input that the
+/// server asked for.
+pub(crate) struct Round {
+    client: Client,
+    options: Options,
+    asks_back: bool,
+    started: Instant,
+    deadline: Option<Instant>,
+    cancelled: Option<Cancelled>,
+}
+
+/// How much of what the server says of a call is kept for a caller that does not look.
+const PROGRESS_DEPTH: usize = 1_024;
+
+impl Round {
+    pub(crate) fn new(
+        client: Client,
+        options: Options,
+        asks_back: bool,
+        cancelled: Option<Cancelled>,
+    ) -> Self {
+        let started = Instant::now();
+        Self {
+            deadline: options
+                .timeout
+                .and_then(|timeout| started.checked_add(timeout)),
+            client,
+            options,
+            asks_back,
+            started,
+            cancelled,
+        }
+    }
+
+    pub(crate) async fn run(mut self, mut request: Request) -> Result<Raw, Error> {
+        // Every repetition is the call itself with something added, never with what an earlier
+        // one added.
+        let params = request.params.clone();
+        let (mut questions, mut pauses, mut headers_renewed) = (0, 0, false);
+        loop {
+            let answer = match self.once(&request).await {
+                Err(Error::Server(error))
+                    if error.code == code::HEADER_MISMATCH
+                        && request.method == method::TOOLS_CALL
+                        && !headers_renewed =>
+                {
+                    // What we knew of the tool's parameters is out of date.
+                    headers_renewed = true;
+                    let tools = self.client.same_lane().tools();
+                    self.within_deadline(tools.all()).await??;
+                    request.headers = self.client.param_headers(params.as_ref())?;
+                    continue;
+                }
+                answer => answer?,
+            };
+            if !self.asks_back {
+                return Ok(answer);
+            }
+            let asked = match ResultKind::of(&answer) {
+                ResultKind::Complete => return Ok(answer),
+                ResultKind::InputRequired(asked) => asked,
+                ResultKind::Unknown(kind) => {
+                    let what = format!("a result of the unknown kind {kind:?}");
+                    return Err(Error::unexpected(&request.method, what));
+                }
+            };
+            if asked.is_pause() {
+                pauses += 1;
+            } else {
+                questions += 1;
+            }
+            if questions > input::ROUNDS_MAX || pauses > input::PAUSES_MAX {
+                return Err(Error::Endless {
+                    method: request.method.into_owned(),
+                    reason: "the server keeps asking for input",
+                });
+            }
+            let answers = if asked.is_pause() {
+                self.within_deadline(sleep(input::pause(pauses))).await?;
+                Raw::empty_object()
+            } else {
+                let handlers = Arc::clone(&self.client.shared().handlers);
+                let gathering = asked.gather(&request.method, self.options.tag, &handlers);
+                self.within_deadline(gathering).await??
+            };
+            request.params = Some(asked.answered(params.as_ref(), &answers)?);
+        }
+    }
+
+    /// Sends the request once, and waits for its answer.
+    async fn once(&mut self, request: &Request) -> Result<Raw, Error> {
+        let extend = self.options.timeout.zip(self.options.extend_cap);
+        let wants_progress = self.options.on_progress.is_some() || extend.is_some();
+        let wants_logs = self.options.on_log.is_some();
+        let (told_sender, mut told) = (wants_progress || wants_logs)
+            .then(|| mpsc::channel(PROGRESS_DEPTH))
+            .unzip();
+        let now = Instant::now();
+        let call = switchboard_machine::Call {
+            kind: CallKind::Request,
+            method: request.method.clone(),
+            params: request.params.clone(),
+            lane: self.client.lane(),
+            timeout: self
+                .deadline
+                .map(|deadline| deadline.saturating_duration_since(now)),
+            extend: extend.map(|(by, cap)| Extend {
+                by,
+                cap: cap.saturating_sub(now - self.started),
+            }),
+            progress: wants_progress,
+            logs: wants_logs,
+            fail_fast: self.options.fail_fast,
+            log_level: self.client.shared().log_level(),
+            trace: self.options.trace.clone(),
+            headers: Arc::clone(&request.headers),
+        };
+        let shared = self.client.shared();
+        let pending = shared.submit(call, told_sender, self.options.tag)?;
+        let mut pending = pending.cancelled_by(self.cancelled.clone());
+        let id = pending.id();
+        let started = self.started;
+        let (deadline, options) = (&mut self.deadline, &mut self.options);
+        let mut hear = |told: Told| {
+            let params = match told {
+                Told::Progress(params) => params,
+                Told::Log(params) => {
+                    if let Some(handler) = &mut options.on_log {
+                        handler(params);
+                    }
+                    return;
+                }
+            };
+            // The same rule as the connection's own, for what comes after this request.
+            if let (Some((by, cap)), Some(deadline)) = (extend, deadline.as_mut())
+                && let Some(moved) = Instant::now().checked_add(by)
+                && let Some(last) = started.checked_add(cap)
+            {
+                *deadline = moved.min(last).max(*deadline);
+            }
+            if let Some(handler) = &mut options.on_progress {
+                handler(params);
+            }
+        };
+        let mut reply = pin!(poll_fn(|cx| {
+            let reply = Pin::new(&mut pending).poll(cx);
+            if let Some(told) = &mut told {
+                while let Poll::Ready(Some(told)) = told.poll_recv(cx) {
+                    hear(told);
+                }
+                // It was sent before the answer, so that all of it is there by now, even if the
+                // task has used up its turn.
+                while reply.is_ready()
+                    && let Ok(told) = told.try_recv()
+                {
+                    hear(told);
+                }
+            }
+            reply
+        }));
+        let reply = tokio::select! {
+            biased;
+            reply = &mut reply => reply,
+            reason = until_cancelled(&mut self.cancelled) => {
+                self.client.shared().control(Control::Cancel { id, reason });
+                reply.await
+            }
+        };
+        match reply {
+            Ok(Reply::Answered(response)) => match response.outcome {
+                Outcome::Result(result) => Ok(result),
+                Outcome::Error(error) => Err(Error::Server(error)),
+            },
+            Ok(Reply::Sent) => Ok(Raw::empty_object()),
+            Err(CallError::Timeout { sent, reason, .. }) => {
+                // From the start of the call, not of its last request.
+                let after = started.elapsed();
+                Err(CallError::Timeout {
+                    after,
+                    sent,
+                    reason,
+                }
+                .into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits for something else than an answer, within the deadline and until cancelled.
+    async fn within_deadline<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Error> {
+        let deadline = self.deadline;
+        let overdue = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            done = work => Ok(done),
+            () = overdue => Err(CallError::Timeout {
+                after: self.started.elapsed(),
+                sent: true,
+                reason: None,
+            }
+            .into()),
+            _ = until_cancelled(&mut self.cancelled) => Err(CallError::Cancelled.into()),
+        }
+    }
+}
+
+/// Waits for the call to be cancelled, and gives the reason.
+async fn until_cancelled(cancelled: &mut Option<Cancelled>) -> Option<Arc<str>> {
+    let Some(cancelled) = cancelled else {
+        return std::future::pending().await;
+    };
+    let reason = cancelled
+        .wait_for(Option::is_some)
+        .await
+        .map(|reason| reason.clone());
+    match reason {
+        Ok(reason) => reason,
+        // Nobody is left to cancel.
+        Err(_) => std::future::pending().await,
+    }
+}
