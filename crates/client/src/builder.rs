@@ -24,6 +24,7 @@ use crate::{
     driver::{Driver, Outlets},
     handlers::{self, Handlers},
     keeper::Keeper,
+    lists::AskedFor,
     model::{
         ElicitationAnswer, ElicitationRequest, Root, SamplingRequest, SamplingResult,
         UrlElicitationRequest,
@@ -156,6 +157,11 @@ impl ClientBuilder {
     /// Takes the server's notifications: changed lists, updated resources, log messages. They come
     /// one after another, in order; a slow handler delays the next of them and nothing else. It may
     /// block. If more than 1,024 wait for it, the newest are dropped and counted.
+    ///
+    /// A server of 2026-07-28 tells of changed lists on a stream that has to be opened, and can be
+    /// lost. Whenever it is opened and there was none just before, every list that was ever asked for
+    /// is told to have changed, because it may have: a list may be fetched once more than needed, and
+    /// no change is missed.
     pub fn on_notification(
         mut self,
         handler: impl Fn(Notification) + Send + Sync + 'static,
@@ -247,7 +253,7 @@ impl ClientBuilder {
         let shared = Arc::new(Shared {
             calls: calls_sender,
             control: control_sender.clone(),
-            state: state.clone(),
+            state,
             wishes: wishes_sender,
             counters: Arc::clone(&counters),
             handlers: Arc::clone(&handlers),
@@ -255,9 +261,12 @@ impl ClientBuilder {
             request_timeout: settings.request_timeout,
             connect: Arc::clone(&connect),
             param_headers: RwLock::default(),
+            asked_for: AskedFor::default(),
             log_level: RwLock::default(),
         });
-        let keeper = Keeper::new(&shared, wishes, acknowledged, state);
+        let hears = handlers.notification.is_some();
+        let news = hears.then(|| notifications_sender.clone());
+        let keeper = Keeper::new(&shared, wishes, acknowledged, news);
         let seed = SEED.fetch_add(0x9E37_79B9_7F4A_7C15, Relaxed) ^ u64::from(std::process::id());
         let machine = Machine::new(
             settings,

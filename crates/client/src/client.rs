@@ -27,6 +27,7 @@ use crate::{
     driver::{Caller, Control, Submission, Told},
     handlers::Handlers,
     keeper::Wish,
+    lists::AskedFor,
     model::{
         CallToolResult, CompleteResult, CompletionRef, GetPromptResult, LogLevel, Prompt,
         ReadResourceResult, Resource, ResourceTemplate, Root, Tool,
@@ -71,6 +72,8 @@ pub(crate) struct Shared {
     pub(crate) connect: Arc<dyn Connect>,
     /// Which arguments of which tool travel as headers, too: known from the list of tools.
     pub(crate) param_headers: RwLock<HashMap<String, ParamHeaders>>,
+    /// Which lists somebody may hold.
+    pub(crate) asked_for: AskedFor,
     /// The level for revisions that want it with each request.
     pub(crate) log_level: RwLock<Option<Raw>>,
 }
@@ -207,6 +210,7 @@ impl Client {
     ) -> Call<Raw> {
         let (method, params) = (method.into(), params.into_params());
         if method != method::TOOLS_CALL {
+            self.shared.asked_for.note(&method);
             return self.call(method, Ok(params));
         }
         let headers = self.param_headers(params.as_ref());

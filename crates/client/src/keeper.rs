@@ -3,7 +3,8 @@
 //!
 //! Older servers are asked with a request each. A server of 2026-07-28 is asked with one listen
 //! stream that names everything; when the wishes change, the new stream is opened before the old
-//! one is closed.
+//! one is closed. A stream that was not preceded by another says nothing of the time before it:
+//! lists that may have changed in that time are told to have changed.
 
 use std::{
     collections::BTreeSet,
@@ -18,7 +19,14 @@ use tokio::{
     time::{Instant, sleep, sleep_until, timeout},
 };
 
-use crate::{Client, Error, client::Shared, join::join_all, model::LogLevel, pending::Pending};
+use crate::{
+    Client, Error,
+    client::Shared,
+    join::join_all,
+    lists::{LISTS, List},
+    model::LogLevel,
+    pending::Pending,
+};
 
 /// Something to be asked of the server for good.
 pub(crate) enum Wish {
@@ -34,8 +42,8 @@ pub(crate) struct Keeper {
     wishes: mpsc::Receiver<Wish>,
     acknowledged: mpsc::Receiver<Notification>,
     state: watch::Receiver<State>,
-    /// Whether somebody wants to hear of changed lists.
-    wants_lists: bool,
+    /// Where changed lists are told, if somebody wants to hear of them.
+    news: Option<mpsc::Sender<Notification>>,
     uris: BTreeSet<String>,
     level: Option<LogLevel>,
     /// The connection on which everything has been asked for.
@@ -59,14 +67,14 @@ impl Keeper {
         shared: &Arc<Shared>,
         wishes: mpsc::Receiver<Wish>,
         acknowledged: mpsc::Receiver<Notification>,
-        state: watch::Receiver<State>,
+        news: Option<mpsc::Sender<Notification>>,
     ) -> Self {
         Self {
             client: Client::internal(Arc::clone(shared)),
             wishes,
             acknowledged,
-            state,
-            wants_lists: shared.handlers.notification.is_some(),
+            state: shared.state.clone(),
+            news,
             uris: BTreeSet::new(),
             level: None,
             established: None,
@@ -273,7 +281,10 @@ impl Keeper {
                 return Err(CallError::Timeout { after, sent: true, reason: None }.into());
             }
         };
-        self.listening = Some(opening);
+        let before = self.listening.replace(opening);
+        if before.is_none_or(|before| before.is_over()) {
+            self.tell_changes(session);
+        }
         let honoured = params
             .member("notifications")
             .and_then(|honoured| honoured.member("resourceSubscriptions"));
@@ -284,24 +295,37 @@ impl Keeper {
 
     /// What to listen for: what is wished, as far as the server offers it.
     fn filter(&self, session: &Session) -> Raw {
-        let offers = |what: &str| {
-            let offered = session
-                .capabilities
-                .member(what)
-                .and_then(|offer| offer.member("listChanged"));
-            self.wants_lists && offered.is_some_and(|offered| offered.as_str() == "true")
-        };
-        let lists = [
-            ("toolsListChanged", "tools"),
-            ("promptsListChanged", "prompts"),
-            ("resourcesListChanged", "resources"),
-        ];
-        let lists = lists.into_iter().filter(|(_, what)| offers(what));
-        let lists = lists.map(|(name, _)| (name, Raw::from(true)));
+        let lists = LISTS.iter().filter(|list| self.hears_of(list, session));
+        let lists = lists.map(|list| (list.wish, Raw::from(true)));
         let uris = (!self.uris.is_empty())
             .then(|| Raw::from_value(&self.uris).ok())
             .flatten();
         Raw::object(lists.chain(uris.map(|uris| ("resourceSubscriptions", uris))))
+    }
+
+    /// Whether changes of this list are listened for.
+    fn hears_of(&self, list: &List, session: &Session) -> bool {
+        let offer = session.capabilities.member(list.capability);
+        let tells = offer.and_then(|offer| offer.member("listChanged"));
+        self.news.is_some() && tells.is_some_and(|tells| tells.as_str() == "true")
+    }
+
+    /// Nobody listened until now: whoever holds a list is told that it has changed, for it may have.
+    fn tell_changes(&self, session: &Session) {
+        let Some(news) = &self.news else {
+            return;
+        };
+        let shared = self.client.shared();
+        let lists = shared.asked_for.lists();
+        for list in lists.filter(|list| self.hears_of(list, session)) {
+            let changed = Notification {
+                method: list.changed.to_owned(),
+                params: None,
+            };
+            if news.try_send(changed).is_err() {
+                shared.counters.dropped.add();
+            }
+        }
     }
 
     /// The session, if the connection is ready.

@@ -44,6 +44,7 @@ mod handlers;
 mod input;
 mod join;
 mod keeper;
+mod lists;
 pub mod model;
 mod paging;
 mod pending;

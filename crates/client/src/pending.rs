@@ -45,6 +45,11 @@ impl Pending {
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
+
+    /// Whether the reply is there, and nobody has looked at it.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.reply.is_empty()
+    }
 }
 
 impl Future for Pending {

@@ -12,6 +12,7 @@ mod calls;
 mod contract;
 mod faults;
 mod hostile;
+mod lists;
 mod local_contract;
 mod logs;
 mod peer;
