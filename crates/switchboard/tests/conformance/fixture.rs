@@ -1,0 +1,59 @@
+//! The fixture server.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+/// Where it was built.
+pub(crate) fn program() -> String {
+    let beside = Path::new(env!("CARGO_BIN_EXE_switchboard")).parent();
+    let path = beside.unwrap().join("examples/protocol_fixture");
+    assert!(
+        path.exists(),
+        "{} is not there: `cargo build -p switchboard --examples` makes it",
+        path.display()
+    );
+    path.to_str().unwrap().to_owned()
+}
+
+/// An entry of `mcpServers` for a server that the gateway starts.
+pub(crate) fn piped(revisions: &str) -> Value {
+    json!({ "command": program(), "args": ["--revisions", revisions, "--transport", "stdio"] })
+}
+
+/// A server that somebody else has started.
+pub(crate) struct Listening {
+    pub(crate) url: String,
+    child: Child,
+}
+
+impl Listening {
+    pub(crate) fn start(revisions: &str) -> Self {
+        let mut child = Command::new(program())
+            .args(["--revisions", revisions, "--transport", "http"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut said).unwrap();
+        let url = said.trim().strip_prefix("listening on ");
+        let url = url.unwrap_or_else(|| panic!("the fixture said {said:?}"));
+        Self {
+            url: url.to_owned(),
+            child,
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,17 @@
+//! The server side of the official conformance suite: the fixture server alone, and the same server
+//! behind the gateway, where clients and servers may be of different eras.
+//!
+//! A gateway that adds no failure to what its server passes alone is transparent. What cannot cross
+//! from one era to the other is named in [`bounds`], with the reason.
+
+mod alone;
+mod behind;
+mod bounds;
+mod fixture;
+mod suite;
+#[path = "../e2e/support/mod.rs"]
+#[allow(
+    dead_code,
+    reason = "this needs less of it than the tests that it is from"
+)]
+mod support;

@@ -1,0 +1,122 @@
+//! The official suite, as a program, and what it found.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+
+/// The suite, where `scripts/tools.sh` installed it.
+pub(crate) struct Suite {
+    node: PathBuf,
+    script: PathBuf,
+}
+
+/// What did not pass: `scenario:check`, and what the suite says of it.
+pub(crate) type Failures = BTreeMap<String, String>;
+
+impl Suite {
+    /// Finds it; `None` if the tests that need it are to be left out.
+    pub(crate) fn find() -> Option<Self> {
+        if env::var_os("SWITCHBOARD_TEST_QUICK").is_some_and(|quick| quick == "1") {
+            println!("left out: SWITCHBOARD_TEST_QUICK=1");
+            return None;
+        }
+        let given = env::var_os("SWITCHBOARD_TOOLS").map(PathBuf::from);
+        let is_given = given.is_some();
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let tools = given.unwrap_or_else(|| workspace.join(".tools"));
+        let package = "peers/node_modules/@modelcontextprotocol/conformance";
+        let suite = Self {
+            node: tools.join("node/bin/node"),
+            script: tools.join(package).join("dist/index.js"),
+        };
+        if suite.node.exists() && suite.script.exists() {
+            return Some(suite);
+        }
+        // `./test` has installed it: that it is not there is a fault.
+        assert!(!is_given, "the suite is not in SWITCHBOARD_TOOLS");
+        println!("left out: the suite is not in .tools; ./test installs it");
+        None
+    }
+
+    /// Runs everything that a revision requires, and what is run with it for visibility.
+    pub(crate) fn require(&self, url: &str, revision: &str) -> Failures {
+        let found = self.run(url, &["--requirements", revision]);
+        assert!(
+            found.scenarios >= 30,
+            "the suite ran {} scenarios only:\n{}",
+            found.scenarios,
+            found.said
+        );
+        found.failures
+    }
+
+    /// Runs one scenario.
+    pub(crate) fn scenario(&self, url: &str, revision: &str, scenario: &str) -> Failures {
+        let found = self.run(url, &["--scenario", scenario, "--spec-version", revision]);
+        assert_eq!(found.scenarios, 1, "{}", found.said);
+        found.failures
+    }
+
+    fn run(&self, url: &str, args: &[&str]) -> Found {
+        let results = tempfile::tempdir().unwrap();
+        let output = Command::new(&self.node)
+            .arg(&self.script)
+            .args(["server", "--url", url, "-o"])
+            .arg(results.path())
+            .args(args)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut found = Found {
+            scenarios: 0,
+            failures: Failures::new(),
+            said,
+        };
+        for entry in fs::read_dir(results.path()).unwrap() {
+            let path = entry.unwrap().path();
+            let checks = fs::read(path.join("checks.json")).unwrap_or_default();
+            let checks: Vec<Value> = serde_json::from_slice(&checks).unwrap_or_default();
+            found.scenarios += 1;
+            found.add(&scenario(&path), &checks);
+        }
+        found
+    }
+}
+
+struct Found {
+    scenarios: usize,
+    failures: Failures,
+    said: String,
+}
+
+impl Found {
+    fn add(&mut self, scenario: &str, checks: &[Value]) {
+        if checks.is_empty() {
+            let reason = "the scenario left no checks".to_owned();
+            self.failures.insert(scenario.to_owned(), reason);
+        }
+        let bad = |check: &&Value| matches!(check["status"].as_str(), Some("FAILURE" | "WARNING"));
+        for check in checks.iter().filter(bad) {
+            let name = format!("{scenario}:{}", check["id"].as_str().unwrap_or_default());
+            let reason = check["errorMessage"].as_str().unwrap_or_default();
+            let details = check["details"].to_string();
+            let details: String = details.chars().take(600).collect();
+            let reason = format!("{} {reason} {details}", check["status"]);
+            self.failures.insert(name, reason);
+        }
+    }
+}
+
+/// The name of a scenario from the directory of its results, `server-NAME-2026-01-02T03-04-05-678Z`.
+fn scenario(path: &Path) -> String {
+    const STAMP: usize = "-2026-01-02T03-04-05-678Z".len();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let name = &name[..name.len() - STAMP];
+    name.strip_prefix("server-").unwrap_or(name).to_owned()
+}
