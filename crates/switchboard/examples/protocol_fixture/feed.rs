@@ -18,6 +18,8 @@ struct State {
     messages: VecDeque<String>,
     /// The place of the first message that is still held.
     first: usize,
+    /// The place up to which somebody has read.
+    read: usize,
     ended: bool,
     cuts: u32,
 }
@@ -59,6 +61,10 @@ impl Feed {
         held(&self.state).cuts
     }
 
+    pub(crate) fn read(&self) -> usize {
+        held(&self.state).read
+    }
+
     /// Forgets the messages before this place, which nobody will read again.
     pub(crate) fn forget(&self, before: usize) {
         let mut state = held(&self.state);
@@ -74,10 +80,11 @@ impl Feed {
         loop {
             changed.borrow_and_update();
             {
-                let state = held(&self.state);
-                let place = place.saturating_sub(state.first);
-                if let Some(message) = state.messages.get(place) {
-                    return Next::Message(message.clone());
+                let mut state = held(&self.state);
+                let index = place.saturating_sub(state.first);
+                if let Some(message) = state.messages.get(index).cloned() {
+                    state.read = state.read.max(place + 1);
+                    return Next::Message(message);
                 }
                 if state.ended {
                     return Next::Ended;

@@ -112,7 +112,11 @@ impl Sessions {
             return status(StatusCode::NOT_ACCEPTABLE);
         }
         let (number, place) = match request.header("last-event-id") {
-            None => (0, 0),
+            None => {
+                // There is one such stream; whoever opens it anew gets what nobody has read.
+                session.feed.cut();
+                (0, session.feed.read())
+            }
             Some(id) => {
                 let parsed = id
                     .split_once('_')
@@ -123,10 +127,11 @@ impl Sessions {
                 (number, place)
             }
         };
-        match session.stream(number) {
-            Some(feed) => streamed(&session, feed, number, place, 1),
-            None => status(StatusCode::NOT_FOUND),
-        }
+        let Some(feed) = session.stream(number) else {
+            return status(StatusCode::NOT_FOUND);
+        };
+        let cuts = feed.cuts();
+        streamed(&session, feed, number, place, cuts)
     }
 
     pub(super) fn delete(&self, request: &Request) -> Response<Reply> {
@@ -191,16 +196,15 @@ fn is_response(message: &str) -> bool {
     message.get("method").is_none()
 }
 
-/// The messages of a stream from a place on. One that was cut `seen` times is read to the next cut.
+/// The messages of a stream from a place on, up to its next cut.
 fn streamed(
     session: &Session,
     feed: Arc<Feed>,
     number: u64,
     from: usize,
-    seen: u32,
+    cuts: u32,
 ) -> Response<Reply> {
     let resumable = session.revision() == Some(Revision::V2025_11_25);
-    let cuts = if seen == 0 { 0 } else { feed.cuts() };
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         if resumable {
