@@ -1,0 +1,52 @@
+//! What a client says of itself.
+
+use serde_json::{Value, json};
+
+use crate::revision::{Revision, Side};
+
+/// Who a client is, and what it can be asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Setup {
+    pub(crate) side: Side,
+    pub(crate) capabilities: Value,
+    pub(crate) name: String,
+    pub(crate) log_level: Option<&'static str>,
+}
+
+impl Setup {
+    /// A client that can be asked everything its revision has.
+    pub(crate) fn able(side: Side) -> Self {
+        let capabilities = match side.revision {
+            Revision::Nov2024 | Revision::Mar2025 => {
+                json!({ "roots": { "listChanged": true }, "sampling": {} })
+            }
+            Revision::Jun2025 => {
+                json!({ "roots": { "listChanged": true }, "sampling": {}, "elicitation": {} })
+            }
+            Revision::Nov2025 => json!({
+                "roots": { "listChanged": true },
+                "sampling": {},
+                "elicitation": { "form": {}, "url": {} },
+            }),
+            Revision::Jul2026 => json!({
+                "roots": {},
+                "sampling": {},
+                "elicitation": { "form": {}, "url": {} },
+            }),
+        };
+        Self {
+            side,
+            capabilities,
+            name: "matrix".to_owned(),
+            log_level: None,
+        }
+    }
+
+    /// A client that cannot be asked anything.
+    pub(crate) fn mute(side: Side) -> Self {
+        Self {
+            capabilities: json!({}),
+            ..Self::able(side)
+        }
+    }
+}

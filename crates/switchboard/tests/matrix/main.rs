@@ -1,0 +1,33 @@
+//! Every revision of the protocol on either side of the gateway: the real program, a server that speaks
+//! each revision (`examples/protocol_fixture`), and a client made of text and sockets.
+//!
+//! `matrix` tries every feature in every pair of revisions over every pair of transports and compares what
+//! it found with `docs/revisions.md`; with `SWITCHBOARD_WRITE_DOCS=1` it writes that file. The other modules
+//! each look at one promise: bytes as they came, everything in order, state that cannot be forged, and
+//! servers that may crash.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may fail, and say how"
+)]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "JSON is written down where it is handed over"
+)]
+#![cfg(target_os = "linux")]
+
+mod client;
+mod features;
+mod matrix;
+mod order;
+mod restart;
+mod revision;
+mod rig;
+mod state;
+#[allow(dead_code, reason = "the end-to-end tests use more of it")]
+#[path = "../e2e/support/mod.rs"]
+mod support;
+mod table;
+mod transparency;

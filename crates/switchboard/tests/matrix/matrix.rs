@@ -1,0 +1,183 @@
+//! Every feature, with a client of every revision, in front of a server of every revision, over every
+//! transport of either.
+//!
+//! `SWITCHBOARD_MATRIX="words"` tries only the cells whose description has all these words, which is for
+//! people who look for a fault; the page is not compared then.
+
+use std::{
+    collections::VecDeque,
+    env, fs,
+    path::{Path, PathBuf},
+    sync::Mutex,
+    thread,
+};
+
+use crate::{
+    client::{Client, Place, Setup},
+    features::{self, Feature},
+    revision::Side,
+    rig::{Upstream, home, through},
+    table::{self, Mark, Outcome},
+};
+
+/// So many gateways at once keep two processors busy.
+const AT_ONCE: usize = 3;
+
+/// After so many failures that took all patience, the rest of a pair is not tried.
+const HOPELESS: usize = 3;
+
+#[test]
+fn every_revision_works_with_every_other() {
+    let marks = on_all_servers(|server| {
+        let upstream = Upstream::start(server, &["--paged"]);
+        let home = home(&upstream);
+        let serve = home.serve();
+        serve.until_known(crate::rig::NAME);
+        let place = through(&serve);
+        let marks = Side::all()
+            .flat_map(|client| cells(&place, client, server, &[]))
+            .collect();
+        serve.stop();
+        marks
+    });
+    judge(&marks);
+    if filter().is_empty() {
+        compare(&table::page(&marks));
+    }
+}
+
+/// The client and the server without anything in between, so that what fails above fails for the gateway.
+#[test]
+fn the_client_and_the_server_of_the_tests_understand_each_other() {
+    let marks = on_all_servers(|server| {
+        let upstream = Upstream::start(server, &["--paged"]);
+        // The server takes batches or not as it likes, and its tasks are driven by the gateway.
+        cells(&upstream.place(), server, server, &["batches", "tasks"])
+    });
+    judge(&marks);
+}
+
+/// Does something with every kind of server, a few at a time.
+fn on_all_servers(act: impl Fn(Side) -> Vec<Mark> + Sync) -> Vec<Mark> {
+    let queue: Mutex<VecDeque<_>> = Mutex::new(Side::all().collect());
+    let marks = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap().pop_front();
+                    let Some(server) = next else { return };
+                    let found = act(server);
+                    marks.lock().unwrap().extend(found);
+                }
+            });
+        }
+    });
+    let mut marks = marks.into_inner().unwrap();
+    marks.sort_by_key(|mark| (mark.client, mark.server));
+    marks
+}
+
+/// Every feature but some for one client in front of one server.
+fn cells(place: &Place, client: Side, server: Side, but: &[&str]) -> Vec<Mark> {
+    let wanted = |feature: &&Feature| {
+        let words = describe(feature.name, client, server);
+        let asked_for = filter().iter().all(|word| words.contains(word));
+        asked_for && !but.contains(&feature.name)
+    };
+    let mut open: Option<Client> = None;
+    let mut timeouts = 0;
+    let mut marks = Vec::new();
+    for feature in features::ALL.iter().filter(wanted) {
+        let outcome = match features::cannot(feature.name, client, server) {
+            Some(reason) => Outcome::Cannot(reason),
+            None if timeouts >= HOPELESS => Outcome::Fails("not tried any more".to_owned()),
+            None => match attempt(feature, &mut open, place, client, server) {
+                Ok(()) => Outcome::Works,
+                Err(reason) => {
+                    timeouts += usize::from(reason.contains("not within"));
+                    // Who knows in what state it is.
+                    open = None;
+                    Outcome::Fails(reason)
+                }
+            },
+        };
+        marks.push(Mark {
+            feature: feature.name,
+            client,
+            server,
+            outcome,
+        });
+    }
+    marks
+}
+
+fn attempt(
+    feature: &Feature,
+    open: &mut Option<Client>,
+    place: &Place,
+    client: Side,
+    server: Side,
+) -> Result<(), String> {
+    let client = match open {
+        Some(client) => client,
+        None => open.insert(Client::open(place, server, Setup::able(client))?),
+    };
+    (feature.run)(client)
+}
+
+fn describe(feature: &str, client: Side, server: Side) -> String {
+    format!("{feature}: client {client}, server {server}")
+}
+
+/// Words that a cell has to have in order to be tried.
+fn filter() -> Vec<String> {
+    let words = env::var("SWITCHBOARD_MATRIX").unwrap_or_default();
+    words
+        .split(", ")
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Fails with all that failed.
+#[track_caller]
+fn judge(marks: &[Mark]) {
+    let failures: Vec<_> = marks
+        .iter()
+        .filter_map(|mark| match &mark.outcome {
+            Outcome::Fails(reason) => {
+                let cell = describe(mark.feature, mark.client, mark.server);
+                Some(format!("{cell}: {reason}"))
+            }
+            Outcome::Works | Outcome::Cannot(_) => None,
+        })
+        .collect();
+    let works = marks
+        .iter()
+        .filter(|mark| mark.outcome == Outcome::Works)
+        .count();
+    eprintln!("{works} cells work, {} fail", failures.len());
+    assert!(
+        failures.is_empty(),
+        "{} cells fail:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+/// Compares the page with the one in the repository, or writes it.
+#[track_caller]
+fn compare(page: &str) {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/revisions.md");
+    if env::var_os("SWITCHBOARD_WRITE_DOCS").is_some_and(|write| write == "1") {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, page).unwrap();
+        return;
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == page,
+        "docs/revisions.md says something else than what was found; SWITCHBOARD_WRITE_DOCS=1 writes it:\n{page}"
+    );
+}

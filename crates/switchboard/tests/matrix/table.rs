@@ -1,0 +1,106 @@
+//! What was found, as a page for people.
+
+use std::fmt::Write;
+
+use crate::{
+    features,
+    revision::{Revision, Side},
+};
+
+/// How one feature did in one pair.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    pub(crate) feature: &'static str,
+    pub(crate) client: Side,
+    pub(crate) server: Side,
+    pub(crate) outcome: Outcome,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Works,
+    Cannot(&'static str),
+    Fails(String),
+}
+
+const HEAD: &str = "\
+# Revisions
+
+Clients and servers of every protocol revision work with each other through Switchboard. This page is
+written by the test that tries it (`crates/switchboard/tests/matrix`): each feature below, with a client of
+each revision, in front of a server of each revision, over every transport that either has (pipes,
+Streamable HTTP, HTTP+SSE).
+
+A cell stands for a client of that revision. It has five marks, for servers of 2024-11-05, 2025-03-26,
+2025-06-18, 2025-11-25 and 2026-07-28, or a single one where all five are the same. ✓ works; a letter
+cannot exist, for the reason below the table; ✓ with a letter works where it can exist.
+";
+
+/// The page.
+pub(crate) fn page(marks: &[Mark]) -> String {
+    let mut reasons: Vec<&str> = Vec::new();
+    let mut rows = String::new();
+    for feature in features::ALL {
+        let _ = write!(rows, "| {} |", feature.name);
+        for client in Revision::ALL {
+            let of_pair = |server| {
+                let of_it = marks.iter().filter(move |mark| {
+                    mark.feature == feature.name
+                        && mark.client.revision == client
+                        && mark.server.revision == server
+                });
+                of_it.map(|mark| &mark.outcome)
+            };
+            let cell: Vec<_> = Revision::ALL
+                .iter()
+                .map(|server| sign(of_pair(*server), &mut reasons))
+                .collect();
+            let are_one = cell.iter().all(|sign| *sign == cell[0]);
+            let cell = if are_one {
+                cell[0].clone()
+            } else {
+                cell.join(" ")
+            };
+            let _ = write!(rows, " {cell} |");
+        }
+        rows.push('\n');
+    }
+    let columns = Revision::ALL.map(Revision::as_str).join(" | ");
+    let lines = ["---"; 6].join(" | ");
+    let mut page = format!("{HEAD}\n| | {columns} |\n| {lines} |\n{rows}\n");
+    for (index, reason) in reasons.iter().enumerate() {
+        let _ = writeln!(page, "* {}: {reason}", letter(index));
+    }
+    page
+}
+
+/// The sign for what was found over all transports of one pair.
+fn sign<'a>(outcomes: impl Iterator<Item = &'a Outcome>, reasons: &mut Vec<&str>) -> String {
+    let (mut works, mut letters) = (false, Vec::new());
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Works => works = true,
+            Outcome::Fails(_) => return "✗".to_owned(),
+            Outcome::Cannot(reason) => {
+                let known = reasons.iter().position(|known| known == reason);
+                let index = known.unwrap_or_else(|| {
+                    reasons.push(reason);
+                    reasons.len() - 1
+                });
+                letters.push(letter(index));
+            }
+        }
+    }
+    letters.sort_unstable();
+    letters.dedup();
+    let letters: String = letters.into_iter().collect();
+    if works {
+        format!("✓{letters}")
+    } else {
+        letters
+    }
+}
+
+fn letter(index: usize) -> char {
+    (b'a'..=b'z').nth(index).map_or('?', char::from)
+}
