@@ -13,6 +13,8 @@
 #   .tools/node/bin/node       Node.js 22.19 or newer: the machine's own, or one from npm
 #   .tools/peers/node_modules  MCP servers and clients by others and the conformance suite (tests/peers/package.json)
 #   .tools/python/bin/python   a venv with the two Python SDKs (tests/peers/requirements.txt)
+#   .tools/python1/bin/python  a venv with the official one before 2026-07-28 (tests/peers/requirements-1.txt)
+#   .tools/peers-rust/bin/     servers and clients on the Rust SDK, old and new (tests/peers-rust)
 #   .tools/log/                what the installers said
 #
 # Where no container engine works, podman and runc are installed as packages of the system. If that cannot be
@@ -46,7 +48,7 @@ main() {
         all)
             # Side by side: the peers mostly wait for the network, the cargo tools for a processor.
             local steps=() step ok=true
-            for step in cargo_tools node_peers python_peers container_engine; do
+            for step in cargo_tools node_peers python_peers rust_peers container_engine; do
                 "$step" 9>&- & # without the lock, lest a process that outlives us hold it
                 steps+=($!)
             done
@@ -123,19 +125,38 @@ find_node() {
 }
 
 python_peers() {
-    local stamp
-    stamp=$(stamp_of "$(python3 --version 2>/dev/null)" "$peers/requirements.txt")
-    if is_stamped "$tools/python" "$stamp" && "$tools/python/bin/python" --version >/dev/null 2>&1; then
+    python_venv python requirements.txt
+    python_venv python1 requirements-1.txt
+}
+
+# A venv of that name in .tools, with what the file in tests/peers lists.
+python_venv() {
+    local venv=$tools/$1 requirements=$peers/$2 stamp
+    stamp=$(stamp_of "$(python3 --version 2>/dev/null)" "$requirements")
+    if is_stamped "$venv" "$stamp" && "$venv/bin/python" --version >/dev/null 2>&1; then
         return
     fi
     if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
         system_packages python3 python3-venv
-        stamp=$(stamp_of "$(python3 --version)" "$peers/requirements.txt")
+        stamp=$(stamp_of "$(python3 --version)" "$requirements")
     fi
-    logged venv python3 -m venv --clear "$tools/python"
-    logged pip "$tools/python/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: \
-        -r "$peers/requirements.txt"
-    echo "$stamp" >"$tools/python/.stamp"
+    logged "$1-venv" python3 -m venv --clear "$venv"
+    logged "$1-pip" "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+        -r "$requirements"
+    echo "$stamp" >"$venv/.stamp"
+}
+
+# What was built for it stays in .tools/peers-rust/target, so that a change is built in a moment.
+rust_peers() {
+    local source=$root/tests/peers-rust stamp
+    stamp=$(stamp_of "$(rustc --version && find "$source/src" -name '*.rs' -print0 | sort -z | xargs -0 cat)" \
+        "$source/Cargo.toml" "$source/Cargo.lock")
+    if is_stamped "$tools/peers-rust" "$stamp" && [[ -x $tools/peers-rust/bin/rust-peer ]]; then
+        return
+    fi
+    logged rust-peers cargo install --path "$source" --locked --debug --force --no-track \
+        --root "$tools/peers-rust" --target-dir "$tools/peers-rust/target"
+    echo "$stamp" >"$tools/peers-rust/.stamp"
 }
 
 container_engine() {
@@ -181,6 +202,7 @@ logged() {
     echo "installed: $(basename "$log" .log) ($((SECONDS - start)) s)" >&2
 }
 
+# A digest of a text and of files.
 stamp_of() {
     echo "$1" | cat - "${@:2}" | sha256sum | cut -d ' ' -f 1
 }

@@ -50,10 +50,11 @@ async def count(ctx: Context, to: int, delay: float = 0.0) -> str:
 
 
 @server.tool()
-async def sleep(seconds: float) -> str:
-    """Sleeps; says on stderr that it began, and if it was cancelled."""
+async def sleep(ctx: Context, seconds: float) -> str:
+    """Sleeps; says on stderr and as progress that it began, and on stderr if it was cancelled."""
     print("sleep began", file=sys.stderr, flush=True)
     try:
+        await ctx.report_progress(0, seconds, "asleep")
         await anyio.sleep(seconds)
     except anyio.get_cancelled_exc_class():
         print("sleep was cancelled", file=sys.stderr, flush=True)

@@ -1,4 +1,5 @@
-//! Where the clients and the server are installed.
+//! Where the clients and the servers are installed.
+#![allow(dead_code, reason = "each test binary that has this uses a part of it")]
 
 use std::{
     env,
@@ -9,10 +10,12 @@ use std::{
 pub(crate) struct Tools(PathBuf);
 
 /// One file of everything that the tests need.
-const NEEDED: [&str; 3] = [
+const NEEDED: [&str; 5] = [
     "node/bin/node",
     "peers/node_modules/@modelcontextprotocol/inspector",
+    "peers-rust/bin/rust-peer",
     "python/bin/python",
+    "python1/bin/python",
 ];
 
 impl Tools {
@@ -42,6 +45,16 @@ impl Tools {
 
     pub(crate) fn python(&self) -> PathBuf {
         self.0.join("python/bin/python")
+    }
+
+    /// Python with the official SDK of the handshake revisions.
+    pub(crate) fn python1(&self) -> PathBuf {
+        self.0.join("python1/bin/python")
+    }
+
+    /// The servers and clients on the Rust SDK.
+    pub(crate) fn rust_peer(&self) -> PathBuf {
+        self.0.join("peers-rust/bin/rust-peer")
     }
 
     pub(crate) fn node_modules(&self) -> PathBuf {

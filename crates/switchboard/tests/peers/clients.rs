@@ -1,0 +1,148 @@
+//! The clients: what each is made with, by which doors it comes, and what it says of its tours.
+
+use std::{
+    io::Read as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use crate::{support::within, tools::Tools};
+
+/// What a client is made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// `@modelcontextprotocol/sdk`.
+    Typescript1,
+    /// `@modelcontextprotocol/client`.
+    Typescript2,
+    /// `mcp` 2.
+    Python,
+    /// `mcp` 1.
+    OldPython,
+    /// `fastmcp` 4.
+    Fastmcp,
+    /// `rmcp` 3.
+    Rust,
+    /// `rmcp` 0.10.
+    OldRust,
+}
+
+/// How a client comes to the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    Http,
+    Sse,
+    Stdio,
+}
+
+/// Which of the two protocols a client speaks: before 2026-07-28, or as of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    Legacy,
+    Modern,
+}
+
+impl Client {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Typescript1,
+        Self::Typescript2,
+        Self::Python,
+        Self::OldPython,
+        Self::Fastmcp,
+        Self::Rust,
+        Self::OldRust,
+    ];
+
+    /// By which doors it comes, in which era.
+    pub(crate) fn ways(self) -> &'static [(Door, Era)] {
+        use Door::{Http, Sse, Stdio};
+        use Era::{Legacy, Modern};
+        match self {
+            Self::Typescript1 | Self::OldPython | Self::OldRust => {
+                &[(Http, Legacy), (Stdio, Legacy), (Sse, Legacy)]
+            }
+            Self::Typescript2 | Self::Python | Self::Fastmcp => &[
+                (Http, Legacy),
+                (Http, Modern),
+                (Stdio, Legacy),
+                (Stdio, Modern),
+                (Sse, Legacy),
+            ],
+            // It has no HTTP+SSE any more.
+            Self::Rust => &[
+                (Http, Legacy),
+                (Http, Modern),
+                (Stdio, Legacy),
+                (Stdio, Modern),
+            ],
+        }
+    }
+
+    /// The revision it ends up with.
+    pub(crate) fn revision(self, era: Era) -> &'static str {
+        match (self, era) {
+            (_, Era::Modern) => "2026-07-28",
+            (Self::OldRust, Era::Legacy) => "2025-06-18",
+            (_, Era::Legacy) => "2025-11-25",
+        }
+    }
+
+    /// Sends it on these tours, and gives what it says of them.
+    pub(crate) fn tour(self, tools: &Tools, place: &Path, tours: Vec<Value>) -> Vec<Value> {
+        let mut command = match self {
+            Self::Typescript1 => script(&tools.node(), "typescript1.mjs"),
+            Self::Typescript2 => script(&tools.node(), "typescript2.mjs"),
+            Self::Python => script(&tools.python(), "python2.py"),
+            Self::OldPython => script(&tools.python1(), "python1.py"),
+            Self::Fastmcp => script(&tools.python(), "fastmcp_client.py"),
+            Self::Rust => script(&tools.rust_peer(), "client new"),
+            Self::OldRust => script(&tools.rust_peer(), "client old"),
+        };
+        // Everything that does not come costs a client its patience, and there may be a lot of that.
+        let patience = Duration::from_secs(60 + 30 * tours.len() as u64);
+        let child = command
+            .arg(json!({ "tours": tours }).to_string())
+            .env_remove("SWITCHBOARD_HOME")
+            .env("HOME", place)
+            .current_dir(place)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = Ended(child.unwrap());
+        let mut output = child.0.stdout.take().unwrap();
+        let reader = thread::spawn(move || {
+            let mut said = String::new();
+            let _ = output.read_to_string(&mut said);
+            said
+        });
+        within(patience, "the client is done", || {
+            child.0.try_wait().unwrap()
+        });
+        let said = reader.join().unwrap();
+        let lines = said.lines();
+        // A library may have something to say, too.
+        lines
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+}
+
+fn script(program: &Path, args: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args(args.split(' '));
+    command
+}
+
+/// A process that does not outlive its test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,142 @@
+//! The servers: how each is started, and what it has said.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    support::{SOON, within},
+    tools::Tools,
+};
+
+/// What a server is made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// `@modelcontextprotocol/sdk`, of the handshake revisions.
+    Typescript,
+    /// `mcp` 2, of every revision.
+    Python,
+    /// `mcp` 1, of the handshake revisions.
+    OldPython,
+    /// `fastmcp` 4, of every revision.
+    Fastmcp,
+    /// `rmcp` 3, of every revision.
+    Rust,
+    /// `rmcp` 0.10, of the handshake revisions; it leaves when it is asked whether it knows the newest.
+    OldRust,
+}
+
+/// How the gateway reaches a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Stdio,
+    Http,
+    Sse,
+}
+
+impl Server {
+    /// How it can be reached.
+    pub(crate) fn transports(self) -> &'static [Transport] {
+        use Transport::{Http, Sse, Stdio};
+        match self {
+            // Over HTTP+SSE it is the older server whose revision fits.
+            Self::Typescript | Self::OldPython | Self::OldRust => &[Stdio, Http, Sse],
+            Self::Python | Self::Fastmcp | Self::Rust => &[Stdio, Http],
+        }
+    }
+
+    fn command(self, tools: &Tools, scripts: &Path, transport: Transport) -> Vec<PathBuf> {
+        let words: Vec<PathBuf> = match self {
+            Self::Typescript => vec![tools.node(), scripts.join("typescript_server.mjs")],
+            Self::Python => vec![tools.python(), scripts.join("mcp_server.py")],
+            Self::OldPython => vec![tools.python1(), scripts.join("python1_server.py")],
+            Self::Fastmcp => vec![tools.python(), scripts.join("fastmcp_server.py")],
+            Self::Rust => vec![tools.rust_peer(), "server".into(), "new".into()],
+            Self::OldRust => vec![tools.rust_peer(), "server".into(), "old".into()],
+        };
+        let transport = match transport {
+            Transport::Stdio => "stdio",
+            Transport::Http => "http",
+            Transport::Sse => "sse",
+        };
+        words.into_iter().chain([transport.into()]).collect()
+    }
+}
+
+/// One server, which the gateway starts or which runs by itself.
+pub(crate) struct Running {
+    pub(crate) transport: Transport,
+    /// Its name in the configuration, and in addresses.
+    pub(crate) name: String,
+    /// Its entry in the configuration.
+    pub(crate) entry: Value,
+    said: PathBuf,
+    child: Option<Child>,
+}
+
+impl Running {
+    /// Starts it if the gateway does not.
+    pub(crate) fn start(server: Server, transport: Transport, tools: &Tools, place: &Path) -> Self {
+        let name = format!("{transport:?}").to_lowercase();
+        let said = place.join(format!("{name}.said"));
+        let errors = File::create(&said).unwrap();
+        let command = server.command(tools, place, transport);
+        let mut running = Self {
+            transport,
+            name,
+            entry: Value::Null,
+            said,
+            child: None,
+        };
+        if transport == Transport::Stdio {
+            // What it says is kept where the test finds it.
+            let shell = json!(["-c", r#"exec "$@" 2>>"$0""#, running.said]);
+            let args: Vec<Value> = shell.as_array().unwrap().clone();
+            let args: Vec<Value> = args
+                .into_iter()
+                .chain(command.iter().map(|word| json!(word)))
+                .collect();
+            running.entry = json!({ "command": "sh", "args": args });
+            return running;
+        }
+        let child = Command::new(&command[0])
+            .args(&command[1..])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(errors)
+            .spawn();
+        running.child = Some(child.unwrap());
+        let origin = within(SOON, "the server says where it is", || running.origin());
+        running.entry = match transport {
+            Transport::Sse => json!({ "url": format!("{origin}/sse"), "type": "sse" }),
+            _ => json!({ "url": format!("{origin}/mcp") }),
+        };
+        running
+    }
+
+    /// Everything it has said on its error output.
+    pub(crate) fn said(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.said).unwrap_or_default()).into_owned()
+    }
+
+    fn origin(&self) -> Option<String> {
+        let said = self.said();
+        let rest = &said[said.find("http://127.0.0.1:")?..];
+        // A line that is not whole may lack a digit.
+        let end = rest.find(|end: char| end.is_whitespace())?;
+        Some(rest[..end].to_owned())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
