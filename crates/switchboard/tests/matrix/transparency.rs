@@ -137,27 +137,33 @@ struct Text {
     text: String,
 }
 
-/// Sends arguments, and compares what the server had and what came back with them.
-fn echoed(client: &mut Client, arguments: &str) -> Result<(), Reason> {
+/// The result of the echo, as it was spelled.
+fn echo(client: &mut Client, arguments: &str) -> Result<String, Reason> {
     let meta = client.meta();
     let params = format!(r#"{{"name":"test_echo","arguments":{arguments},"_meta":{meta}}}"#);
     let headers = client.headers("tools/call", &json!({ "name": "test_echo" }));
     let sent = client.send_text("tools/call", &params, headers)?;
     client.wait(&sent)?;
     let arrival = client.answer_to(&sent).ok_or("no answer")?;
-    let result = arrival
-        .result_text()
-        .ok_or_else(|| format!("no result: {}", arrival.text))?;
+    let result = arrival.result_text();
+    result.ok_or_else(|| format!("no result: {}", arrival.text))
+}
+
+/// Compares what the server had and what came back with what was sent.
+fn compare(client: &mut Client, arguments: &str) -> Result<String, Reason> {
+    let result = echo(client, arguments)?;
     let echo: Echo<'_> =
         serde_json::from_str(&result).map_err(|error| format!("{error}: {result}"))?;
     let had = echo.content.first().map(|text| &*text.text);
     check!(had == Some(arguments), "the server had {had:?}");
-    let both = client.server.revision.min(client.revision());
-    if both >= Jun2025 {
-        let came = echo.structured.map(RawValue::get);
-        check!(came == Some(arguments), "the client was given {came:?}");
-    }
-    Ok(())
+    let came = echo.structured.map(RawValue::get);
+    check!(came == Some(arguments), "the client was given {came:?}");
+    Ok(result)
+}
+
+/// A client with the same server, and nothing in between.
+fn witness(upstream: &Upstream, server: Side) -> Client {
+    Client::open(&upstream.place(), server, Setup::able(server)).unwrap()
 }
 
 fn transparent(client: Revision, server: Revision, way: Way) {
@@ -170,6 +176,9 @@ fn transparent(client: Revision, server: Revision, way: Way) {
     let serve = home.serve();
     serve.until_known(NAME);
     let place = through(&serve);
+    // Between equals nothing is changed at all.
+    let witness = (client == server.revision).then(|| witness(&upstream, server));
+    let witness = RefCell::new(witness);
     for way in [Way::Pipe, Way::Http] {
         let side = Side {
             revision: client,
@@ -182,9 +191,19 @@ fn transparent(client: Revision, server: Revision, way: Way) {
             failure_persistence: None,
             ..Config::default()
         };
+        let judge = |arguments: &str| {
+            let result = compare(&mut client.borrow_mut(), arguments)?;
+            if let Some(witness) = &mut *witness.borrow_mut() {
+                let sent = echo(witness, arguments)?;
+                check!(
+                    result == sent,
+                    "{result} is not what the server sent: {sent}"
+                );
+            }
+            Ok(())
+        };
         let run = TestRunner::new(config).run(&object(json_text()), |arguments| {
-            let judged = echoed(&mut client.borrow_mut(), &arguments);
-            judged.map_err(TestCaseError::fail)
+            judge(&arguments).map_err(TestCaseError::fail)
         });
         run.unwrap_or_else(|error| panic!("{side} in front of {server}: {error}"));
     }
