@@ -20,6 +20,8 @@ from mcp_types import (
     ElicitRequestFormParams,
     ElicitResult,
     InputRequiredResult,
+    ListRootsRequest,
+    ListRootsResult,
     LoggingLevel,
     SamplingMessage,
     TextContent,
@@ -98,6 +100,19 @@ async def sample(ctx: Context, prompt: str) -> str | InputRequiredResult:
         answer = await ctx.session.create_message(messages, max_tokens=100, related_request_id=ctx.request_id)
     assert isinstance(answer, CreateMessageResult)
     return f"{answer.model}: {answer.content.text}"
+
+
+@server.tool
+async def roots(ctx: Context) -> str | InputRequiredResult:
+    """Lists the client's roots."""
+    if is_modern(ctx):
+        answer = (ctx.input_responses or {}).get("roots")
+        if answer is None:
+            return InputRequiredResult(input_requests={"roots": ListRootsRequest()})
+    else:
+        answer = await ctx.session.list_roots()
+    assert isinstance(answer, ListRootsResult)
+    return "\n".join(str(root.uri) for root in answer.roots)
 
 
 @server.resource("note://{name}", mime_type="text/plain")

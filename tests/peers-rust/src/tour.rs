@@ -168,7 +168,7 @@ async fn take<C: Client>(
             Ok(json!(steps))
         }
         "log" => {
-            let modern = client.revision() >= "2026-07-28".to_owned();
+            let modern = client.revision().as_str() >= "2026-07-28";
             let mut params = json!({ "name": "log", "arguments": { "message": "hello" } });
             if modern {
                 params["_meta"] = json!({ "io.modelcontextprotocol/logLevel": "info" });

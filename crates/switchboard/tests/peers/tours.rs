@@ -235,7 +235,7 @@ impl Tour<'_> {
                     "sleep",
                 ];
                 let has = |name: &&str| {
-                    server != Server::Fastmcp || !["learn", "roots", "set_note"].contains(name)
+                    server != Server::Fastmcp || !["learn", "set_note"].contains(name)
                 };
                 all.into_iter().filter(has).collect()
             }
