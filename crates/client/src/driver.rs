@@ -397,6 +397,7 @@ impl Hands {
             method: request.method,
             params: request.params,
             tag: caller.and_then(|(caller, _)| caller.tag),
+            name: request.id.raw().to_text(),
         };
         let id = request.id.clone();
         let question = Question::Asked { epoch, id, asked };

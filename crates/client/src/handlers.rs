@@ -31,6 +31,8 @@ pub struct Asked {
     /// The [tag](crate::Call::tag) of the call on which the server asks, if the transport can tell
     /// which one that is, and the call is under way.
     pub tag: Option<u64>,
+    /// What the server calls the question: its id, or the key that it asks under, if that is a string.
+    pub name: Option<String>,
 }
 
 #[derive(Default)]

@@ -34,9 +34,10 @@ pub(crate) enum ResultKind {
     Unknown(String),
 }
 
-/// A result that asks for input.
+/// A result that asks for input: what [`Client::request`](crate::Client::request) may hand back, and the
+/// typed calls have answered by the handlers.
 #[derive(Debug)]
-pub(crate) struct InputRequired {
+pub struct InputRequired {
     requests: Vec<(String, Raw)>,
     state: Option<Raw>,
 }
@@ -65,8 +66,26 @@ impl ResultKind {
 }
 
 impl InputRequired {
+    /// The questions in this result, if it is one that asks.
+    pub fn of(result: &Raw) -> Option<Self> {
+        match ResultKind::of(result) {
+            ResultKind::InputRequired(asked) => Some(asked),
+            ResultKind::Complete | ResultKind::Unknown(_) => None,
+        }
+    }
+
+    /// What is asked, each under its key: a method and its parameters.
+    pub fn questions(&self) -> &[(String, Raw)] {
+        &self.requests
+    }
+
+    /// How long to wait before a request is repeated whose server only asked for that, the `n`th time.
+    pub fn pause(n: u32) -> Duration {
+        PAUSE.saturating_mul(2_u32.saturating_pow(n)).min(PAUSE_MAX)
+    }
+
     /// Whether the server has no question, and only wants to be asked again later.
-    pub(crate) fn is_pause(&self) -> bool {
+    pub fn is_pause(&self) -> bool {
         self.requests.is_empty()
     }
 
@@ -92,6 +111,7 @@ impl InputRequired {
                 method: method.unwrap_or_default(),
                 params: request.member("params"),
                 tag,
+                name: Some(key.clone()),
             };
             let method = asked.method.clone();
             let answer = handlers.answer(asked).await;
@@ -104,7 +124,7 @@ impl InputRequired {
     }
 
     /// The parameters of the call, with these answers and the state that belongs to them.
-    pub(crate) fn answered(&self, params: Option<&Raw>, answers: &Raw) -> Result<Raw, Error> {
+    pub fn answered(&self, params: Option<&Raw>, answers: &Raw) -> Result<Raw, Error> {
         let set = |params: Raw, name: &str, value: &Raw| {
             params
                 .with_member(name, value)
@@ -122,9 +142,4 @@ impl InputRequired {
             None => Ok(params),
         }
     }
-}
-
-/// How long to pause, the `n`th time.
-pub(crate) fn pause(n: u32) -> Duration {
-    PAUSE.saturating_mul(2_u32.saturating_pow(n)).min(PAUSE_MAX)
 }

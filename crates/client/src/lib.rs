@@ -57,6 +57,7 @@ pub use call::{Answering, Call, Canceller, InFlight, Progress};
 pub use client::{Client, IntoParams};
 pub use error::Error;
 pub use handlers::Asked;
+pub use input::InputRequired;
 pub use model::Lossless;
 pub use paging::Pages;
 pub use switchboard_machine::{

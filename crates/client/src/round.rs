@@ -99,7 +99,8 @@ impl Round {
                 });
             }
             let answers = if asked.is_pause() {
-                self.within_deadline(sleep(input::pause(pauses))).await?;
+                self.within_deadline(sleep(input::InputRequired::pause(pauses)))
+                    .await?;
                 Raw::empty_object()
             } else {
                 let handlers = Arc::clone(&self.client.shared().handlers);

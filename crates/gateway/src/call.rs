@@ -1,212 +1,329 @@
 //! One request, from whoever asks to the server that answers.
+//!
+//! On the way the server may ask back. One of an older revision sends requests of its own while it
+//! works; one of 2026-07-28 answers with questions, and wants to be asked again with the answers. A
+//! client of an older revision is asked over its line, and never sees that its request was repeated; one
+//! of 2026-07-28 gets the questions as the result of its request, and if the server is older the call is
+//! [parked](crate::park) until it comes back.
 
-use std::{
-    sync::{Arc, LazyLock, Mutex, PoisonError},
-    time::{Instant, SystemTime},
-};
+mod journey;
+mod record;
+mod rounds;
 
-use memchr::memmem::Finder;
-use switchboard_client::{CallError, Client, Error, Raw};
-use switchboard_store::{Activity, Outcome};
+use std::{sync::Arc, time::Instant};
+
+use switchboard_client::{CallError, Error, Raw};
+use switchboard_wire::{Era, code, method};
 use tokio::time::timeout_at;
 
-use crate::{context::Context, failure::Failure, upstream::Upstream};
-
-/// Who asks.
-#[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    /// Tells clients apart where they take turns.
-    pub(crate) key: u64,
-    /// What the client calls itself. For display only.
-    pub(crate) client: Arc<str>,
-}
-
-/// Takes what a server says of a call's progress, as it came.
-pub(crate) type Progress = Box<dyn FnMut(Raw) + Send>;
+use self::{
+    journey::{Begun, Journey, Next},
+    record::Record,
+    rounds::Rounds,
+};
+use crate::{
+    caller::{Caller, Guest},
+    context::Context,
+    desk::View,
+    failure::Failure,
+    line::Line,
+    park::{Ticket, request_digest},
+    question::Question,
+    translate,
+    upstream::{Live, Upstream},
+};
 
 /// What is asked of a server.
-pub(crate) struct Errand {
+#[derive(Debug)]
+pub(crate) struct Errand<'a> {
+    pub(crate) guest: &'a Guest,
+    pub(crate) line: Option<&'a Line>,
+    pub(crate) view: &'a View,
     pub(crate) method: &'static str,
     /// The tool, prompt or resource, as the server knows it.
     pub(crate) name: Arc<str>,
     pub(crate) params: Option<Raw>,
-    pub(crate) progress: Option<Progress>,
 }
 
-/// A call that reports progress may take so many times its limit, each report giving it a full one.
-const PROGRESS_PATIENCE: u32 = 10;
+/// What is kept of a call while its client is away.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// The server waits for these answers.
+    Waiting {
+        journey: Box<Journey>,
+        asked: Vec<(String, Question)>,
+    },
+    /// The server has given up until a person has opened these addresses: then it is asked anew.
+    Again(Vec<(String, Raw)>),
+}
 
-/// Carries a request to the server and its answer back. Dropping the future withdraws the request.
+/// Carries a request to the server and its answer back, in the words of the client's revision.
+/// Dropping the future withdraws the request.
 pub(crate) async fn carry(
-    context: &Context,
+    context: &Arc<Context>,
     caller: &Caller,
     upstream: &Arc<Upstream>,
-    errand: Errand,
+    errand: Errand<'_>,
 ) -> Result<Raw, Failure> {
-    let record = Record::new(context, caller, upstream, &errand);
-    let result = reach(context, caller, upstream, errand, record.started).await;
-    record.finish(&result);
-    result
+    let mut record = Record::new(context, caller, upstream, &errand);
+    let mut lost = None;
+    let mut rounds = Rounds::new(errand.params.clone());
+    loop {
+        let way = Way {
+            context,
+            caller,
+            upstream,
+            errand: &errand,
+        };
+        let (live, place) = match way.arrive(record.started, lost.take()).await {
+            Ok(found) => found,
+            Err(failure) => return record.finish(Err(failure)),
+        };
+        let mut params = rounds.params();
+        if errand.guest.era() == Era::Modern
+            && live.era() == Era::Legacy
+            && returns(params.as_ref())
+        {
+            match way.kept(params.as_ref()) {
+                Err(failure) => return record.finish(Err(failure)),
+                Ok(Kept::Waiting { journey, asked }) => {
+                    // What is written down is the call that began earlier.
+                    record.forget();
+                    drop(place);
+                    return way.resume(journey, asked).await;
+                }
+                Ok(Kept::Again(asked)) => {
+                    if let Err(again) = rounds::consent(params.as_ref(), asked) {
+                        let result = again.and_then(|again| way.park_again(again));
+                        return record.finish(result);
+                    }
+                }
+            }
+        }
+        params = translate::request(params, errand.guest, live.era());
+        let ended;
+        (record, ended) = match Journey::begin(&way, &live, place, params, record).await {
+            Begun::Ended(record, ended) => (record, ended),
+            Begun::Journey(mut journey) => {
+                let ended = if errand.guest.era() == Era::Modern && live.era() == Era::Legacy {
+                    match journey.until_asked().await {
+                        Next::Ended(ended) => ended,
+                        Next::Asked(asked) => return way.park(journey, asked),
+                    }
+                } else {
+                    journey.accompany(errand.line).await
+                };
+                (journey.into_record(), ended)
+            }
+        };
+        let result = match ended {
+            // The server had just been lost, and has not got the request: the next one gets it.
+            Err(Trouble { unsent: true, .. }) => {
+                lost = Some(live);
+                continue;
+            }
+            Ok(result) if errand.guest.era() == Era::Legacy && live.era() == Era::Modern => {
+                match rounds.take(&errand, &upstream.name, result).await {
+                    Ok(Some(result)) => Ok(result),
+                    Ok(None) => continue,
+                    Err(failure) => Err(failure),
+                }
+            }
+            ended => ended.map_err(|trouble| trouble.failure),
+        };
+        return record.finish(way.arrived(&live, result));
+    }
 }
 
-/// Waits for the server and for a place, and sends the request.
-async fn reach(
-    context: &Context,
-    caller: &Caller,
-    upstream: &Arc<Upstream>,
-    errand: Errand,
-    started: Instant,
-) -> Result<Raw, Failure> {
-    let patience = upstream.request_timeout();
-    let deadline = started + patience;
-    let progress = errand
-        .progress
-        .or_else(|| names_progress(errand.params.as_ref()).then(unheard))
-        .map(|progress| Arc::new(Mutex::new(progress)));
-    let mut lost: Option<Arc<Client>> = None;
-    loop {
-        // The place comes first: a server that has given one is not stopped for being idle.
-        let acquiring = upstream
-            .limiter
-            .acquire(caller.key)
-            .map_err(|full| Failure::Busy {
-                server: Arc::clone(&upstream.name),
-                waiting: full.waiting,
-            })?;
-        let Ok(place) = timeout_at(deadline.into(), acquiring).await else {
-            return Err(Failure::TimedOut {
-                server: Arc::clone(&upstream.name),
-                after: started.elapsed(),
-            });
-        };
-        let live = upstream.live();
-        let live = live.filter(|live| lost.as_ref().is_none_or(|lost| !Arc::ptr_eq(live, lost)));
-        let Some(client) = live else {
+/// Whether a request of 2026-07-28 is one that comes back with answers.
+fn returns(params: Option<&Raw>) -> bool {
+    params.is_some_and(|params| params.member("requestState").is_some())
+}
+
+/// One request on its way.
+pub(crate) struct Way<'a> {
+    pub(crate) context: &'a Arc<Context>,
+    pub(crate) caller: &'a Caller,
+    pub(crate) upstream: &'a Arc<Upstream>,
+    pub(crate) errand: &'a Errand<'a>,
+}
+
+impl Way<'_> {
+    /// Waits for a place and for the server. The place comes first: a server that has given one is not
+    /// stopped for being idle.
+    async fn arrive(
+        &self,
+        started: Instant,
+        lost: Option<Arc<Live>>,
+    ) -> Result<(Arc<Live>, crate::limit::Permit), Failure> {
+        let upstream = self.upstream;
+        let deadline = started + upstream.request_timeout();
+        loop {
+            let acquiring =
+                upstream
+                    .limiter
+                    .acquire(self.caller.key)
+                    .map_err(|full| Failure::Busy {
+                        server: Arc::clone(&upstream.name),
+                        waiting: full.waiting,
+                    })?;
+            let Ok(place) = timeout_at(deadline.into(), acquiring).await else {
+                return Err(Failure::TimedOut {
+                    server: Arc::clone(&upstream.name),
+                    after: started.elapsed(),
+                });
+            };
+            let live = upstream.live();
+            let live =
+                live.filter(|live| lost.as_ref().is_none_or(|lost| !Arc::ptr_eq(live, lost)));
+            if let Some(live) = live {
+                return Ok((live, place));
+            }
             drop(place);
-            let until = (Instant::now() + context.wait()).min(deadline);
+            let until = (Instant::now() + self.context.wait()).min(deadline);
             upstream.ready(until, lost.as_ref()).await?;
-            continue;
-        };
-        let mut call = client
-            .request(errand.method, errand.params.clone())
-            .deadline(deadline)
-            .fail_fast();
-        if let Some(progress) = &progress {
-            let progress = Arc::clone(progress);
-            let longest = patience.saturating_mul(PROGRESS_PATIENCE);
-            call = call
-                .on_raw_progress(move |params| {
-                    progress.lock().unwrap_or_else(PoisonError::into_inner)(params);
-                })
-                .extend_on_progress(longest);
         }
-        match call.await {
-            Ok(result) => return Ok(result),
-            // The server had just been lost, and has not got the request: the next one gets it.
-            Err(Error::Call(
+    }
+
+    fn capabilities(&self) -> Raw {
+        self.errand.guest.capabilities(self.errand.params.as_ref())
+    }
+
+    fn ticket(&self) -> Ticket {
+        let Errand { view, method, .. } = self.errand;
+        Ticket {
+            principal: self.caller.principal,
+            request: request_digest(&view.place(), method, self.errand.params.as_ref()),
+        }
+    }
+
+    /// The call that this request comes back to.
+    fn kept(&self, params: Option<&Raw>) -> Result<Kept, Failure> {
+        let state = params
+            .and_then(|params| params.member("requestState"))
+            .and_then(|state| state.to_text())
+            .ok_or_else(|| Failure::invalid_params("`requestState` has to be a string"))?;
+        let kept = self.context.parking.take(&state, &self.ticket());
+        kept.map_err(Failure::Refused)
+    }
+
+    /// Goes on with a call that was parked: the server gets its answers.
+    async fn resume(
+        &self,
+        mut journey: Box<Journey>,
+        asked: Vec<(String, Question)>,
+    ) -> Result<Raw, Failure> {
+        journey.take_up(self.errand);
+        let unanswered = rounds::hand_in(self.errand.params.as_ref(), asked);
+        if !unanswered.is_empty() {
+            return self.park(journey, unanswered);
+        }
+        let live = journey.live();
+        match journey.until_asked().await {
+            Next::Asked(asked) => self.park(journey, asked),
+            Next::Ended(ended) => {
+                let ended = ended.map_err(|trouble| trouble.failure);
+                let record = journey.into_record();
+                record.finish(self.arrived(&live, ended))
+            }
+        }
+    }
+
+    /// Leaves the call waiting, and asks the client.
+    fn park(&self, journey: Box<Journey>, asked: Vec<(String, Question)>) -> Result<Raw, Failure> {
+        journey.hang_up();
+        let questions = Raw::object(asked.iter().map(|(key, question)| {
+            let params = translate::question_for_modern(&question.method, question.params.clone());
+            (&**key, rounds::question(&question.method, params))
+        }));
+        let kept = Kept::Waiting { journey, asked };
+        self.keep(questions, kept)
+    }
+
+    /// Asks the client to have addresses opened, and to come again.
+    fn park_again(&self, elicitations: Vec<(String, Raw)>) -> Result<Raw, Failure> {
+        let questions = Raw::object(elicitations.iter().map(|(key, params)| {
+            let params = translate::question_for_modern(method::ELICITATION, Some(params.clone()));
+            (&**key, rounds::question(method::ELICITATION, params))
+        }));
+        self.keep(questions, Kept::Again(elicitations))
+    }
+
+    fn keep(&self, questions: Raw, kept: Kept) -> Result<Raw, Failure> {
+        let patience = self.context.config.load().approvals.long_timeout;
+        let state = self.context.parking.put(self.ticket(), patience, kept);
+        // The call is dropped with what could not be kept, and withdrawn by that.
+        let state = state.map_err(|_| Failure::Crowded)?;
+        Ok(translate::modern(Raw::object([
+            ("resultType", Raw::string("input_required")),
+            ("inputRequests", questions),
+            ("requestState", Raw::string(&state)),
+        ])))
+    }
+
+    /// What the server said, in the words of the client's revision.
+    fn arrived(&self, live: &Live, result: Result<Raw, Failure>) -> Result<Raw, Failure> {
+        let (of, client) = (self.errand.method, self.errand.guest.revision());
+        match result {
+            Ok(result) => Ok(translate::result(result, of, live.revision(), client)),
+            Err(Failure::Answered(error))
+                if error.code == translate::URL_ELICITATION_REQUIRED
+                    && client.era() == Era::Modern =>
+            {
+                match rounds::addresses(&error, &self.capabilities()) {
+                    Some(elicitations) => self.park_again(elicitations),
+                    None => {
+                        let message = format!(
+                            "the server wants a person to open an address, and this client does not do that: {}",
+                            error.message
+                        );
+                        Err(Failure::Refused(switchboard_client::ErrorObject::new(
+                            code::INVALID_PARAMS,
+                            message,
+                        )))
+                    }
+                }
+            }
+            Err(Failure::Answered(error)) => {
+                Err(Failure::Answered(translate::error(error, of, client.era())))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// Why a request came to nothing.
+#[derive(Debug)]
+struct Trouble {
+    failure: Failure,
+    /// The server cannot have got it.
+    unsent: bool,
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            unsent: false,
+        }
+    }
+}
+
+/// What became of a request, once the connection has said so.
+fn outcome(upstream: &Upstream, result: Result<Raw, Error>) -> Result<Raw, Trouble> {
+    result.map_err(|error| {
+        let unsent = matches!(
+            &error,
+            Error::Call(
                 error @ (CallError::NotReady { .. }
                 | CallError::Failed { .. }
                 | CallError::ConnectionLost { .. }
-                | CallError::RequestFailed(_)),
-            )) if error.is_unsent() => lost = Some(client),
-            Err(error) => return Err(Failure::of(&upstream.name, error)),
+                | CallError::RequestFailed(_))
+            ) if error.is_unsent()
+        );
+        Trouble {
+            failure: Failure::of(&upstream.name, error),
+            unsent,
         }
-    }
-}
-
-/// Whether a client asked for progress that nobody hears. Its token must not reach the server: our own
-/// are numbers as well, and the server's reports could be taken for those of another call.
-fn names_progress(params: Option<&Raw>) -> bool {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"progressToken\""));
-    params.is_some_and(|params| SAYS.find(params.as_bytes()).is_some())
-}
-
-fn unheard() -> Progress {
-    Box::new(drop)
-}
-
-/// What is written down of a call, however it ends.
-struct Record<'a> {
-    context: &'a Context,
-    upstream: &'a Upstream,
-    started: Instant,
-    at: SystemTime,
-    method: &'static str,
-    name: Arc<str>,
-    client: Arc<str>,
-    request_bytes: u64,
-    finished: bool,
-}
-
-impl<'a> Record<'a> {
-    fn new(context: &'a Context, caller: &Caller, upstream: &'a Upstream, errand: &Errand) -> Self {
-        Self {
-            context,
-            upstream,
-            started: Instant::now(),
-            at: SystemTime::now(),
-            method: errand.method,
-            name: Arc::clone(&errand.name),
-            client: Arc::clone(&caller.client),
-            request_bytes: errand.params.as_ref().map_or(0, length),
-            finished: false,
-        }
-    }
-
-    fn finish(mut self, result: &Result<Raw, Failure>) {
-        self.finished = true;
-        match result {
-            Ok(result) => {
-                let outcome = if says_error(result) {
-                    Outcome::ToolError
-                } else {
-                    Outcome::Ok
-                };
-                self.write(outcome, None, length(result));
-            }
-            Err(failure) => self.write(failure.outcome(), Some(failure.message()), 0),
-        }
-    }
-
-    fn write(&self, outcome: Outcome, error: Option<Arc<str>>, response_bytes: u64) {
-        let duration = self.started.elapsed();
-        self.upstream
-            .meter
-            .count(outcome.kind(), duration, self.request_bytes, response_bytes);
-        self.context.store.record(Activity {
-            id: 0,
-            at: self.at,
-            server: Arc::clone(&self.upstream.name),
-            method: self.context.method(self.method),
-            name: Arc::clone(&self.name),
-            client: Arc::clone(&self.client),
-            duration,
-            outcome,
-            error,
-            request_bytes: self.request_bytes,
-            response_bytes,
-        });
-    }
-}
-
-impl Drop for Record<'_> {
-    fn drop(&mut self) {
-        if !self.finished {
-            self.write(Outcome::Cancelled, None, 0);
-        }
-    }
-}
-
-fn length(raw: &Raw) -> u64 {
-    raw.as_bytes().len() as u64
-}
-
-/// Whether the result of a tool says that it failed. A result that does not have the words in it is
-/// not read at all.
-fn says_error(result: &Raw) -> bool {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"isError\""));
-    SAYS.find(result.as_bytes()).is_some()
-        && result
-            .member("isError")
-            .is_some_and(|says| says.as_bytes() == b"true")
+    })
 }

@@ -11,7 +11,10 @@ use switchboard_contain::Containment;
 use switchboard_store::Store;
 use switchboard_wire::method;
 
-use crate::{events::Events, logs::Logs, metrics::Metrics, pace::Pace, shelf::Shelf};
+use crate::{
+    call::Kept, events::Events, logs::Logs, metrics::Metrics, pace::Pace, park::Parking,
+    seal::Seal, session::Audience, shelf::Shelf,
+};
 
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -23,6 +26,11 @@ pub(crate) struct Context {
     pub(crate) pace: Pace,
     pub(crate) shelf: Shelf,
     pub(crate) store: Store,
+    /// Clients that can be told things unasked.
+    pub(crate) audience: Audience,
+    /// Calls that wait for their clients.
+    pub(crate) parking: Arc<Parking<Kept>>,
+    pub(crate) seal: Seal,
     pub(crate) config: ArcSwap<Config>,
     pub(crate) started: SystemTime,
     methods: [Arc<str>; METHODS.len()],
@@ -37,6 +45,7 @@ const METHODS: [&str; 4] = [
 ];
 
 impl Context {
+    /// `None` if there is no randomness.
     pub(crate) fn new(
         home: Arc<Home>,
         config: Config,
@@ -44,9 +53,12 @@ impl Context {
         logs: Arc<Logs>,
         shelf: Shelf,
         store: Store,
-    ) -> Self {
-        Self {
+    ) -> Option<Self> {
+        Some(Self {
             containment,
+            audience: Audience::default(),
+            parking: Parking::new(Seal::new()?),
+            seal: Seal::new()?,
             logs,
             metrics: Metrics::default(),
             events: Events::new(),
@@ -57,7 +69,7 @@ impl Context {
             started: SystemTime::now(),
             methods: METHODS.map(Arc::from),
             home,
-        }
+        })
     }
 
     /// How long a call waits for a part that is not ready.

@@ -3,17 +3,28 @@
 //! A client sees one of two views: everything of every server under names of the gateway's making, or
 //! one server with its names as they are.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+    time::{Duration, Instant},
+};
 
-use switchboard_catalog::{BadCursor, Catalogue, Kind, Page, ServerPart};
-use switchboard_client::{ErrorObject, Raw, Revision};
+use memchr::memmem::Finder;
+use switchboard_catalog::{BadCursor, Catalogue, Kind, Page, ServerPart, Target};
+use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{Era, code, meta, method};
+use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
     builtin,
-    call::{self, Caller, Errand, Progress},
+    call::{self, Errand},
+    caller::{Caller, Guest, read_level},
     failure::{Failure, cut},
     gateway::Gateway,
+    handshake,
+    line::Line,
+    session::Session,
+    tasks, translate,
     upstream::Upstream,
 };
 
@@ -26,94 +37,130 @@ pub enum View {
     Server(Arc<str>),
 }
 
-/// A request, as the edges hand it in.
-pub(crate) struct Inquiry {
-    pub(crate) era: Era,
-    pub(crate) method: String,
-    pub(crate) params: Option<Raw>,
-    /// Where progress goes, if the client asked for it.
-    pub(crate) progress: Option<Progress>,
+impl View {
+    /// Tells one view from the others.
+    pub(crate) fn place(&self) -> Cow<'_, str> {
+        match self {
+            Self::Direct => "direct".into(),
+            Self::Server(name) => format!("s/{name}").into(),
+        }
+    }
 }
 
-/// How long a client may keep a list before asking again (2026-07-28). It is told of changes only if
-/// it listens, so not for long.
-const LIST_TTL_MS: u64 = 5_000;
+/// A request, as the edges hand it in: everything that is known of it.
+#[derive(Debug)]
+pub(crate) struct Inquiry {
+    pub(crate) guest: Guest,
+    /// Of a client of an older revision, if it keeps one.
+    pub(crate) session: Option<Arc<Session>>,
+    /// To whoever hears and answers while the request is under way.
+    pub(crate) line: Option<Line>,
+    pub(crate) method: String,
+    pub(crate) params: Option<Raw>,
+}
+
+/// How long a client may keep a list before asking again (2026-07-28), if its server does not say.
+pub(crate) const LIST_TTL_MS: u64 = 5_000;
+/// How long the wish for a log level waits for servers to hear of it.
+const LEVEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Answers one request, in the way of the client's era.
 pub(crate) async fn answer(
-    gateway: &Gateway,
+    gateway: &Arc<Gateway>,
     view: &View,
     caller: &Caller,
     inquiry: Inquiry,
 ) -> Result<Raw, ErrorObject> {
-    let era = inquiry.era;
+    let era = inquiry.guest.era();
     let is_call = inquiry.method == method::TOOLS_CALL;
-    let result = match serve(gateway, view, caller, inquiry).await {
+    match serve(gateway, view, caller, inquiry).await {
         Ok(result) => Ok(result),
-        Err(failure) if is_call && era == Era::Modern => failure.into_tool_result(),
+        Err(failure @ Failure::Input { .. }) if is_call && era == Era::Legacy => {
+            failure.into_tool_result()
+        }
+        Err(failure) if is_call && era == Era::Modern => {
+            failure.into_tool_result().map(translate::modern)
+        }
         Err(failure) => Err(failure.into_error(era)),
-    };
-    match era {
-        Era::Legacy => result,
-        Era::Modern => result.map(modern),
     }
 }
 
 /// Answers one request, or says what became of it.
 pub(crate) async fn serve(
-    gateway: &Gateway,
+    gateway: &Arc<Gateway>,
     view: &View,
     caller: &Caller,
     inquiry: Inquiry,
 ) -> Result<Raw, Failure> {
     let Inquiry {
-        era,
+        guest,
+        session,
+        line,
         method,
         params,
-        progress,
     } = inquiry;
+    let era = guest.era();
     let room = Room {
         gateway,
         view,
         caller,
-        era,
+        guest,
+        line,
     };
-    match &*method {
-        method::TOOLS_CALL => room.call_tool(params, progress).await,
+    match (&*method, era) {
+        (method::TOOLS_CALL, _) => room.call_tool(params).await,
         // All but calls are boxed, so that a call need not carry room for them.
-        method::TOOLS_LIST => Box::pin(room.list(Kind::Tool, params.as_ref())).await,
-        method::PROMPTS_LIST => Box::pin(room.list(Kind::Prompt, params.as_ref())).await,
-        method::RESOURCES_LIST => Box::pin(room.list(Kind::Resource, params.as_ref())).await,
-        method::RESOURCE_TEMPLATES_LIST => {
-            Box::pin(room.list(Kind::Template, params.as_ref())).await
+        (method::TOOLS_LIST, _) => Box::pin(room.list(Kind::Tool, params)).await,
+        (method::PROMPTS_LIST, _) => Box::pin(room.list(Kind::Prompt, params)).await,
+        (method::RESOURCES_LIST, _) => Box::pin(room.list(Kind::Resource, params)).await,
+        (method::RESOURCE_TEMPLATES_LIST, _) => Box::pin(room.list(Kind::Template, params)).await,
+        (method::PROMPTS_GET, _) => Box::pin(room.get_prompt(params)).await,
+        (method::RESOURCES_READ, _) => Box::pin(room.read_resource(params)).await,
+        (method::COMPLETE, _) => Box::pin(room.complete(params)).await,
+        (method::DISCOVER, Era::Modern) => {
+            handshake::discover(gateway, view).map(translate::modern)
         }
-        method::PROMPTS_GET => Box::pin(room.get_prompt(params, progress)).await,
-        method::RESOURCES_READ => {
-            let read = Box::pin(room.read_resource(params, progress)).await?;
-            Ok(match era {
-                Era::Legacy => read,
-                Era::Modern => with_cache_hints(read),
-            })
+        (method::TASKS_GET, _) => Box::pin(room.task(method::TASKS_GET, params)).await,
+        (method::TASKS_CANCEL, _) => Box::pin(room.task(method::TASKS_CANCEL, params)).await,
+        (method::TASKS_UPDATE, Era::Modern) => {
+            Box::pin(room.task(method::TASKS_UPDATE, params)).await
         }
-        method::COMPLETE => Box::pin(room.complete(params)).await,
-        method::DISCOVER => room.discover(),
-        method::PING if era == Era::Legacy => Ok(Raw::empty_object()),
-        // The gateway sends no log messages of its own, so that every level is honoured.
-        method::SET_LEVEL if era == Era::Legacy => Ok(Raw::empty_object()),
-        other => Err(Failure::method_not_found(other)),
+        (method::TASKS_RESULT, Era::Legacy) => {
+            Box::pin(room.task(method::TASKS_RESULT, params)).await
+        }
+        (method::TASKS_LIST, Era::Legacy) => Box::pin(room.list_tasks(params)).await,
+        (method::PING, Era::Legacy) => Ok(Raw::empty_object()),
+        (method::SET_LEVEL, Era::Legacy) => {
+            Box::pin(room.set_level(session.as_deref(), params)).await
+        }
+        (method::RESOURCES_SUBSCRIBE, Era::Legacy) => {
+            Box::pin(room.subscribe(session.as_ref(), params)).await
+        }
+        (method::RESOURCES_UNSUBSCRIBE, Era::Legacy) => {
+            let uri = text(&required(params)?, "uri")?;
+            if let Some(session) = session {
+                session.stop_watching(&uri);
+            }
+            Ok(Raw::empty_object())
+        }
+        (other, _) => Err(Failure::method_not_found(other)),
     }
 }
 
 /// One request in its view.
 struct Room<'a> {
-    gateway: &'a Gateway,
+    gateway: &'a Arc<Gateway>,
     view: &'a View,
     caller: &'a Caller,
-    era: Era,
+    guest: Guest,
+    line: Option<Line>,
 }
 
+/// Where something of a server is known by a name.
+type Find = for<'a> fn(&'a Catalogue, &'a str) -> Option<Target<'a>>;
+
 impl Room<'_> {
-    async fn list(&self, kind: Kind, params: Option<&Raw>) -> Result<Raw, Failure> {
+    async fn list(&self, kind: Kind, params: Option<Raw>) -> Result<Raw, Failure> {
         let cursor = params
             .and_then(|params| params.member("cursor"))
             .filter(|cursor| cursor.as_bytes() != b"null");
@@ -125,34 +172,33 @@ impl Room<'_> {
         match self.view {
             View::Direct => {
                 let catalogue = self.gateway.context().shelf.catalogue();
-                Ok(self.encode(catalogue.page(kind, cursor).map_err(bad_page)?))
+                Ok(self.encode(kind, catalogue.page(kind, cursor).map_err(bad_page)?))
             }
             View::Server(name) => {
                 let part = part(self.gateway, name).await?;
-                Ok(self.encode(part.page(kind, cursor).map_err(bad_page)?))
+                Ok(self.encode(kind, part.page(kind, cursor).map_err(bad_page)?))
             }
         }
     }
 
-    fn encode(&self, page: Page<'_>) -> Raw {
-        match self.era {
-            Era::Legacy => page.encoded(&[]),
-            Era::Modern => page.encoded(&[
-                ("ttlMs", Raw::number(LIST_TTL_MS)),
-                ("cacheScope", Raw::string("private")),
-            ]),
+    fn encode(&self, kind: Kind, page: Page<'_>) -> Raw {
+        if self.guest.era() == Era::Legacy {
+            let list = page.encoded(&[]);
+            return match kind {
+                Kind::Tool => readable(list),
+                _ => list,
+            };
         }
+        let info = Raw::object([(meta::SERVER_INFO, translate::own_info())]);
+        page.encoded(&[
+            ("ttlMs", Raw::number(LIST_TTL_MS)),
+            ("cacheScope", Raw::string("private")),
+            ("resultType", Raw::string("complete")),
+            (meta::META, info),
+        ])
     }
 
-    fn upstream(&self, name: &str) -> Result<Arc<Upstream>, Failure> {
-        upstream(self.gateway, name)
-    }
-
-    async fn call_tool(
-        &self,
-        params: Option<Raw>,
-        progress: Option<Progress>,
-    ) -> Result<Raw, Failure> {
+    async fn call_tool(&self, params: Option<Raw>) -> Result<Raw, Failure> {
         let params = required(params)?;
         let exposed = text(&params, "name")?;
         match self.view {
@@ -169,19 +215,22 @@ impl Room<'_> {
                 }
                 let params = renamed(&params, "name", &name)?;
                 let result = self
-                    .errand(&server, method::TOOLS_CALL, name, params, progress)
+                    .errand(&server, method::TOOLS_CALL, name, params)
                     .await?;
+                let result = self.with_tasks(&server, result);
                 Ok(switchboard_catalog::expose_content(&server, &result))
             }
             View::Server(server) => {
-                let upstream = self.upstream(server)?;
+                let upstream = upstream(self.gateway, server)?;
                 if !upstream.settings().tools.permits(&exposed) {
                     let message = format!("there is no tool '{}'", cut(&exposed));
                     return Err(Failure::invalid_params(message));
                 }
                 let name = exposed.as_str().into();
-                self.errand(server, method::TOOLS_CALL, name, params, progress)
-                    .await
+                let result = self
+                    .errand(server, method::TOOLS_CALL, name, params)
+                    .await?;
+                Ok(self.with_tasks(server, result))
             }
         }
     }
@@ -226,71 +275,58 @@ impl Room<'_> {
             ("type", Raw::string("text")),
             ("text", Raw::string(raw.as_str())),
         ]);
-        Ok(Raw::object([
-            ("content", crate::failure::array([text])),
-            ("structuredContent", raw),
-        ]))
+        let result = Raw::object([("content", Raw::array([text])), ("structuredContent", raw)]);
+        Ok(match self.guest.era() {
+            Era::Legacy => result,
+            Era::Modern => translate::modern(result),
+        })
     }
 
-    async fn get_prompt(
-        &self,
-        params: Option<Raw>,
-        progress: Option<Progress>,
-    ) -> Result<Raw, Failure> {
-        let params = required(params)?;
-        let exposed = text(&params, "name")?;
-        match self.view {
-            View::Direct => {
-                let (server, name) = {
-                    let catalogue = self.gateway.context().shelf.catalogue();
-                    let target = catalogue.prompt(&exposed).ok_or_else(|| {
-                        let message = format!("there is no prompt '{}'", cut(&exposed));
-                        Failure::invalid_params(message)
-                    })?;
-                    (Arc::clone(target.server), Arc::<str>::from(target.name))
-                };
-                let params = renamed(&params, "name", &name)?;
-                let result = self
-                    .errand(&server, method::PROMPTS_GET, name, params, progress)
-                    .await?;
-                Ok(switchboard_catalog::expose_content(&server, &result))
-            }
-            View::Server(server) => {
-                let name = exposed.as_str().into();
-                self.errand(server, method::PROMPTS_GET, name, params, progress)
-                    .await
-            }
-        }
+    async fn get_prompt(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+        let find: Find = |catalogue, name| catalogue.prompt(name);
+        let (server, result) = self
+            .named(method::PROMPTS_GET, "name", params, find)
+            .await?;
+        Ok(match server {
+            Some(server) => switchboard_catalog::expose_content(&server, &result),
+            None => result,
+        })
     }
 
-    async fn read_resource(
+    async fn read_resource(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+        let find: Find = |catalogue, uri| catalogue.resource(uri);
+        let (server, result) = self
+            .named(method::RESOURCES_READ, "uri", params, find)
+            .await?;
+        Ok(match server {
+            Some(server) => switchboard_catalog::expose_read_result(&server, &result),
+            None => result,
+        })
+    }
+
+    /// Asks the server of what is named in this member. Tells whose it is where names are the gateway's.
+    async fn named(
         &self,
+        method: &'static str,
+        member: &str,
         params: Option<Raw>,
-        progress: Option<Progress>,
-    ) -> Result<Raw, Failure> {
+        find: Find,
+    ) -> Result<(Option<Arc<str>>, Raw), Failure> {
         let params = required(params)?;
-        let exposed = text(&params, "uri")?;
-        match self.view {
-            View::Direct => {
-                let (server, uri) = {
-                    let catalogue = self.gateway.context().shelf.catalogue();
-                    let target = catalogue
-                        .resource(&exposed)
-                        .ok_or_else(|| unknown_resource(self.era, &exposed))?;
-                    (Arc::clone(target.server), Arc::<str>::from(target.name))
-                };
-                let params = renamed(&params, "uri", &uri)?;
-                let result = self
-                    .errand(&server, method::RESOURCES_READ, uri, params, progress)
-                    .await?;
-                Ok(switchboard_catalog::expose_read_result(&server, &result))
-            }
-            View::Server(server) => {
-                let uri = exposed.as_str().into();
-                self.errand(server, method::RESOURCES_READ, uri, params, progress)
-                    .await
-            }
-        }
+        let exposed = text(&params, member)?;
+        let View::Server(server) = self.view else {
+            let (server, own) = {
+                let catalogue = self.gateway.context().shelf.catalogue();
+                let target = find(&catalogue, &exposed)
+                    .ok_or_else(|| unknown(self.guest.era(), member, &exposed))?;
+                (Arc::clone(target.server), Arc::<str>::from(target.name))
+            };
+            let params = renamed(&params, member, &own)?;
+            let result = self.errand(&server, method, own, params).await?;
+            return Ok((Some(server), result));
+        };
+        let name = exposed.as_str().into();
+        Ok((None, self.errand(server, method, name, params).await?))
     }
 
     async fn complete(&self, params: Option<Raw>) -> Result<Raw, Failure> {
@@ -298,8 +334,7 @@ impl Room<'_> {
         let View::Server(server) = self.view else {
             return self.complete_direct(params).await;
         };
-        let name = "".into();
-        self.errand(server, method::COMPLETE, name, params, None)
+        self.errand(server, method::COMPLETE, "".into(), params)
             .await
     }
 
@@ -331,8 +366,117 @@ impl Room<'_> {
         let params = params
             .with_member("ref", &of)
             .map_err(|error| Failure::invalid_params(error.to_string()))?;
-        self.errand(&server, method::COMPLETE, name, params, None)
-            .await
+        self.errand(&server, method::COMPLETE, name, params).await
+    }
+
+    async fn subscribe(
+        &self,
+        session: Option<&Arc<Session>>,
+        params: Option<Raw>,
+    ) -> Result<Raw, Failure> {
+        let uri = text(&required(params)?, "uri")?;
+        let Some(session) = session else {
+            let message = "only a session can subscribe; open one with `initialize`";
+            return Err(Failure::invalid_params(message));
+        };
+        let (upstream, own) = locate_resource(self.gateway, self.view, &uri)?;
+        if !session.is_watching(&uri) {
+            let exposed = matches!(self.view, View::Direct);
+            let context = self.gateway.context();
+            let watching = upstream.watch(context, &own, &session.mailbox, exposed);
+            if !session.keep_watching(&uri, watching.await?) {
+                let message = "this session watches too many resources already";
+                return Err(Failure::invalid_params(message));
+            }
+        }
+        Ok(Raw::empty_object())
+    }
+
+    async fn set_level(
+        &self,
+        session: Option<&Session>,
+        params: Option<Raw>,
+    ) -> Result<Raw, Failure> {
+        let level = required(params)?.member("level");
+        let level = level.and_then(|level| read_level(&level)).ok_or_else(|| {
+            Failure::invalid_params("`level` has to be one of debug, info, notice, warning, error, critical, alert, emergency")
+        })?;
+        if let Some(session) = session {
+            session.set_level(level);
+        }
+        let mut telling = JoinSet::new();
+        for (name, upstream) in self.gateway.upstreams().iter() {
+            let sees = match self.view {
+                View::Direct => true,
+                View::Server(server) => **server == **name,
+            };
+            if sees {
+                let upstream = Arc::clone(upstream);
+                telling.spawn(async move { upstream.want_level(level).await });
+            }
+        }
+        // Who is slow hears of it all the same, a little later.
+        let _ = timeout(LEVEL_PATIENCE, async {
+            while telling.join_next().await.is_some() {}
+        })
+        .await;
+        telling.detach_all();
+        Ok(Raw::empty_object())
+    }
+
+    /// Asks the server of a task.
+    async fn task(&self, method: &'static str, params: Option<Raw>) -> Result<Raw, Failure> {
+        let params = required(params)?;
+        let exposed = text(&params, "taskId")?;
+        let seal = &self.gateway.context().seal;
+        let found = tasks::locate(seal, self.caller.principal, &exposed);
+        let found = found.filter(|(server, _)| match self.view {
+            View::Direct => true,
+            View::Server(name) => **name == **server,
+        });
+        let Some((server, task)) = found else {
+            return Err(Failure::invalid_params("there is no such task"));
+        };
+        let params = renamed(&params, "taskId", &task)?;
+        let name = task.as_str().into();
+        let result = self.errand(&server, method, name, params).await?;
+        Ok(self.expose_tasks(&server, result))
+    }
+
+    async fn list_tasks(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+        let View::Server(server) = self.view else {
+            return Err(Failure::method_not_found(method::TASKS_LIST));
+        };
+        let params = params.unwrap_or_else(Raw::empty_object);
+        let result = self.errand(server, method::TASKS_LIST, "".into(), params);
+        Ok(self.expose_tasks(server, result.await?))
+    }
+
+    /// The result of a call, which may be a task to come back for.
+    fn with_tasks(&self, server: &str, result: Raw) -> Raw {
+        static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"taskId\""));
+        if SAYS.find(result.as_bytes()).is_none() {
+            return result;
+        }
+        let is_task = match self.guest.era() {
+            Era::Legacy => result.member("task").is_some(),
+            Era::Modern => {
+                let kind = result.member("resultType").and_then(|kind| kind.to_text());
+                kind.as_deref() == Some("task")
+            }
+        };
+        if is_task {
+            self.expose_tasks(server, result)
+        } else {
+            result
+        }
+    }
+
+    fn expose_tasks(&self, server: &str, result: Raw) -> Raw {
+        let seal = &self.gateway.context().seal;
+        tasks::expose_result(result, &|task| {
+            tasks::expose(seal, self.caller.principal, server, task)
+        })
     }
 
     async fn errand(
@@ -341,33 +485,53 @@ impl Room<'_> {
         method: &'static str,
         name: Arc<str>,
         params: Raw,
-        progress: Option<Progress>,
     ) -> Result<Raw, Failure> {
-        let upstream = self.upstream(server)?;
+        let upstream = upstream(self.gateway, server)?;
         let errand = Errand {
+            guest: &self.guest,
+            line: self.line.as_ref(),
+            view: self.view,
             method,
             name,
             params: Some(params),
-            progress,
         };
         call::carry(self.gateway.context(), self.caller, &upstream, errand).await
     }
+}
 
-    fn discover(&self) -> Result<Raw, Failure> {
-        if self.era == Era::Legacy {
-            return Err(Failure::method_not_found(method::DISCOVER));
+/// The server of a resource, and its name there.
+pub(crate) fn locate_resource(
+    gateway: &Gateway,
+    view: &View,
+    uri: &str,
+) -> Result<(Arc<Upstream>, String), Failure> {
+    match view {
+        View::Server(server) => Ok((upstream(gateway, server)?, uri.to_owned())),
+        View::Direct => {
+            let catalogue = gateway.context().shelf.catalogue();
+            let target = catalogue
+                .resource(uri)
+                .ok_or_else(|| unknown(Era::Legacy, "uri", uri))?;
+            Ok((upstream(gateway, target.server)?, target.name.to_owned()))
         }
-        let introduction = introduce(self.gateway, self.view, Era::Modern)?;
-        let versions = Revision::ALL.map(|revision| Raw::string(revision.as_str()));
-        let mut members = vec![
-            ("supportedVersions", crate::failure::array(versions)),
-            ("capabilities", introduction.capabilities),
-            ("ttlMs", Raw::number(LIST_TTL_MS)),
-            ("cacheScope", Raw::string("private")),
-        ];
-        members.extend(introduction.instructions.map(|text| ("instructions", text)));
-        Ok(Raw::object(members))
     }
+}
+
+/// A list of tools as older clients can read it.
+fn readable(list: Raw) -> Raw {
+    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"outputSchema\""));
+    if SAYS.find(list.as_bytes()).is_none() {
+        return list;
+    }
+    let Some(tools) = list.member("tools").and_then(|tools| tools.elements()) else {
+        return list;
+    };
+    let readable: Vec<Raw> = tools.iter().cloned().map(translate::tool).collect();
+    if readable == tools {
+        return list;
+    }
+    list.with_member("tools", &Raw::array(readable))
+        .unwrap_or(list)
 }
 
 /// What one server offers. One that has never been seen is waited for, bounded: a list that is
@@ -394,132 +558,6 @@ fn upstream(gateway: &Gateway, name: &str) -> Result<Arc<Upstream>, Failure> {
     gateway
         .upstream(name)
         .ok_or_else(|| Failure::invalid_params(format!("there is no server '{}'", cut(name))))
-}
-
-/// What a view says of itself in a handshake.
-pub(crate) struct Introduction {
-    pub(crate) capabilities: Raw,
-    pub(crate) server_info: Raw,
-    pub(crate) instructions: Option<Raw>,
-}
-
-/// Says it at once, from what is known.
-pub(crate) fn introduce(gateway: &Gateway, view: &View, era: Era) -> Result<Introduction, Failure> {
-    let part = match view {
-        View::Direct => None,
-        View::Server(name) => {
-            if gateway.upstream(name).is_none() {
-                let message = format!("there is no server '{}'", cut(name));
-                return Err(Failure::invalid_params(message));
-            }
-            gateway.context().shelf.catalogue().server(name).cloned()
-        }
-    };
-    let offers = part.as_ref().map(|part| part.offers());
-    // A client of 2026-07-28 would have to listen for changes, which is not served.
-    let listing = || match era {
-        Era::Legacy => Raw::object([("listChanged", Raw::from(true))]),
-        Era::Modern => Raw::empty_object(),
-    };
-    let known = offers.and_then(|offers| offers.capabilities.as_ref());
-    let has = |what: &str| known.is_none_or(|known| known.member(what).is_some());
-    let mut capabilities = Vec::new();
-    for what in ["tools", "prompts", "resources"] {
-        if has(what) {
-            capabilities.push((what, listing()));
-        }
-    }
-    for what in ["completions", "logging"] {
-        if has(what) {
-            capabilities.push((what, Raw::empty_object()));
-        }
-    }
-    Ok(Introduction {
-        capabilities: Raw::object(capabilities),
-        server_info: offers
-            .and_then(|offers| offers.server_info.clone())
-            .unwrap_or_else(own_info),
-        instructions: offers
-            .and_then(|offers| offers.instructions.as_deref())
-            .map(Raw::string),
-    })
-}
-
-/// The answer to `initialize`.
-pub(crate) fn initialize(
-    gateway: &Gateway,
-    view: &View,
-    revision: Revision,
-) -> Result<Raw, ErrorObject> {
-    let introduction =
-        introduce(gateway, view, Era::Legacy).map_err(|failure| failure.into_error(Era::Legacy))?;
-    let mut members = vec![
-        ("protocolVersion", Raw::string(revision.as_str())),
-        ("capabilities", introduction.capabilities),
-        ("serverInfo", introduction.server_info),
-    ];
-    members.extend(introduction.instructions.map(|text| ("instructions", text)));
-    Ok(Raw::object(members))
-}
-
-/// The revision to answer `initialize` with: the one that was asked for, if it opens that way.
-pub(crate) fn negotiate(params: Option<&Raw>) -> Revision {
-    params
-        .and_then(|params| params.member("protocolVersion"))
-        .and_then(|asked| Revision::parse(&asked.to_text()?))
-        .filter(|revision| revision.era() == Era::Legacy)
-        .unwrap_or(Revision::LATEST_LEGACY)
-}
-
-/// What a client calls itself, from the parameters of `initialize` or from `_meta`.
-pub(crate) fn client_name(info: Option<Raw>) -> Arc<str> {
-    let name = info
-        .and_then(|info| info.member("name"))
-        .and_then(|name| name.to_text());
-    match name {
-        Some(name) if !name.is_empty() => cut(&name).into(),
-        _ => "unknown".into(),
-    }
-}
-
-/// What 2026-07-28 wants to know of a result that could be kept, if its server does not say: that it is
-/// not to be.
-fn with_cache_hints(result: Raw) -> Raw {
-    let hints = [
-        ("ttlMs", Raw::number(0)),
-        ("cacheScope", Raw::string("private")),
-    ];
-    hints.into_iter().fold(result, |result, (name, value)| {
-        if result.member(name).is_some() {
-            return result;
-        }
-        result.with_member(name, &value).unwrap_or(result)
-    })
-}
-
-/// Stamps a result with what 2026-07-28 wants on every one.
-fn modern(result: Raw) -> Raw {
-    let result = match result.member("resultType") {
-        Some(_) => Ok(result),
-        None => result.with_member("resultType", &Raw::string("complete")),
-    };
-    let stamped = result.and_then(|result| {
-        let own = result.member(meta::META).filter(Raw::is_object);
-        if own.is_some_and(|own| own.member(meta::SERVER_INFO).is_some()) {
-            return Ok(result);
-        }
-        meta::stamp(Some(&result), &[(meta::SERVER_INFO, own_info())])
-    });
-    // Only what is no object cannot be stamped, and no result of a known method is that.
-    stamped.unwrap_or_else(|_| Raw::empty_object())
-}
-
-fn own_info() -> Raw {
-    Raw::object([
-        ("name", Raw::string("switchboard")),
-        ("title", Raw::string("Switchboard")),
-        ("version", Raw::string(env!("CARGO_PKG_VERSION"))),
-    ])
 }
 
 fn required(params: Option<Raw>) -> Result<Raw, Failure> {
@@ -557,12 +595,16 @@ fn unknown_tool(catalogue: &Catalogue, exposed: &str) -> Failure {
     Failure::invalid_params(message)
 }
 
-fn unknown_resource(era: Era, uri: &str) -> Failure {
+/// Nothing is called this.
+fn unknown(era: Era, member: &str, name: &str) -> Failure {
+    if member != "uri" {
+        return Failure::invalid_params(format!("there is no prompt '{}'", cut(name)));
+    }
     let code = match era {
         Era::Legacy => code::RESOURCE_NOT_FOUND,
         Era::Modern => code::INVALID_PARAMS,
     };
-    let message = format!("there is no resource '{}'", cut(uri));
-    let data = Raw::object([("uri", Raw::string(uri))]);
+    let message = format!("there is no resource '{}'", cut(name));
+    let data = Raw::object([("uri", Raw::string(name))]);
     Failure::Refused(ErrorObject::new(code, message).with_data(data))
 }

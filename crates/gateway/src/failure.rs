@@ -59,6 +59,10 @@ pub(crate) enum Failure {
     Broken { server: Arc<str>, reason: Arc<str> },
     /// The caller withdrew the call.
     Cancelled,
+    /// The server asks for input that cannot be had.
+    Input { server: Arc<str>, reason: Arc<str> },
+    /// Too many calls wait for their clients to come back.
+    Crowded,
 }
 
 impl Failure {
@@ -220,6 +224,14 @@ impl Failure {
                 (code::INTERNAL, message, Some(named(server)))
             }
             Self::Cancelled => (code::INTERNAL, "the call was cancelled".to_owned(), None),
+            Self::Input { server, reason } => {
+                let message = format!("server '{server}' cannot go on: {reason}");
+                (code::INTERNAL, message, Some(named(server)))
+            }
+            Self::Crowded => {
+                let message = "too many calls wait for answers of their clients; answer or end some, then try again";
+                (codes::BUSY, message.to_owned(), None)
+            }
         }
     }
 

@@ -22,9 +22,10 @@ use tokio::{
 use crate::{
     context::Context,
     desk::View,
-    edge::{pipe, session::Sessions},
+    edge::{pipe, sessions::Sessions, sse},
     launch,
     logs::Logs,
+    session::Session,
     shelf::Shelf,
     supervisor::{Supervisor, Upstreams},
     upstream::Upstream,
@@ -36,6 +37,7 @@ pub struct Gateway {
     context: Arc<Context>,
     supervisor: Arc<Supervisor>,
     sessions: Sessions,
+    sse: sse::Streams,
     stage: watch::Sender<Stage>,
     pipes: AtomicUsize,
     pipes_changed: watch::Sender<()>,
@@ -95,11 +97,13 @@ impl Gateway {
         sweep(&home, instance, &config);
         let shelf = Shelf::open(home.catalog(), &config);
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
-        let context = Arc::new(Context::new(home, config, containment, logs, shelf, store));
+        let context = Context::new(home, config, containment, logs, shelf, store);
+        let context = Arc::new(context.ok_or(StartError::Random)?);
         Ok(Arc::new(Self {
             supervisor: Arc::new(Supervisor::new(Arc::clone(&context))),
             context,
             sessions: Sessions::new(),
+            sse: sse::Streams::default(),
             stage: watch::Sender::new(Stage::Running),
             pipes: AtomicUsize::new(0),
             pipes_changed: watch::Sender::new(()),
@@ -113,7 +117,7 @@ impl Gateway {
     pub async fn serve_pipe(
         self: &Arc<Self>,
         view: View,
-        reader: impl AsyncRead + Unpin,
+        reader: impl AsyncRead + Unpin + Send,
         writer: impl AsyncWrite + Unpin + Send + 'static,
     ) -> std::io::Result<()> {
         let _present = Present::new(self);
@@ -214,12 +218,36 @@ impl Gateway {
         *self.stage.borrow() >= Stage::Stopping
     }
 
-    pub(crate) fn context(&self) -> &Context {
+    pub(crate) fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
     pub(crate) fn sessions(&self) -> &Sessions {
         &self.sessions
+    }
+
+    pub(crate) fn sse(&self) -> &sse::Streams {
+        &self.sse
+    }
+
+    /// A client is here until this has ended.
+    pub(crate) async fn attend(&self, client: impl Future<Output = ()>) {
+        let _present = Present::new(self);
+        client.await;
+    }
+
+    /// A client says that its roots have changed: the servers that it sees are told.
+    pub(crate) fn roots_changed(&self, session: &Session) {
+        for (name, upstream) in self.upstreams().iter() {
+            let sees = match &session.view {
+                View::Direct => true,
+                View::Server(server) => **server == **name,
+            };
+            if sees {
+                let (upstream, line) = (Arc::clone(upstream), session.line());
+                tokio::spawn(async move { upstream.roots_changed(line).await });
+            }
+        }
     }
 
     pub(crate) fn upstreams(&self) -> Arc<Upstreams> {
@@ -324,7 +352,7 @@ fn instance(home: &Home) -> Option<Instance> {
     {
         return Some(known);
     }
-    let name = crate::edge::session::secret()?;
+    let name = crate::edge::sessions::secret()?;
     if let Err(error) = std::fs::write(&path, &name) {
         tracing::warn!(%error, path = %path.display(), "Cannot keep the name of this instance.");
     }

@@ -4,7 +4,7 @@ use std::{convert::Infallible, future::Future, io, pin::pin, sync::Arc, time::Du
 
 use axum::{Router, body::Body as AxumBody};
 use hyper::{
-    Request, Response, StatusCode,
+    Method, Request, Response, StatusCode,
     body::Incoming,
     header::{CONNECTION, HeaderValue, UPGRADE, WWW_AUTHENTICATE},
     server::conn::http1,
@@ -23,12 +23,13 @@ use tower_service::Service;
 
 use crate::{
     api,
+    caller::Principal,
     desk::View,
     edge::{
         client_key,
         gate::{self, Token, TurnedAway},
-        http,
-        stream::Answer,
+        http, sse,
+        tape::Answer,
     },
     gateway::Gateway,
     problem::Problem,
@@ -197,18 +198,33 @@ async fn route(
     request: Request<Incoming>,
 ) -> Response<Answer> {
     let path = request.uri().path();
-    let mcp = mcp_path(path);
-    if door == Door::Tcp
-        && let Err(away) = admit(inner, mcp.is_some(), &request)
-    {
-        return turn_away(away, mcp.is_some());
-    }
-    if let Some(path) = mcp {
-        let Some(view) = view(path) else {
-            let message = "there is no such MCP address; try /mcp, /mcp/direct or /mcp/s/NAME";
-            return http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message);
-        };
-        return http::serve(&inner.gateway, view, key, request).await;
+    let mcp = under(path, "/mcp").map(|rest| (Transport::Streamable, rest));
+    let mcp = mcp.or_else(|| under(path, "/sse").map(|rest| (Transport::Sse, rest)));
+    let principal = match door {
+        Door::Socket => Principal::Owner,
+        Door::Tcp => match admit(inner, mcp.is_some(), &request) {
+            Ok(principal) => principal,
+            Err(away) => return turn_away(away, mcp.is_some()),
+        },
+    };
+    match mcp {
+        None => {}
+        Some((Transport::Sse, _)) if path.starts_with(sse::MESSAGES) => {
+            let name = path[sse::MESSAGES.len()..].to_owned();
+            return sse_message(&inner.gateway, &name, principal, request).await;
+        }
+        Some((transport, rest)) => {
+            let Some(view) = view(rest) else {
+                let message = "there is no such MCP address; try /mcp, /mcp/direct or /mcp/s/NAME";
+                return http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message);
+            };
+            return match transport {
+                Transport::Streamable => {
+                    http::serve(&inner.gateway, view, key, principal, request).await
+                }
+                Transport::Sse => open_sse(&inner.gateway, view, principal, &request),
+            };
+        }
     }
     if door == Door::Socket && path.starts_with(PIPE_PATH) {
         return pipe(inner, request);
@@ -218,14 +234,57 @@ async fn route(
     response.map(Answer::Page)
 }
 
-fn admit(inner: &Inner, is_mcp: bool, request: &Request<Incoming>) -> Result<(), TurnedAway> {
+/// Which of the two HTTP transports an address is for.
+#[derive(Debug, Clone, Copy)]
+enum Transport {
+    Streamable,
+    /// The one of 2024-11-05.
+    Sse,
+}
+
+fn open_sse(
+    gateway: &Arc<Gateway>,
+    view: View,
+    principal: Principal,
+    request: &Request<Incoming>,
+) -> Response<Answer> {
+    if *request.method() != Method::GET {
+        // Newer clients try to POST first, and take this as the word to use GET.
+        return http::status(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    sse::open(gateway, view, principal)
+}
+
+async fn sse_message(
+    gateway: &Gateway,
+    name: &str,
+    principal: Principal,
+    request: Request<Incoming>,
+) -> Response<Answer> {
+    if *request.method() != Method::POST {
+        return http::status(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    let (parts, body) = request.into_parts();
+    match http::read(body).await {
+        Ok(body) => sse::message(gateway, name, principal, &parts.headers, body).await,
+        Err(response) => *response,
+    }
+}
+
+/// Whether a request may come in, and whose it is.
+fn admit(
+    inner: &Inner,
+    is_mcp: bool,
+    request: &Request<Incoming>,
+) -> Result<Principal, TurnedAway> {
     gate::check_origin(request.uri(), request.headers())?;
     let open = api::is_open(request.uri().path())
         || (is_mcp && inner.gateway.context().config.load().auth.mcp == McpAuth::None);
-    if open {
-        return Ok(());
+    match gate::check_token(&inner.token, request.headers()) {
+        Ok(()) => Ok(Principal::Owner),
+        Err(_) if open => Ok(Principal::Anyone),
+        Err(away) => Err(away),
     }
-    gate::check_token(&inner.token, request.headers())
 }
 
 fn turn_away(away: TurnedAway, is_mcp: bool) -> Response<Answer> {
@@ -255,9 +314,9 @@ fn turn_away(away: TurnedAway, is_mcp: bool) -> Response<Answer> {
     response
 }
 
-/// What comes after `/mcp` in an MCP address; `None` for any other path.
-fn mcp_path(path: &str) -> Option<&str> {
-    let rest = path.strip_prefix("/mcp")?;
+/// What comes after this in an MCP address; `None` for any other path.
+fn under<'a>(path: &'a str, root: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(root)?;
     match rest.strip_prefix('/') {
         Some(rest) => Some(rest),
         None => rest.is_empty().then_some(rest),
@@ -336,7 +395,7 @@ mod tests {
 
     #[test]
     fn addresses_name_views() {
-        let view = |path| mcp_path(path).map(view);
+        let view = |path| under(path, "/mcp").map(view);
         let server = |name: &str| Some(Some(View::Server(name.into())));
         for direct in ["/mcp", "/mcp/", "/mcp/direct", "/mcp/direct/"] {
             assert_eq!(view(direct), Some(Some(View::Direct)), "{direct}");

@@ -14,8 +14,11 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use switchboard_client::{Client, Era, State as Connection};
+use switchboard_client::{
+    Client, Era, Raw, Revision, Session, State as Connection, model::LogLevel,
+};
 use switchboard_config::{Server, Start};
+use switchboard_wire::method;
 use tokio::{
     sync::{Notify, mpsc, oneshot, watch},
     time::{sleep_until, timeout_at},
@@ -28,8 +31,11 @@ use crate::{
     launch,
     learn::{self, Curiosity, Learnt, Lists},
     limit::Limiter,
+    line::Line,
     metrics::Meter,
+    question::Questions,
     restart::{Fault, Restart, Settings, State},
+    watch::Watched,
 };
 
 /// A server, for whoever calls it.
@@ -39,8 +45,14 @@ pub(crate) struct Upstream {
     pub(crate) limiter: Arc<Limiter>,
     pub(crate) meter: Meter,
     settings: ArcSwap<Server>,
+    /// What it asks while it works.
+    pub(crate) questions: Arc<Questions>,
+    /// What clients watch of it.
+    pub(crate) watched: Watched,
     /// The connection, while it is ready.
-    live: ArcSwapOption<Client>,
+    live: ArcSwapOption<Live>,
+    /// The most of log messages that anybody wants of it.
+    level: Mutex<Option<LogLevel>>,
     health: watch::Sender<Health>,
     /// Calls that wait for the server to come up.
     demand: AtomicUsize,
@@ -50,6 +62,71 @@ pub(crate) struct Upstream {
     changed: Mutex<Lists>,
     wake: Notify,
     control: mpsc::Sender<Control>,
+}
+
+/// A connection that is ready.
+#[derive(Debug)]
+pub(crate) struct Live {
+    client: Client,
+    session: Arc<Session>,
+    logs: bool,
+    tasks: bool,
+    /// From which level on it sends messages, if it was told.
+    level: Mutex<Option<LogLevel>>,
+}
+
+impl Live {
+    fn new(client: Client, session: Arc<Session>) -> Self {
+        let has = |what: &str| session.capabilities.member(what).is_some();
+        Self {
+            logs: has("logging"),
+            tasks: session.revision.facts().core_tasks && has("tasks"),
+            client,
+            session,
+            level: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(crate) fn revision(&self) -> Revision {
+        self.session.revision
+    }
+
+    pub(crate) fn era(&self) -> Era {
+        self.session.revision.era()
+    }
+
+    /// Whether it sends log messages.
+    pub(crate) fn logs(&self) -> bool {
+        self.logs
+    }
+
+    /// Whether it has tasks in the way of 2025-11-25.
+    pub(crate) fn tasks(&self) -> bool {
+        self.tasks
+    }
+
+    /// Has a server of an older revision send messages from this level on, at least. What is more than
+    /// a client wants is kept from it here.
+    pub(crate) async fn want_level(&self, level: LogLevel) {
+        let known = |wanted: &Mutex<Option<LogLevel>>| {
+            let mut wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = wanted.is_some_and(|wanted| wanted <= level);
+            if !known {
+                *wanted = Some(level);
+            }
+            known
+        };
+        if self.era() == Era::Modern || !self.logs || known(&self.level) {
+            return;
+        }
+        if let Err(error) = self.client.set_log_level(level).await {
+            tracing::debug!(%error, "A server does not take a log level.");
+        }
+    }
 }
 
 /// What is known of a server from before.
@@ -100,7 +177,10 @@ impl Upstream {
             limiter: Limiter::new(server.max_in_flight, server.max_queued),
             meter: context.metrics.meter(name),
             settings: ArcSwap::new(server),
+            questions: Arc::default(),
+            watched: Watched::default(),
             live: ArcSwapOption::empty(),
+            level: Mutex::default(),
             health: watch::Sender::new(Health::new(state)),
             demand: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
@@ -137,8 +217,44 @@ impl Upstream {
     }
 
     /// The connection, if it is ready.
-    pub(crate) fn live(&self) -> Option<Arc<Client>> {
+    pub(crate) fn live(&self) -> Option<Arc<Live>> {
         self.live.load_full()
+    }
+
+    /// Somebody wants log messages from this level on, now and of every connection to come.
+    pub(crate) async fn want_level(&self, level: LogLevel) {
+        {
+            let mut wanted = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+            *wanted = Some(wanted.map_or(level, |wanted| wanted.min(level)));
+        }
+        if let Some(live) = self.live() {
+            live.want_level(level).await;
+        }
+    }
+
+    /// A client on this line says that its roots have changed. Servers of the older revisions keep them,
+    /// and ask when they are told.
+    pub(crate) async fn roots_changed(&self, line: Line) {
+        self.questions.set_roots(line);
+        if let Some(live) = self.live().filter(|live| live.era() == Era::Legacy) {
+            // A server that is gone asks when it is back.
+            let _ = live.client().notify(method::ROOTS_CHANGED, None).await;
+        }
+    }
+
+    /// The server says something that is no part of a call.
+    fn told(&self, context: &Context, said: &str, params: Option<&Raw>) {
+        if let Some(lists) = Lists::changed(said) {
+            self.relist(lists);
+            return;
+        }
+        match (said, params) {
+            (method::RESOURCE_UPDATED, Some(params)) => self.watched.updated(&self.name, params),
+            (method::LOG_MESSAGE | method::ELICITATION_COMPLETE, _) => {
+                context.audience.hear(&self.name, said, params);
+            }
+            _ => {}
+        }
     }
 
     /// How long an answer may take.
@@ -151,8 +267,8 @@ impl Upstream {
     pub(crate) async fn ready(
         &self,
         until: Instant,
-        lost: Option<&Arc<Client>>,
-    ) -> Result<Arc<Client>, Failure> {
+        lost: Option<&Arc<Live>>,
+    ) -> Result<Arc<Live>, Failure> {
         self.demand.fetch_add(1, Relaxed);
         let _waits = Waits(self);
         self.wake.notify_one();
@@ -385,7 +501,7 @@ impl Task {
     fn idle_due(&self) -> Option<Instant> {
         let run = self.run.as_ref().filter(|run| run.ready)?;
         let settings = self.upstream.settings.load();
-        if is_kept_up(&settings) || !self.known {
+        if is_kept_up(&settings) || !self.known || !self.upstream.watched.is_empty() {
             return None;
         }
         let unused = run.uses == self.upstream.limiter.uses();
@@ -409,17 +525,22 @@ impl Task {
         self.restart.starting();
         self.tell(Health::new(ServerState::Starting));
         let upstream = Arc::downgrade(&self.upstream);
+        let context = Arc::clone(&self.context);
+        let questions = Arc::clone(&self.upstream.questions);
         let mut builder = Client::builder("switchboard", env!("CARGO_PKG_VERSION"))
             .handshake_timeout(settings.init_timeout)
             .request_timeout(settings.request_timeout)
             // Another attempt is this task's to decide; the connection itself never gets to one.
             .backoff(NEVER, NEVER)
             .max_in_flight(settings.max_in_flight + IN_FLIGHT_SPARE)
+            .capabilities(capabilities())
+            .on_asked(move |asked| {
+                let questions = Arc::clone(&questions);
+                async move { questions.answer(asked).await }
+            })
             .on_notification(move |news| {
-                if let (Some(lists), Some(upstream)) =
-                    (Lists::changed(&news.method), upstream.upgrade())
-                {
-                    upstream.relist(lists);
+                if let Some(upstream) = upstream.upgrade() {
+                    upstream.told(&context, &news.method, news.params.as_ref());
                 }
             });
         if let Some(era) = self.era {
@@ -449,7 +570,9 @@ impl Task {
                 run.ready = true;
                 run.since = Instant::now();
                 self.era = Some(session.revision.era());
-                self.upstream.live.store(Some(Arc::new(run.client.clone())));
+                let live = Arc::new(Live::new(run.client.clone(), session));
+                restore(&self.upstream, &live);
+                self.upstream.live.store(Some(live));
                 run.curiosity.want(Lists::ALL);
                 self.restart.up(Instant::now());
                 self.tell(Health::new(ServerState::Ready));
@@ -668,6 +791,44 @@ impl Task {
 const NEVER: Duration = Duration::from_hours(24);
 /// The gateway's own requests (lists) beside the calls.
 const IN_FLIGHT_SPARE: usize = 16;
+
+/// What the gateway says it can do. Servers of the older revisions are told once, before it is known who
+/// will call them: what the client of a call cannot do is refused when it is asked for.
+fn capabilities() -> Raw {
+    let nothing = Raw::empty_object;
+    Raw::object([
+        ("roots", Raw::object([("listChanged", Raw::from(true))])),
+        (
+            "sampling",
+            Raw::object([("context", nothing()), ("tools", nothing())]),
+        ),
+        (
+            "elicitation",
+            Raw::object([("form", nothing()), ("url", nothing())]),
+        ),
+    ])
+}
+
+/// Asks a new connection for what was asked of the one before.
+fn restore(upstream: &Arc<Upstream>, live: &Arc<Live>) {
+    let level = *upstream
+        .level
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if level.is_none() && upstream.watched.is_empty() {
+        return;
+    }
+    let (upstream, live) = (Arc::clone(upstream), Arc::clone(live));
+    tokio::spawn(async move {
+        if let Some(level) = level {
+            live.want_level(level).await;
+        }
+        upstream
+            .watched
+            .restore(&upstream.name, live.client())
+            .await;
+    });
+}
 
 /// Whether the server runs all the time.
 fn is_kept_up(settings: &Server) -> bool {

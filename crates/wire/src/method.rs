@@ -48,3 +48,17 @@ pub const ELICITATION: &str = "elicitation/create";
 pub const ROOTS_LIST: &str = "roots/list";
 /// The client's roots changed (older revisions).
 pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
+/// What an address was opened for is done (2025-11-25).
+pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+/// Tells how a task stands.
+pub const TASKS_GET: &str = "tasks/get";
+/// Gives the result of a task when there is one (2025-11-25).
+pub const TASKS_RESULT: &str = "tasks/result";
+/// Lists tasks (2025-11-25).
+pub const TASKS_LIST: &str = "tasks/list";
+/// Ends a task.
+pub const TASKS_CANCEL: &str = "tasks/cancel";
+/// Answers what a task asks (the extension of 2026-07-28).
+pub const TASKS_UPDATE: &str = "tasks/update";
+/// A resource has changed.
+pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";

@@ -187,6 +187,53 @@ impl Raw {
         Ok(Self(out.freeze()))
     }
 
+    /// This object without the members of these names. The others stay as they are spelled, in their
+    /// order; what is no object stays altogether.
+    ///
+    /// ```
+    /// use switchboard_wire::Raw;
+    ///
+    /// let raw = Raw::parse(r#"{"a": 1.0, "b": 2, "c":[]}"#)?;
+    /// assert_eq!(raw.without(&["b", "x"]).as_str(), r#"{"a": 1.0,"c":[]}"#);
+    /// # Ok::<(), switchboard_wire::RawError>(())
+    /// ```
+    #[must_use]
+    pub fn without(&self, names: &[&str]) -> Self {
+        let Some(kept) = scan::others(&self.0, names) else {
+            let members = self.members();
+            return members.map_or_else(
+                || self.clone(),
+                |members| {
+                    let kept = members.iter().filter(|(name, _)| !names.contains(&&**name));
+                    Self::object(kept.map(|(name, value)| (&**name, value.clone())))
+                },
+            );
+        };
+        let mut out = BytesMut::with_capacity(self.0.len());
+        out.extend_from_slice(b"{");
+        for (n, member) in kept.into_iter().enumerate() {
+            if n > 0 {
+                out.extend_from_slice(b",");
+            }
+            out.extend_from_slice(&self.0[member]);
+        }
+        out.extend_from_slice(b"}");
+        Self(out.freeze())
+    }
+
+    /// An array of these.
+    pub fn array(elements: impl IntoIterator<Item = Self>) -> Self {
+        let mut out = vec![b'['];
+        for (n, element) in elements.into_iter().enumerate() {
+            if n > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(&element.0);
+        }
+        out.push(b']');
+        Self(out.into())
+    }
+
     /// The slice of `text` that `value` was read from.
     pub(crate) fn slice_of(text: &Bytes, value: &str) -> Self {
         Self(text.slice_ref(value.as_bytes()))
@@ -323,6 +370,23 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_are_taken_out_however_they_are_spelled() {
+        let without =
+            |json: &'static str| Raw::parse(json).unwrap().without(&["a", "b"]).to_string();
+        assert_eq!(
+            without(r#"{ "a" : 1 , "c" : [1, 2] , "b":{} }"#),
+            r#"{"c" : [1, 2]}"#
+        );
+        assert_eq!(
+            without(r#"{"\u0061":1,"c":12345678901234567890123}"#),
+            r#"{"c":12345678901234567890123}"#
+        );
+        assert_eq!(without(r#"{"a":1,"a":2}"#), "{}");
+        assert_eq!(without("[1]"), "[1]");
+        assert_eq!(without("{}"), "{}");
+    }
 
     fn raw(text: &str) -> Raw {
         Raw::parse(text.to_owned()).unwrap()

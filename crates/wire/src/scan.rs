@@ -53,6 +53,20 @@ pub(crate) fn find(object: &[u8], name: &str) -> Option<(Option<Range<usize>>, u
     Some((found, count))
 }
 
+/// Where the members of an object stand that are of none of these names, from key to value. `None` if
+/// anything about it is not plain.
+pub(crate) fn others(object: &[u8], names: &[&str]) -> Option<Vec<Range<usize>>> {
+    let mut kept = Vec::new();
+    each_member(object, |key, value| {
+        if !names.iter().any(|name| name.as_bytes() == key) {
+            let quote = key.as_ptr() as usize - object.as_ptr() as usize - 1;
+            kept.push(quote..value.end);
+        }
+        Some(())
+    })?;
+    Some(kept)
+}
+
 /// Shows each member of an object, its key as it is spelled and where its value is.
 #[inline]
 fn each_member(

@@ -41,11 +41,14 @@ impl From<Failure> for Problem {
             }
             Failure::Disabled { .. } => new(StatusCode::CONFLICT),
             Failure::NotConnected { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
-            Failure::Busy { .. } => new(StatusCode::TOO_MANY_REQUESTS).retry_after(SOON),
-            Failure::TimedOut { .. } => new(StatusCode::GATEWAY_TIMEOUT),
-            Failure::Lost { .. } | Failure::Broken { .. } | Failure::Cancelled => {
-                new(StatusCode::BAD_GATEWAY)
+            Failure::Busy { .. } | Failure::Crowded => {
+                new(StatusCode::TOO_MANY_REQUESTS).retry_after(SOON)
             }
+            Failure::TimedOut { .. } => new(StatusCode::GATEWAY_TIMEOUT),
+            Failure::Lost { .. }
+            | Failure::Broken { .. }
+            | Failure::Input { .. }
+            | Failure::Cancelled => new(StatusCode::BAD_GATEWAY),
         }
     }
 }

@@ -14,12 +14,12 @@ use hyper::{
 use serde::{Deserialize, Serialize};
 use switchboard_catalog::{Catalogue, Item, Kind};
 use switchboard_client::Raw;
-use switchboard_wire::{Era, method};
+use switchboard_wire::method;
 
 use super::ask::{Asked, Said, unknown_server};
 use crate::{
     builtin,
-    call::Caller,
+    caller::{Caller, Guest, Principal},
     desk::{self, Inquiry, View},
     failure::cut,
     gateway::Gateway,
@@ -130,15 +130,17 @@ pub(super) async fn call(
     let caller = Caller {
         key: KEY,
         client: CLIENT.into(),
+        principal: Principal::Owner,
     };
     let inquiry = Inquiry {
-        era: Era::Legacy,
+        guest: Guest::stranger(),
+        session: None,
+        line: None,
         method: method::TOOLS_CALL.to_owned(),
         params: Some(Raw::object([
             ("name", Raw::string(&tool)),
             ("arguments", arguments),
         ])),
-        progress: None,
     };
     let result = desk::serve(&gateway, &view, &caller, inquiry).await?;
     Ok(json(result.bytes()))

@@ -3,7 +3,7 @@
 use std::{
     future::Future,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, PoisonError},
     task::{Context, Poll},
 };
 
@@ -15,25 +15,24 @@ use hyper::{
     header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
 };
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
-use switchboard_wire::{
-    Era, Frame, Message, Notification, Request, code, encode, header, limits, meta, method,
-};
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::timeout,
-};
+use switchboard_wire::{Era, Frame, Message, Request, code, encode, header, limits, meta, method};
+use tokio::{sync::oneshot, task::JoinSet, time::timeout};
 
 use super::{
-    Shown, era_of, nameless, progress_to, progress_token,
-    session::{NotTaken, Session},
-    stream::Answer,
-    withdrawn,
+    batch_of, era_of, heed, modern_fault, nameless, reply,
+    sessions::HttpSession,
+    tape::{Answer, Tape, read_name},
 };
 use crate::{
     api::BODY_PATIENCE,
-    call::Caller,
+    caller::{Caller, Guest, Principal, said},
     desk::{self, Inquiry, View},
     gateway::Gateway,
+    handshake,
+    line::{Line, Outlet},
+    listen::Listening,
+    session::{NotTaken, Session},
+    shown::Shown,
 };
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -47,12 +46,13 @@ pub(crate) async fn serve(
     gateway: &Arc<Gateway>,
     view: View,
     key: u64,
+    principal: Principal,
     request: HttpRequest<Incoming>,
 ) -> Response<Answer> {
     match *request.method() {
-        Method::POST => post(gateway, view, key, request).await,
-        Method::GET => get(gateway, &view, request.headers()),
-        Method::DELETE => delete(gateway, &view, request.headers()),
+        Method::POST => post(gateway, view, key, principal, request).await,
+        Method::GET => get(gateway, &view, principal, request.headers()),
+        Method::DELETE => delete(gateway, &view, principal, request.headers()),
         _ => {
             let mut response = status(StatusCode::METHOD_NOT_ALLOWED);
             let allowed = HeaderValue::from_static("GET, POST, DELETE");
@@ -66,6 +66,7 @@ async fn post(
     gateway: &Arc<Gateway>,
     view: View,
     key: u64,
+    principal: Principal,
     request: HttpRequest<Incoming>,
 ) -> Response<Answer> {
     let (parts, body) = request.into_parts();
@@ -78,42 +79,44 @@ async fn post(
             message,
         );
     }
-    let body = Limited::new(body, limits::FRAME_BYTES).collect();
-    let body = match timeout(BODY_PATIENCE, body).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            let message = format!("the body is longer than {} bytes", limits::FRAME_BYTES);
-            return refuse(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                code::INVALID_REQUEST,
-                &message,
-            );
-        }
-        Ok(Err(_)) => {
-            let message = "the body ended too early";
-            return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
-        }
-        Err(_) => {
-            let message = "the body took too long to arrive";
-            return refuse(StatusCode::REQUEST_TIMEOUT, code::INVALID_REQUEST, message);
-        }
+    let body = match read(body).await {
+        Ok(body) => body,
+        Err(response) => return *response,
     };
     let visitor = Visitor {
         gateway,
         view,
         key,
+        principal,
         headers: &headers,
     };
     match Frame::parse(body) {
         Ok(Frame::Single(Message::Request(request))) => visitor.request(request).await,
-        Ok(Frame::Single(Message::Notification(notification))) => {
-            visitor.notification(&notification)
-        }
-        // The gateway asks its clients nothing, so that no answer is waited for.
-        Ok(Frame::Single(Message::Response(_))) => status(StatusCode::ACCEPTED),
+        Ok(Frame::Single(message)) => visitor.message(message),
         Ok(Frame::Batch(messages)) => visitor.batch(messages).await,
         Err(error) => refuse(StatusCode::BAD_REQUEST, error.code(), &error.to_string()),
     }
+}
+
+/// Reads the body of a request.
+pub(crate) async fn read(body: Incoming) -> Result<Bytes, Box<Response<Answer>>> {
+    let body = Limited::new(body, limits::FRAME_BYTES).collect();
+    let (status, message) = match timeout(BODY_PATIENCE, body).await {
+        Ok(Ok(body)) => return Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+            let message = format!("the body is longer than {} bytes", limits::FRAME_BYTES);
+            (StatusCode::PAYLOAD_TOO_LARGE, message)
+        }
+        Ok(Err(_)) => (
+            StatusCode::BAD_REQUEST,
+            "the body ended too early".to_owned(),
+        ),
+        Err(_) => {
+            let message = "the body took too long to arrive".to_owned();
+            (StatusCode::REQUEST_TIMEOUT, message)
+        }
+    };
+    Err(Box::new(refuse(status, code::INVALID_REQUEST, &message)))
 }
 
 /// One HTTP request on its way in.
@@ -121,13 +124,14 @@ struct Visitor<'a> {
     gateway: &'a Arc<Gateway>,
     view: View,
     key: u64,
+    principal: Principal,
     headers: &'a HeaderMap,
 }
 
 /// Whom a request comes from.
 enum From {
     /// A session of an older revision.
-    Session(Arc<Session>),
+    Session(Arc<HttpSession>),
     /// An older client that keeps no session.
     Stranger,
     /// A request of 2026-07-28, which says everything itself.
@@ -136,36 +140,38 @@ enum From {
 
 impl Visitor<'_> {
     async fn request(self, request: Request) -> Response<Answer> {
-        if request.method == method::INITIALIZE {
+        let is_modern = era_of(request.frame(), request.params.as_ref()) == Era::Modern;
+        if request.method == method::INITIALIZE && !is_modern {
             return self.initialize(&request);
         }
-        let from = match self.recognise(&request) {
+        let from = match self.recognise(&request, is_modern) {
             Ok(from) => from,
             Err(response) => return *response,
         };
-        let wants_events = accepts_events(self.headers);
-        match progress_token(&request).filter(|_| wants_events) {
-            Some(token) => self.stream(from, request, token),
-            None => self.whole(from, request).await,
+        if matches!(from, From::Modern) && request.method == method::LISTEN {
+            return self.listen(request).await;
         }
+        self.run(from, request).await
     }
 
     fn initialize(&self, request: &Request) -> Response<Answer> {
         let params = request.params.as_ref();
-        let revision = desk::negotiate(params);
-        let info = params.and_then(|params| params.member("clientInfo"));
-        let answer = desk::initialize(self.gateway, &self.view, revision);
+        let answer = handshake::initialize(self.gateway, &self.view, handshake::negotiate(params));
         let fine = answer.is_ok();
         let mut response = json(reply(&request.id, answer));
         if !fine {
             return response;
         }
-        let client = desk::client_name(info);
-        let session = self
-            .gateway
-            .sessions()
-            .open(self.view.clone(), revision, client);
-        let Some(session) = session else {
+        let caller = Caller {
+            key: super::client_key(),
+            client: nameless(),
+            principal: self.principal,
+        };
+        let session = Session::open(self.view.clone(), caller, params);
+        let context = self.gateway.context();
+        let shown = Shown::now(context, &self.view);
+        context.audience.join(&session);
+        let Some(session) = self.gateway.sessions().open(session, shown) else {
             let message = "there are too many sessions; try again later";
             return refuse(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL, message);
         };
@@ -175,15 +181,10 @@ impl Visitor<'_> {
         response
     }
 
-    fn recognise(&self, request: &Request) -> Result<From, Box<Response<Answer>>> {
+    fn recognise(&self, request: &Request, is_modern: bool) -> Result<From, Box<Response<Answer>>> {
         let said = self.text(PROTOCOL_VERSION);
         let session = self.text(SESSION_ID);
-        let is_modern = match said {
-            Some(said) if said == Revision::LATEST.as_str() => true,
-            // Within a session its revision is settled, and need not be looked for.
-            _ if session.is_some() => false,
-            _ => era_of(request.frame(), request.params.as_ref()) == Era::Modern,
-        };
+        let is_modern = is_modern || said == Some(Revision::LATEST.as_str());
         if is_modern {
             return match self.contradiction(request, said) {
                 None => Ok(From::Modern),
@@ -199,54 +200,33 @@ impl Visitor<'_> {
         }
         match session {
             None => Ok(From::Stranger),
-            Some(id) => match self.gateway.sessions().get(id, &self.view) {
+            Some(id) => match self.session(id) {
                 Some(session) => Ok(From::Session(session)),
                 None => Err(Box::new(no_session())),
             },
         }
     }
 
+    fn session(&self, id: &str) -> Option<Arc<HttpSession>> {
+        let sessions = self.gateway.sessions();
+        sessions.get(id, &self.view, self.principal)
+    }
+
     /// What is wrong with a request of 2026-07-28, if something is: what it says of itself has to be
     /// there, and its headers have to say the same.
     fn contradiction(&self, request: &Request, said: Option<&str>) -> Option<ErrorObject> {
-        let meta = request
-            .params
-            .as_ref()
-            .and_then(|params| params.member(meta::META));
-        let version = meta
-            .as_ref()
-            .and_then(|meta| meta.member(meta::PROTOCOL_VERSION))
-            .and_then(|version| version.to_text());
-        let capabilities = meta
-            .as_ref()
-            .and_then(|meta| meta.member(meta::CLIENT_CAPABILITIES))
-            .filter(Raw::is_object);
-        let Some(version) = version else {
-            let message = format!("`_meta` has to say `{}`", meta::PROTOCOL_VERSION);
-            return Some(ErrorObject::new(code::INVALID_PARAMS, message));
-        };
+        let params = request.params.as_ref();
+        let version = self::said(params, meta::PROTOCOL_VERSION);
+        let version = version.and_then(|version| version.to_text());
         let mismatch = |what: &str| {
             let message = format!("the header {what} does not say what the body says");
             Some(ErrorObject::new(code::HEADER_MISMATCH, message))
         };
-        if said != Some(&version) {
+        if version.is_some() && said != version.as_deref() {
             return mismatch("MCP-Protocol-Version");
         }
-        if version != Revision::LATEST.as_str() {
-            let supported = Revision::ALL.map(|revision| Raw::string(revision.as_str()));
-            let data = Raw::object([
-                ("supported", crate::failure::array(supported)),
-                ("requested", Raw::string(&version)),
-            ]);
-            let error = ErrorObject::new(
-                code::UNSUPPORTED_PROTOCOL_VERSION,
-                "this revision is not supported",
-            );
-            return Some(error.with_data(data));
-        }
-        if capabilities.is_none() {
-            let message = format!("`_meta` has to say `{}`", meta::CLIENT_CAPABILITIES);
-            return Some(ErrorObject::new(code::INVALID_PARAMS, message));
+        if let Some(fault) = modern_fault(params) {
+            return Some(fault);
         }
         if self.text("mcp-method") != Some(&request.method) {
             return mismatch("Mcp-Method");
@@ -254,6 +234,7 @@ impl Visitor<'_> {
         let member = match &*request.method {
             method::TOOLS_CALL | method::PROMPTS_GET => "name",
             method::RESOURCES_READ => "uri",
+            method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => "taskId",
             _ => return None,
         };
         let name = request
@@ -270,47 +251,48 @@ impl Visitor<'_> {
     }
 
     fn caller(&self, from: &From, request: &Request) -> Caller {
-        match from {
-            From::Session(session) => session.caller.clone(),
-            From::Stranger => Caller {
-                key: self.key,
-                client: nameless(),
-            },
+        let client = match from {
+            From::Session(session) => return session.session.caller.clone(),
+            From::Stranger => nameless(),
             From::Modern => {
-                let meta = request
-                    .params
-                    .as_ref()
-                    .and_then(|params| params.member(meta::META));
-                Caller {
-                    key: self.key,
-                    client: desk::client_name(meta.and_then(|meta| meta.member(meta::CLIENT_INFO))),
-                }
+                let info = said(request.params.as_ref(), meta::CLIENT_INFO);
+                handshake::client_name(info.as_ref())
             }
+        };
+        Caller {
+            key: self.key,
+            client,
+            principal: self.principal,
         }
     }
 
-    /// Answers with one message.
-    async fn whole(self, from: From, request: Request) -> Response<Answer> {
+    /// Answers with one message, or, if there is something to be said ahead of it, with a stream.
+    async fn run(self, from: From, request: Request) -> Response<Answer> {
         let caller = self.caller(&from, &request);
-        let call = match Ongoing::new(from, &request.id) {
-            Ok(ongoing) => ongoing,
-            Err(not_taken) => return not_taken_response(&request.id, not_taken),
-        };
-        let era = call.era();
         let id = request.id.clone();
+        let (ongoing, inquiry, stream) = match self.take_in(&from, request) {
+            Ok(taken) => taken,
+            Err(not_taken) => return not_taken_response(&id, not_taken),
+        };
+        let era = inquiry.guest.era();
         let work = work(
             Arc::clone(self.gateway),
             self.view,
             caller,
-            era,
-            request,
-            None,
-            call,
+            inquiry,
+            ongoing,
         );
-        let answer = match era {
-            // A client of 2026-07-28 that hangs up means it: the request is dropped with the answer.
-            Era::Modern => work.await,
-            Era::Legacy => Unhurried(Some(Box::pin(work))).await,
+        let mut work = Unhurried {
+            work: Some(Box::pin(work)),
+            era,
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = &mut work => answer,
+            () = begun(stream.as_ref()) => {
+                let Some(stream) = stream else { return status(StatusCode::ACCEPTED) };
+                return stream.play(id, work);
+            }
         };
         let Some(answer) = answer else {
             // Withdrawn. JSON-RPC has no answer to that, HTTP needs one.
@@ -325,54 +307,90 @@ impl Visitor<'_> {
         response
     }
 
-    /// Answers with a stream: progress as it comes, then the answer.
-    fn stream(self, from: From, request: Request, token: Raw) -> Response<Answer> {
-        let caller = self.caller(&from, &request);
-        let call = match Ongoing::new(from, &request.id) {
-            Ok(ongoing) => ongoing,
-            Err(not_taken) => return not_taken_response(&request.id, not_taken),
-        };
-        let era = call.era();
-        let (events, answer) = Answer::events();
-        let sink = events.clone();
-        // A client that does not read its progress misses some; nobody waits for it.
-        let progress = progress_to(token, move |message| drop(sink.try_send(message)));
-        let id = request.id.clone();
-        let work = work(
-            Arc::clone(self.gateway),
-            self.view,
-            caller,
-            era,
-            request,
-            Some(progress),
-            call,
-        );
-        tokio::spawn(async move {
-            let answer = match era {
-                Era::Legacy => work.await,
-                Era::Modern => tokio::select! {
-                    answer = work => answer,
-                    () = events.closed() => None,
-                },
-            };
-            if let Some(answer) = answer {
-                let _ = events.send(reply(&id, answer)).await;
+    /// Takes a request in, with all that is known of it.
+    fn take_in(
+        &self,
+        from: &From,
+        request: Request,
+    ) -> Result<(Ongoing, Inquiry, Option<Stream>), NotTaken> {
+        let ongoing = Ongoing::new(from, &request.id)?;
+        let stream = accepts_events(self.headers).then(|| Stream::new(from));
+        let outlet = |stream: &Stream| -> Arc<dyn Outlet> { Arc::<Tape>::clone(&stream.tape) };
+        let line = stream.as_ref().map(|stream| match from {
+            From::Session(session) => {
+                Line::with_asks(outlet(stream), Arc::clone(&session.session.asks))
             }
+            From::Stranger | From::Modern => Line::new(outlet(stream)),
         });
-        event_stream(answer)
+        let (guest, session) = match from {
+            From::Session(session) => (session.session.guest(), Some(Arc::clone(&session.session))),
+            From::Stranger => (Guest::stranger(), None),
+            From::Modern => (Guest::Modern, None),
+        };
+        let inquiry = Inquiry {
+            guest,
+            session,
+            line,
+            method: request.method,
+            params: request.params,
+        };
+        Ok((ongoing, inquiry, stream))
     }
 
-    fn notification(&self, notification: &Notification) -> Response<Answer> {
+    /// Answers with a stream of what changes.
+    async fn listen(self, request: Request) -> Response<Answer> {
+        if !accepts_events(self.headers) {
+            let message = "Accept has to say text/event-stream";
+            return refuse(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, message);
+        }
+        let params = request.params.as_ref();
+        let listening = Listening::open(self.gateway, self.view, request.id.clone(), params).await;
+        let mut listening = match listening {
+            Ok(listening) => listening,
+            Err(failure) => {
+                let error = failure.into_error(Era::Modern);
+                let mut response = json(encode::error(Some(&request.id), &error));
+                *response.status_mut() = modern_status(error.code);
+                return response;
+            }
+        };
+        let tape = Tape::new();
+        let player = tape.play(None);
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    message = listening.next() => match message {
+                        Some(message) => tape.force(&message),
+                        None => break,
+                    },
+                    () = tape.abandoned() => break,
+                }
+            }
+            tape.close();
+        });
+        event_stream(Answer::Events(player))
+    }
+
+    /// Takes what has no answer.
+    fn message(&self, message: Message) -> Response<Answer> {
         let Some(id) = self.text(SESSION_ID) else {
             return status(StatusCode::ACCEPTED);
         };
-        let Some(session) = self.gateway.sessions().get(id, &self.view) else {
+        let Some(session) = self.session(id) else {
             return no_session();
         };
-        if let Some(id) = withdrawn(notification) {
-            session.withdraw(&id);
-        }
+        self.hear(&session, message);
         status(StatusCode::ACCEPTED)
+    }
+
+    fn hear(&self, session: &HttpSession, message: Message) {
+        match message {
+            Message::Notification(notification) => {
+                heed(self.gateway, &session.session, &notification);
+            }
+            Message::Response(response) => session.session.asks.answered(response),
+            Message::Request(_) => {}
+        }
     }
 
     /// Several messages at once, which only 2025-03-26 has.
@@ -382,56 +400,55 @@ impl Visitor<'_> {
     ) -> Response<Answer> {
         let session = match self.text(SESSION_ID) {
             None => None,
-            Some(id) => match self.gateway.sessions().get(id, &self.view) {
+            Some(id) => match self.session(id) {
                 Some(session) => Some(session),
                 None => return no_session(),
             },
         };
-        if !session
-            .as_ref()
-            .is_none_or(|session| session.revision.facts().batches)
-        {
+        let batches = |session: &Arc<HttpSession>| session.session.about().revision.facts().batches;
+        if !session.as_ref().is_none_or(batches) {
             let message = "this revision has no batches; send one message at a time";
             return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
         }
         let mut answers = Vec::new();
+        let mut asked = JoinSet::new();
         for message in messages {
             match message {
                 Ok(Message::Request(request)) => {
                     let from = session.clone().map_or(From::Stranger, From::Session);
                     let caller = self.caller(&from, &request);
                     let id = request.id.clone();
-                    let answer = match Ongoing::new(from, &id) {
-                        Ok(call) => {
+                    match self.take_in(&from, request) {
+                        Ok((ongoing, mut inquiry, _)) => {
+                            // There is no stream to say anything on ahead of the answers.
+                            inquiry.line = None;
                             let (gateway, view) = (Arc::clone(self.gateway), self.view.clone());
-                            work(gateway, view, caller, Era::Legacy, request, None, call).await
+                            let work = work(gateway, view, caller, inquiry, ongoing);
+                            asked.spawn(async move { work.await.map(|answer| reply(&id, answer)) });
                         }
-                        Err(not_taken) => Some(Err(not_taken_error(not_taken))),
-                    };
-                    answers.extend(answer.map(|answer| reply(&id, answer)));
+                        Err(not_taken) => {
+                            answers.push(encode::error(Some(&id), &not_taken_error(not_taken)));
+                        }
+                    }
                 }
-                Ok(Message::Notification(notification)) => {
-                    self.notification(&notification);
+                Ok(message) => {
+                    if let Some(session) = &session {
+                        self.hear(session, message);
+                    }
                 }
-                Ok(Message::Response(_)) => {}
                 Err(error) => {
                     let error = ErrorObject::new(error.code(), error.to_string());
                     answers.push(encode::error(None, &error));
                 }
             }
         }
+        while let Some(answer) = asked.join_next().await {
+            answers.extend(answer.ok().flatten());
+        }
         if answers.is_empty() {
             return status(StatusCode::ACCEPTED);
         }
-        let mut body = vec![b'['];
-        for (n, answer) in answers.iter().enumerate() {
-            if n > 0 {
-                body.push(b',');
-            }
-            body.extend_from_slice(answer);
-        }
-        body.push(b']');
-        json(body.into())
+        json(batch_of(&answers))
     }
 
     fn text(&self, name: &str) -> Option<&str> {
@@ -439,36 +456,83 @@ impl Visitor<'_> {
     }
 }
 
+/// The stream of one request, if it comes to that.
+struct Stream {
+    tape: Arc<Tape>,
+    /// The session that can hear it again, and its number there.
+    of: Option<(Arc<HttpSession>, u64)>,
+}
+
+impl Stream {
+    fn new(from: &From) -> Self {
+        match from {
+            From::Session(session) => {
+                let (number, tape) = session.tape();
+                Self {
+                    tape,
+                    of: Some((Arc::clone(session), number)),
+                }
+            }
+            From::Stranger | From::Modern => Self {
+                tape: Tape::new(),
+                of: None,
+            },
+        }
+    }
+
+    /// Answers with the stream; the answer to the request ends it.
+    fn play(self, id: Id, mut work: Unhurried) -> Response<Answer> {
+        let Self { tape, of } = self;
+        if let Some((session, number)) = of {
+            session.keep(number, Arc::clone(&tape));
+        }
+        let player = tape.play(None);
+        tokio::spawn(async move {
+            let answer = match work.era {
+                Era::Legacy => (&mut work).await,
+                // A client of 2026-07-28 that hangs up means it.
+                Era::Modern => tokio::select! {
+                    answer = &mut work => answer,
+                    () = tape.abandoned() => None,
+                },
+            };
+            match answer {
+                Some(answer) => tape.finish(&reply(&id, answer)),
+                None => tape.close(),
+            }
+        });
+        event_stream(Answer::Events(player))
+    }
+}
+
+async fn begun(stream: Option<&Stream>) {
+    match stream {
+        Some(stream) => stream.tape.begun().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// A request that has been taken in, and is let go when it ends.
 struct Ongoing {
     session: Option<(Arc<Session>, Id)>,
     cancelled: Option<oneshot::Receiver<()>>,
-    era: Era,
 }
 
 impl Ongoing {
-    fn new(from: From, id: &Id) -> Result<Self, NotTaken> {
+    fn new(from: &From, id: &Id) -> Result<Self, NotTaken> {
         Ok(match from {
-            From::Session(session) => Self {
-                cancelled: Some(session.take_in(id)?),
-                session: Some((session, id.clone())),
-                era: Era::Legacy,
-            },
-            From::Stranger => Self {
+            From::Session(session) => {
+                let session = Arc::clone(&session.session);
+                Self {
+                    cancelled: Some(session.take_in(id)?),
+                    session: Some((session, id.clone())),
+                }
+            }
+            From::Stranger | From::Modern => Self {
                 session: None,
                 cancelled: None,
-                era: Era::Legacy,
-            },
-            From::Modern => Self {
-                session: None,
-                cancelled: None,
-                era: Era::Modern,
             },
         })
-    }
-
-    const fn era(&self) -> Era {
-        self.era
     }
 }
 
@@ -486,17 +550,9 @@ async fn work(
     gateway: Arc<Gateway>,
     view: View,
     caller: Caller,
-    era: Era,
-    request: Request,
-    progress: Option<crate::call::Progress>,
+    inquiry: Inquiry,
     mut ongoing: Ongoing,
 ) -> Option<Result<Raw, ErrorObject>> {
-    let inquiry = Inquiry {
-        era,
-        method: request.method,
-        params: request.params,
-        progress,
-    };
     let answer = desk::answer(&gateway, &view, &caller, inquiry);
     match ongoing.cancelled.take() {
         None => Some(answer.await),
@@ -511,26 +567,30 @@ async fn work(
 
 type Work = Pin<Box<dyn Future<Output = Option<Result<Raw, ErrorObject>>> + Send>>;
 
-/// Work that goes on when nobody waits for it any more: to lose a connection is not to withdraw what
-/// was asked over it, say the older revisions.
-struct Unhurried(Option<Work>);
+/// Work that, in the older revisions, goes on when nobody waits for it any more: to lose a connection is
+/// not to withdraw what was asked over it.
+struct Unhurried {
+    work: Option<Work>,
+    era: Era,
+}
 
 impl Future for Unhurried {
     type Output = Option<Result<Raw, ErrorObject>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(work) = &mut self.0 else {
+        let Some(work) = &mut self.work else {
             return Poll::Pending;
         };
         let answer = std::task::ready!(work.as_mut().poll(cx));
-        self.0 = None;
+        self.work = None;
         Poll::Ready(answer)
     }
 }
 
 impl Drop for Unhurried {
     fn drop(&mut self) {
-        if let Some(work) = self.0.take()
+        if self.era == Era::Legacy
+            && let Some(work) = self.work.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             runtime.spawn(work);
@@ -538,44 +598,69 @@ impl Drop for Unhurried {
     }
 }
 
-/// The stream of what the gateway has to say unasked: which lists have changed.
-fn get(gateway: &Arc<Gateway>, view: &View, headers: &HeaderMap) -> Response<Answer> {
-    let id = headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
-    let Some(id) = id else {
+/// The stream of what the gateway has to say unasked; or one that broke, from where it broke.
+fn get(
+    gateway: &Arc<Gateway>,
+    view: &View,
+    principal: Principal,
+    headers: &HeaderMap,
+) -> Response<Answer> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let Some(id) = text(SESSION_ID) else {
         // Nobody to tell anything to. Clients take it as a server that has nothing to say.
         return status(StatusCode::METHOD_NOT_ALLOWED);
     };
-    let Some(session) = gateway.sessions().get(id, view) else {
+    let Some(session) = gateway.sessions().get(id, view, principal) else {
         return no_session();
     };
-    let (events, answer) = Answer::events();
-    tokio::spawn(tell_changes(Arc::clone(gateway), session, events));
-    event_stream(answer)
+    let (stream, after) = match text(header::LAST_EVENT_ID).map(read_name) {
+        None => (0, None),
+        Some(Some((stream, after))) => (stream, Some(after)),
+        Some(None) => {
+            let message = "Last-Event-ID is none of this session";
+            return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
+        }
+    };
+    let Some(tape) = session.stream(stream) else {
+        let message = "this stream cannot be heard again: it is too long ago";
+        return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
+    };
+    let player = tape.play(after);
+    if stream == 0 {
+        tokio::spawn(tell_news(Arc::clone(gateway), session, tape));
+    }
+    event_stream(Answer::Events(player))
 }
 
-async fn tell_changes(gateway: Arc<Gateway>, session: Arc<Session>, events: mpsc::Sender<Bytes>) {
-    let mut replaced = session.open_stream();
+/// Tells a session what belongs to none of its requests, as long as somebody hears it.
+async fn tell_news(gateway: Arc<Gateway>, session: Arc<HttpSession>, tape: Arc<Tape>) {
     let mut changes = gateway.context().shelf.changes();
-    let mut shown = Shown::now(gateway.context(), &session.view);
     loop {
+        let now = Shown::now(gateway.context(), &session.session.view);
+        let before = {
+            let mut shown = session.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *shown, now)
+        };
+        for said in now.changes_since(before) {
+            tape.put(encode::notification(said, None));
+        }
         tokio::select! {
+            letter = session.session.mailbox.next() => drop(tape.put(letter)),
             changed = changes.changed() => if changed.is_err() { return },
-            _ = replaced.changed() => return,
-            () = events.closed() => return,
-            () = gateway.stopped() => return,
+            () = tape.abandoned() => return,
+            () = gateway.stopped() => return tape.close(),
         }
-        let now = Shown::now(gateway.context(), &session.view);
-        for change in now.changes_since(shown) {
-            // A reader that is so far behind will ask for the lists anyway.
-            let _ = events.try_send(change);
-        }
-        shown = now;
     }
 }
 
-fn delete(gateway: &Arc<Gateway>, view: &View, headers: &HeaderMap) -> Response<Answer> {
+fn delete(
+    gateway: &Arc<Gateway>,
+    view: &View,
+    principal: Principal,
+    headers: &HeaderMap,
+) -> Response<Answer> {
     let id = headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
-    match id.and_then(|id| gateway.sessions().get(id, view)) {
+    match id.and_then(|id| gateway.sessions().get(id, view, principal)) {
         None => no_session(),
         Some(session) => {
             gateway.sessions().end(&session.id);
@@ -584,7 +669,7 @@ fn delete(gateway: &Arc<Gateway>, view: &View, headers: &HeaderMap) -> Response<
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     headers
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok())
@@ -602,20 +687,13 @@ fn accepts_events(headers: &HeaderMap) -> bool {
         .any(|value| value.contains("text/event-stream"))
 }
 
-fn reply(id: &Id, answer: Result<Raw, ErrorObject>) -> Bytes {
-    match answer {
-        Ok(result) => encode::result(id, &result),
-        Err(error) => encode::error(Some(id), &error),
-    }
-}
-
 fn json(body: Bytes) -> Response<Answer> {
     let mut response = Response::new(Answer::Whole(Some(body)));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
 }
 
-fn event_stream(answer: Answer) -> Response<Answer> {
+pub(crate) fn event_stream(answer: Answer) -> Response<Answer> {
     let mut response = Response::new(answer);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, EVENTS);
@@ -624,7 +702,7 @@ fn event_stream(answer: Answer) -> Response<Answer> {
     response
 }
 
-fn status(status: StatusCode) -> Response<Answer> {
+pub(crate) fn status(status: StatusCode) -> Response<Answer> {
     let mut response = Response::new(Answer::empty());
     *response.status_mut() = status;
     response

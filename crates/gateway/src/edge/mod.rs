@@ -3,52 +3,60 @@
 //! An edge reads messages, knows whom they come from, asks the [desk](crate::desk) and writes the
 //! answers. It decides nothing about servers.
 
+pub(crate) mod conversation;
 pub(crate) mod gate;
 pub(crate) mod http;
 pub(crate) mod pipe;
-pub(crate) mod session;
-pub(crate) mod stream;
+pub(crate) mod sessions;
+pub(crate) mod sse;
+pub(crate) mod tape;
 
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use memchr::memmem::Finder;
-use switchboard_client::{Id, Raw};
-use switchboard_wire::{Era, Notification, Request, encode, meta, method};
+use switchboard_client::{ErrorObject, Id, Raw, Revision};
+use switchboard_wire::{Era, Notification, code, encode, meta, method};
 
-use crate::{call::Progress, context::Context, desk::View};
+use crate::{caller::said, gateway::Gateway, session::Session};
 
 /// Whether a request belongs to the newer world: it says its revision itself. Most do not, and are
 /// told by a glance at the bytes.
 fn era_of(frame: &[u8], params: Option<&Raw>) -> Era {
     static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(meta::PROTOCOL_VERSION));
-    let says = SAYS.find(frame).is_some()
-        && params
-            .and_then(|params| params.member(meta::META))
-            .is_some_and(|meta| meta.member(meta::PROTOCOL_VERSION).is_some());
-    if says { Era::Modern } else { Era::Legacy }
+    if SAYS.find(frame).is_some() && said(params, meta::PROTOCOL_VERSION).is_some() {
+        Era::Modern
+    } else {
+        Era::Legacy
+    }
 }
 
-/// The token under which a client wants to hear of a request's progress.
-fn progress_token(request: &Request) -> Option<Raw> {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"progressToken\""));
-    SAYS.find(request.frame())?;
-    let token = request
-        .params
-        .as_ref()?
-        .member(meta::META)?
-        .member(meta::PROGRESS_TOKEN)?;
-    // A string or a number; what is neither could not be matched by anyone.
-    (Id::from_raw(token.clone()).is_some()).then_some(token)
-}
-
-/// Hands what a server says of a call's progress to `send`, under the client's own token.
-fn progress_to(token: Raw, mut send: impl FnMut(Bytes) + Send + 'static) -> Progress {
-    Box::new(move |params| {
-        if let Ok(params) = params.with_member(meta::PROGRESS_TOKEN, &token) {
-            send(encode::notification(method::PROGRESS, Some(&params)));
-        }
-    })
+/// What is wrong with what a request of 2026-07-28 says of itself, if something is.
+fn modern_fault(params: Option<&Raw>) -> Option<ErrorObject> {
+    let missing = |name: &str| {
+        let message = format!("`_meta` has to say `{name}`");
+        Some(ErrorObject::new(code::INVALID_PARAMS, message))
+    };
+    let version = said(params, meta::PROTOCOL_VERSION).and_then(|version| version.to_text());
+    let Some(version) = version else {
+        return missing(meta::PROTOCOL_VERSION);
+    };
+    if version != Revision::LATEST.as_str() {
+        let supported = Revision::ALL.map(|revision| Raw::string(revision.as_str()));
+        let data = Raw::object([
+            ("supported", Raw::array(supported)),
+            ("requested", Raw::string(&version)),
+        ]);
+        let error = ErrorObject::new(
+            code::UNSUPPORTED_PROTOCOL_VERSION,
+            "this revision is not supported",
+        );
+        return Some(error.with_data(data));
+    }
+    if !said(params, meta::CLIENT_CAPABILITIES).is_some_and(|said| said.is_object()) {
+        return missing(meta::CLIENT_CAPABILITIES);
+    }
+    None
 }
 
 /// The request that a client withdraws.
@@ -59,59 +67,41 @@ fn withdrawn(notification: &Notification) -> Option<Id> {
     Id::from_raw(notification.params.as_ref()?.member("requestId")?)
 }
 
-/// What a client has been shown, by its fingerprints: tells which lists have changed since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shown {
-    tools: u64,
-    prompts: u64,
-    resources: u64,
+/// What a client of an older revision says without being asked.
+fn heed(gateway: &Arc<Gateway>, session: &Arc<Session>, notification: &Notification) {
+    if let Some(id) = withdrawn(notification) {
+        session.withdraw(&id);
+        return;
+    }
+    let roots = match &*notification.method {
+        method::ROOTS_CHANGED => true,
+        // Servers that were running already have asked somebody else, or nobody.
+        method::INITIALIZED => matches!(session.view, crate::desk::View::Server(_)),
+        _ => false,
+    };
+    if roots && session.has_roots() {
+        gateway.roots_changed(session);
+    }
 }
 
-impl Shown {
-    pub(crate) fn now(context: &Context, view: &View) -> Self {
-        let catalogue = context.shelf.catalogue();
-        match view {
-            View::Direct => Self {
-                tools: catalogue.tools_hash(),
-                prompts: catalogue.prompts_hash(),
-                resources: catalogue.resources_hash(),
-            },
-            View::Server(name) => match catalogue.server(name) {
-                None => Self {
-                    tools: 0,
-                    prompts: 0,
-                    resources: 0,
-                },
-                Some(part) => Self {
-                    tools: part.tools_hash(),
-                    prompts: part.prompts_hash(),
-                    resources: part.resources_hash(),
-                },
-            },
-        }
+fn reply(id: &Id, answer: Result<Raw, ErrorObject>) -> Bytes {
+    match answer {
+        Ok(result) => encode::result(id, &result),
+        Err(error) => encode::error(Some(id), &error),
     }
+}
 
-    /// The notifications for what differs from `before`.
-    pub(crate) fn changes_since(self, before: Self) -> Vec<Bytes> {
-        [
-            (
-                self.tools != before.tools,
-                "notifications/tools/list_changed",
-            ),
-            (
-                self.prompts != before.prompts,
-                "notifications/prompts/list_changed",
-            ),
-            (
-                self.resources != before.resources,
-                "notifications/resources/list_changed",
-            ),
-        ]
-        .into_iter()
-        .filter(|(changed, _)| *changed)
-        .map(|(_, method)| encode::notification(method, None))
-        .collect()
+/// Several answers in one message, as 2025-03-26 has it.
+fn batch_of(answers: &[Bytes]) -> Bytes {
+    let mut body = vec![b'['];
+    for (n, answer) in answers.iter().enumerate() {
+        if n > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(answer);
     }
+    body.push(b']');
+    body.into()
 }
 
 /// Draws a number that tells one client from another.

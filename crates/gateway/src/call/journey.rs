@@ -1,0 +1,390 @@
+//! A call under way on a server's connection.
+
+use std::{
+    future::pending,
+    sync::{Arc, LazyLock},
+    time::{Duration, Instant},
+};
+
+use memchr::memmem::Finder;
+use switchboard_client::{Client, ErrorObject, Id, InFlight, Raw};
+use switchboard_wire::{Era, code, meta, method};
+use tokio::{
+    task::JoinSet,
+    time::{sleep_until, timeout},
+};
+
+use super::{Errand, Record, Trouble, Way, outcome};
+use crate::{
+    failure::Failure,
+    limit::Permit,
+    line::Line,
+    question::{Ear, Question},
+    relay::Relay,
+    upstream::{Live, Upstream},
+};
+
+/// A call under way. Dropping it withdraws the call.
+#[derive(Debug)]
+pub(crate) struct Journey {
+    upstream: Arc<Upstream>,
+    live: Arc<Live>,
+    call: InFlight<Raw>,
+    /// Hears what a server of an older revision asks.
+    ear: Option<Ear>,
+    relay: Option<Arc<Relay>>,
+    task: Option<Task>,
+    record: Record,
+    /// By when the server has to answer, and how long a report of progress gives it.
+    deadline: Instant,
+    patience: Duration,
+    /// How long a client may take to answer a question.
+    ask_patience: Duration,
+    _place: Permit,
+}
+
+/// How a call goes on.
+pub(super) enum Next {
+    /// The server asks this, each question under a name.
+    Asked(Vec<(String, Question)>),
+    Ended(Result<Raw, Trouble>),
+}
+
+/// How a call begins.
+pub(super) enum Begun {
+    Journey(Box<Journey>),
+    /// It is over already.
+    Ended(Record, Result<Raw, Trouble>),
+}
+
+/// A call that reports progress may take so many times its limit, each report giving it a full one.
+const PROGRESS_PATIENCE: u32 = 10;
+/// Questions that come so soon after one another are asked together.
+const TOGETHER: Duration = Duration::from_millis(30);
+
+impl Journey {
+    /// Sends the request.
+    pub(super) async fn begin(
+        way: &Way<'_>,
+        live: &Arc<Live>,
+        place: Permit,
+        params: Option<Raw>,
+        record: Record,
+    ) -> Begun {
+        let Way {
+            errand,
+            upstream,
+            context,
+            ..
+        } = way;
+        let patience = upstream.request_timeout();
+        let (method, params, task) = if way.wants_task(live) {
+            match Task::create(live, params, patience).await {
+                Ok(Created::Task(task)) => (method::TASKS_RESULT, Some(task.params()), Some(task)),
+                Ok(Created::Result(result)) => return Begun::Ended(record, Ok(result)),
+                Err(error) => return Begun::Ended(record, outcome(upstream, Err(error))),
+            }
+        } else {
+            (errand.method, params, None)
+        };
+        let ear = (live.era() == Era::Legacy).then(|| {
+            let questions = &upstream.questions;
+            questions.open(way.caller.key, way.capabilities())
+        });
+        let progress = names_progress(errand.params.as_ref());
+        let logs = errand.line.is_some() && live.logs();
+        let relay = (progress || logs).then(|| {
+            Relay::new(
+                errand.line.cloned(),
+                progress_token(errand.params.as_ref()),
+                errand.guest.logs(errand.params.as_ref()),
+                errand.guest.era(),
+                live.revision(),
+            )
+        });
+        // How long it may take is decided here: time in which a person is asked does not count.
+        let mut call = live
+            .client()
+            .request(method, params)
+            .no_timeout()
+            .fail_fast();
+        if let Some(ear) = &ear {
+            call = call.tag(ear.tag());
+        }
+        if let Some(relay) = relay.as_ref().filter(|_| progress) {
+            let relay = Arc::clone(relay);
+            call = call.on_raw_progress(move |params| relay.progress(&params));
+        }
+        if let Some(relay) = relay.as_ref().filter(|_| logs) {
+            let relay = Arc::clone(relay);
+            call = call.on_raw_log(move |params| relay.log(&params));
+        }
+        Begun::Journey(Box::new(Self {
+            upstream: Arc::clone(upstream),
+            live: Arc::clone(live),
+            call: call.cancellable(),
+            ear,
+            relay,
+            task,
+            deadline: record.started + patience,
+            record,
+            patience,
+            ask_patience: context.config.load().approvals.long_timeout,
+            _place: place,
+        }))
+    }
+
+    pub(super) fn live(&self) -> Arc<Live> {
+        Arc::clone(&self.live)
+    }
+
+    /// Waits for the answer; whoever is on the line answers what the server asks.
+    pub(super) async fn accompany(&mut self, line: Option<&Line>) -> Result<Raw, Trouble> {
+        let mut asking = JoinSet::new();
+        loop {
+            let deadline = self.deadline();
+            tokio::select! {
+                biased;
+                result = &mut self.call => return self.ended(result),
+                question = next_question(self.ear.as_ref()) => match line {
+                    Some(line) => drop(asking.spawn(ask(line.clone(), question, self.ask_patience))),
+                    None => question.refuse(),
+                },
+                Some(_) = asking.join_next(), if !asking.is_empty() => self.renew(),
+                () = sleep_until(deadline.into()), if asking.is_empty() => {
+                    if let Some(overdue) = self.overdue() {
+                        return Err(overdue.into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for the answer, or for questions.
+    pub(super) async fn until_asked(&mut self) -> Next {
+        let mut asked: Vec<(String, Question)> = Vec::new();
+        let mut all_by = None;
+        loop {
+            let deadline = all_by.unwrap_or_else(|| self.deadline());
+            tokio::select! {
+                biased;
+                result = &mut self.call => return Next::Ended(self.ended(result)),
+                question = next_question(self.ear.as_ref()) => {
+                    let key = key(&question, &asked);
+                    asked.push((key, question));
+                    all_by.get_or_insert_with(|| Instant::now() + TOGETHER);
+                }
+                () = sleep_until(deadline.into()) => {
+                    // Some may have been taken back in the meantime.
+                    asked.retain(|(_, question)| !question.reply.is_closed());
+                    all_by = None;
+                    if !asked.is_empty() {
+                        return Next::Asked(asked);
+                    }
+                    if let Some(overdue) = self.overdue() {
+                        return Next::Ended(Err(overdue.into()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nobody hears of the call for now.
+    pub(super) fn hang_up(&self) {
+        if let Some(relay) = &self.relay {
+            relay.hang_up();
+        }
+    }
+
+    /// The client is back, with this errand.
+    pub(super) fn take_up(&mut self, errand: &Errand<'_>) {
+        self.renew();
+        if let Some(relay) = &self.relay {
+            let params = errand.params.as_ref();
+            let token = progress_token(params);
+            relay.take_up(errand.line.cloned(), token, errand.guest.logs(params));
+        }
+    }
+
+    pub(super) fn into_record(self) -> Record {
+        self.record
+    }
+
+    fn ended(&mut self, result: Result<Raw, switchboard_client::Error>) -> Result<Raw, Trouble> {
+        if let Some(task) = &mut self.task {
+            task.over = true;
+        }
+        outcome(&self.upstream, result)
+    }
+
+    fn deadline(&self) -> Instant {
+        let Some(heard) = self.relay.as_ref().and_then(|relay| relay.heard()) else {
+            return self.deadline;
+        };
+        let last = self.record.started + self.patience.saturating_mul(PROGRESS_PATIENCE);
+        (heard + self.patience).min(last).max(self.deadline)
+    }
+
+    /// The server has a full measure of time from now on.
+    fn renew(&mut self) {
+        self.deadline = self.deadline.max(Instant::now() + self.patience);
+    }
+
+    fn overdue(&self) -> Option<Failure> {
+        if self.deadline() > Instant::now() {
+            return None;
+        }
+        self.call.canceller().cancel("deadline passed");
+        Some(Failure::TimedOut {
+            server: Arc::clone(&self.upstream.name),
+            after: self.record.started.elapsed(),
+        })
+    }
+}
+
+async fn next_question(ear: Option<&Ear>) -> Question {
+    match ear {
+        Some(ear) => ear.next().await,
+        None => pending().await,
+    }
+}
+
+/// Asks the client, and hands its answer to the server.
+async fn ask(line: Line, question: Question, patience: Duration) {
+    let Question {
+        method,
+        params,
+        mut reply,
+        ..
+    } = question;
+    let answer = tokio::select! {
+        answer = timeout(patience, line.ask(&method, params.as_ref())) => answer,
+        // The server has taken its question back.
+        () = reply.closed() => return,
+    };
+    let late = |_| Err(ErrorObject::new(code::INTERNAL, "nobody answered in time"));
+    let _ = reply.send(answer.unwrap_or_else(late));
+}
+
+/// The name of a question: what the server calls it, if that is a word that is free.
+fn key(question: &Question, asked: &[(String, Question)]) -> String {
+    let is_free = |name: &str| asked.iter().all(|(key, _)| key != name);
+    let is_word = |name: &str| {
+        (1..=64).contains(&name.len())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+    };
+    match &question.name {
+        Some(name) if is_word(name) && is_free(name) => name.clone(),
+        _ => {
+            let kind = question.method.split('/').next().unwrap_or_default();
+            let names = (1..).map(|n| format!("{kind}_{n}"));
+            // One of the first names is free: there are fewer questions than names.
+            names
+                .take(asked.len() + 1)
+                .find(|name| is_free(name))
+                .unwrap_or_default()
+        }
+    }
+}
+
+/// Whether a client asked for progress. Its token must not reach the server even if nobody hears: our
+/// own are numbers as well, and the server's reports could be taken for those of another call.
+fn names_progress(params: Option<&Raw>) -> bool {
+    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"progressToken\""));
+    params.is_some_and(|params| SAYS.find(params.as_bytes()).is_some())
+}
+
+/// The token under which a client wants to hear of progress.
+fn progress_token(params: Option<&Raw>) -> Option<Raw> {
+    let token = params?.member(meta::META)?.member(meta::PROGRESS_TOKEN)?;
+    // A string or a number; what is neither could not be matched by anyone.
+    Id::from_raw(token.clone()).is_some().then_some(token)
+}
+
+/// Work that a server of 2025-11-25 does only as a task, which it is asked for here so that any client
+/// can have it.
+#[derive(Debug)]
+struct Task {
+    client: Client,
+    id: Raw,
+    over: bool,
+}
+
+enum Created {
+    Task(Task),
+    /// The server has done it at once.
+    Result(Raw),
+}
+
+impl Task {
+    async fn create(
+        live: &Live,
+        params: Option<Raw>,
+        patience: Duration,
+    ) -> Result<Created, switchboard_client::Error> {
+        let params = params.unwrap_or_else(Raw::empty_object);
+        // What is no object is refused by the connection.
+        let params = params
+            .with_member("task", &Raw::empty_object())
+            .unwrap_or(params);
+        let result = live
+            .client()
+            .request(method::TOOLS_CALL, params)
+            .timeout(patience)
+            .fail_fast()
+            .await?;
+        let id = result.member("task").and_then(|task| task.member("taskId"));
+        Ok(match id {
+            None => Created::Result(result),
+            Some(id) => Created::Task(Self {
+                client: live.client().clone(),
+                id,
+                over: false,
+            }),
+        })
+    }
+
+    fn params(&self) -> Raw {
+        Raw::object([("taskId", self.id.clone())])
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let cancel = self.client.request(method::TASKS_CANCEL, self.params());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            // The server may refuse; there is nothing more to be done about it.
+            runtime.spawn(async move { drop(cancel.fail_fast().await) });
+        }
+    }
+}
+
+impl Way<'_> {
+    /// Whether this tool works only as a task, which this client does not ask for.
+    fn wants_task(&self, live: &Live) -> bool {
+        static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"taskSupport\""));
+        if self.errand.method != method::TOOLS_CALL || !live.tasks() {
+            return false;
+        }
+        let catalogue = self.context.shelf.catalogue();
+        let tool = catalogue
+            .server(&self.upstream.name)
+            .and_then(|part| part.find(switchboard_catalog::Kind::Tool, &self.errand.name));
+        let Some(tool) = tool.filter(|tool| SAYS.find(tool.raw().as_bytes()).is_some()) else {
+            return false;
+        };
+        let support = tool.raw().member("execution");
+        let support = support.and_then(|execution| execution.member("taskSupport")?.to_text());
+        support.as_deref() == Some("required")
+            && !self
+                .errand
+                .params
+                .as_ref()
+                .is_some_and(|params| params.member("task").is_some())
+    }
+}

@@ -1,0 +1,267 @@
+//! The rounds that a request goes through when its server asks for input.
+
+use std::sync::Arc;
+
+use switchboard_client::{ErrorObject, InputRequired, Raw};
+use switchboard_wire::{code, method};
+use tokio::{task::JoinSet, time::sleep};
+
+use super::Errand;
+use crate::{
+    caller::{About, Guest, answers},
+    failure::Failure,
+    line::Line,
+    question::Question,
+    translate,
+};
+
+/// How often a server may ask in one call.
+const ROUNDS_MAX: u32 = 10;
+/// How often it may ask only to be asked again later.
+const PAUSES_MAX: u32 = 100;
+/// The most questions at a time.
+const QUESTIONS_MAX: usize = 64;
+
+/// The rounds of one request of an older client to a server of 2026-07-28.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    /// As the client sent it. Every round is this with something added.
+    first: Option<Raw>,
+    next: Option<Raw>,
+    asked: u32,
+    pauses: u32,
+}
+
+impl Rounds {
+    pub(super) fn new(params: Option<Raw>) -> Self {
+        Self {
+            next: params.clone(),
+            first: params,
+            asked: 0,
+            pauses: 0,
+        }
+    }
+
+    /// The parameters of the round that comes next.
+    pub(super) fn params(&self) -> Option<Raw> {
+        self.next.clone()
+    }
+
+    /// Takes in a result of the server. `None` if it asked for input, which has been had, so that
+    /// another round is due.
+    pub(super) async fn take(
+        &mut self,
+        errand: &Errand<'_>,
+        server: &Arc<str>,
+        result: Raw,
+    ) -> Result<Option<Raw>, Failure> {
+        let Some(input) = InputRequired::of(&result) else {
+            return Ok(Some(result));
+        };
+        let endless = || Failure::Input {
+            server: Arc::clone(server),
+            reason: "it keeps asking for input".into(),
+        };
+        let answers = if input.is_pause() {
+            self.pauses += 1;
+            if self.pauses > PAUSES_MAX {
+                return Err(endless());
+            }
+            sleep(InputRequired::pause(self.pauses)).await;
+            Raw::empty_object()
+        } else {
+            self.asked += 1;
+            if self.asked > ROUNDS_MAX {
+                return Err(endless());
+            }
+            gather(errand, &input)
+                .await
+                .map_err(|reason| Failure::Input {
+                    server: Arc::clone(server),
+                    reason: reason.into(),
+                })?
+        };
+        let next = input.answered(self.first.as_ref(), &answers);
+        self.next = Some(next.map_err(|error| Failure::invalid_params(error.to_string()))?);
+        Ok(None)
+    }
+}
+
+/// Asks the client everything at a time. The error says, for a person, what could not be had.
+async fn gather(errand: &Errand<'_>, input: &InputRequired) -> Result<Raw, String> {
+    let (Guest::Legacy { about, .. }, Some(line)) = (errand.guest, errand.line) else {
+        return Err("it asks for input, and this client cannot be asked".to_owned());
+    };
+    let questions = input.questions();
+    if questions.len() > QUESTIONS_MAX {
+        return Err(format!(
+            "it asks more than {QUESTIONS_MAX} questions at a time"
+        ));
+    }
+    let mut asking = JoinSet::new();
+    for (n, (_, question)) in questions.iter().enumerate() {
+        let (line, about, question) = (line.clone(), Arc::clone(about), question.clone());
+        asking.spawn(async move { (n, ask(&line, &about, &question).await) });
+    }
+    let mut given = vec![None; questions.len()];
+    while let Some(asked) = asking.join_next().await {
+        // Nothing in there panics.
+        let Ok((n, answer)) = asked else { continue };
+        given[n] = Some(answer?);
+    }
+    let given = questions.iter().zip(given);
+    Ok(Raw::object(
+        given.filter_map(|((key, _), answer)| Some((&**key, answer?))),
+    ))
+}
+
+async fn ask(line: &Line, about: &About, question: &Raw) -> Result<Raw, String> {
+    let asked = question.member("method").and_then(|name| name.to_text());
+    let asked = asked.unwrap_or_default();
+    let params = question.member("params");
+    if !answers(&about.capabilities, &asked, params.as_ref()) {
+        return Err(format!(
+            "it asks `{asked}`, which this client does not answer"
+        ));
+    }
+    let params = translate::question_for_legacy(&asked, params);
+    let answer = line.ask(&asked, params.as_ref()).await;
+    answer.map_err(|error| {
+        format!(
+            "it asked `{asked}`, and the client refused: {}",
+            error.message
+        )
+    })
+}
+
+/// A question as it stands in a result of 2026-07-28.
+pub(super) fn question(asked: &str, params: Option<Raw>) -> Raw {
+    let members = [("method", Raw::string(asked))].into_iter();
+    Raw::object(members.chain(params.map(|params| ("params", params))))
+}
+
+/// Hands a client's answers to the server that waits for them. What is not answered comes back, to be
+/// asked again.
+pub(super) fn hand_in(
+    params: Option<&Raw>,
+    asked: Vec<(String, Question)>,
+) -> Vec<(String, Question)> {
+    let given = params.and_then(|params| params.member("inputResponses"));
+    let mut unanswered = Vec::new();
+    for (key, question) in asked {
+        let answer = given.as_ref().and_then(|given| given.member(&key));
+        match answer.filter(|answer| fits(&question.method, answer)) {
+            Some(answer) => drop(question.reply.send(Ok(answer))),
+            None if question.reply.is_closed() => {}
+            None => unanswered.push((key, question)),
+        }
+    }
+    unanswered
+}
+
+/// Whether this can be an answer to a question of this kind.
+fn fits(question: &str, answer: &Raw) -> bool {
+    let has = |name: &str| answer.member(name);
+    answer.is_object()
+        && match question {
+            method::ELICITATION => has("action").is_some_and(|action| {
+                let action = action.to_text();
+                matches!(action.as_deref(), Some("accept" | "decline" | "cancel"))
+            }),
+            method::SAMPLING => has("content").is_some(),
+            method::ROOTS_LIST => has("roots").is_some(),
+            _ => true,
+        }
+}
+
+/// The addresses that a server of 2025-11-25 wants opened, for a client of 2026-07-28 that can have it
+/// done.
+pub(super) fn addresses(error: &ErrorObject, capabilities: &Raw) -> Option<Vec<(String, Raw)>> {
+    let list = error.data.as_ref()?.member("elicitations")?.elements()?;
+    let named: Vec<_> = list
+        .into_iter()
+        .take(QUESTIONS_MAX)
+        .enumerate()
+        .filter(|(_, params)| answers(capabilities, method::ELICITATION, Some(params)))
+        .map(|(n, params)| (format!("elicitation_{}", n + 1), params))
+        .collect();
+    (!named.is_empty()).then_some(named)
+}
+
+/// Whether a person has agreed to open the addresses. If some are unanswered, those are given back.
+pub(super) fn consent(
+    params: Option<&Raw>,
+    asked: Vec<(String, Raw)>,
+) -> Result<(), Result<Vec<(String, Raw)>, Failure>> {
+    let given = params.and_then(|params| params.member("inputResponses"));
+    let mut unanswered = Vec::new();
+    for (key, params) in asked {
+        let answer = given.as_ref().and_then(|given| given.member(&key));
+        let action = answer.and_then(|answer| answer.member("action")?.to_text());
+        match action.as_deref() {
+            Some("accept") => {}
+            Some("decline" | "cancel") => {
+                let message = "the address that the server wants opened was declined";
+                let error = ErrorObject::new(code::INVALID_PARAMS, message);
+                return Err(Err(Failure::Refused(error)));
+            }
+            _ => unanswered.push((key, params)),
+        }
+    }
+    if unanswered.is_empty() {
+        Ok(())
+    } else {
+        Err(Ok(unanswered))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_answered_is_asked_again() {
+        let open = |method: &str| {
+            let (reply, answer) = oneshot::channel();
+            let question = Question {
+                method: method.to_owned(),
+                params: None,
+                name: None,
+                reply,
+            };
+            (question, answer)
+        };
+        let (form, mut form_answer) = open(method::ELICITATION);
+        let (roots, mut roots_answer) = open(method::ROOTS_LIST);
+        let (gone, gone_answer) = open(method::SAMPLING);
+        drop(gone_answer);
+        let params = Raw::parse(
+            r#"{"inputResponses":{"a":{"action":"accept","content":{}},"b":{"action":"x"},"z":1}}"#,
+        )
+        .unwrap();
+        let asked = vec![
+            ("a".to_owned(), form),
+            ("b".to_owned(), roots),
+            ("c".to_owned(), gone),
+        ];
+        let unanswered = hand_in(Some(&params), asked);
+        let keys: Vec<_> = unanswered.iter().map(|(key, _)| &**key).collect();
+        assert_eq!(keys, ["b"]);
+        assert!(form_answer.try_recv().unwrap().is_ok());
+        assert!(roots_answer.try_recv().is_err());
+    }
+
+    #[test]
+    fn an_address_is_opened_only_with_consent() {
+        let asked = || vec![("a".to_owned(), Raw::empty_object())];
+        let said = |json: &'static str| consent(Some(&Raw::parse(json).unwrap()), asked());
+        assert!(said(r#"{"inputResponses":{"a":{"action":"accept"}}}"#).is_ok());
+        assert!(matches!(
+            said(r#"{"inputResponses":{"a":{"action":"decline"}}}"#),
+            Err(Err(Failure::Refused(_)))
+        ));
+        assert!(matches!(said("{}"), Err(Ok(again)) if again.len() == 1));
+    }
+}

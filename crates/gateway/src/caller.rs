@@ -1,0 +1,215 @@
+//! Who asks, and how much of the protocol it knows.
+
+use std::sync::{Arc, LazyLock};
+
+use switchboard_client::{Raw, Revision, model::LogLevel};
+use switchboard_wire::{Era, meta, method};
+
+/// Whose request it is. What belongs to one principal does not exist for the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Principal {
+    /// The user whose gateway this is: has shown the token, or came over the socket.
+    Owner,
+    /// Somebody on this machine, where the gateway asks for no token.
+    Anyone,
+}
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// Tells clients apart where they take turns.
+    pub(crate) key: u64,
+    /// What the client calls itself. For display only.
+    pub(crate) client: Arc<str>,
+    pub(crate) principal: Principal,
+}
+
+/// The client of a request, as a server may know it.
+#[derive(Debug, Clone)]
+pub(crate) enum Guest {
+    /// It has said once who it is and what it can do.
+    Legacy {
+        about: Arc<About>,
+        /// From which level on it wants log messages, if it has said so.
+        level: Option<LogLevel>,
+    },
+    /// Each of its requests says it.
+    Modern,
+}
+
+/// What a client of an older revision said when it opened.
+#[derive(Debug)]
+pub(crate) struct About {
+    pub(crate) revision: Revision,
+    /// As 2026-07-28 spells them.
+    pub(crate) capabilities: Raw,
+    pub(crate) info: Option<Raw>,
+}
+
+/// Which log messages of a request its client wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Logs {
+    None,
+    /// Whatever the server sends.
+    All,
+    From(LogLevel),
+}
+
+impl Guest {
+    /// A client of an older revision that has not said anything of itself.
+    pub(crate) fn stranger() -> Self {
+        static STRANGER: LazyLock<Arc<About>> = LazyLock::new(|| {
+            Arc::new(About {
+                revision: Revision::LATEST_LEGACY,
+                capabilities: Raw::empty_object(),
+                info: None,
+            })
+        });
+        Self::Legacy {
+            about: Arc::clone(&STRANGER),
+            level: None,
+        }
+    }
+
+    pub(crate) fn revision(&self) -> Revision {
+        match self {
+            Self::Legacy { about, .. } => about.revision,
+            Self::Modern => Revision::LATEST,
+        }
+    }
+
+    pub(crate) fn era(&self) -> Era {
+        self.revision().era()
+    }
+
+    /// What the client can do for the server of this request.
+    pub(crate) fn capabilities(&self, params: Option<&Raw>) -> Raw {
+        match self {
+            Self::Legacy { about, .. } => about.capabilities.clone(),
+            Self::Modern => said(params, meta::CLIENT_CAPABILITIES)
+                .filter(Raw::is_object)
+                .unwrap_or_else(Raw::empty_object),
+        }
+    }
+
+    /// Which log messages of this request the client wants.
+    pub(crate) fn logs(&self, params: Option<&Raw>) -> Logs {
+        match self {
+            Self::Legacy { level, .. } => level.map_or(Logs::All, Logs::From),
+            Self::Modern => said(params, meta::LOG_LEVEL)
+                .and_then(|level| read_level(&level))
+                .map_or(Logs::None, Logs::From),
+        }
+    }
+}
+
+impl About {
+    /// What a client said with `initialize`.
+    pub(crate) fn read(params: Option<&Raw>, revision: Revision) -> Self {
+        let member = |name: &str| params.and_then(|params| params.member(name));
+        let capabilities = member("capabilities").filter(Raw::is_object);
+        Self {
+            revision,
+            capabilities: capabilities.map_or_else(Raw::empty_object, |said| modern(&said)),
+            info: member("clientInfo").filter(Raw::is_object),
+        }
+    }
+}
+
+impl Logs {
+    /// Whether a message of this level is wanted. One of no known level is, if any is.
+    pub(crate) fn wants(self, params: &Raw) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::From(least) => params
+                .member("level")
+                .and_then(|level| read_level(&level))
+                .is_none_or(|level| level >= least),
+        }
+    }
+}
+
+/// The capabilities of an older client as 2026-07-28 spells them: without what it has no more.
+fn modern(capabilities: &Raw) -> Raw {
+    let capabilities = capabilities.without(&["tasks"]);
+    match capabilities.member("roots").filter(Raw::is_object) {
+        None => capabilities,
+        Some(roots) => capabilities
+            .with_member("roots", &roots.without(&["listChanged"]))
+            .unwrap_or(capabilities),
+    }
+}
+
+/// A level of log messages.
+pub(crate) fn read_level(level: &Raw) -> Option<LogLevel> {
+    level.read().ok()
+}
+
+/// What a request of 2026-07-28 says of itself.
+pub(crate) fn said(params: Option<&Raw>, name: &str) -> Option<Raw> {
+    params?.member(meta::META)?.member(name)
+}
+
+/// Whether a client of these capabilities can answer this question of a server.
+pub(crate) fn answers(capabilities: &Raw, question: &str, params: Option<&Raw>) -> bool {
+    let has = |name: &str| capabilities.member(name).filter(Raw::is_object);
+    match question {
+        method::SAMPLING => has("sampling").is_some(),
+        method::ROOTS_LIST => has("roots").is_some(),
+        method::ELICITATION => has("elicitation").is_some_and(|kinds| {
+            let url = kinds.member("url").is_some();
+            // To say nothing of kinds is to mean forms.
+            if asks_for_url(params) {
+                url
+            } else {
+                kinds.member("form").is_some() || !url
+            }
+        }),
+        _ => false,
+    }
+}
+
+/// Whether a question to a person is one about an address, not a form.
+pub(crate) fn asks_for_url(params: Option<&Raw>) -> bool {
+    let mode = params.and_then(|params| params.member("mode")?.to_text());
+    mode.as_deref() == Some("url")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &'static str) -> Raw {
+        Raw::parse(json).unwrap()
+    }
+
+    #[test]
+    fn a_client_is_asked_only_what_it_said_it_answers() {
+        let form = raw(r#"{"mode":"form"}"#);
+        let url = raw(r#"{"mode":"url"}"#);
+        let elicits = |capabilities: &'static str, params: &Raw| {
+            answers(&raw(capabilities), method::ELICITATION, Some(params))
+        };
+        assert!(elicits(r#"{"elicitation":{}}"#, &form));
+        assert!(!elicits(r#"{"elicitation":{}}"#, &url));
+        assert!(elicits(r#"{"elicitation":{"url":{}}}"#, &url));
+        assert!(!elicits(r#"{"elicitation":{"url":{}}}"#, &form));
+        assert!(!elicits("{}", &form));
+        assert!(answers(&raw(r#"{"roots":{}}"#), method::ROOTS_LIST, None));
+        assert!(!answers(&raw("{}"), method::SAMPLING, None));
+        assert!(!answers(&raw(r#"{"other/thing":{}}"#), "other/thing", None));
+    }
+
+    #[test]
+    fn what_an_older_client_can_do_is_said_in_newer_words() {
+        let params = raw(
+            r#"{"capabilities":{"roots":{"listChanged":true},"tasks":{},"sampling":{},"x":1}}"#,
+        );
+        let about = About::read(Some(&params), Revision::V2025_06_18);
+        assert_eq!(
+            about.capabilities.as_str(),
+            r#"{"roots":{},"sampling":{},"x":1}"#
+        );
+    }
+}

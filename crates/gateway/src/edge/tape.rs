@@ -1,0 +1,398 @@
+//! Streams of events to HTTP clients, which can be heard again from where they broke.
+//!
+//! Who writes puts messages on a tape and never waits; the body of an HTTP answer plays it. If the client
+//! is cut off, the tape goes on, and another answer can play the rest.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use axum::body::Body as AxumBody;
+use bytes::{BufMut, Bytes, BytesMut};
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::{
+    sync::Notify,
+    time::{Interval, interval_at},
+};
+
+use crate::line::Outlet;
+
+/// What an answer is made of.
+pub(crate) enum Answer {
+    Whole(Option<Bytes>),
+    Events(Player),
+    Page(AxumBody),
+}
+
+impl Answer {
+    pub(crate) const fn empty() -> Self {
+        Self::Whole(None)
+    }
+}
+
+/// A stream of events.
+#[derive(Debug)]
+pub(crate) struct Tape {
+    inner: Mutex<Inner>,
+    /// How its events are named, if they are: then it can be heard again.
+    name: Option<u64>,
+    primes: bool,
+    begun: Notify,
+    /// Rung when a player is gone.
+    left: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    events: VecDeque<Bytes>,
+    /// The number of the first of them.
+    first: u64,
+    /// The number of the first that has not been played.
+    unplayed: u64,
+    /// The bytes of all of them.
+    bytes: usize,
+    finished: bool,
+    /// Which player plays: a new one ends the one before.
+    player: u64,
+    playing: bool,
+    waker: Option<Waker>,
+}
+
+/// What has been played is kept up to this, to be heard again.
+const KEPT_BYTES: usize = 256 * 1024;
+const KEPT_EVENTS: usize = 512;
+/// What has not been played is kept up to this; what comes after it is lost.
+const UNPLAYED_BYTES: usize = 16 * 1024 * 1024;
+/// A client whose stream breaks is asked to come back after so long.
+const RETRY_MS: u32 = 1_000;
+const KEEP_ALIVE: Duration = Duration::from_secs(25);
+
+impl Tape {
+    /// A tape that is played once.
+    pub(crate) fn new() -> Arc<Self> {
+        Self::build(None, false)
+    }
+
+    /// A tape that can be heard again by the names of its events. If it `primes`, the first event is an
+    /// empty one that only has a name, so that there is one from the beginning.
+    pub(crate) fn named(name: u64, primes: bool) -> Arc<Self> {
+        Self::build(Some(name), primes)
+    }
+
+    fn build(name: Option<u64>, primes: bool) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Mutex::default(),
+            name,
+            primes,
+            begun: Notify::new(),
+            left: Notify::new(),
+        })
+    }
+
+    /// Waits for the first event.
+    pub(crate) async fn begun(&self) {
+        loop {
+            if !self.is_blank() {
+                return;
+            }
+            self.begun.notified().await;
+        }
+    }
+
+    fn is_blank(&self) -> bool {
+        let inner = self.lock();
+        inner.first == 0 && inner.events.is_empty()
+    }
+
+    /// The last message. It is taken however much is on the tape.
+    pub(crate) fn finish(&self, message: &[u8]) {
+        let mut inner = self.lock();
+        self.write(&mut inner, message);
+        inner.finished = true;
+        inner.wake();
+    }
+
+    /// There is nothing more to come.
+    pub(crate) fn close(&self) {
+        let mut inner = self.lock();
+        inner.finished = true;
+        inner.wake();
+    }
+
+    /// A message that is taken however much is on the tape.
+    pub(crate) fn force(&self, message: &[u8]) {
+        let mut inner = self.lock();
+        self.write(&mut inner, message);
+        inner.wake();
+    }
+
+    /// An event of another kind than a message.
+    pub(crate) fn announce(&self, kind: &str, data: &str) {
+        let mut inner = self.lock();
+        let event = format!("event: {kind}\ndata: {data}\n\n");
+        inner.push(event.into());
+        inner.wake();
+    }
+
+    /// Plays the tape from what has not been played, or from after the event of this number.
+    pub(crate) fn play(self: &Arc<Self>, after: Option<u64>) -> Player {
+        let mut inner = self.lock();
+        inner.player += 1;
+        inner.playing = true;
+        if let Some(after) = after {
+            inner.unplayed = (after + 1).clamp(inner.first, inner.next());
+        }
+        // The one before ends when it looks.
+        inner.wake();
+        Player {
+            tape: Arc::clone(self),
+            number: inner.player,
+            alive: interval_at(tokio::time::Instant::now() + KEEP_ALIVE, KEEP_ALIVE),
+        }
+    }
+
+    /// Waits until nobody plays it any more.
+    pub(crate) async fn abandoned(&self) {
+        loop {
+            let left = self.left.notified();
+            if !self.lock().playing {
+                return;
+            }
+            left.await;
+        }
+    }
+
+    fn write(&self, inner: &mut Inner, message: &[u8]) {
+        if self.primes && inner.next() == 0 {
+            let name = self.name.unwrap_or_default();
+            let event = format!("id: {name}_0\nretry: {RETRY_MS}\ndata: \n\n");
+            inner.push(event.into());
+        }
+        let name = self.name.map(|name| (name, inner.next()));
+        inner.push(event(name, message));
+        self.begun.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Outlet for Tape {
+    fn put(&self, message: Bytes) -> bool {
+        let mut inner = self.lock();
+        if inner.finished || inner.bytes > UNPLAYED_BYTES {
+            return false;
+        }
+        self.write(&mut inner, &message);
+        inner.wake();
+        true
+    }
+}
+
+impl Inner {
+    fn next(&self) -> u64 {
+        self.first + self.events.len() as u64
+    }
+
+    fn push(&mut self, event: Bytes) {
+        self.bytes += event.len();
+        self.events.push_back(event);
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// The next event to play.
+    fn take(&mut self, keeps: bool) -> Option<Bytes> {
+        let at = usize::try_from(self.unplayed.checked_sub(self.first)?).ok()?;
+        let event = self.events.get(at)?.clone();
+        self.unplayed += 1;
+        while self.first < self.unplayed
+            && (!keeps || self.bytes > KEPT_BYTES || self.events.len() > KEPT_EVENTS)
+            && let Some(old) = self.events.pop_front()
+        {
+            self.first += 1;
+            self.bytes -= old.len();
+        }
+        Some(event)
+    }
+}
+
+/// Plays a tape as the body of an answer, with a comment now and then to show that somebody is there.
+#[derive(Debug)]
+pub(crate) struct Player {
+    tape: Arc<Tape>,
+    number: u64,
+    alive: Interval,
+}
+
+impl Player {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        {
+            let mut inner = self.tape.lock();
+            if inner.player != self.number {
+                return Poll::Ready(None);
+            }
+            if let Some(event) = inner.take(self.tape.name.is_some()) {
+                drop(inner);
+                self.alive.reset();
+                return Poll::Ready(Some(event));
+            }
+            if inner.finished {
+                return Poll::Ready(None);
+            }
+            inner.waker = Some(cx.waker().clone());
+        }
+        std::task::ready!(self.alive.poll_tick(cx));
+        Poll::Ready(Some(Bytes::from_static(b":\n\n")))
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        let mut inner = self.tape.lock();
+        if inner.player == self.number {
+            inner.playing = false;
+            drop(inner);
+            self.tape.left.notify_waiters();
+        }
+    }
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match &mut *self {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Events(player) => player
+                .poll_next(cx)
+                .map(|next| next.map(|event| Ok(Frame::data(event)))),
+            Self::Page(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Events(_) => false,
+            Self::Page(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Self::Events(_) => SizeHint::default(),
+            Self::Page(body) => body.size_hint(),
+        }
+    }
+}
+
+/// A message as an event. JSON on one line needs no splitting.
+fn event(name: Option<(u64, u64)>, message: &[u8]) -> Bytes {
+    let mut event = BytesMut::with_capacity(message.len() + 48);
+    if let Some((stream, number)) = name {
+        event.put_slice(format!("id: {stream}_{number}\n").as_bytes());
+    }
+    event.put_slice(b"event: message\ndata: ");
+    // White space between tokens is all that a line end in a JSON message can be.
+    event.extend(message.iter().map(|byte| match byte {
+        b'\n' | b'\r' => b' ',
+        other => *other,
+    }));
+    event.put_slice(b"\n\n");
+    event.freeze()
+}
+
+/// The stream and the number in the name of an event.
+pub(crate) fn read_name(name: &str) -> Option<(u64, u64)> {
+    let (stream, number) = name.split_once('_')?;
+    Some((stream.parse().ok()?, number.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    async fn next(player: &mut Player) -> Option<String> {
+        let event = poll_fn(|cx| player.poll_next(cx)).await?;
+        Some(String::from_utf8(event.to_vec()).unwrap())
+    }
+
+    fn put(tape: &Tape, message: &'static str) -> bool {
+        tape.put(Bytes::from_static(message.as_bytes()))
+    }
+
+    #[test]
+    fn a_message_is_one_event() {
+        let event = event(None, b"{\"a\":\n1}\r\n");
+        assert_eq!(&event[..], b"event: message\ndata: {\"a\": 1}  \n\n");
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_broke_is_heard_from_where_it_broke() {
+        let tape = Tape::named(7, true);
+        put(&tape, "1");
+        put(&tape, "2");
+        let mut player = tape.play(None);
+        assert_eq!(
+            next(&mut player).await.unwrap(),
+            "id: 7_0\nretry: 1000\ndata: \n\n"
+        );
+        assert!(next(&mut player).await.unwrap().starts_with("id: 7_1\n"));
+        assert!(next(&mut player).await.unwrap().starts_with("id: 7_2\n"));
+        drop(player);
+        tape.abandoned().await;
+        tape.finish(b"3");
+        let mut again = tape.play(Some(1));
+        assert!(next(&mut again).await.unwrap().contains("data: 2"));
+        assert!(next(&mut again).await.unwrap().contains("data: 3"));
+        assert_eq!(next(&mut again).await, None);
+        // What lies beyond the end, or before the beginning, is no reason to fail.
+        assert_eq!(next(&mut tape.play(Some(99))).await, None);
+        assert!(next(&mut tape.play(Some(0))).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_new_player_ends_the_one_before() {
+        let tape = Tape::named(0, false);
+        let mut one = tape.play(None);
+        let mut other = tape.play(None);
+        assert_eq!(next(&mut one).await, None);
+        put(&tape, "1");
+        assert!(next(&mut other).await.is_some());
+        drop(one);
+        assert!(tape.lock().playing);
+    }
+
+    #[tokio::test]
+    async fn what_is_played_once_is_not_kept_and_there_is_an_end_to_what_waits() {
+        let tape = Tape::new();
+        put(&tape, "1");
+        let mut player = tape.play(None);
+        next(&mut player).await.unwrap();
+        assert_eq!(tape.lock().bytes, 0);
+        let long = Bytes::from(vec![b'x'; 1024 * 1024]);
+        let taken = (0..64).take_while(|_| tape.put(long.clone())).count();
+        assert!((16..20).contains(&taken), "{taken}");
+        tape.finish(b"end");
+        assert!(!put(&tape, "late"));
+    }
+}

@@ -1,0 +1,185 @@
+//! How the gateway introduces itself: at once, from what is known.
+
+use std::sync::Arc;
+
+use switchboard_catalog::{Offers, ServerPart};
+use switchboard_client::{ErrorObject, Raw, Revision};
+use switchboard_wire::Era;
+
+use crate::{
+    desk::{LIST_TTL_MS, View},
+    failure::{Failure, cut},
+    gateway::Gateway,
+    translate::own_info,
+};
+
+/// What a view says of itself in a handshake.
+struct Introduction {
+    capabilities: Raw,
+    server_info: Raw,
+    instructions: Option<Raw>,
+}
+
+/// How much of what each server wants a model to know is handed on, and how much of all together.
+const INSTRUCTIONS_EACH: usize = 2 * 1024;
+const INSTRUCTIONS_ALL: usize = 8 * 1024;
+
+/// The answer to `initialize`.
+pub(crate) fn initialize(
+    gateway: &Gateway,
+    view: &View,
+    revision: Revision,
+) -> Result<Raw, ErrorObject> {
+    let introduction =
+        introduce(gateway, view, revision).map_err(|failure| failure.into_error(Era::Legacy))?;
+    let mut members = vec![
+        ("protocolVersion", Raw::string(revision.as_str())),
+        ("capabilities", introduction.capabilities),
+        ("serverInfo", introduction.server_info),
+    ];
+    members.extend(introduction.instructions.map(|text| ("instructions", text)));
+    Ok(Raw::object(members))
+}
+
+/// The answer to `server/discover`.
+pub(crate) fn discover(gateway: &Gateway, view: &View) -> Result<Raw, Failure> {
+    let introduction = introduce(gateway, view, Revision::LATEST)?;
+    let versions = Revision::ALL.map(|revision| Raw::string(revision.as_str()));
+    let mut members = vec![
+        ("supportedVersions", Raw::array(versions)),
+        ("capabilities", introduction.capabilities),
+        ("ttlMs", Raw::number(LIST_TTL_MS)),
+        ("cacheScope", Raw::string("private")),
+    ];
+    members.extend(introduction.instructions.map(|text| ("instructions", text)));
+    Ok(Raw::object(members))
+}
+
+/// The revision to answer `initialize` with: the one that was asked for, if it opens that way.
+pub(crate) fn negotiate(params: Option<&Raw>) -> Revision {
+    params
+        .and_then(|params| params.member("protocolVersion"))
+        .and_then(|asked| Revision::parse(&asked.to_text()?))
+        .filter(|revision| revision.era() == Era::Legacy)
+        .unwrap_or(Revision::LATEST_LEGACY)
+}
+
+/// What a client calls itself.
+pub(crate) fn client_name(info: Option<&Raw>) -> Arc<str> {
+    let name = info
+        .and_then(|info| info.member("name"))
+        .and_then(|name| name.to_text());
+    match name {
+        Some(name) if !name.is_empty() => cut(&name).into(),
+        _ => "unknown".into(),
+    }
+}
+
+fn introduce(gateway: &Gateway, view: &View, client: Revision) -> Result<Introduction, Failure> {
+    let catalogue = gateway.context().shelf.catalogue();
+    let View::Server(name) = view else {
+        let parts: Vec<_> = catalogue.servers().collect();
+        return Ok(Introduction {
+            capabilities: all_capabilities(&parts, client),
+            server_info: own_info(),
+            instructions: all_instructions(&parts),
+        });
+    };
+    if gateway.upstream(name).is_none() {
+        let message = format!("there is no server '{}'", cut(name));
+        return Err(Failure::invalid_params(message));
+    }
+    let offers = catalogue.server(name).map(|part| Arc::clone(part.offers()));
+    let offers = offers.as_deref();
+    Ok(Introduction {
+        capabilities: capabilities(offers, client),
+        server_info: offers
+            .and_then(|offers| offers.server_info.clone())
+            .unwrap_or_else(own_info),
+        instructions: offers
+            .and_then(|offers| offers.instructions.as_deref())
+            .map(Raw::string),
+    })
+}
+
+/// What one server can do through the gateway. One that has never been seen may be able to do anything.
+fn capabilities(offers: Option<&Offers>, client: Revision) -> Raw {
+    let known = offers.and_then(|offers| offers.capabilities.as_ref());
+    let said = |what: &str| known.and_then(|known| known.member(what));
+    let has = |what: &str| known.is_none() || said(what).is_some();
+    let mut members = Vec::new();
+    for what in ["tools", "prompts"].into_iter().filter(|what| has(what)) {
+        members.push((what, Raw::object([("listChanged", Raw::from(true))])));
+    }
+    if has("resources") {
+        let subscribe = said("resources").and_then(|said| said.member("subscribe"));
+        let subscribe = known.is_none() || subscribe.is_some_and(|says| says.as_str() == "true");
+        members.push(("resources", resources(subscribe)));
+    }
+    for what in ["completions", "logging"]
+        .into_iter()
+        .filter(|what| has(what))
+    {
+        members.push((what, Raw::empty_object()));
+    }
+    members.extend(said("experimental").map(|said| ("experimental", said)));
+    // What belongs to one era is offered by servers of that era to clients of that era.
+    let of = offers.and_then(|offers| offers.revision);
+    if client.era() == Era::Modern && of.is_some_and(|of| of.era() == Era::Modern) {
+        members.extend(said("extensions").map(|said| ("extensions", said)));
+    }
+    if client.facts().core_tasks && of.is_some_and(|of| of.facts().core_tasks) {
+        members.extend(said("tasks").map(|said| ("tasks", said)));
+    }
+    Raw::object(members)
+}
+
+fn resources(subscribe: bool) -> Raw {
+    let subscribe = subscribe.then(|| ("subscribe", Raw::from(true)));
+    let changed = ("listChanged", Raw::from(true));
+    Raw::object([changed].into_iter().chain(subscribe))
+}
+
+/// What all servers together can do.
+fn all_capabilities(parts: &[&Arc<ServerPart>], client: Revision) -> Raw {
+    let changed = || Raw::object([("listChanged", Raw::from(true))]);
+    let mut members = vec![
+        ("tools", changed()),
+        ("prompts", changed()),
+        ("resources", resources(true)),
+        ("completions", Raw::empty_object()),
+        ("logging", Raw::empty_object()),
+    ];
+    let tasks = |part: &&Arc<ServerPart>| {
+        let known = part.offers().capabilities.as_ref();
+        let extensions = known.and_then(|known| known.member("extensions"));
+        extensions.is_some_and(|extensions| extensions.member(TASKS).is_some())
+    };
+    if client.era() == Era::Modern && parts.iter().any(tasks) {
+        let extensions = Raw::object([(TASKS, Raw::empty_object())]);
+        members.push(("extensions", extensions));
+    }
+    Raw::object(members)
+}
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// What all servers want a model to know, each under its name.
+fn all_instructions(parts: &[&Arc<ServerPart>]) -> Option<Raw> {
+    let mut all = String::new();
+    for part in parts {
+        let Some(text) = part.offers().instructions.as_deref() else {
+            continue;
+        };
+        let text = &text[..text.floor_char_boundary(INSTRUCTIONS_EACH)];
+        if all.len() + text.len() > INSTRUCTIONS_ALL {
+            break;
+        }
+        all.push_str("# ");
+        all.push_str(part.name());
+        all.push('\n');
+        all.push_str(text.trim_end());
+        all.push_str("\n\n");
+    }
+    (!all.is_empty()).then(|| Raw::string(all.trim_end()))
+}

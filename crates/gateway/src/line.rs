@@ -1,0 +1,215 @@
+//! The line to a client while one of its requests is under way: it is told things ahead of the
+//! answer, in order, and a client of an older revision can be asked.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use bytes::Bytes;
+use switchboard_client::{ErrorObject, Id, Raw};
+use switchboard_wire::{Outcome, Response, code, encode, method};
+use tokio::sync::oneshot;
+
+/// Takes messages for a client, in order, without waiting.
+pub(crate) trait Outlet: Send + Sync {
+    /// Whether there was room for it.
+    fn put(&self, message: Bytes) -> bool;
+}
+
+/// The line to a client.
+#[derive(Clone)]
+pub(crate) struct Line {
+    outlet: Arc<dyn Outlet>,
+    asks: Option<Arc<Asks>>,
+}
+
+impl Line {
+    /// A line that goes one way.
+    pub(crate) fn new(outlet: Arc<dyn Outlet>) -> Self {
+        Self { outlet, asks: None }
+    }
+
+    /// A line to a client that can be asked.
+    pub(crate) fn with_asks(outlet: Arc<dyn Outlet>, asks: Arc<Asks>) -> Self {
+        Self {
+            outlet,
+            asks: Some(asks),
+        }
+    }
+
+    /// Tells the client. One that does not read misses some; nobody waits for it.
+    pub(crate) fn tell(&self, method: &str, params: &Raw) {
+        self.outlet.put(encode::notification(method, Some(params)));
+    }
+
+    /// Asks the client. Dropping the future takes the question back.
+    pub(crate) async fn ask(
+        &self,
+        question: &str,
+        params: Option<&Raw>,
+    ) -> Result<Raw, ErrorObject> {
+        let refused = |why: &str| Err(ErrorObject::new(code::INTERNAL, why));
+        let Some(asks) = &self.asks else {
+            return refused("this client cannot be asked");
+        };
+        let Some((number, answer)) = asks.open() else {
+            return refused("the client has left, or has too many questions to answer");
+        };
+        let asked = Asked {
+            line: self,
+            asks,
+            number,
+        };
+        let message = encode::request(&Id::from(number), question, params);
+        if !self.outlet.put(message) {
+            return refused("the client does not read what it is sent");
+        }
+        let answer = answer.await;
+        drop(asked);
+        answer.unwrap_or_else(|_| refused("the client has left"))
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Line")
+    }
+}
+
+/// A question that has not been answered; taken back when dropped.
+struct Asked<'a> {
+    line: &'a Line,
+    asks: &'a Asks,
+    number: u64,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if self.asks.lock().remove(&self.number).is_some() {
+            let params = Raw::object([("requestId", Raw::number(self.number))]);
+            self.line.tell(method::CANCELLED, &params);
+        }
+    }
+}
+
+/// What a client has been asked and not answered.
+#[derive(Debug, Default)]
+pub(crate) struct Asks {
+    last: AtomicU64,
+    waiting: Mutex<HashMap<u64, Waiting>>,
+    closed: AtomicBool,
+}
+
+type Waiting = oneshot::Sender<Result<Raw, ErrorObject>>;
+
+/// The most questions to one client at a time.
+const ASKS_MAX: usize = 256;
+
+impl Asks {
+    fn open(&self) -> Option<(u64, oneshot::Receiver<Result<Raw, ErrorObject>>)> {
+        let (sender, answer) = oneshot::channel();
+        let number = self.last.fetch_add(1, Relaxed) + 1;
+        let mut waiting = self.lock();
+        if waiting.len() >= ASKS_MAX || self.closed.load(Relaxed) {
+            return None;
+        }
+        waiting.insert(number, sender);
+        Some((number, answer))
+    }
+
+    /// The client has answered something.
+    pub(crate) fn answered(&self, response: Response) {
+        let number = response.id.as_ref().and_then(Id::as_u64);
+        let waiting = number.and_then(|number| self.lock().remove(&number));
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(match response.outcome {
+                Outcome::Result(result) => Ok(result),
+                Outcome::Error(error) => Err(error),
+            });
+        }
+    }
+
+    /// The client has left: nobody waits for it any more.
+    pub(crate) fn close(&self) {
+        let mut waiting = self.lock();
+        self.closed.store(true, Relaxed);
+        waiting.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_wire::{Frame, Message};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Paper(Mutex<Vec<String>>);
+
+    impl Outlet for Paper {
+        fn put(&self, message: Bytes) -> bool {
+            let text = String::from_utf8(message.to_vec()).unwrap();
+            self.0.lock().unwrap().push(text);
+            true
+        }
+    }
+
+    fn response(json: &'static str) -> Response {
+        match Frame::parse(Bytes::from_static(json.as_bytes())) {
+            Ok(Frame::Single(Message::Response(response))) => response,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_question_gets_its_own_answer() {
+        let paper = Arc::new(Paper::default());
+        let asks = Arc::new(Asks::default());
+        let line = Line::with_asks(paper.clone(), Arc::clone(&asks));
+        let (one, two, ()) = tokio::join!(line.ask("a", None), line.ask("b", None), async {
+            tokio::task::yield_now().await;
+            asks.answered(response(r#"{"jsonrpc":"2.0","id":2,"result":{"two":2}}"#));
+            asks.answered(response(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#));
+            asks.answered(response(
+                r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}"#,
+            ));
+        });
+        assert_eq!(one.unwrap_err().code, -1);
+        assert_eq!(two.unwrap().as_str(), r#"{"two":2}"#);
+        assert_eq!(paper.0.lock().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_question_that_nobody_wants_answered_is_taken_back() {
+        let paper = Arc::new(Paper::default());
+        let line = Line::with_asks(paper.clone(), Arc::default());
+        let mut question = Box::pin(line.ask("a", None));
+        assert!(
+            std::future::poll_fn(|cx| std::task::Poll::Ready(
+                question.as_mut().poll(cx).is_pending()
+            ))
+            .await
+        );
+        drop(question);
+        let said = paper.0.lock().unwrap();
+        assert!(said[1].contains("notifications/cancelled"), "{said:?}");
+        assert!(said[1].contains(r#""requestId":1"#), "{said:?}");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_leaves_answers_nothing() {
+        let asks = Arc::new(Asks::default());
+        let line = Line::with_asks(Arc::new(Paper::default()), Arc::clone(&asks));
+        let (answer, ()) = tokio::join!(line.ask("a", None), async { asks.close() });
+        assert!(answer.unwrap_err().message.contains("left"));
+    }
+}

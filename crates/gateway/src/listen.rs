@@ -1,0 +1,204 @@
+//! Listening: a stream of what changes, for a client of 2026-07-28.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use switchboard_client::{Id, Raw};
+use switchboard_wire::{encode, meta, method};
+use tokio::sync::watch;
+
+use crate::{
+    desk::{View, locate_resource},
+    failure::Failure,
+    gateway::Gateway,
+    mailbox::Mailbox,
+    shown::Shown,
+    watch::Watch,
+};
+
+/// An open stream. Dropping it ends what was asked of servers for it.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    gateway: Arc<Gateway>,
+    view: View,
+    id: Id,
+    wanted: Wanted,
+    shown: Shown,
+    changes: watch::Receiver<u64>,
+    mailbox: Arc<Mailbox>,
+    _watches: Vec<Watch>,
+    /// The first message says what will be heard.
+    opening: Option<Bytes>,
+    ended: bool,
+}
+
+/// Which lists the client wants to hear of.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+}
+
+/// The most resources that one stream watches.
+const URIS_MAX: usize = 1_000;
+
+impl Listening {
+    /// Opens the stream that a request asks for.
+    pub(crate) async fn open(
+        gateway: &Arc<Gateway>,
+        view: View,
+        id: Id,
+        params: Option<&Raw>,
+    ) -> Result<Self, Failure> {
+        let filter = params
+            .and_then(|params| params.member("notifications"))
+            .filter(Raw::is_object)
+            .ok_or_else(|| Failure::invalid_params("`notifications` has to be an object"))?;
+        let says = |name: &str| {
+            filter
+                .member(name)
+                .is_some_and(|is| is.as_bytes() == b"true")
+        };
+        let wanted = Wanted {
+            tools: says("toolsListChanged"),
+            prompts: says("promptsListChanged"),
+            resources: says("resourcesListChanged"),
+        };
+        let uris: Vec<String> = match filter.member("resourceSubscriptions") {
+            None => Vec::new(),
+            Some(uris) => uris.read().map_err(|_| {
+                Failure::invalid_params("`resourceSubscriptions` has to be an array of strings")
+            })?,
+        };
+        if uris.len() > URIS_MAX {
+            let message = format!("a stream watches at most {URIS_MAX} resources");
+            return Err(Failure::invalid_params(message));
+        }
+        let context = gateway.context();
+        // Looked at before the servers are asked: what changes in between is told.
+        let mut changes = context.shelf.changes();
+        changes.borrow_and_update();
+        let shown = Shown::now(context, &view);
+        let mailbox = Arc::new(Mailbox::of_stream(id.raw().clone()));
+        let (watches, honoured) = watch_all(gateway, &view, uris, &mailbox).await;
+        let opening = acknowledgement(&id, wanted, honoured);
+        Ok(Self {
+            gateway: Arc::clone(gateway),
+            view,
+            id,
+            wanted,
+            shown,
+            changes,
+            mailbox,
+            _watches: watches,
+            opening: Some(opening),
+            ended: false,
+        })
+    }
+
+    /// The next message; the last one is the answer to the request.
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
+        if let Some(opening) = self.opening.take() {
+            return Some(opening);
+        }
+        if self.ended {
+            return None;
+        }
+        let gateway = Arc::clone(&self.gateway);
+        loop {
+            tokio::select! {
+                biased;
+                letter = self.mailbox.next() => return Some(letter),
+                changed = self.changes.changed() => {
+                    if changed.is_err() {
+                        return Some(self.end());
+                    }
+                    let now = Shown::now(gateway.context(), &self.view);
+                    for said in now.changes_since(self.shown) {
+                        if self.wanted.has(said) {
+                            self.mailbox.tell(None, said, None);
+                        }
+                    }
+                    self.shown = now;
+                }
+                () = gateway.stopped() => return Some(self.end()),
+            }
+        }
+    }
+
+    /// The answer that ends the stream.
+    pub(crate) fn end(&mut self) -> Bytes {
+        self.ended = true;
+        let result = Raw::object([
+            ("resultType", Raw::string("complete")),
+            (
+                meta::META,
+                Raw::object([(meta::SUBSCRIPTION_ID, self.id.raw().clone())]),
+            ),
+        ]);
+        encode::result(&self.id, &result)
+    }
+}
+
+impl Wanted {
+    fn has(self, said: &str) -> bool {
+        match said {
+            "notifications/tools/list_changed" => self.tools,
+            "notifications/prompts/list_changed" => self.prompts,
+            "notifications/resources/list_changed" => self.resources,
+            _ => false,
+        }
+    }
+}
+
+/// Watches what can be watched; gives the names of those.
+async fn watch_all(
+    gateway: &Arc<Gateway>,
+    view: &View,
+    uris: Vec<String>,
+    mailbox: &Arc<Mailbox>,
+) -> (Vec<Watch>, Vec<String>) {
+    let (mut watches, mut honoured) = (Vec::new(), Vec::new());
+    for uri in uris {
+        let Ok((upstream, own)) = locate_resource(gateway, view, &uri) else {
+            continue;
+        };
+        let exposed = matches!(view, View::Direct);
+        match upstream
+            .watch(gateway.context(), &own, mailbox, exposed)
+            .await
+        {
+            Ok(watch) => {
+                watches.push(watch);
+                honoured.push(uri);
+            }
+            Err(failure) => {
+                tracing::debug!(%uri, reason = %failure.message(), "A resource is not watched.");
+            }
+        }
+    }
+    (watches, honoured)
+}
+
+fn acknowledgement(id: &Id, wanted: Wanted, honoured: Vec<String>) -> Bytes {
+    let lists = [
+        ("toolsListChanged", wanted.tools),
+        ("promptsListChanged", wanted.prompts),
+        ("resourcesListChanged", wanted.resources),
+    ];
+    let lists = lists.into_iter().filter(|(_, wanted)| *wanted);
+    let lists = lists.map(|(name, _)| (name, Raw::from(true)));
+    let uris = (!honoured.is_empty()).then(|| {
+        let uris = honoured.iter().map(|uri| Raw::string(uri));
+        ("resourceSubscriptions", Raw::array(uris))
+    });
+    let params = Raw::object([
+        ("notifications", Raw::object(lists.chain(uris))),
+        (
+            meta::META,
+            Raw::object([(meta::SUBSCRIPTION_ID, id.raw().clone())]),
+        ),
+    ]);
+    encode::notification(method::LISTEN_ACKNOWLEDGED, Some(&params))
+}

@@ -1,0 +1,254 @@
+//! Calls that wait for their client to come back with answers.
+//!
+//! A server of an older revision asks in the middle of a call; a client of 2026-07-28 is asked through
+//! the result of its request, and comes back with another one. In between the call is parked: the
+//! server goes on waiting, and the client holds a `requestState` that only this gateway can have made.
+//! It opens the call once, for the same principal, the same request, and for as long as a person may
+//! take to answer.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use sha2::{Digest, Sha256};
+use switchboard_client::{ErrorObject, Raw};
+use switchboard_wire::{code, meta};
+use tokio::{task::AbortHandle, time::sleep};
+
+use crate::{caller::Principal, seal::Seal};
+
+/// Where calls are parked. `T` is what is kept of one.
+#[derive(Debug)]
+pub(crate) struct Parking<T> {
+    seal: Seal,
+    parked: Mutex<HashMap<u128, Parked<T>>>,
+}
+
+#[derive(Debug)]
+struct Parked<T> {
+    ticket: Ticket,
+    /// Changes each time it is parked, so that no state opens it twice.
+    turn: u128,
+    expiry: AbortHandle,
+    what: T,
+}
+
+/// Who may take a call up again, and with which request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) principal: Principal,
+    pub(crate) request: [u8; 32],
+}
+
+/// The most calls that are parked at a time.
+const PARKED_MAX: usize = 1_024;
+const PURPOSE: &str = "parked call";
+
+impl<T: Send + 'static> Parking<T> {
+    pub(crate) fn new(seal: Seal) -> Arc<Self> {
+        Arc::new(Self {
+            seal,
+            parked: Mutex::default(),
+        })
+    }
+
+    /// Parks a call for so long at most; then it is dropped. Gives the state that opens it, or the
+    /// call back if there is no room.
+    pub(crate) fn put(
+        self: &Arc<Self>,
+        ticket: Ticket,
+        patience: Duration,
+        what: T,
+    ) -> Result<String, T> {
+        let (Some(id), Some(turn)) = (random(), random()) else {
+            return Err(what);
+        };
+        let parking = Arc::downgrade(self);
+        let mut parked = self.lock();
+        if parked.len() >= PARKED_MAX {
+            return Err(what);
+        }
+        let expiry = tokio::spawn(async move {
+            sleep(patience).await;
+            if let Some(parking) = parking.upgrade() {
+                let expired = parking.lock().remove(&id);
+                drop(expired);
+            }
+        })
+        .abort_handle();
+        parked.insert(
+            id,
+            Parked {
+                ticket,
+                turn,
+                expiry,
+                what,
+            },
+        );
+        drop(parked);
+        let payload = [id.to_le_bytes(), turn.to_le_bytes()].concat();
+        Ok(self.seal.close(PURPOSE, &payload))
+    }
+
+    /// Takes a call up again. Whatever is wrong with the state or the request, the answer is the same,
+    /// and the call stays where it is.
+    pub(crate) fn take(&self, state: &str, ticket: &Ticket) -> Result<T, ErrorObject> {
+        let payload = self.seal.open(PURPOSE, state).ok_or_else(refused)?;
+        let (id, turn) = payload.split_at_checked(16).ok_or_else(refused)?;
+        let read = |bytes: &[u8]| bytes.try_into().ok().map(u128::from_le_bytes);
+        let (id, turn) = read(id).zip(read(turn)).ok_or_else(refused)?;
+        let mut parked = self.lock();
+        let fits = parked
+            .get(&id)
+            .is_some_and(|parked| parked.turn == turn && parked.ticket == *ticket);
+        let found = if fits { parked.remove(&id) } else { None };
+        drop(parked);
+        let found = found.ok_or_else(refused)?;
+        found.expiry.abort();
+        Ok(found.what)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u128, Parked<T>>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refused() -> ErrorObject {
+    let message = "`requestState` opens nothing here: it is unknown, used, expired, or of another request; send the request again without it";
+    ErrorObject::new(code::INVALID_PARAMS, message)
+}
+
+fn random() -> Option<u128> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(u128::from_le_bytes(bytes))
+}
+
+/// What tells one request from another: everything but what changes when it is repeated. The order of
+/// members and the white space between them do not count, since a client may write it anew.
+pub(crate) fn request_digest(place: &str, method: &str, params: Option<&Raw>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in [place, method] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    if let Some(params) = params {
+        let params = params.without(&[meta::META, "inputResponses", "requestState"]);
+        digest(&params, &mut hash);
+    }
+    hash.finalize().into()
+}
+
+/// Frames are not nested deeper than the limit for them, and so is this.
+fn digest(value: &Raw, hash: &mut Sha256) {
+    if let Some(mut members) = value.is_object().then(|| value.members()).flatten() {
+        members.sort_by(|(one, _), (other, _)| one.cmp(other));
+        hash.update(b"{");
+        for (name, value) in members {
+            hash.update((name.len() as u64).to_le_bytes());
+            hash.update(name);
+            digest(&value, hash);
+        }
+        hash.update(b"}");
+    } else if let Some(elements) = value.elements() {
+        hash.update(b"[");
+        for element in elements {
+            digest(&element, hash);
+        }
+        hash.update(b"]");
+    } else if let Some(text) = value.to_text() {
+        hash.update(b"\"");
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    } else {
+        hash.update((value.as_bytes().len() as u64).to_le_bytes());
+        hash.update(value.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICKET: Ticket = Ticket {
+        principal: Principal::Owner,
+        request: [7; 32],
+    };
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn parking() -> Arc<Parking<&'static str>> {
+        Parking::new(Seal::new().unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_state_opens_its_call_once_and_for_nobody_else() {
+        let parking = parking();
+        let state = parking.put(TICKET, PATIENCE, "a").unwrap();
+        let other = parking.put(TICKET, PATIENCE, "b").unwrap();
+        let stranger = Ticket {
+            principal: Principal::Anyone,
+            ..TICKET
+        };
+        let request = Ticket {
+            request: [8; 32],
+            ..TICKET
+        };
+        for wrong in [stranger, request] {
+            assert_eq!(
+                parking.take(&state, &wrong).unwrap_err().code,
+                code::INVALID_PARAMS
+            );
+        }
+        for at in 0..state.len() {
+            let mut flipped = state.clone().into_bytes();
+            flipped[at] = if flipped[at] == b'A' { b'B' } else { b'A' };
+            let flipped = String::from_utf8(flipped).unwrap();
+            assert!(parking.take(&flipped, &TICKET).is_err());
+        }
+        assert_eq!(parking.take(&state, &TICKET).unwrap(), "a");
+        assert!(parking.take(&state, &TICKET).is_err());
+        assert_eq!(parking.take(&other, &TICKET).unwrap(), "b");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_comes_back_for_is_dropped() {
+        let parking = Parking::new(Seal::new().unwrap());
+        let kept = Arc::new(());
+        let state = parking.put(TICKET, PATIENCE, Arc::clone(&kept)).unwrap();
+        sleep(PATIENCE + Duration::from_secs(1)).await;
+        assert_eq!(Arc::strong_count(&kept), 1);
+        assert!(parking.take(&state, &TICKET).is_err());
+    }
+
+    #[tokio::test]
+    async fn there_is_an_end_to_parking() {
+        let parking = parking();
+        for _ in 0..PARKED_MAX {
+            parking.put(TICKET, PATIENCE, "a").unwrap();
+        }
+        assert_eq!(parking.put(TICKET, PATIENCE, "b"), Err("b"));
+    }
+
+    #[test]
+    fn a_request_is_known_by_what_it_asks_not_by_how_it_is_written() {
+        let of = |params: &'static str| {
+            request_digest("s", "tools/call", Some(&Raw::parse(params).unwrap()))
+        };
+        let first = of(r#"{"name":"t","arguments":{"a":1,"b":[1,{"x":null}]},"_meta":{"p":1}}"#);
+        let again = of(
+            r#"{ "arguments": {"b":[1, {"x":null}], "a":1}, "n\u0061me":"t", "inputResponses":{}, "requestState":"x"}"#,
+        );
+        assert_eq!(first, again);
+        for other in [
+            r#"{"name":"u","arguments":{"a":1,"b":[1,{"x":null}]}}"#,
+            r#"{"name":"t","arguments":{"a":2,"b":[1,{"x":null}]}}"#,
+            r#"{"name":"t","arguments":{"a":"1","b":[1,{"x":null}]}}"#,
+            r#"{"name":"t","arguments":{"a":1,"b":[[1],{"x":null}]}}"#,
+            r#"{"name":"t"}"#,
+        ] {
+            assert_ne!(first, of(other), "{other}");
+        }
+    }
+}

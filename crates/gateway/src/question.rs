@@ -1,0 +1,220 @@
+//! What servers of the older revisions ask while they work, and whose call it is that they ask for.
+//!
+//! Over Streamable HTTP a question comes on the stream of its call. Over a pipe nothing says where it
+//! belongs: then it goes to the one client with a call under way that can answer it. If there are
+//! several, it waits for their calls to end; nobody is ever guessed.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use switchboard_client::{Asked, ErrorObject, Raw};
+use switchboard_wire::{code, method};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::timeout_at,
+};
+
+use crate::{caller::answers, line::Line};
+
+/// A question of a server, and where its answer goes.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) method: String,
+    pub(crate) params: Option<Raw>,
+    /// What the server calls it, if that is a word.
+    pub(crate) name: Option<String>,
+    pub(crate) reply: oneshot::Sender<Result<Raw, ErrorObject>>,
+}
+
+impl Question {
+    /// Nobody can answer it.
+    pub(crate) fn refuse(self) {
+        let refused = unanswerable(&self.method);
+        let _ = self.reply.send(Err(refused));
+    }
+}
+
+/// The calls to one server of an older revision that are under way.
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    last: AtomicU64,
+    open: Mutex<BTreeMap<u64, Arc<Open>>>,
+    changed: Notify,
+    /// The client that said last that its roots have changed.
+    roots: Mutex<Option<Line>>,
+}
+
+/// A call under way.
+#[derive(Debug)]
+struct Open {
+    client: u64,
+    capabilities: Raw,
+    asked: Mutex<VecDeque<Question>>,
+    rung: Notify,
+}
+
+/// How long a question waits that could be for one of several clients.
+const AMBIGUOUS: Duration = Duration::from_secs(10);
+
+impl Questions {
+    /// A call of this client begins. It is over when the registration is dropped.
+    pub(crate) fn open(self: &Arc<Self>, client: u64, capabilities: Raw) -> Ear {
+        let tag = self.last.fetch_add(1, Relaxed) + 1;
+        let open = Arc::new(Open {
+            client,
+            capabilities,
+            asked: Mutex::default(),
+            rung: Notify::new(),
+        });
+        self.lock().insert(tag, Arc::clone(&open));
+        Ear {
+            questions: Arc::clone(self),
+            tag,
+            open,
+        }
+    }
+
+    /// Whoever is on this line is asked for roots when no call says otherwise.
+    pub(crate) fn set_roots(&self, line: Line) {
+        *self.roots.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+    }
+
+    /// Has a question of the server answered. Dropping the future takes it back.
+    pub(crate) async fn answer(&self, asked: Asked) -> Result<Raw, ErrorObject> {
+        let owner = match asked.tag {
+            Some(tag) => self.lock().get(&tag).cloned(),
+            None => self.owner(&asked.method, asked.params.as_ref()).await,
+        };
+        let Some(owner) = owner else {
+            return match self.roots().filter(|_| asked.method == method::ROOTS_LIST) {
+                Some(line) => line.ask(&asked.method, asked.params.as_ref()).await,
+                None => Err(unanswerable(&asked.method)),
+            };
+        };
+        if !answers(&owner.capabilities, &asked.method, asked.params.as_ref()) {
+            return Err(unanswerable(&asked.method));
+        }
+        let (reply, answer) = oneshot::channel();
+        owner.ask(Question {
+            method: asked.method.clone(),
+            params: asked.params,
+            name: asked.name,
+            reply,
+        });
+        drop(owner);
+        // An error means that the call is over, and nobody there to answer.
+        answer
+            .await
+            .unwrap_or_else(|_| Err(unanswerable(&asked.method)))
+    }
+
+    fn roots(&self) -> Option<Line> {
+        let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        roots.clone()
+    }
+
+    /// The call that a question belongs to, if that can be told, now or in a while.
+    async fn owner(&self, question: &str, params: Option<&Raw>) -> Option<Arc<Open>> {
+        let until = Instant::now() + AMBIGUOUS;
+        loop {
+            let changed = self.changed.notified();
+            let mut changed = std::pin::pin!(changed);
+            // From here on a change is noticed.
+            changed.as_mut().enable();
+            match self.find(question, params) {
+                Found::Owner(owner) => return Some(owner),
+                Found::Nobody => return None,
+                Found::Several => {}
+            }
+            if timeout_at(until.into(), changed).await.is_err() {
+                tracing::warn!(%question, "Cannot tell which client a question of a server is for.");
+                return None;
+            }
+        }
+    }
+
+    fn find(&self, question: &str, params: Option<&Raw>) -> Found {
+        let open = self.lock();
+        let able = open
+            .values()
+            .filter(|call| answers(&call.capabilities, question, params));
+        let mut owner: Option<&Arc<Open>> = None;
+        for call in able {
+            match owner {
+                Some(owner) if owner.client != call.client => return Found::Several,
+                // Of several calls of one client, one that has not been asked for yet.
+                Some(owner) if !owner.lock().is_empty() => {}
+                Some(_) => continue,
+                None => {}
+            }
+            owner = Some(call);
+        }
+        owner.map_or(Found::Nobody, |owner| Found::Owner(Arc::clone(owner)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Open>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Found {
+    Owner(Arc<Open>),
+    Nobody,
+    Several,
+}
+
+impl Open {
+    fn ask(&self, question: Question) {
+        self.lock().push_back(question);
+        self.rung.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Question>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hears what is asked for one call.
+#[derive(Debug)]
+pub(crate) struct Ear {
+    questions: Arc<Questions>,
+    tag: u64,
+    open: Arc<Open>,
+}
+
+impl Ear {
+    /// What the call is to be tagged with.
+    pub(crate) const fn tag(&self) -> u64 {
+        self.tag
+    }
+
+    /// The next question.
+    pub(crate) async fn next(&self) -> Question {
+        loop {
+            if let Some(question) = self.open.lock().pop_front() {
+                return question;
+            }
+            self.open.rung.notified().await;
+        }
+    }
+}
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        self.questions.lock().remove(&self.tag);
+        self.questions.changed.notify_waiters();
+        // Whoever asked is told that nobody answers.
+        self.open.lock().clear();
+    }
+}
+
+fn unanswerable(question: &str) -> ErrorObject {
+    let message = format!("there is no client here that answers `{question}`");
+    ErrorObject::new(code::METHOD_NOT_FOUND, message)
+}

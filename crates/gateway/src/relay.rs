@@ -1,0 +1,98 @@
+//! Hands what a server says of a call to whoever asked for it: progress under the client's own
+//! token, log messages of the level it wants.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use switchboard_client::{Raw, Revision};
+use switchboard_wire::{Era, meta, method};
+
+use crate::{caller::Logs, line::Line};
+
+/// Where news of one call goes. A call that outlives its request (one that is parked) changes it.
+#[derive(Debug)]
+pub(crate) struct Relay(Mutex<Hearer>);
+
+#[derive(Debug)]
+struct Hearer {
+    line: Option<Line>,
+    token: Option<Raw>,
+    logs: Logs,
+    /// Progress has to grow, even where a request is repeated: the last that was told.
+    told: f64,
+    grows: bool,
+    /// When the server last reported progress.
+    heard: Option<Instant>,
+}
+
+impl Relay {
+    /// Tells this line. A server that is asked anew in each round (`upstream` is of 2026-07-28 and the
+    /// client is not) may begin to count anew, which the client is spared.
+    pub(crate) fn new(
+        line: Option<Line>,
+        token: Option<Raw>,
+        logs: Logs,
+        client: Era,
+        upstream: Revision,
+    ) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Hearer {
+            line,
+            token,
+            logs,
+            told: f64::NEG_INFINITY,
+            heard: None,
+            grows: client != upstream.era() && upstream.era() == Era::Modern,
+        })))
+    }
+
+    /// Nobody hears, until somebody does again.
+    pub(crate) fn hang_up(&self) {
+        self.lock().line = None;
+    }
+
+    /// The client is back, on another line.
+    pub(crate) fn take_up(&self, line: Option<Line>, token: Option<Raw>, logs: Logs) {
+        let mut hearer = self.lock();
+        hearer.line = line;
+        hearer.token = token;
+        hearer.logs = logs;
+    }
+
+    /// When the server last reported progress.
+    pub(crate) fn heard(&self) -> Option<Instant> {
+        self.lock().heard
+    }
+
+    pub(crate) fn progress(&self, params: &Raw) {
+        let mut hearer = self.lock();
+        hearer.heard = Some(Instant::now());
+        if hearer.grows {
+            let progress = params.member("progress").and_then(|n| n.read().ok());
+            let progress: f64 = progress.unwrap_or(f64::NEG_INFINITY);
+            if progress <= hearer.told {
+                return;
+            }
+            hearer.told = progress;
+        }
+        if let (Some(line), Some(token)) = (&hearer.line, &hearer.token)
+            && let Ok(params) = params.with_member(meta::PROGRESS_TOKEN, token)
+        {
+            line.tell(method::PROGRESS, &params);
+        }
+    }
+
+    pub(crate) fn log(&self, params: &Raw) {
+        let hearer = self.lock();
+        if let Some(line) = &hearer.line
+            && hearer.logs.wants(params)
+        {
+            line.tell(method::LOG_MESSAGE, params);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Hearer> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,251 @@
+//! A client of an older revision, from `initialize` to its end, whichever way it came in.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use switchboard_client::{Id, Raw, model::LogLevel};
+use switchboard_wire::method;
+use tokio::sync::oneshot;
+
+use crate::{
+    caller::{About, Caller, Guest, Logs, answers},
+    desk::View,
+    handshake,
+    line::{Asks, Line},
+    mailbox::Mailbox,
+    watch::Watch,
+};
+
+/// A client that has opened with `initialize`.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) view: View,
+    pub(crate) caller: Caller,
+    about: Arc<About>,
+    level: Mutex<Option<LogLevel>>,
+    pub(crate) asks: Arc<Asks>,
+    pub(crate) mailbox: Arc<Mailbox>,
+    in_flight: Mutex<HashMap<Id, oneshot::Sender<()>>>,
+    watches: Mutex<HashMap<String, Watch>>,
+}
+
+/// A client of this many requests at a time is told to wait.
+const IN_FLIGHT_MAX: usize = 256;
+/// A client may watch so many resources.
+const WATCHES_MAX: usize = 1_000;
+
+/// Why a request is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    /// Its id is in use.
+    SameId,
+    /// There are too many.
+    TooMany,
+}
+
+impl Session {
+    /// What a client says with `initialize` opens a session.
+    pub(crate) fn open(view: View, mut caller: Caller, params: Option<&Raw>) -> Arc<Self> {
+        let about = About::read(params, handshake::negotiate(params));
+        caller.client = handshake::client_name(about.info.as_ref());
+        Arc::new(Self {
+            view,
+            caller,
+            about: Arc::new(about),
+            level: Mutex::default(),
+            asks: Arc::default(),
+            mailbox: Arc::default(),
+            in_flight: Mutex::default(),
+            watches: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// The client, for the server of its next request.
+    pub(crate) fn guest(&self) -> Guest {
+        Guest::Legacy {
+            about: Arc::clone(&self.about),
+            level: self.level(),
+        }
+    }
+
+    pub(crate) fn level(&self) -> Option<LogLevel> {
+        *lock(&self.level)
+    }
+
+    pub(crate) fn set_level(&self, level: LogLevel) {
+        *lock(&self.level) = Some(level);
+    }
+
+    /// The line for what belongs to no request.
+    pub(crate) fn line(&self) -> Line {
+        Line::with_asks(Arc::<Mailbox>::clone(&self.mailbox), Arc::clone(&self.asks))
+    }
+
+    /// Whether the client says where it works.
+    pub(crate) fn has_roots(&self) -> bool {
+        answers(&self.about.capabilities, method::ROOTS_LIST, None)
+    }
+
+    /// Takes a request in, so that it can be withdrawn.
+    pub(crate) fn take_in(&self, id: &Id) -> Result<oneshot::Receiver<()>, NotTaken> {
+        let mut in_flight = lock(&self.in_flight);
+        if in_flight.get(id).is_some_and(|cancel| !cancel.is_closed()) {
+            return Err(NotTaken::SameId);
+        }
+        if in_flight.len() >= IN_FLIGHT_MAX {
+            return Err(NotTaken::TooMany);
+        }
+        let (cancel, cancelled) = oneshot::channel();
+        in_flight.insert(id.clone(), cancel);
+        Ok(cancelled)
+    }
+
+    /// The request has been answered. One that has taken its id since, after it was withdrawn, stays.
+    pub(crate) fn done(&self, id: &Id) {
+        let mut in_flight = lock(&self.in_flight);
+        if in_flight.get(id).is_some_and(oneshot::Sender::is_closed) {
+            in_flight.remove(id);
+        }
+    }
+
+    /// The client withdraws the request.
+    pub(crate) fn withdraw(&self, id: &Id) {
+        if let Some(cancel) = lock(&self.in_flight).remove(id) {
+            let _ = cancel.send(());
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        !lock(&self.in_flight).is_empty()
+    }
+
+    /// Keeps watching a resource. Whether there was room.
+    pub(crate) fn keep_watching(&self, uri: &str, watch: Watch) -> bool {
+        let mut watches = lock(&self.watches);
+        let room = watches.len() < WATCHES_MAX || watches.contains_key(uri);
+        if room {
+            watches.insert(uri.to_owned(), watch);
+        }
+        room
+    }
+
+    pub(crate) fn is_watching(&self, uri: &str) -> bool {
+        lock(&self.watches).contains_key(uri)
+    }
+
+    pub(crate) fn stop_watching(&self, uri: &str) {
+        let watch = lock(&self.watches).remove(uri);
+        drop(watch);
+    }
+
+    /// The client has left, and with it everything it has under way.
+    pub(crate) fn end(&self) {
+        self.asks.close();
+        lock(&self.in_flight).clear();
+        let watches = std::mem::take(&mut *lock(&self.watches));
+        drop(watches);
+    }
+}
+
+/// The clients of the older revisions, who can be told things unasked.
+#[derive(Debug, Default)]
+pub(crate) struct Audience(Mutex<HashMap<u64, Weak<Session>>>);
+
+impl Audience {
+    pub(crate) fn join(&self, session: &Arc<Session>) {
+        let mut members = lock(&self.0);
+        if members.len() % 64 == 63 {
+            members.retain(|_, session| session.strong_count() > 0);
+        }
+        members.insert(session.caller.key, Arc::downgrade(session));
+    }
+
+    /// A server says something that belongs to no call.
+    pub(crate) fn hear(&self, server: &str, said: &str, params: Option<&Raw>) {
+        let members: Vec<_> = lock(&self.0).values().filter_map(Weak::upgrade).collect();
+        for session in members {
+            let sees = match &session.view {
+                View::Direct => true,
+                View::Server(name) => **name == *server,
+            };
+            let wants = match said {
+                // Who has not asked for messages gets those of its own calls only.
+                method::LOG_MESSAGE => session
+                    .level()
+                    .zip(params)
+                    .is_some_and(|(level, params)| Logs::From(level).wants(params)),
+                _ => true,
+            };
+            if sees && wants {
+                session.mailbox.tell(None, said, params);
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caller::Principal;
+
+    fn session() -> Arc<Session> {
+        let caller = Caller {
+            key: 1,
+            client: "a".into(),
+            principal: Principal::Owner,
+        };
+        Session::open(View::Direct, caller, None)
+    }
+
+    #[test]
+    fn an_id_is_used_once_at_a_time() {
+        let session = session();
+        let id = Id::from(7);
+        let mut cancelled = session.take_in(&id).unwrap();
+        assert_eq!(session.take_in(&id).err(), Some(NotTaken::SameId));
+        session.withdraw(&id);
+        assert_eq!(cancelled.try_recv(), Ok(()));
+        let again = session.take_in(&id);
+        assert!(again.is_ok());
+        // The first one ends late, and leaves the second alone.
+        session.done(&id);
+        assert_eq!(session.take_in(&id).err(), Some(NotTaken::SameId));
+        drop(again);
+        session.done(&id);
+        assert!(session.take_in(&id).is_ok());
+    }
+
+    #[tokio::test]
+    async fn messages_that_belong_to_no_call_reach_who_asked_for_them() {
+        let audience = Audience::default();
+        let (quiet, keen) = (session(), session());
+        audience.join(&quiet);
+        let keen = Arc::new(Session {
+            caller: Caller {
+                key: 2,
+                ..keen.caller.clone()
+            },
+            ..Arc::into_inner(keen).unwrap()
+        });
+        keen.set_level(LogLevel::Warning);
+        audience.join(&keen);
+        let log = |level: &str| Raw::object([("level", Raw::string(level))]);
+        audience.hear("s", method::LOG_MESSAGE, Some(&log("info")));
+        audience.hear("s", method::LOG_MESSAGE, Some(&log("error")));
+        let heard = keen.mailbox.next().await;
+        assert!(String::from_utf8_lossy(&heard).contains("error"));
+        audience.hear("s", "other", None);
+        let heard = quiet.mailbox.next().await;
+        assert!(String::from_utf8_lossy(&heard).contains("other"));
+    }
+}

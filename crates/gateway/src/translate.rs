@@ -1,0 +1,417 @@
+//! Between the revisions: what a message has to become for a peer that speaks another one.
+//!
+//! What both sides say alike is not looked at. Everything here keeps every byte that it need not change.
+
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+use switchboard_client::{ErrorObject, Raw, Revision};
+use switchboard_wire::{Era, code, meta, method};
+
+use crate::caller::{Guest, asks_for_url};
+
+/// A server of 2025-11-25 wants a person to open an address before it does the work.
+pub(crate) const URL_ELICITATION_REQUIRED: i64 = -32042;
+
+/// What a request of 2026-07-28 says of itself, and an older server has no use for.
+const MODERN_META: [&str; 4] = [
+    meta::PROTOCOL_VERSION,
+    meta::CLIENT_CAPABILITIES,
+    meta::CLIENT_INFO,
+    meta::LOG_LEVEL,
+];
+
+/// The parameters of a client's request, for a server of this era.
+pub(crate) fn request(params: Option<Raw>, guest: &Guest, upstream: Era) -> Option<Raw> {
+    match (guest, upstream) {
+        (Guest::Legacy { .. }, Era::Legacy) | (Guest::Modern, Era::Modern) => params,
+        (Guest::Modern, Era::Legacy) => params.map(|params| unsaid(&params)),
+        (Guest::Legacy { about, level }, Era::Modern) => {
+            let mut members = vec![(meta::CLIENT_CAPABILITIES, about.capabilities.clone())];
+            members.extend(about.info.clone().map(|info| (meta::CLIENT_INFO, info)));
+            members.extend(level.map(|level| (meta::LOG_LEVEL, Raw::string(level.as_str()))));
+            let stamped = meta::stamp(params.as_ref(), &members).ok();
+            // Only what is no object cannot be stamped, and is refused by the connection.
+            stamped.or(params).map(|params| params.without(&["task"]))
+        }
+    }
+}
+
+/// A request of 2026-07-28 without what it says of itself.
+fn unsaid(params: &Raw) -> Raw {
+    let params = params.without(&["inputResponses", "requestState"]);
+    match params.member(meta::META) {
+        None => params,
+        Some(said) => {
+            let rest = said.without(&MODERN_META);
+            if rest.as_str() == "{}" {
+                params.without(&[meta::META])
+            } else {
+                params.with_member(meta::META, &rest).unwrap_or(params)
+            }
+        }
+    }
+}
+
+/// The result of a server, for a client of another revision.
+pub(crate) fn result(result: Raw, of: &str, upstream: Revision, client: Revision) -> Raw {
+    let result = match (upstream.era(), client.era()) {
+        (Era::Modern, Era::Legacy) => without_type(result),
+        (Era::Legacy, Era::Modern) => {
+            let result = match of {
+                method::RESOURCES_READ => with_cache_hints(result),
+                _ => result,
+            };
+            modern(result)
+        }
+        (Era::Legacy, Era::Legacy) | (Era::Modern, Era::Modern) => result,
+    };
+    if client < upstream {
+        degraded(result, client)
+    } else {
+        result
+    }
+}
+
+fn without_type(result: Raw) -> Raw {
+    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"resultType\""));
+    if SAYS.find(result.as_bytes()).is_none() {
+        return result;
+    }
+    result.without(&["resultType"])
+}
+
+/// What 2026-07-28 wants to know of a result that could be kept, if its server does not say: that it is
+/// not to be.
+pub(crate) fn with_cache_hints(result: Raw) -> Raw {
+    let hints = [
+        ("ttlMs", Raw::number(0)),
+        ("cacheScope", Raw::string("private")),
+    ];
+    hints.into_iter().fold(result, |result, (name, value)| {
+        if result.member(name).is_some() {
+            return result;
+        }
+        result.with_member(name, &value).unwrap_or(result)
+    })
+}
+
+/// Stamps a result with what 2026-07-28 wants on every one.
+pub(crate) fn modern(result: Raw) -> Raw {
+    let result = match result.member("resultType") {
+        Some(_) => Ok(result),
+        None => result.with_member("resultType", &Raw::string("complete")),
+    };
+    let stamped = result.and_then(|result| {
+        let own = result.member(meta::META).filter(Raw::is_object);
+        if own.is_some_and(|own| own.member(meta::SERVER_INFO).is_some()) {
+            return Ok(result);
+        }
+        meta::stamp(Some(&result), &[(meta::SERVER_INFO, own_info())])
+    });
+    // Only what is no object cannot be stamped, and no result of a known method is that.
+    stamped.unwrap_or_else(|_| Raw::empty_object())
+}
+
+/// What the gateway calls itself.
+pub(crate) fn own_info() -> Raw {
+    Raw::object([
+        ("name", Raw::string("switchboard")),
+        ("title", Raw::string("Switchboard")),
+        ("version", Raw::string(env!("CARGO_PKG_VERSION"))),
+    ])
+}
+
+/// A result without what the client's revision does not have, which is told in words instead.
+fn degraded(result: Raw, client: Revision) -> Raw {
+    static MAY_SAY: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| {
+        ["\"structuredContent\"", "\"resource_link\"", "\"audio\""].map(Finder::new)
+    });
+    let says = |n: usize| MAY_SAY[n].find(result.as_bytes()).is_some();
+    let facts = client.facts();
+    let structured = !facts.any_structured_content && says(0);
+    let links = !facts.resource_links && says(1);
+    let audio = !facts.audio && says(2);
+    let mut result = result;
+    if structured {
+        result = without_odd_structure(result);
+    }
+    if (links || audio)
+        && let Some(content) = result.member("content").and_then(|list| list.elements())
+    {
+        let content = content
+            .into_iter()
+            .map(|block| in_words(block, links, audio));
+        result = result
+            .with_member("content", &Raw::array(content))
+            .unwrap_or(result);
+    }
+    result
+}
+
+/// Older revisions have structured content that is an object only. What is not is told as text, unless
+/// there is content already.
+fn without_odd_structure(result: Raw) -> Raw {
+    let Some(odd) = result
+        .member("structuredContent")
+        .filter(|it| !it.is_object())
+    else {
+        return result;
+    };
+    let result = result.without(&["structuredContent"]);
+    let content = result.member("content").and_then(|list| list.elements());
+    if content.is_some_and(|content| !content.is_empty()) {
+        return result;
+    }
+    let content = Raw::array([text(odd.as_str())]);
+    result.with_member("content", &content).unwrap_or(result)
+}
+
+fn in_words(block: Raw, links: bool, audio: bool) -> Raw {
+    let member = |name: &str| block.member(name).and_then(|it| it.to_text());
+    match member("type").as_deref() {
+        Some("resource_link") if links => {
+            let title = member("title").or_else(|| member("name"));
+            let uri = member("uri").unwrap_or_default();
+            match title {
+                Some(title) => text(&format!("{title}: {uri}")),
+                None => text(&uri),
+            }
+        }
+        Some("audio") if audio => {
+            let kind = member("mimeType").unwrap_or_else(|| "unknown type".to_owned());
+            let bytes = block.member("data").map_or(0, |data| data.as_bytes().len()) * 3 / 4;
+            text(&format!(
+                "[audio, {kind}, about {bytes} bytes: this protocol revision cannot carry it]"
+            ))
+        }
+        _ => block,
+    }
+}
+
+fn text(text: &str) -> Raw {
+    Raw::object([("type", Raw::string("text")), ("text", Raw::string(text))])
+}
+
+/// A tool of a server of 2026-07-28 as an older client can read it: an output schema describes an
+/// object, or is not there.
+pub(crate) fn tool(tool: Raw) -> Raw {
+    let odd = tool.member("outputSchema").is_some_and(|schema| {
+        let kind = schema.member("type").and_then(|kind| kind.to_text());
+        kind.as_deref() != Some("object")
+    });
+    if odd {
+        tool.without(&["outputSchema"])
+    } else {
+        tool
+    }
+}
+
+/// The error of a server, for a client of this era.
+pub(crate) fn error(error: ErrorObject, of: &str, client: Era) -> ErrorObject {
+    let coded = |code: i64| {
+        let new = ErrorObject::new(code, error.message.clone());
+        match error.data.clone() {
+            Some(data) => new.with_data(data),
+            None => new,
+        }
+    };
+    match (client, error.code) {
+        (Era::Modern, code::RESOURCE_NOT_FOUND) => coded(code::INVALID_PARAMS),
+        (Era::Legacy, code::INVALID_PARAMS)
+            if of == method::RESOURCES_READ
+                && error
+                    .data
+                    .as_ref()
+                    .is_some_and(|data| data.member("uri").is_some()) =>
+        {
+            coded(code::RESOURCE_NOT_FOUND)
+        }
+        // What older revisions do not know is an error of the parameters, or of ours.
+        (Era::Legacy, code::MISSING_CLIENT_CAPABILITY) => coded(code::INVALID_PARAMS),
+        (Era::Legacy, code::HEADER_MISMATCH | code::UNSUPPORTED_PROTOCOL_VERSION) => {
+            coded(code::INTERNAL)
+        }
+        _ => error,
+    }
+}
+
+/// The parameters of a question from a server of 2026-07-28, for an older client.
+pub(crate) fn question_for_legacy(asked: &str, params: Option<Raw>) -> Option<Raw> {
+    if asked != method::ELICITATION || !asks_for_url(params.as_ref()) {
+        return params;
+    }
+    // 2025-11-25, the only older one with addresses, gives each a name by which its end can be told.
+    let params = params?;
+    if params.member("elicitationId").is_some() {
+        return Some(params);
+    }
+    let name = crate::edge::sessions::secret().unwrap_or_else(|| "elicitation".to_owned());
+    let named = params.with_member("elicitationId", &Raw::string(&name));
+    Some(named.unwrap_or(params))
+}
+
+/// The parameters of a question from an older server, for a client of 2026-07-28.
+pub(crate) fn question_for_modern(asked: &str, params: Option<Raw>) -> Option<Raw> {
+    match params {
+        Some(params) if asked == method::ELICITATION => {
+            Some(params.without(&["elicitationId", "task"]))
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use switchboard_client::model::LogLevel;
+
+    use super::*;
+    use crate::caller::About;
+
+    fn raw(json: &'static str) -> Raw {
+        Raw::parse(json).unwrap()
+    }
+
+    fn legacy(level: Option<LogLevel>) -> Guest {
+        let params = raw(r#"{"capabilities":{"sampling":{}},"clientInfo":{"name":"c"}}"#);
+        let about = About::read(Some(&params), Revision::V2025_06_18);
+        Guest::Legacy {
+            about: Arc::new(about),
+            level,
+        }
+    }
+
+    #[test]
+    fn a_newer_request_reaches_an_older_server_without_its_envelope() {
+        let params = raw(
+            r#"{"name":"t","arguments":{"n":1.0},"requestState":"s","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"traceparent":"x","progressToken":7}}"#,
+        );
+        let sent = request(Some(params), &Guest::Modern, Era::Legacy).unwrap();
+        assert_eq!(
+            sent.as_str(),
+            r#"{"name":"t","arguments":{"n":1.0},"_meta":{"traceparent":"x","progressToken":7}}"#
+        );
+        let bare =
+            raw(r#"{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#);
+        let sent = request(Some(bare), &Guest::Modern, Era::Legacy).unwrap();
+        assert_eq!(sent.as_str(), r#"{"name":"t"}"#);
+    }
+
+    #[test]
+    fn an_older_request_reaches_a_newer_server_with_what_its_client_said() {
+        let sent = request(
+            Some(raw(r#"{"name":"t","task":{}}"#)),
+            &legacy(Some(LogLevel::Error)),
+            Era::Modern,
+        );
+        assert_eq!(
+            sent.unwrap().as_str(),
+            r#"{"name":"t","_meta":{"io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/logLevel":"error"}}"#
+        );
+    }
+
+    #[test]
+    fn what_both_sides_say_alike_is_the_same_bytes() {
+        let params = raw(r#"{ "name":"t", "_meta":{"x":1} }"#);
+        let sent = request(Some(params.clone()), &legacy(None), Era::Legacy).unwrap();
+        assert_eq!(sent.as_bytes().as_ptr(), params.as_bytes().as_ptr());
+        let sent = request(Some(params.clone()), &Guest::Modern, Era::Modern).unwrap();
+        assert_eq!(sent.as_bytes().as_ptr(), params.as_bytes().as_ptr());
+        let same = result(
+            params.clone(),
+            method::TOOLS_CALL,
+            Revision::LATEST,
+            Revision::LATEST,
+        );
+        assert_eq!(same.as_bytes().as_ptr(), params.as_bytes().as_ptr());
+    }
+
+    #[test]
+    fn results_change_their_world() {
+        let newer = raw(r#"{"content":[],"resultType":"complete","x":1.0}"#);
+        let seen = result(
+            newer,
+            method::TOOLS_CALL,
+            Revision::LATEST,
+            Revision::LATEST_LEGACY,
+        );
+        assert_eq!(seen.as_str(), r#"{"content":[],"x":1.0}"#);
+        let older = raw(r#"{"contents":[],"x":1.0}"#);
+        let seen = result(
+            older,
+            method::RESOURCES_READ,
+            Revision::LATEST_LEGACY,
+            Revision::LATEST,
+        );
+        assert!(seen.as_str().starts_with(
+            r#"{"contents":[],"x":1.0,"ttlMs":0,"cacheScope":"private","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":"#
+        ), "{seen}");
+    }
+
+    #[test]
+    fn what_an_older_client_cannot_read_is_told_in_words() {
+        let rich = raw(
+            r#"{"content":[{"type":"text","text":"a"},{"type":"resource_link","uri":"x:y","name":"n"},{"type":"audio","data":"AAAA","mimeType":"audio/wav"}]}"#,
+        );
+        let of = |client| {
+            result(
+                rich.clone(),
+                method::TOOLS_CALL,
+                Revision::LATEST_LEGACY,
+                client,
+            )
+        };
+        assert_eq!(of(Revision::V2025_06_18), rich);
+        let march = of(Revision::V2025_03_26);
+        assert!(march.as_str().contains(r#""text":"n: x:y""#), "{march}");
+        assert!(march.as_str().contains(r#""type":"audio""#), "{march}");
+        let first = of(Revision::V2024_11_05);
+        assert!(first.as_str().contains("audio/wav"), "{first}");
+        assert!(!first.as_str().contains(r#""type":"audio""#), "{first}");
+    }
+
+    #[test]
+    fn structured_content_is_an_object_to_older_clients() {
+        let of = |json| {
+            result(
+                raw(json),
+                method::TOOLS_CALL,
+                Revision::LATEST,
+                Revision::LATEST_LEGACY,
+            )
+            .to_string()
+        };
+        assert_eq!(
+            of(r#"{"content":[{"type":"text","text":"a"}],"structuredContent":[1]}"#),
+            r#"{"content":[{"type":"text","text":"a"}]}"#
+        );
+        assert_eq!(
+            of(r#"{"content":[],"structuredContent":[1]}"#),
+            r#"{"content":[{"type":"text","text":"[1]"}]}"#
+        );
+        let object = r#"{"content":[],"structuredContent":{"a":1}}"#;
+        assert_eq!(of(object), object);
+    }
+
+    #[test]
+    fn errors_keep_to_the_codes_that_a_client_knows() {
+        let not_found = |code| {
+            ErrorObject::new(code, "no").with_data(Raw::object([("uri", Raw::string("x:y"))]))
+        };
+        let read = method::RESOURCES_READ;
+        assert_eq!(error(not_found(-32002), read, Era::Modern).code, -32602);
+        assert_eq!(error(not_found(-32602), read, Era::Legacy).code, -32002);
+        assert_eq!(
+            error(not_found(-32602), method::TOOLS_CALL, Era::Legacy).code,
+            -32602
+        );
+        for code in [-32020, -32021, -32022] {
+            let told = error(ErrorObject::new(code, "no"), read, Era::Legacy).code;
+            assert!([-32602, -32603].contains(&told), "{told}");
+            let same = error(ErrorObject::new(code, "no"), read, Era::Modern).code;
+            assert_eq!(same, code);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Resources that clients watch: each is asked for once of its server, however many watch it, and again
+//! of every new connection.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+
+use switchboard_client::{Client, Error, Raw};
+use switchboard_wire::method;
+
+use crate::{context::Context, failure::Failure, mailbox::Mailbox, upstream::Upstream};
+
+/// What is watched of one server.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    last: AtomicU64,
+    by_uri: Mutex<BTreeMap<String, Vec<Watcher>>>,
+    /// Held while the server is asked, so that what it was asked last is what is wanted.
+    asking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug)]
+struct Watcher {
+    number: u64,
+    mailbox: Arc<Mailbox>,
+    /// Whether it knows the resource by the name that the gateway gives it.
+    exposed: bool,
+}
+
+/// A resource that a client watches, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    upstream: Weak<Upstream>,
+    uri: String,
+    number: u64,
+}
+
+/// The most resources of one server that are watched.
+const WATCHED_MAX: usize = 10_000;
+
+impl Watched {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Asks a new connection for everything that is watched.
+    pub(crate) async fn restore(&self, server: &str, client: &Client) {
+        let _asking = self.asking.lock().await;
+        let uris: Vec<String> = self.lock().keys().cloned().collect();
+        for uri in uris {
+            if let Err(error) = client.subscribe(&uri).await {
+                tracing::warn!(%server, %uri, %error, "Cannot watch a resource again.");
+            }
+        }
+    }
+
+    /// The server says that a resource has changed.
+    pub(crate) fn updated(&self, server: &str, params: &Raw) {
+        let Some(uri) = params.member("uri").and_then(|uri| uri.to_text()) else {
+            return;
+        };
+        let about: Arc<str> = format!("{server} {uri}").into();
+        let exposed = switchboard_catalog::expose_updated(server, params);
+        let by_uri = self.lock();
+        let concerned = by_uri
+            .iter()
+            .filter(|(watched, _)| covers(watched, &uri))
+            .flat_map(|(_, watchers)| watchers);
+        for watcher in concerned {
+            let params = if watcher.exposed { &exposed } else { params };
+            watcher
+                .mailbox
+                .tell(Some(&about), method::RESOURCE_UPDATED, Some(params));
+        }
+    }
+
+    fn add(&self, uri: &str, mailbox: &Arc<Mailbox>, exposed: bool) -> u64 {
+        let number = self.last.fetch_add(1, Relaxed) + 1;
+        self.lock()
+            .entry(uri.to_owned())
+            .or_default()
+            .push(Watcher {
+                number,
+                mailbox: Arc::clone(mailbox),
+                exposed,
+            });
+        number
+    }
+
+    /// Whether nobody watches it any more.
+    fn remove(&self, uri: &str, number: u64) -> bool {
+        let mut by_uri = self.lock();
+        let Some(watchers) = by_uri.get_mut(uri) else {
+            return false;
+        };
+        watchers.retain(|watcher| watcher.number != number);
+        let last = watchers.is_empty();
+        if last {
+            by_uri.remove(uri);
+        }
+        last
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Watcher>>> {
+        self.by_uri.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether who watches the one hears of the other: a part of it, as 2026-07-28 allows.
+fn covers(watched: &str, uri: &str) -> bool {
+    uri.strip_prefix(watched).is_some_and(|rest| {
+        rest.is_empty() || watched.ends_with('/') || rest.starts_with(['/', '?', '#'])
+    })
+}
+
+impl Upstream {
+    /// Watches a resource. The server is started if need be, and asked unless it has been.
+    pub(crate) async fn watch(
+        self: &Arc<Self>,
+        context: &Context,
+        uri: &str,
+        mailbox: &Arc<Mailbox>,
+        exposed: bool,
+    ) -> Result<Watch, Failure> {
+        let until = Instant::now() + context.wait();
+        let live = self.ready(until, None).await?;
+        let _asking = self.watched.asking.lock().await;
+        let (known, crowded) = {
+            let by_uri = self.watched.lock();
+            (by_uri.contains_key(uri), by_uri.len() >= WATCHED_MAX)
+        };
+        if !known {
+            if crowded {
+                let message = "too many resources of this server are watched already";
+                return Err(Failure::invalid_params(message));
+            }
+            let asked = live.client().subscribe(uri).await;
+            asked.map_err(|error| match error {
+                Error::NotOffered { what } => {
+                    Failure::invalid_params(format!("the server does not offer {what}"))
+                }
+                error => Failure::of(&self.name, error),
+            })?;
+        }
+        Ok(Watch {
+            upstream: Arc::downgrade(self),
+            uri: uri.to_owned(),
+            number: self.watched.add(uri, mailbox, exposed),
+        })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let Some(upstream) = self.upstream.upgrade() else {
+            return;
+        };
+        if !upstream.watched.remove(&self.uri, self.number) {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let uri = std::mem::take(&mut self.uri);
+        runtime.spawn(async move {
+            let _asking = upstream.watched.asking.lock().await;
+            let wanted = upstream.watched.lock().contains_key(&uri);
+            if let Some(live) = upstream.live().filter(|_| !wanted) {
+                // A server that does not want to know will be heard and not listened to.
+                let _ = live.client().unsubscribe(&uri).await;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_what_is_watched_is_heard_of() {
+        assert!(covers("file:///a", "file:///a"));
+        assert!(covers("file:///a", "file:///a/b"));
+        assert!(covers("file:///a/", "file:///a/b"));
+        assert!(covers("file:///a", "file:///a#x"));
+        assert!(!covers("file:///a", "file:///ab"));
+        assert!(!covers("file:///a/b", "file:///a"));
+    }
+}
