@@ -17,7 +17,9 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
     /// `@modelcontextprotocol/sdk`, of the handshake revisions.
-    Typescript,
+    Typescript1,
+    /// `@modelcontextprotocol/server`, of 2026-07-28 and no other.
+    Typescript2,
     /// `mcp` 2, of every revision.
     Python,
     /// `mcp` 1, of the handshake revisions.
@@ -44,14 +46,15 @@ impl Server {
         use Transport::{Http, Sse, Stdio};
         match self {
             // Over HTTP+SSE it is the older server whose revision fits.
-            Self::Typescript | Self::OldPython | Self::OldRust => &[Stdio, Http, Sse],
-            Self::Python | Self::Fastmcp | Self::Rust => &[Stdio, Http],
+            Self::Typescript1 | Self::OldPython | Self::OldRust => &[Stdio, Http, Sse],
+            Self::Typescript2 | Self::Python | Self::Fastmcp | Self::Rust => &[Stdio, Http],
         }
     }
 
     fn command(self, tools: &Tools, scripts: &Path, transport: Transport) -> Vec<PathBuf> {
         let words: Vec<PathBuf> = match self {
-            Self::Typescript => vec![tools.node(), scripts.join("typescript_server.mjs")],
+            Self::Typescript1 => vec![tools.node(), scripts.join("typescript1_server.mjs")],
+            Self::Typescript2 => vec![tools.node(), scripts.join("typescript2_server.mjs")],
             Self::Python => vec![tools.python(), scripts.join("mcp_server.py")],
             Self::OldPython => vec![tools.python1(), scripts.join("python1_server.py")],
             Self::Fastmcp => vec![tools.python(), scripts.join("fastmcp_server.py")],

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-PATIENCE = 15
+PATIENCE = 10
 
 
 class News:

@@ -1,8 +1,8 @@
 // A server on @modelcontextprotocol/sdk, with the tools of every peer.
 //
-//     node typescript_server.mjs stdio
-//     node typescript_server.mjs http     streamable HTTP, at /mcp
-//     node typescript_server.mjs sse      HTTP+SSE of 2024-11-05, at /sse
+//     node typescript1_server.mjs stdio
+//     node typescript1_server.mjs http     streamable HTTP, at /mcp
+//     node typescript1_server.mjs sse      HTTP+SSE of 2024-11-05, at /sse
 //
 // On a port it says on stderr where it listens.
 
