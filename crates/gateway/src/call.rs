@@ -13,7 +13,7 @@ mod rounds;
 use std::{sync::Arc, time::Instant};
 
 use switchboard_client::{CallError, Error, Raw};
-use switchboard_wire::{Era, code, method};
+use switchboard_wire::{Era, method};
 use tokio::time::timeout_at;
 
 use self::{
@@ -90,7 +90,7 @@ pub(crate) async fn carry(
                     // What is written down is the call that began earlier.
                     record.forget();
                     drop(place);
-                    return way.resume(journey, asked).await;
+                    return way.resume(*journey, asked).await;
                 }
                 Ok(Kept::Again(asked)) => {
                     if let Err(again) = rounds::consent(params.as_ref(), asked) {
@@ -210,7 +210,7 @@ impl Way<'_> {
     /// Goes on with a call that was parked: the server gets its answers.
     async fn resume(
         &self,
-        mut journey: Box<Journey>,
+        mut journey: Journey,
         asked: Vec<(String, Question)>,
     ) -> Result<Raw, Failure> {
         journey.take_up(self.errand);
@@ -230,13 +230,16 @@ impl Way<'_> {
     }
 
     /// Leaves the call waiting, and asks the client.
-    fn park(&self, journey: Box<Journey>, asked: Vec<(String, Question)>) -> Result<Raw, Failure> {
+    fn park(&self, journey: Journey, asked: Vec<(String, Question)>) -> Result<Raw, Failure> {
         journey.hang_up();
         let questions = Raw::object(asked.iter().map(|(key, question)| {
             let params = translate::question_for_modern(&question.method, question.params.clone());
             (&**key, rounds::question(&question.method, params))
         }));
-        let kept = Kept::Waiting { journey, asked };
+        let kept = Kept::Waiting {
+            journey: Box::new(journey),
+            asked,
+        };
         self.keep(questions, kept)
     }
 
@@ -270,19 +273,14 @@ impl Way<'_> {
                 if error.code == translate::URL_ELICITATION_REQUIRED
                     && client.era() == Era::Modern =>
             {
-                match rounds::addresses(&error, &self.capabilities()) {
-                    Some(elicitations) => self.park_again(elicitations),
-                    None => {
-                        let message = format!(
-                            "the server wants a person to open an address, and this client does not do that: {}",
-                            error.message
-                        );
-                        Err(Failure::Refused(switchboard_client::ErrorObject::new(
-                            code::INVALID_PARAMS,
-                            message,
-                        )))
-                    }
-                }
+                let Some(elicitations) = rounds::addresses(&error, &self.capabilities()) else {
+                    let message = format!(
+                        "the server wants a person to open an address, and this client does not do that: {}",
+                        error.message
+                    );
+                    return Err(Failure::invalid_params(message));
+                };
+                self.park_again(elicitations)
             }
             Err(Failure::Answered(error)) => {
                 Err(Failure::Answered(translate::error(error, of, client.era())))

@@ -82,7 +82,7 @@ impl Listening {
         let shown = Shown::now(context, &view);
         let mailbox = Arc::new(Mailbox::of_stream(id.raw().clone()));
         let (watches, honoured) = watch_all(gateway, &view, uris, &mailbox).await;
-        let opening = acknowledgement(&id, wanted, honoured);
+        let opening = acknowledgement(&id, wanted, &honoured);
         Ok(Self {
             gateway: Arc::clone(gateway),
             view,
@@ -181,7 +181,7 @@ async fn watch_all(
     (watches, honoured)
 }
 
-fn acknowledgement(id: &Id, wanted: Wanted, honoured: Vec<String>) -> Bytes {
+fn acknowledgement(id: &Id, wanted: Wanted, honoured: &[String]) -> Bytes {
     let lists = [
         ("toolsListChanged", wanted.tools),
         ("promptsListChanged", wanted.prompts),

@@ -176,7 +176,7 @@ mod tests {
         principal: Principal::Owner,
         request: [7; 32],
     };
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const PATIENCE: Duration = Duration::from_mins(1);
 
     fn parking() -> Arc<Parking<&'static str>> {
         Parking::new(Seal::new().unwrap())

@@ -16,6 +16,7 @@ use tokio::{
 
 use super::{Errand, Record, Trouble, Way, outcome};
 use crate::{
+    caller::Logs,
     failure::Failure,
     limit::Permit,
     line::Line,
@@ -52,7 +53,7 @@ pub(super) enum Next {
 
 /// How a call begins.
 pub(super) enum Begun {
-    Journey(Box<Journey>),
+    Journey(Journey),
     /// It is over already.
     Ended(Record, Result<Raw, Trouble>),
 }
@@ -93,6 +94,9 @@ impl Journey {
         });
         let progress = names_progress(errand.params.as_ref());
         let logs = errand.line.is_some() && live.logs();
+        if logs && let Logs::From(level) = errand.guest.logs(errand.params.as_ref()) {
+            live.want_level(level).await;
+        }
         let relay = (progress || logs).then(|| {
             Relay::new(
                 errand.line.cloned(),
@@ -119,7 +123,7 @@ impl Journey {
             let relay = Arc::clone(relay);
             call = call.on_raw_log(move |params| relay.log(&params));
         }
-        Begun::Journey(Box::new(Self {
+        Begun::Journey(Self {
             upstream: Arc::clone(upstream),
             live: Arc::clone(live),
             call: call.cancellable(),
@@ -131,7 +135,7 @@ impl Journey {
             patience,
             ask_patience: context.config.load().approvals.long_timeout,
             _place: place,
-        }))
+        })
     }
 
     pub(super) fn live(&self) -> Arc<Live> {
@@ -380,11 +384,7 @@ impl Way<'_> {
         };
         let support = tool.raw().member("execution");
         let support = support.and_then(|execution| execution.member("taskSupport")?.to_text());
-        support.as_deref() == Some("required")
-            && !self
-                .errand
-                .params
-                .as_ref()
-                .is_some_and(|params| params.member("task").is_some())
+        let asks = |params: &Raw| params.member("task").is_some();
+        support.as_deref() == Some("required") && !self.errand.params.as_ref().is_some_and(asks)
     }
 }

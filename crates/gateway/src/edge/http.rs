@@ -298,6 +298,14 @@ impl Visitor<'_> {
             // Withdrawn. JSON-RPC has no answer to that, HTTP needs one.
             return status(StatusCode::ACCEPTED);
         };
+        if let Some(stream) = stream.filter(|stream| !stream.tape.is_blank()) {
+            // Something was said, and the answer was there before anybody looked.
+            let work = Unhurried {
+                work: Some(Box::pin(std::future::ready(Some(answer)))),
+                era,
+            };
+            return stream.play(id, work);
+        }
         let http = match (&answer, era) {
             (Err(error), Era::Modern) => modern_status(error.code),
             _ => StatusCode::OK,

@@ -103,7 +103,8 @@ impl Tape {
         }
     }
 
-    fn is_blank(&self) -> bool {
+    /// Whether there is nothing on it, nor ever was.
+    pub(crate) fn is_blank(&self) -> bool {
         let inner = self.lock();
         inner.first == 0 && inner.events.is_empty()
     }
