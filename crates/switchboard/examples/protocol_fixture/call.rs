@@ -205,7 +205,7 @@ impl Call {
         }
     }
 
-    fn in_task(&self) -> bool {
+    pub(crate) fn in_task(&self) -> bool {
         matches!(self.asks, Asks::Task(_))
     }
 
@@ -256,11 +256,25 @@ impl Call {
         }
     }
 
+    /// Asks several things at once, and does without what the client refuses.
+    pub(crate) async fn ask_any(&self, inputs: Vec<Input>) -> Result<Vec<Value>, Stop> {
+        let Asks::Session(session) = &self.asks else {
+            return self.ask_all(inputs, State::None).await;
+        };
+        let answers = self.ask_each(session, &inputs).await;
+        Ok(answers.into_iter().filter_map(Result::ok).collect())
+    }
+
     async fn ask_session(
         &self,
         session: &Arc<Session>,
         inputs: &[Input],
     ) -> Result<Vec<Value>, Stop> {
+        let answers = self.ask_each(session, inputs).await;
+        answers.into_iter().collect()
+    }
+
+    async fn ask_each(&self, session: &Arc<Session>, inputs: &[Input]) -> Vec<Result<Value, Stop>> {
         let mut asked = Vec::new();
         for input in inputs {
             let (session, feed) = (session.clone(), self.feed.clone());
@@ -274,14 +288,14 @@ impl Call {
         }
         let mut answers = Vec::new();
         for (asked, input) in asked.into_iter().zip(inputs) {
-            match asked.await {
-                Ok(Ok(answer)) if input.fits(&answer) => answers.push(answer),
-                Ok(Ok(answer)) => return Err(Stop::Failed(format!("No answer: {answer}"))),
-                Ok(Err(error)) => return Err(Stop::Failed(format!("The client refused: {error}"))),
-                Err(error) => return Err(Stop::Failed(error.to_string())),
-            }
+            answers.push(match asked.await {
+                Ok(Ok(answer)) if input.fits(&answer) => Ok(answer),
+                Ok(Ok(answer)) => Err(Stop::Failed(format!("No answer: {answer}"))),
+                Ok(Err(error)) => Err(Stop::Failed(format!("The client refused: {error}"))),
+                Err(error) => Err(Stop::Failed(error.to_string())),
+            });
         }
-        Ok(answers)
+        answers
     }
 
     fn ask_retry(&self, retry: &Retry, inputs: &[Input], state: State) -> Result<Vec<Value>, Stop> {

@@ -221,7 +221,7 @@ async fn one_by_one(call: &Call) -> Result<Answer, Stop> {
     Ok(text(format!("{name} likes {color}")))
 }
 
-/// Asks for everything that the client says it can answer.
+/// Asks for everything that the client says it can answer, and takes what it gets.
 async fn by_capability(call: &Call) -> Result<Answer, Stop> {
     let mut inputs = Vec::new();
     if call.declared("elicitation") {
@@ -231,6 +231,6 @@ async fn by_capability(call: &Call) -> Result<Answer, Stop> {
     if call.declared("sampling") {
         inputs.push(Input::sample("greeting", "Generate a greeting", 50));
     }
-    let answers = call.ask_all(inputs, State::None).await?;
+    let answers = call.ask_any(inputs).await?;
     Ok(text(json!(answers).to_string()))
 }
