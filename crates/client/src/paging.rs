@@ -11,7 +11,7 @@ use std::{
 use futures_core::Stream;
 use switchboard_wire::Raw;
 
-use crate::{Client, Error, Lossless, call::Answering, model::Listed};
+use crate::{CacheHints, Client, Error, Lossless, call::Answering, model::Listed};
 
 /// A list of the server as a stream. Pages are fetched as they are needed.
 ///
@@ -25,6 +25,7 @@ pub struct Pages<T> {
     /// The cursor of the page under way.
     asked: Option<Raw>,
     fetched: usize,
+    hints: Option<CacheHints>,
 }
 
 enum Next {
@@ -45,7 +46,13 @@ impl<T: Listed> Pages<T> {
             next: Next::First,
             asked: None,
             fetched: 0,
+            hints: None,
         }
+    }
+
+    /// How long what has been fetched so far may be kept, if the server says.
+    pub fn hints(&self) -> Option<CacheHints> {
+        self.hints
     }
 
     /// The next item. (With `StreamExt` of the `futures` crates in scope, all of its methods work, too.)
@@ -92,6 +99,11 @@ impl<T: Listed> Pages<T> {
                 }
             }
         }
+        let hints = CacheHints::of(page);
+        self.hints = match (self.hints, hints) {
+            (Some(known), Some(hints)) => Some(known.and(hints)),
+            (known, hints) => known.or(hints),
+        };
         // An empty cursor is a cursor; only none, or null, ends the list.
         self.next = match page.member("nextCursor") {
             Some(cursor) if cursor.as_str() != "null" => Next::After(cursor),

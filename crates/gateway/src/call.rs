@@ -12,7 +12,7 @@ mod rounds;
 
 use std::{sync::Arc, time::Instant};
 
-use switchboard_client::{CallError, Error, Raw};
+use switchboard_client::{CallError, Error, InputRequired, Raw, Revision};
 use switchboard_wire::{Era, method};
 use tokio::time::timeout_at;
 
@@ -66,6 +66,9 @@ pub(crate) async fn carry(
     errand: Errand<'_>,
 ) -> Result<Raw, Failure> {
     let mut record = Record::new(context, caller, upstream, &errand);
+    if let Some(kept) = remembered(context, caller, upstream, &errand) {
+        return record.finish(Ok(kept));
+    }
     let mut lost = None;
     let mut rounds = Rounds::new(errand.params.clone());
     loop {
@@ -133,6 +136,34 @@ pub(crate) async fn carry(
         };
         return record.finish(way.arrived(&live, result));
     }
+}
+
+/// What has been read already, and may be given out again.
+fn remembered(
+    context: &Context,
+    caller: &Caller,
+    upstream: &Upstream,
+    errand: &Errand<'_>,
+) -> Option<Raw> {
+    if errand.method != method::RESOURCES_READ
+        || returns(errand.params.as_ref())
+        || !upstream.settings().enabled
+    {
+        return None;
+    }
+    let reads = &context.reads;
+    let (kept, left) = reads.get(&upstream.name, &errand.name, caller.principal)?;
+    let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    let kept = kept
+        .with_member("ttlMs", &Raw::number(left))
+        .unwrap_or(kept);
+    let client = errand.guest.revision();
+    Some(translate::result(
+        kept,
+        errand.method,
+        Revision::LATEST,
+        client,
+    ))
 }
 
 /// Whether a request of 2026-07-28 is one that comes back with answers.
@@ -264,11 +295,32 @@ impl Way<'_> {
         ])))
     }
 
+    /// Keeps what was read, if the server lets it be kept. What came of questions is not.
+    fn remember(&self, live: &Live, result: &Raw) {
+        let errand = self.errand;
+        if errand.method == method::RESOURCES_READ
+            && live.era() == Era::Modern
+            && !returns(errand.params.as_ref())
+            && InputRequired::of(result).is_none()
+        {
+            let reads = &self.context.reads;
+            reads.put(
+                &self.upstream.name,
+                &errand.name,
+                self.caller.principal,
+                result,
+            );
+        }
+    }
+
     /// What the server said, in the words of the client's revision.
     fn arrived(&self, live: &Live, result: Result<Raw, Failure>) -> Result<Raw, Failure> {
         let (of, client) = (self.errand.method, self.errand.guest.revision());
         match result {
-            Ok(result) => Ok(translate::result(result, of, live.revision(), client)),
+            Ok(result) => {
+                self.remember(live, &result);
+                Ok(translate::result(result, of, live.revision(), client))
+            }
             Err(Failure::Answered(error))
                 if error.code == translate::URL_ELICITATION_REQUIRED
                     && client.era() == Era::Modern =>

@@ -12,8 +12,8 @@ use switchboard_store::Store;
 use switchboard_wire::method;
 
 use crate::{
-    call::Kept, events::Events, logs::Logs, metrics::Metrics, pace::Pace, park::Parking,
-    seal::Seal, session::Audience, shelf::Shelf,
+    cache::Reads, call::Kept, events::Events, logs::Logs, metrics::Metrics, pace::Pace,
+    park::Parking, seal::Seal, session::Audience, shelf::Shelf,
 };
 
 #[derive(Debug)]
@@ -31,6 +31,7 @@ pub(crate) struct Context {
     /// Calls that wait for their clients.
     pub(crate) parking: Arc<Parking<Kept>>,
     pub(crate) seal: Seal,
+    pub(crate) reads: Reads,
     pub(crate) config: ArcSwap<Config>,
     pub(crate) started: SystemTime,
     methods: [Arc<str>; METHODS.len()],
@@ -59,6 +60,7 @@ impl Context {
             audience: Audience::default(),
             parking: Parking::new(Seal::new()?),
             seal: Seal::new()?,
+            reads: Reads::default(),
             logs,
             metrics: Metrics::default(),
             events: Events::new(),

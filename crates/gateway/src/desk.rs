@@ -60,7 +60,9 @@ pub(crate) struct Inquiry {
 }
 
 /// How long a client may keep a list before asking again (2026-07-28), if its server does not say.
-pub(crate) const LIST_TTL_MS: u64 = 5_000;
+pub(crate) const LIST_TTL: Duration = Duration::from_secs(5);
+/// A list that is out of date is waited for so long.
+const REFRESH_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the wish for a log level waits for servers to hear of it.
 const LEVEL_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -171,17 +173,52 @@ impl Room<'_> {
         let cursor = cursor.as_deref();
         match self.view {
             View::Direct => {
+                self.refresh_all(kind);
                 let catalogue = self.gateway.context().shelf.catalogue();
-                Ok(self.encode(kind, catalogue.page(kind, cursor).map_err(bad_page)?))
+                let page = catalogue.page(kind, cursor).map_err(bad_page)?;
+                Ok(self.encode(kind, page, self.all_hints(kind)))
             }
             View::Server(name) => {
+                let upstream = upstream(self.gateway, name)?;
+                if cursor.is_none() && upstream.is_stale(kind) {
+                    // What is out of date is better than nothing.
+                    let refreshing = upstream.refresh(self.gateway.context(), kind);
+                    let _ = timeout(REFRESH_PATIENCE, refreshing).await;
+                }
                 let part = part(self.gateway, name).await?;
-                Ok(self.encode(kind, part.page(kind, cursor).map_err(bad_page)?))
+                let page = part.page(kind, cursor).map_err(bad_page)?;
+                let hints = upstream.freshness.of(kind).map(|fresh| fresh.hints());
+                Ok(self.encode(kind, page, hints))
             }
         }
     }
 
-    fn encode(&self, kind: Kind, page: Page<'_>) -> Raw {
+    /// Has lists that are out of date asked for, for whoever asks next.
+    fn refresh_all(&self, kind: Kind) {
+        for upstream in self.gateway.upstreams().values() {
+            if upstream.is_stale(kind) {
+                let (context, upstream) =
+                    (Arc::clone(self.gateway.context()), Arc::clone(upstream));
+                tokio::spawn(async move { upstream.refresh(&context, kind).await });
+            }
+        }
+    }
+
+    /// How long, and for whom, the lists of all servers together may be kept; `None` if some do not
+    /// say.
+    fn all_hints(&self, kind: Kind) -> Option<(Duration, bool)> {
+        if self.guest.era() == Era::Legacy {
+            return None;
+        }
+        let hints = self.gateway.upstreams();
+        let hints = hints.values().map(|upstream| {
+            let fresh = upstream.freshness.of(kind);
+            fresh.map_or((LIST_TTL, false), |fresh| fresh.hints())
+        });
+        hints.reduce(|(one, all), (other, public)| (one.min(other), all && public))
+    }
+
+    fn encode(&self, kind: Kind, page: Page<'_>, hints: Option<(Duration, bool)>) -> Raw {
         if self.guest.era() == Era::Legacy {
             let list = page.encoded(&[]);
             return match kind {
@@ -190,9 +227,11 @@ impl Room<'_> {
             };
         }
         let info = Raw::object([(meta::SERVER_INFO, translate::own_info())]);
+        let (ttl, public) = hints.unwrap_or((LIST_TTL, false));
+        let scope = if public { "public" } else { "private" };
         page.encoded(&[
-            ("ttlMs", Raw::number(LIST_TTL_MS)),
-            ("cacheScope", Raw::string("private")),
+            ("ttlMs", Raw::number(coarse_millis(ttl))),
+            ("cacheScope", Raw::string(scope)),
             ("resultType", Raw::string("complete")),
             (meta::META, info),
         ])
@@ -514,6 +553,16 @@ pub(crate) fn locate_resource(
                 .ok_or_else(|| unknown(Era::Legacy, "uri", uri))?;
             Ok((upstream(gateway, target.server)?, target.name.to_owned()))
         }
+    }
+}
+
+/// Milliseconds, not to the last one: pages that say the same are spelled once.
+pub(crate) fn coarse_millis(time: Duration) -> u64 {
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    if millis > 1_000 {
+        millis / 1_000 * 1_000
+    } else {
+        millis / 100 * 100
     }
 }
 

@@ -7,7 +7,7 @@ use switchboard_client::{ErrorObject, Raw, Revision};
 use switchboard_wire::Era;
 
 use crate::{
-    desk::{LIST_TTL_MS, View},
+    desk::{LIST_TTL, View, coarse_millis},
     failure::{Failure, cut},
     gateway::Gateway,
     translate::own_info,
@@ -48,7 +48,7 @@ pub(crate) fn discover(gateway: &Gateway, view: &View) -> Result<Raw, Failure> {
     let mut members = vec![
         ("supportedVersions", Raw::array(versions)),
         ("capabilities", introduction.capabilities),
-        ("ttlMs", Raw::number(LIST_TTL_MS)),
+        ("ttlMs", Raw::number(coarse_millis(LIST_TTL))),
         ("cacheScope", Raw::string("private")),
     ];
     members.extend(introduction.instructions.map(|text| ("instructions", text)));

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use switchboard_catalog::Offers;
-use switchboard_client::{Client, Error, Lossless, Pages, Raw, model};
+use switchboard_catalog::{Kind, Offers};
+use switchboard_client::{CacheHints, Client, Error, Lossless, Pages, Raw, model};
 use switchboard_wire::code;
 
 /// Which lists to ask for.
@@ -30,19 +30,28 @@ impl Lists {
     /// Which lists a notification says have changed.
     pub(crate) fn changed(method: &str) -> Option<Self> {
         match method {
-            "notifications/tools/list_changed" => Some(Self {
+            "notifications/tools/list_changed" => Some(Self::of(Kind::Tool)),
+            "notifications/prompts/list_changed" => Some(Self::of(Kind::Prompt)),
+            "notifications/resources/list_changed" => Some(Self::of(Kind::Resource)),
+            _ => None,
+        }
+    }
+
+    /// The list that holds things of this kind.
+    pub(crate) const fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Tool => Self {
                 tools: true,
                 ..Self::NONE
-            }),
-            "notifications/prompts/list_changed" => Some(Self {
+            },
+            Kind::Prompt => Self {
                 prompts: true,
                 ..Self::NONE
-            }),
-            "notifications/resources/list_changed" => Some(Self {
+            },
+            Kind::Resource | Kind::Template => Self {
                 resources: true,
                 ..Self::NONE
-            }),
-            _ => None,
+            },
         }
     }
 
@@ -117,16 +126,32 @@ impl Curiosity {
 /// What a server said it offers: the lists that were asked for and could be had.
 #[derive(Debug)]
 pub(crate) struct Learnt {
-    tools: Option<Vec<Raw>>,
-    prompts: Option<Vec<Raw>>,
-    resources: Option<Vec<Raw>>,
-    templates: Option<Vec<Raw>>,
+    tools: Option<Listed>,
+    prompts: Option<Listed>,
+    resources: Option<Listed>,
+    templates: Option<Listed>,
     about: Offers,
     /// The lists that could not be had, and may be had later.
     pub(crate) missing: Option<Lists>,
 }
 
+/// A list, and how long it may be kept, if the server says.
+type Listed = (Vec<Raw>, Option<CacheHints>);
+
 impl Learnt {
+    /// How long each list that was had may be kept.
+    pub(crate) fn hints(&self) -> impl Iterator<Item = (Kind, Option<CacheHints>)> {
+        let lists = [
+            (Kind::Tool, &self.tools),
+            (Kind::Prompt, &self.prompts),
+            (Kind::Resource, &self.resources),
+            (Kind::Template, &self.templates),
+        ];
+        lists
+            .into_iter()
+            .filter_map(|(kind, list)| Some((kind, list.as_ref()?.1)))
+    }
+
     /// Whether there is something to keep.
     pub(crate) fn has_tools(&self) -> bool {
         self.tools.is_some()
@@ -136,10 +161,10 @@ impl Learnt {
     pub(crate) fn merge(self, known: Option<&Offers>) -> Offers {
         let known = known.cloned().unwrap_or_default();
         Offers {
-            tools: self.tools.unwrap_or(known.tools),
-            prompts: self.prompts.unwrap_or(known.prompts),
-            resources: self.resources.unwrap_or(known.resources),
-            templates: self.templates.unwrap_or(known.templates),
+            tools: self.tools.map_or(known.tools, |(list, _)| list),
+            prompts: self.prompts.map_or(known.prompts, |(list, _)| list),
+            resources: self.resources.map_or(known.resources, |(list, _)| list),
+            templates: self.templates.map_or(known.templates, |(list, _)| list),
             ..self.about
         }
     }
@@ -154,28 +179,29 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
     let session = client.ready().await.ok()?;
     let has = |what: &str| session.capabilities.member(what).is_some();
     let mut missing = Lists::NONE;
-    let mut list = |result: Result<Vec<Raw>, Error>, which: Lists| match result {
+    let mut list = |result: Result<Listed, Error>, which: Lists| match result {
         Ok(items) => Some(items),
         // A server may say that it has a kind of thing and not know how to list it.
-        Err(Error::Server(error)) if error.code == code::METHOD_NOT_FOUND => Some(Vec::new()),
+        Err(Error::Server(error)) if error.code == code::METHOD_NOT_FOUND => {
+            Some((Vec::new(), None))
+        }
         Err(error) => {
             tracing::warn!(server = name, %error, "Cannot learn what the server offers.");
             missing = missing.and(which);
             None
         }
     };
-    let only = |what: &str| Lists::changed(what).unwrap_or(Lists::NONE);
     let (mut tools, mut prompts, mut resources, mut templates) = (None, None, None, None);
     if lists.tools {
         let gathered = gather(has("tools").then(|| client.tools())).await;
-        tools = list(gathered, only("notifications/tools/list_changed"));
+        tools = list(gathered, Lists::of(Kind::Tool));
     }
     if lists.prompts {
         let gathered = gather(has("prompts").then(|| client.prompts())).await;
-        prompts = list(gathered, only("notifications/prompts/list_changed"));
+        prompts = list(gathered, Lists::of(Kind::Prompt));
     }
     if lists.resources {
-        let which = only("notifications/resources/list_changed");
+        let which = Lists::of(Kind::Resource);
         let gathered = gather(has("resources").then(|| client.resources())).await;
         resources = list(gathered, which);
         let gathered = gather(has("resources").then(|| client.resource_templates())).await;
@@ -198,9 +224,9 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
     })
 }
 
-async fn gather<T: model::Listed>(pages: Option<Pages<T>>) -> Result<Vec<Raw>, Error> {
+async fn gather<T: model::Listed>(pages: Option<Pages<T>>) -> Result<Listed, Error> {
     let Some(mut pages) = pages else {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     };
     let mut items = Vec::new();
     let mut bytes = 0;
@@ -212,7 +238,7 @@ async fn gather<T: model::Listed>(pages: Option<Pages<T>>) -> Result<Vec<Raw>, E
         bytes += item.as_bytes().len();
         items.push(item);
     }
-    Ok(items)
+    Ok((items, pages.hints()))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 
 mod api;
 mod builtin;
+mod cache;
 mod call;
 mod caller;
 mod context;

@@ -14,6 +14,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use switchboard_catalog::Kind;
 use switchboard_client::{
     Client, Era, Raw, Revision, Session, State as Connection, model::LogLevel,
 };
@@ -25,6 +26,7 @@ use tokio::{
 };
 
 use crate::{
+    cache::Freshness,
     context::Context,
     failure::Failure,
     health::{Health, ServerState},
@@ -49,6 +51,10 @@ pub(crate) struct Upstream {
     pub(crate) questions: Arc<Questions>,
     /// What clients watch of it.
     pub(crate) watched: Watched,
+    /// How fresh its lists are.
+    pub(crate) freshness: Freshness,
+    /// Held while a list that is out of date is asked for.
+    refreshing: tokio::sync::Mutex<()>,
     /// The connection, while it is ready.
     live: ArcSwapOption<Live>,
     /// The most of log messages that anybody wants of it.
@@ -97,6 +103,18 @@ impl Live {
 
     pub(crate) fn era(&self) -> Era {
         self.session.revision.era()
+    }
+
+    /// Whether it tells when the list of this kind changes.
+    fn tells_changes(&self, kind: Kind) -> bool {
+        let what = match kind {
+            Kind::Tool => "tools",
+            Kind::Prompt => "prompts",
+            Kind::Resource | Kind::Template => "resources",
+        };
+        let said = self.session.capabilities.member(what);
+        said.and_then(|said| said.member("listChanged"))
+            .is_some_and(|tells| tells.as_str() == "true")
     }
 
     /// Whether it sends log messages.
@@ -179,6 +197,8 @@ impl Upstream {
             settings: ArcSwap::new(server),
             questions: Arc::default(),
             watched: Watched::default(),
+            freshness: Freshness::default(),
+            refreshing: tokio::sync::Mutex::default(),
             live: ArcSwapOption::empty(),
             level: Mutex::default(),
             health: watch::Sender::new(Health::new(state)),
@@ -232,6 +252,38 @@ impl Upstream {
         }
     }
 
+    /// Whether the list of this kind is older than the server wants it to be.
+    pub(crate) fn is_stale(&self, kind: Kind) -> bool {
+        let told = |live: &Live| live.tells_changes(kind);
+        self.live().is_some_and(|live| {
+            let fresh = self.freshness.of(kind);
+            fresh.is_some_and(|fresh| fresh.is_over(told(&live)))
+        })
+    }
+
+    /// Asks for a list that is out of date, unless somebody else just has.
+    pub(crate) async fn refresh(&self, context: &Context, kind: Kind) {
+        let _refreshing = self.refreshing.lock().await;
+        let Some(live) = self.live().filter(|_| self.is_stale(kind)) else {
+            return;
+        };
+        if let Some(learnt) = learn::learn(&self.name, live.client(), Lists::of(kind)).await {
+            self.take_in(context, learnt);
+        }
+    }
+
+    /// Takes in what the server says it offers.
+    fn take_in(&self, context: &Context, learnt: Learnt) {
+        if self.ending.load(Relaxed) {
+            return;
+        }
+        for (kind, hints) in learnt.hints() {
+            self.freshness.set(kind, hints);
+        }
+        let offers = learnt.merge(context.shelf.offers(&self.name).as_deref());
+        context.shelf.put(&self.name, &self.settings.load(), offers);
+    }
+
     /// A client on this line says that its roots have changed. Servers of the older revisions keep them,
     /// and ask when they are told.
     pub(crate) async fn roots_changed(&self, line: Line) {
@@ -245,11 +297,19 @@ impl Upstream {
     /// The server says something that is no part of a call.
     fn told(&self, context: &Context, said: &str, params: Option<&Raw>) {
         if let Some(lists) = Lists::changed(said) {
+            if lists == Lists::of(Kind::Resource) {
+                context.reads.forget(&self.name);
+            }
             self.relist(lists);
             return;
         }
         match (said, params) {
-            (method::RESOURCE_UPDATED, Some(params)) => self.watched.updated(&self.name, params),
+            (method::RESOURCE_UPDATED, Some(params)) => {
+                if let Some(uri) = params.member("uri").and_then(|uri| uri.to_text()) {
+                    context.reads.changed(&self.name, &uri);
+                }
+                self.watched.updated(&self.name, params);
+            }
             (method::LOG_MESSAGE | method::ELICITATION_COMPLETE, _) => {
                 context.audience.hear(&self.name, said, params);
             }
@@ -758,13 +818,9 @@ impl Task {
         if let Some(missing) = missing {
             run.curiosity.want(missing);
         }
-        if let Some(learnt) = learnt
-            && !self.upstream.ending.load(Relaxed)
-        {
+        if let Some(learnt) = learnt {
             self.known |= learnt.has_tools();
-            let (name, shelf) = (&self.upstream.name, &self.context.shelf);
-            let offers = learnt.merge(shelf.offers(name).as_deref());
-            shelf.put(name, &self.upstream.settings.load(), offers);
+            self.upstream.take_in(&self.context, learnt);
         }
     }
 

@@ -112,7 +112,7 @@ impl Watched {
 }
 
 /// Whether who watches the one hears of the other: a part of it, as 2026-07-28 allows.
-fn covers(watched: &str, uri: &str) -> bool {
+pub(crate) fn covers(watched: &str, uri: &str) -> bool {
     uri.strip_prefix(watched).is_some_and(|rest| {
         rest.is_empty() || watched.ends_with('/') || rest.starts_with(['/', '?', '#'])
     })

@@ -234,6 +234,12 @@ impl Raw {
         Self(out.into())
     }
 
+    /// The same in bytes of its own, which keep no larger buffer in memory.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self(Bytes::copy_from_slice(&self.0))
+    }
+
     /// The slice of `text` that `value` was read from.
     pub(crate) fn slice_of(text: &Bytes, value: &str) -> Self {
         Self(text.slice_ref(value.as_bytes()))
