@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    client::{Client, Place, Setup},
+    client::{Client, Place, Setup, shortened},
     features::{self, Feature},
     revision::Side,
     rig::{Upstream, home, through},
@@ -34,9 +34,10 @@ fn every_revision_works_with_every_other() {
         let serve = home.serve();
         serve.until_known(crate::rig::NAME);
         let place = through(&serve);
-        let marks = Side::all()
-            .flat_map(|client| cells(&place, client, server, &[]))
+        let mut marks: Vec<_> = Side::all()
+            .flat_map(|client| cells(&place, client, server, &[features::LIST_CHANGES]))
             .collect();
+        marks.extend(together(&place, server));
         serve.stop();
         marks
     });
@@ -81,9 +82,7 @@ fn on_all_servers(act: impl Fn(Side) -> Vec<Mark> + Sync) -> Vec<Mark> {
 /// Every feature but some for one client in front of one server.
 fn cells(place: &Place, client: Side, server: Side, but: &[&str]) -> Vec<Mark> {
     let wanted = |feature: &&Feature| {
-        let words = describe(feature.name, client, server);
-        let asked_for = filter().iter().all(|word| words.contains(word));
-        asked_for && !but.contains(&feature.name)
+        is_wanted(feature.name, client, server) && !but.contains(&feature.name)
     };
     let mut open: Option<Client> = None;
     let mut timeouts = 0;
@@ -112,6 +111,33 @@ fn cells(place: &Place, client: Side, server: Side, but: &[&str]) -> Vec<Mark> {
     marks
 }
 
+/// The lists of one server change, for clients of every kind.
+fn together(place: &Place, server: Side) -> Vec<Mark> {
+    let feature = features::LIST_CHANGES;
+    let sides: Vec<_> = Side::all()
+        .filter(|side| is_wanted(feature, *side, server))
+        .collect();
+    let opened = sides
+        .iter()
+        .map(|side| Client::open(place, server, Setup::able(*side)));
+    let mut opened: Vec<_> = opened.collect();
+    let mut clients: Vec<_> = opened
+        .iter_mut()
+        .filter_map(|client| client.as_mut().ok())
+        .collect();
+    let mut heard = features::lists_together(&mut clients).into_iter();
+    let mark = |(side, client): (&Side, Result<Client, String>)| Mark {
+        feature,
+        client: *side,
+        server,
+        outcome: match client.and_then(|_| heard.next().unwrap_or(Ok(()))) {
+            Ok(()) => Outcome::Works,
+            Err(reason) => Outcome::Fails(reason),
+        },
+    };
+    sides.iter().zip(opened).map(mark).collect()
+}
+
 fn attempt(
     feature: &Feature,
     open: &mut Option<Client>,
@@ -128,6 +154,12 @@ fn attempt(
 
 fn describe(feature: &str, client: Side, server: Side) -> String {
     format!("{feature}: client {client}, server {server}")
+}
+
+/// Whether a cell is to be tried.
+fn is_wanted(feature: &str, client: Side, server: Side) -> bool {
+    let words = describe(feature, client, server);
+    filter().iter().all(|word| words.contains(word))
 }
 
 /// Words that a cell has to have in order to be tried.
@@ -148,7 +180,7 @@ fn judge(marks: &[Mark]) {
         .filter_map(|mark| match &mark.outcome {
             Outcome::Fails(reason) => {
                 let cell = describe(mark.feature, mark.client, mark.server);
-                Some(format!("{cell}: {reason}"))
+                Some(format!("{cell}: {}", shortened(reason)))
             }
             Outcome::Works | Outcome::Cannot(_) => None,
         })

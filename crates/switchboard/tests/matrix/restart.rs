@@ -98,6 +98,18 @@ fn crash(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
+/// The numbers of the messages of a small burst. On a pipe nothing says to which of several requests a
+/// message belongs, so that some may be missing while the gateway asks the server what it offers.
+fn logged(client: &mut Client) -> Result<Vec<u64>, Reason> {
+    let from = client.now();
+    client.call("test_log_burst", json!({ "count": 3 }))?;
+    let seen = client.seen[from..].iter();
+    let notes = seen.filter(|seen| seen.is_notification("notifications/message"));
+    Ok(notes
+        .filter_map(|seen| logged_number(seen.params()))
+        .collect())
+}
+
 fn survives_a_crash(revision: Revision) {
     let server = side(revision, Way::Pipe);
     with_gateway(server, &[], |serve, _| {
@@ -112,18 +124,9 @@ fn survives_a_crash(revision: Revision) {
         crash(&mut killer)?;
         for watcher in &mut watchers {
             hears(watcher, &mut killer);
-            let from = watcher.now();
-            watcher.call("test_log_burst", json!({ "count": 3 }))?;
-            let seen = watcher.seen[from..].iter();
-            let notes = seen.filter(|seen| seen.is_notification("notifications/message"));
-            let numbers: Vec<_> = notes
-                .filter_map(|seen| logged_number(seen.params()))
-                .collect();
-            check!(
-                numbers == [1, 2, 3],
-                "{}: messages {numbers:?}",
-                watcher.setup.side
-            );
+            within(SOON, "log messages arrive as before", || {
+                (logged(watcher) == Ok(vec![1, 2, 3])).then_some(())
+            });
         }
         Ok(())
     });

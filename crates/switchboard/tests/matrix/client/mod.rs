@@ -411,8 +411,8 @@ impl Client {
     fn take_in(&mut self, deadline: Instant, what: &str) -> Result<(), Reason> {
         let left = deadline.saturating_duration_since(Instant::now());
         let arrival = self.inbox.recv_timeout(left).map_err(|_| {
-            let last = self.seen.iter().rev().take(3).map(|seen| seen.text.clone());
-            let last: Vec<_> = last.collect();
+            let last = self.seen.iter().rev().take(3);
+            let last: Vec<_> = last.map(|seen| shortened(&seen.text)).collect();
             format!("not within {PATIENCE:?}: {what}; the last that came: {last:?}")
         })?;
         if self.replies.contains(&arrival.stream) && arrival.is_end {
@@ -482,6 +482,11 @@ pub(crate) fn with_progress(mut params: Value, token: &Value) -> Value {
 
 pub(crate) fn text_of(result: &Value) -> Option<&str> {
     result["content"][0]["text"].as_str()
+}
+
+/// As much of a text as tells what it is.
+pub(crate) fn shortened(text: &str) -> String {
+    text.chars().take(400).collect()
 }
 
 fn told(what: &str) -> impl Fn(io::Error) -> Reason {

@@ -9,8 +9,6 @@ use crate::client::{Client, Reason, Sent, Setup, call_of, check, text_of};
 
 pub(crate) const WATCHED: &str = "test://watched-resource";
 pub(crate) const UPDATED: &str = "notifications/resources/updated";
-const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
-const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
@@ -54,41 +52,107 @@ fn told(
     Ok(params)
 }
 
-/// The client hears of a change, and then the list is another.
-pub(super) fn lists(client: &mut Client) -> Result<(), Reason> {
-    let listening = if client.is_modern() {
+/// A client that waits for changes of lists.
+struct Expectant<'a> {
+    client: &'a mut Client,
+    listening: Option<Sent>,
+}
+
+/// What changes: how it is listed, what changes it, and how that is told.
+const CHANGES: [(&str, &str, &str, &str); 2] = [
+    (
+        "tools/list",
+        "tools",
+        "test_trigger_tool_change",
+        "notifications/tools/list_changed",
+    ),
+    (
+        "prompts/list",
+        "prompts",
+        "test_trigger_prompt_change",
+        "notifications/prompts/list_changed",
+    ),
+];
+
+impl<'a> Expectant<'a> {
+    fn new(client: &'a mut Client) -> Result<Self, Reason> {
         let wanted = json!({ "toolsListChanged": true, "promptsListChanged": true });
-        Some(listen(client, wanted)?)
-    } else {
-        None
-    };
-    let cases = [
-        (
-            "tools/list",
-            "tools",
-            "test_trigger_tool_change",
-            TOOLS_CHANGED,
-        ),
-        (
-            "prompts/list",
-            "prompts",
-            "test_trigger_prompt_change",
-            PROMPTS_CHANGED,
-        ),
-    ];
-    for (method, member, trigger, notification) in cases {
-        let before = names(&list(client, method, member)?);
-        let from = client.now();
-        client.call(trigger, json!({}))?;
-        told(client, from, notification, listening.as_ref())?;
-        let after = names(&list(client, method, member)?);
+        let listening = if client.is_modern() {
+            Some(listen(client, wanted)?)
+        } else {
+            None
+        };
+        Ok(Self { client, listening })
+    }
+
+    /// The names before a change, and where in what has come they were asked for.
+    fn before(&mut self, change: usize) -> Result<(usize, Vec<String>), Reason> {
+        let (method, member, ..) = CHANGES[change];
+        let from = self.client.now();
+        Ok((from, names(&list(self.client, method, member)?)))
+    }
+
+    /// It is told of the change, and then the list is another.
+    fn after(
+        &mut self,
+        change: usize,
+        (from, before): &(usize, Vec<String>),
+    ) -> Result<(), Reason> {
+        let (method, member, _, notification) = CHANGES[change];
+        told(self.client, *from, notification, self.listening.as_ref())?;
+        let after = names(&list(self.client, method, member)?);
         let difference = before.len().abs_diff(after.len());
         check!(difference == 1, "{method} is as it was: {after:?}");
+        Ok(())
     }
-    match &listening {
-        Some(sent) => client.cancel(sent),
-        None => Ok(()),
+
+    fn end(&mut self) -> Result<(), Reason> {
+        match &self.listening {
+            Some(sent) => self.client.cancel(sent),
+            None => Ok(()),
+        }
     }
+}
+
+pub(super) fn lists(client: &mut Client) -> Result<(), Reason> {
+    lists_together(&mut [client]).remove(0)
+}
+
+/// Each of these clients hears of the same changes: a gateway looks less and less often at a server that
+/// changes all the time, so that each cannot have its own.
+pub(crate) fn lists_together(clients: &mut [&mut Client]) -> Vec<Result<(), Reason>> {
+    let mut all: Vec<_> = clients
+        .iter_mut()
+        .map(|client| Expectant::new(client))
+        .collect();
+    for (change, (.., trigger, _)) in CHANGES.iter().enumerate() {
+        let before: Vec<_> = all
+            .iter_mut()
+            .map(|one| {
+                one.as_mut()
+                    .map_err(|reason| reason.clone())?
+                    .before(change)
+            })
+            .collect();
+        let first = all.iter_mut().find_map(|one| one.as_mut().ok());
+        let changed = match first {
+            Some(one) => one.client.call(trigger, json!({})),
+            None => Err("nobody is there to change the list".to_owned()),
+        };
+        for (one, before) in all.iter_mut().zip(before) {
+            let heard = one
+                .as_mut()
+                .map_err(|reason| reason.clone())
+                .and_then(|one| {
+                    changed.clone()?;
+                    one.after(change, &before?)
+                });
+            if let Err(reason) = heard {
+                *one = Err(reason);
+            }
+        }
+    }
+    all.into_iter().map(|one| one?.end()).collect()
 }
 
 /// The client hears of a resource that it has asked about, and then not any more.

@@ -10,7 +10,7 @@ mod questions;
 mod reports;
 mod transport;
 
-pub(crate) use changes::{UPDATED, WATCHED, listen};
+pub(crate) use changes::{UPDATED, WATCHED, listen, lists_together};
 pub(crate) use exceptions::cannot;
 pub(crate) use reports::{counted, logged_number};
 
@@ -25,6 +25,9 @@ pub(crate) struct Feature {
 const fn feature(name: &'static str, run: fn(&mut Client) -> Result<(), Reason>) -> Feature {
     Feature { name, run }
 }
+
+/// The one that all clients of a server have together.
+pub(crate) const LIST_CHANGES: &str = "list changes";
 
 /// All of them, in the order of the table.
 pub(crate) const ALL: &[Feature] = &[
@@ -58,7 +61,7 @@ pub(crate) const ALL: &[Feature] = &[
     feature("sampling", questions::sampling),
     feature("roots", questions::roots),
     feature("a client that cannot be asked", questions::mute),
-    feature("list changes", changes::lists),
+    feature(LIST_CHANGES, changes::lists),
     feature("resource updates", changes::resources),
     feature("tasks", changes::tasks),
     feature("batches", transport::batches),

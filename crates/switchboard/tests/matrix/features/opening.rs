@@ -93,14 +93,10 @@ pub(super) fn identity(client: &mut Client) -> Result<(), Reason> {
         let seen_to = capabilities.get("elicitation").is_some();
         check!(seen_to == elicits, "elicitation: {seen}");
     } else {
+        // One session is for all, so that it is the gateway's.
         check!(
             seen["clientInfo"]["name"].is_string(),
             "the server sees {seen}"
-        );
-        let elicitation = capabilities.get("elicitation").is_some();
-        check!(
-            revision >= Revision::Jun2025 || !elicitation,
-            "{revision} has no elicitation: {seen}"
         );
     }
     Ok(())
