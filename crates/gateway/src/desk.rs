@@ -12,7 +12,7 @@ use std::{
 use memchr::memmem::Finder;
 use switchboard_catalog::{BadCursor, Catalogue, Kind, Page, ServerPart, Target};
 use switchboard_client::{ErrorObject, Raw};
-use switchboard_wire::{Era, code, meta, method};
+use switchboard_wire::{Era, code, header::ParamHeaders, meta, method};
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
@@ -536,6 +536,19 @@ impl Room<'_> {
         };
         call::carry(self.gateway.context(), self.caller, &upstream, errand).await
     }
+}
+
+/// Which arguments of a tool travel as headers, too; `None` if none do.
+pub(crate) fn param_headers(gateway: &Gateway, view: &View, tool: &str) -> Option<ParamHeaders> {
+    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("x-mcp-header"));
+    let catalogue = gateway.context().shelf.catalogue();
+    let tool = match view {
+        View::Direct => catalogue.find(Kind::Tool, tool),
+        View::Server(name) => catalogue.server(name)?.find(Kind::Tool, tool),
+    };
+    let tool = tool?.raw();
+    SAYS.find(tool.as_bytes())?;
+    ParamHeaders::from_schema(tool.member("inputSchema")?.as_str()).ok()
 }
 
 /// The server of a resource, and its name there.

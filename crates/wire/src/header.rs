@@ -284,6 +284,45 @@ impl ParamHeaders {
         }
         Ok(out)
     }
+
+    /// The first header of a call that does not say what its arguments say, given a look-up of the
+    /// headers that came with it: for a server, which must not be told two things.
+    ///
+    /// Arguments that are not of their kind are for the tool to refuse.
+    pub fn disagreement<'h>(
+        &self,
+        arguments: Option<&str>,
+        header: impl Fn(&str) -> Option<&'h str>,
+    ) -> Option<String> {
+        let expected = self.render(arguments).ok()?;
+        let mut names = Vec::new();
+        collect_names(&self.properties, &mut names);
+        let disagrees = |name: &&str| {
+            let expected = expected.iter().find(|(known, _)| known == name);
+            match (expected, header(name)) {
+                (None, None) => false,
+                (Some((_, expected)), Some(said)) => !same_value(expected, said),
+                (Some(_), None) | (None, Some(_)) => true,
+            }
+        };
+        names.into_iter().find(disagrees).map(str::to_owned)
+    }
+}
+
+fn collect_names<'a>(properties: &'a [Property], names: &mut Vec<&'a str>) {
+    for property in properties {
+        names.extend(property.header.as_ref().map(|header| &*header.name));
+        collect_names(&property.properties, names);
+    }
+}
+
+/// Whether two values mean the same, however they are encoded. Integers are compared as such.
+fn same_value(one: &str, other: &str) -> bool {
+    let (Ok(one), Ok(other)) = (decode_value(one), decode_value(other)) else {
+        return false;
+    };
+    let number = |text: &str| text.parse::<i64>().ok();
+    one == other || number(&one).is_some_and(|one| Some(one) == number(&other))
 }
 
 fn render_object<'a>(
@@ -525,6 +564,42 @@ mod tests {
         let mut headers = render(&schema, &format!(r#"{{"p":{value}}}"#))?;
         assert_eq!((headers.len(), &*headers[0].0), (1, "Mcp-Param-P"));
         Ok(headers.remove(0).1)
+    }
+
+    #[test]
+    fn headers_have_to_say_what_the_arguments_say() {
+        let headers = ParamHeaders::from_schema(
+            r#"{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"Count"}}}"#,
+        )
+        .unwrap();
+        let check = |arguments: &str, said: &[(&str, &'static str)]| {
+            let header = |name: &str| {
+                let found = said
+                    .iter()
+                    .find(|(known, _)| name.eq_ignore_ascii_case(known));
+                found.map(|(_, value)| *value)
+            };
+            headers.disagreement(Some(arguments), header)
+        };
+        let (region, count) = ("mcp-param-region", "mcp-param-count");
+        assert_eq!(
+            check(r#"{"r":"eu","n":7}"#, &[(region, "eu"), (count, "07")]),
+            None
+        );
+        assert_eq!(check(r#"{"r":"eu"}"#, &[(region, "=?base64?ZXU=?=")]), None);
+        assert_eq!(check("{}", &[]), None);
+        for (arguments, said, at_fault) in [
+            (r#"{"r":"eu"}"#, &[(region, "us")][..], "Mcp-Param-Region"),
+            (r#"{"r":"eu"}"#, &[], "Mcp-Param-Region"),
+            ("{}", &[(region, "eu")], "Mcp-Param-Region"),
+            (r#"{"n":7}"#, &[(count, "8")], "Mcp-Param-Count"),
+        ] {
+            assert_eq!(
+                check(arguments, said).as_deref(),
+                Some(at_fault),
+                "{arguments}"
+            );
+        }
     }
 
     #[test]

@@ -151,6 +151,14 @@ impl Visitor<'_> {
         if matches!(from, From::Modern) && request.method == method::LISTEN {
             return self.listen(request).await;
         }
+        if matches!(from, From::Modern)
+            && request.method == method::TOOLS_CALL
+            && let Some(name) = self.odd_param_header(&request)
+        {
+            let message = format!("the header {name} does not say what the body says");
+            let error = ErrorObject::new(code::HEADER_MISMATCH, message);
+            return bad_request(&request.id, &error);
+        }
         self.run(from, request).await
     }
 
@@ -248,6 +256,15 @@ impl Visitor<'_> {
             return mismatch("Mcp-Name");
         }
         None
+    }
+
+    /// A header that repeats an argument of the tool, and says something else.
+    fn odd_param_header(&self, request: &Request) -> Option<String> {
+        let params = request.params.as_ref()?;
+        let name = params.member("name")?.to_text()?;
+        let headers = desk::param_headers(self.gateway, &self.view, &name)?;
+        let arguments = params.member("arguments");
+        headers.disagreement(arguments.as_ref().map(Raw::as_str), |name| self.text(name))
     }
 
     fn caller(&self, from: &From, request: &Request) -> Caller {
