@@ -109,9 +109,18 @@ pub(crate) async fn carry(
             Begun::Ended(record, ended) => (record, ended),
             Begun::Journey(mut journey) => {
                 let ended = if errand.guest.era() == Era::Modern && live.era() == Era::Legacy {
-                    match journey.until_asked().await {
-                        Next::Ended(ended) => ended,
-                        Next::Asked(asked) => return way.park(journey, asked),
+                    // A client may know what it will be asked.
+                    let mut given = rounds::answers_in(errand.params.as_ref());
+                    loop {
+                        match journey.until_asked().await {
+                            Next::Ended(ended) => break ended,
+                            Next::Asked(asked) => {
+                                let unanswered = rounds::hand_in(&mut given, asked);
+                                if !unanswered.is_empty() {
+                                    return way.park(journey, unanswered);
+                                }
+                            }
+                        }
                     }
                 } else {
                     journey.accompany(errand.line).await
@@ -245,7 +254,8 @@ impl Way<'_> {
         asked: Vec<(String, Question)>,
     ) -> Result<Raw, Failure> {
         journey.take_up(self.errand);
-        let unanswered = rounds::hand_in(self.errand.params.as_ref(), asked);
+        let mut given = rounds::answers_in(self.errand.params.as_ref());
+        let unanswered = rounds::hand_in(&mut given, asked);
         if !unanswered.is_empty() {
             return self.park(journey, unanswered);
         }

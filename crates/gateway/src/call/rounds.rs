@@ -1,6 +1,6 @@
 //! The rounds that a request goes through when its server asks for input.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use switchboard_client::{ErrorObject, InputRequired, Raw};
 use switchboard_wire::{code, method};
@@ -140,16 +140,21 @@ pub(super) fn question(asked: &str, params: Option<Raw>) -> Raw {
     Raw::object(members.chain(params.map(|params| ("params", params))))
 }
 
-/// Hands a client's answers to the server that waits for them. What is not answered comes back, to be
-/// asked again.
+/// The answers that a request brings along, each under the name of its question.
+pub(super) fn answers_in(params: Option<&Raw>) -> HashMap<String, Raw> {
+    let given = params.and_then(|params| params.member("inputResponses")?.members());
+    given.unwrap_or_default().into_iter().collect()
+}
+
+/// Hands a client's answers to the server that waits for them, each once. What is not answered comes back,
+/// to be asked again.
 pub(super) fn hand_in(
-    params: Option<&Raw>,
+    given: &mut HashMap<String, Raw>,
     asked: Vec<(String, Question)>,
 ) -> Vec<(String, Question)> {
-    let given = params.and_then(|params| params.member("inputResponses"));
     let mut unanswered = Vec::new();
     for (key, question) in asked {
-        let answer = given.as_ref().and_then(|given| given.member(&key));
+        let answer = given.remove(&key);
         match answer.filter(|answer| fits(&question.method, answer)) {
             Some(answer) => drop(question.reply.send(Ok(answer))),
             None if question.reply.is_closed() => {}
@@ -246,9 +251,12 @@ mod tests {
             ("b".to_owned(), roots),
             ("c".to_owned(), gone),
         ];
-        let unanswered = hand_in(Some(&params), asked);
+        let mut given = answers_in(Some(&params));
+        let unanswered = hand_in(&mut given, asked);
         let keys: Vec<_> = unanswered.iter().map(|(key, _)| &**key).collect();
         assert_eq!(keys, ["b"]);
+        // Whatever is asked under this name from now on has not been answered.
+        assert!(!given.contains_key("a"));
         assert!(form_answer.try_recv().unwrap().is_ok());
         assert!(roots_answer.try_recv().is_err());
     }
