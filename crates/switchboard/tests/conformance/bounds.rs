@@ -30,8 +30,8 @@ pub(crate) const NEW_TO_OLD: &[Bound] = &[
     ),
     bound(
         "input-required-result-ignore-extra-params:sep-2322-ignore-unexpected-params",
-        "the suite answers before it is asked; an older server asks within a call, and answers without \
-         the state that names the call belong to none",
+        "the suite answers before it is asked, under a key that a question of an older server does \
+         not have",
     ),
     bound(
         "server-stateless:sep-2575-server-rejects-undeclared-capability",
