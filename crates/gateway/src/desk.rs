@@ -466,6 +466,14 @@ impl Room<'_> {
     /// Asks the server of a task.
     async fn task(&self, method: &'static str, params: Option<Raw>) -> Result<Raw, Failure> {
         let params = required(params)?;
+        if self.guest.era() == Era::Modern && !self.has_tasks(&params) {
+            let wanted = Raw::object([(handshake::TASKS, Raw::empty_object())]);
+            let wanted = Raw::object([("extensions", wanted)]);
+            let data = Raw::object([("requiredCapabilities", wanted)]);
+            let message = "this wants a client that says it knows tasks";
+            let error = ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message);
+            return Err(Failure::Refused(error.with_data(data)));
+        }
         let exposed = text(&params, "taskId")?;
         let seal = &self.gateway.context().seal;
         let found = tasks::locate(seal, self.caller.principal, &exposed);
@@ -480,6 +488,12 @@ impl Room<'_> {
         let name = task.as_str().into();
         let result = self.errand(&server, method, name, params).await?;
         Ok(self.expose_tasks(&server, result))
+    }
+
+    /// Whether the client of this request has said that it knows tasks.
+    fn has_tasks(&self, params: &Raw) -> bool {
+        let said = self.guest.capabilities(Some(params)).member("extensions");
+        said.is_some_and(|said| said.member(handshake::TASKS).is_some())
     }
 
     async fn list_tasks(&self, params: Option<Raw>) -> Result<Raw, Failure> {

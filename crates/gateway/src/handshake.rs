@@ -162,7 +162,8 @@ fn all_capabilities(parts: &[&Arc<ServerPart>], client: Revision) -> Raw {
     Raw::object(members)
 }
 
-const TASKS: &str = "io.modelcontextprotocol/tasks";
+/// The extension for tasks.
+pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// What all servers want a model to know, each under its name.
 fn all_instructions(parts: &[&Arc<ServerPart>]) -> Option<Raw> {

@@ -8,7 +8,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -57,6 +57,9 @@ struct Open {
     capabilities: Raw,
     asked: Mutex<VecDeque<Question>>,
     rung: Notify,
+    /// Its client has been asked and is to come back: the server waits for it, and asks nothing else as a
+    /// rule.
+    away: AtomicBool,
 }
 
 /// How long a question waits that could be for one of several clients.
@@ -71,6 +74,7 @@ impl Questions {
             capabilities,
             asked: Mutex::default(),
             rung: Notify::new(),
+            away: AtomicBool::new(false),
         });
         self.lock().insert(tag, Arc::clone(&open));
         Ear {
@@ -141,11 +145,21 @@ impl Questions {
 
     fn find(&self, question: &str, params: Option<&Raw>) -> Found {
         let open = self.lock();
-        let able = open
-            .values()
-            .filter(|call| answers(&call.capabilities, question, params));
+        let able = || {
+            open.values()
+                .filter(|call| answers(&call.capabilities, question, params))
+        };
+        let here = able().filter(|call| !call.away.load(Relaxed));
+        match Self::only_one(here) {
+            Found::Nobody => Self::only_one(able()),
+            found => found,
+        }
+    }
+
+    /// The call that it must be, if all are of one client.
+    fn only_one<'a>(calls: impl Iterator<Item = &'a Arc<Open>>) -> Found {
         let mut owner: Option<&Arc<Open>> = None;
-        for call in able {
+        for call in calls {
             match owner {
                 Some(owner) if owner.client != call.client => return Found::Several,
                 // Of several calls of one client, one that has not been asked for yet.
@@ -194,6 +208,12 @@ impl Ear {
         self.tag
     }
 
+    /// The client has been asked, and is to come back; or it is back.
+    pub(crate) fn set_away(&self, away: bool) {
+        self.open.away.store(away, Relaxed);
+        self.questions.changed.notify_waiters();
+    }
+
     /// The next question.
     pub(crate) async fn next(&self) -> Question {
         loop {
@@ -217,4 +237,63 @@ impl Drop for Ear {
 fn unanswerable(question: &str) -> ErrorObject {
     let message = format!("there is no client here that answers `{question}`");
     ErrorObject::new(code::METHOD_NOT_FOUND, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAN: &str = r#"{"elicitation":{},"roots":{}}"#;
+
+    fn can(what: &'static str) -> Raw {
+        Raw::parse(what).unwrap()
+    }
+
+    fn owner(questions: &Questions) -> Option<u64> {
+        match questions.find(method::ELICITATION, None) {
+            Found::Owner(owner) => Some(owner.client),
+            Found::Nobody => None,
+            Found::Several => Some(0),
+        }
+    }
+
+    #[test]
+    fn a_question_goes_to_the_one_client_that_can_answer_it() {
+        let questions = Arc::new(Questions::default());
+        assert_eq!(owner(&questions), None);
+        let one = questions.open(1, can(CAN));
+        let _mute = questions.open(2, can("{}"));
+        assert_eq!(owner(&questions), Some(1));
+        let other = questions.open(3, can(CAN));
+        assert_eq!(owner(&questions), Some(0));
+        // A client that is to come back is not asked for others.
+        other.set_away(true);
+        assert_eq!(owner(&questions), Some(1));
+        drop(one);
+        // Unless there is nobody else.
+        assert_eq!(owner(&questions), Some(3));
+        drop(other);
+        assert_eq!(owner(&questions), None);
+    }
+
+    #[test]
+    fn of_two_calls_of_one_client_the_one_that_waits_for_nothing_is_asked() {
+        let questions = Arc::new(Questions::default());
+        let first = questions.open(1, can(CAN));
+        let second = questions.open(1, can(CAN));
+        for _ in 0..2 {
+            let Found::Owner(owner) = questions.find(method::ELICITATION, None) else {
+                panic!("there is one client");
+            };
+            let (reply, _) = oneshot::channel();
+            owner.ask(Question {
+                method: method::ELICITATION.to_owned(),
+                params: None,
+                name: None,
+                reply,
+            });
+        }
+        assert_eq!(first.open.lock().len(), 1);
+        assert_eq!(second.open.lock().len(), 1);
+    }
 }

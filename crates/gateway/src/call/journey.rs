@@ -195,6 +195,9 @@ impl Journey {
 
     /// Nobody hears of the call for now.
     pub(super) fn hang_up(&self) {
+        if let Some(ear) = &self.ear {
+            ear.set_away(true);
+        }
         if let Some(relay) = &self.relay {
             relay.hang_up();
         }
@@ -203,6 +206,9 @@ impl Journey {
     /// The client is back, with this errand.
     pub(super) fn take_up(&mut self, errand: &Errand<'_>) {
         self.renew();
+        if let Some(ear) = &self.ear {
+            ear.set_away(false);
+        }
         if let Some(relay) = &self.relay {
             let params = errand.params.as_ref();
             let token = progress_token(params);
