@@ -53,7 +53,12 @@ fn the_client_and_the_server_of_the_tests_understand_each_other() {
     let marks = on_all_servers(|server| {
         let upstream = Upstream::start(server, &["--paged"]);
         // The server takes batches or not as it likes, and its tasks are driven by the gateway.
-        cells(&upstream.place(), server, server, &["batches", "tasks"])
+        cells(
+            &upstream.place(),
+            server,
+            server,
+            &["batches, taken or refused", "tasks"],
+        )
     });
     judge(&marks);
 }

@@ -212,8 +212,9 @@ impl Streamable {
         thread::spawn(move || {
             let mut status = 0;
             let whole = read(web, stream, &inbox, &mut status);
-            open.lock().unwrap().remove(&stream);
-            if let Ok(web) = whole {
+            // One that was cut may have been read to its end before, and is of no use all the same.
+            let is_cut = open.lock().unwrap().remove(&stream).is_none();
+            if let (Ok(web), false) = (whole, is_cut) {
                 idle.lock().unwrap().push(web);
             }
             // Whoever does not listen any more has left.

@@ -62,17 +62,21 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         features: &[
+            "refusal of removed methods",
+            "refusal of headers that contradict",
+            "cache hints",
+        ],
+        applies: |client, _| !client.revision.is_modern(),
+        reason: "belongs to clients of 2026-07-28",
+    },
+    Exception {
+        features: &[
             "sessions",
             "resumption",
-            "priming",
-            "headers that contradict",
+            "event ids and priming",
+            "refusal of headers that contradict",
         ],
         applies: |client, _| client.way != Way::Http,
         reason: "belongs to Streamable HTTP",
-    },
-    Exception {
-        features: &["removed methods", "headers that contradict", "cache hints"],
-        applies: |client, _| !client.revision.is_modern(),
-        reason: "belongs to clients of 2026-07-28",
     },
 ];
