@@ -135,16 +135,19 @@ fn visit(server: Server) -> Option<String> {
         .iter()
         .map(|running| (running.name.clone(), running.entry.clone()));
     home.set_servers(entries.collect());
-    let serve = home.serve();
 
     let mut problems = Vec::new();
     for client in Client::ALL {
+        // Each has a gateway of its own: one whose server's tools change with every visitor asks less and
+        // less often what has become of them.
+        let serve = home.serve();
         let tours = tours(client, server, &running);
         let jobs = tours.iter().map(|tour| tour.job(&home, &serve)).collect();
         let said = client.tour(&tools, &place, jobs);
         for tour in &tours {
             problems.extend(tour.problems(&said, server));
         }
+        serve.stop();
     }
     problems.extend(running.iter().filter_map(still_asleep));
     assert!(
@@ -153,7 +156,6 @@ fn visit(server: Server) -> Option<String> {
         problems.len(),
         problems.join("\n")
     );
-    serve.stop();
     running.first().map(Running::said)
 }
 

@@ -23,6 +23,13 @@ class News:
 
     def log(self, params):
         self.logs.append([params.level, params.logger, params.data])
+        self._more.set()
+
+    async def a_log(self):
+        """Waits until there is a log message: the SDKs may hand over the answer sooner."""
+        while not self.logs:
+            self._more.clear()
+            await self._more.wait()
 
     def tell(self, message):
         """Takes down a notification, by the name of its method."""
@@ -108,6 +115,7 @@ async def log(client, news, tour):
     await client.level()
     news.logs.clear()
     _, text = await client.call("log", {"message": "hello"})
+    await news.a_log()
     return [*news.logs, text]
 
 
