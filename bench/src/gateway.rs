@@ -10,6 +10,7 @@ mod idle;
 mod lane;
 mod process;
 mod relay;
+mod revisions;
 mod start;
 mod subject;
 
@@ -29,6 +30,7 @@ pub(crate) use disk::run as run_disk;
 pub(crate) use echo::serve as serve_echo;
 pub(crate) use flat::run as run_flat;
 pub(crate) use idle::run as run_idle;
+pub(crate) use revisions::run as run_revisions;
 pub(crate) use start::run as run_start;
 pub(crate) use subject::{ECHO, RELAY};
 
@@ -219,9 +221,8 @@ fn goals(found: &[(Who, Vec<Turn>)]) -> Vec<Vec<Cell>> {
     };
     let (direct, relay) = (of(Who::Direct), of(Who::Relay));
     let (ours, peer) = (of(Who::Switchboard), of(Who::McpProxy));
-    let ratio = |a: Option<&[Turn]>, b: Option<&[Turn]>, figure: fn(&Turn) -> f64| {
-        let ratios = a?.iter().zip(b?).map(|(a, b)| figure(a) / figure(b));
-        Some(Summary::of(ratios.collect()).median)
+    let of_both = |a: Option<&[Turn]>, b: Option<&[Turn]>, figure: fn(&Turn) -> f64| {
+        Some(ratio(a?, b?, figure))
     };
     let added = || {
         let rounds = ours?.iter().zip(peer?).zip(direct?);
@@ -234,17 +235,17 @@ fn goals(found: &[(Who, Vec<Turn>)]) -> Vec<Vec<Cell>> {
     [
         goal(
             "calls/s, ours/mcp-proxy",
-            ratio(ours, peer, rate),
+            of_both(ours, peer, rate),
             Bound::AtLeast(1.5),
         ),
         goal(
             "calls/s, ours/relay",
-            ratio(ours, relay, rate),
+            of_both(ours, relay, rate),
             Bound::AtLeast(0.85),
         ),
         goal(
             "CPU a call, ours/mcp-proxy",
-            ratio(ours, peer, |turn| turn.cpu),
+            of_both(ours, peer, |turn| turn.cpu),
             Bound::AtMost(0.5),
         ),
         goal(
@@ -256,6 +257,12 @@ fn goals(found: &[(Who, Vec<Turn>)]) -> Vec<Vec<Cell>> {
     ]
     .into_iter()
     .collect()
+}
+
+/// How much more of a figure the first have than the second: the median of the ratios within a turn.
+fn ratio(first: &[Turn], second: &[Turn], figure: fn(&Turn) -> f64) -> f64 {
+    let turns = first.iter().zip(second);
+    Summary::of(turns.map(|(a, b)| figure(a) / figure(b)).collect()).median
 }
 
 /// What a figure has to keep to.

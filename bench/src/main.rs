@@ -8,12 +8,7 @@ mod report;
 mod stats;
 mod wire;
 
-use std::{
-    error::Error,
-    io,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{error::Error, io, path::PathBuf, process::ExitCode};
 
 use connection::Way;
 
@@ -23,7 +18,7 @@ const USAGE: &str = "\
 usage: switchboard-bench wire|connection [--quick] [--json FILE]
        switchboard-bench gateway [--quick] [--json FILE] [--switchboard FILE] [--peer FILE]
                                  [--only SUBJECT[,SUBJECT...]]
-       switchboard-bench flat|disk|start|idle [--quick] [--json FILE] [--switchboard FILE]
+       switchboard-bench revisions|flat|disk|start|idle [--quick] [--json FILE] [--switchboard FILE]
        switchboard-bench drive raw|typed|mux|bare IN_FLIGHT CALLS
 
   wire         read, route and forward a message with another id: this library, the typed model of
@@ -32,6 +27,8 @@ usage: switchboard-bench wire|connection [--quick] [--json FILE]
                memory of an idle connection
   gateway      calls through the gateway to an echo server, against the same server without a gateway
                (direct), a relay that does nothing else (relay), and another gateway (mcp-proxy)
+  revisions    calls through the gateway with client and server of the revisions that open a session
+               (legacy) and of 2026-07-28 (modern), each with each
   flat         the cost of a call with 1 and with 100 servers, with 10 and with 10,000 tools
   disk         what the gateway writes while calls go through it, by thread (needs strace)
   start        from the start of `switchboard stdio` to its first tool list, against `cat`, with 50
@@ -131,10 +128,7 @@ fn run(words: &[&str]) -> Result<()> {
         // These are this program in the roles it starts itself in.
         (connection::SERVE, []) => connection::serve(),
         (connection::HOLD, [what, count]) => connection::hold(what, count.parse()?),
-        (gateway::ECHO, [tools]) => gateway::serve_echo(tools.parse()?, None),
-        (gateway::ECHO, [tools, delay]) => {
-            gateway::serve_echo(tools.parse()?, Some(Path::new(delay)))
-        }
+        (gateway::ECHO, server) => gateway::serve_echo(server),
         (gateway::RELAY, server) => gateway::serve_relay(server),
         (what, options) => measure(what, &Options::read(options)?),
     }
@@ -145,6 +139,7 @@ fn measure(what: &str, options: &Options) -> Result<()> {
         "wire" => wire::run(options.effort())?,
         "connection" => connection::run(options.effort())?,
         "gateway" => gateway::run(&options.settings()?)?,
+        "revisions" => gateway::run_revisions(&options.settings()?)?,
         "flat" => gateway::run_flat(&options.settings()?)?,
         "disk" => gateway::run_disk(&options.settings()?)?,
         "start" => gateway::run_start(&options.settings()?)?,

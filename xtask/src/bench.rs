@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, process::Command};
 use crate::{USAGE, is_help, root, run_release};
 
 const HELP: &str = "\
-cargo xtask bench wire|connection|gateway|flat|disk|start|idle [--quick] [--json FILE]
+cargo xtask bench wire|connection|gateway|revisions|flat|disk|start|idle [--quick] [--json FILE]
 
 Builds bench/ for release, and the gateway if it is measured, and runs it. Ratios come first, because they
 hold on any machine.
@@ -17,6 +17,8 @@ hold on any machine.
   gateway      calls through `switchboard serve` to an echo server, against the same server without a
                gateway, a relay that does nothing else, and mcp-proxy 0.6.0, which is installed into
                .tools/bench if it is not there
+  revisions    calls through `switchboard serve` with client and server of the revisions that open a session
+               (legacy) and of 2026-07-28 (modern), each with each
   flat         what a call costs with 1 and with 100 servers, with 10 and with 10,000 tools
   disk         what the gateway writes while calls go through it, by thread; needs strace
   start        from the start of `switchboard stdio` to its first tool list, against `cat`, with 50 servers
@@ -30,10 +32,11 @@ hold on any machine.
 A full run takes one to three minutes. Leave the machine alone meanwhile.";
 
 /// What is measured, and whether it needs the gateway.
-const WHAT: [(&str, bool); 7] = [
+const WHAT: [(&str, bool); 8] = [
     ("wire", false),
     ("connection", false),
     ("gateway", true),
+    ("revisions", true),
     ("flat", true),
     ("disk", true),
     ("start", true),

@@ -1,5 +1,5 @@
-//! The load: HTTP/1.1 connections kept alive, each with its own MCP session, and as little of a
-//! client as that takes.
+//! The load: HTTP/1.1 connections kept alive, each with its own MCP session if the era has any, and as
+//! little of a client as that takes.
 
 use std::{
     net::SocketAddr,
@@ -8,6 +8,7 @@ use std::{
 
 use memchr::memmem;
 use serde_json::Value;
+use switchboard_wire::Era;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -19,6 +20,9 @@ use crate::Result;
 /// No answer takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What a request of the modern era has as the last of its parameters.
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+
 /// Where a subject is and what it wants to be told.
 #[derive(Debug, Clone)]
 pub(super) struct Door {
@@ -27,14 +31,17 @@ pub(super) struct Door {
     pub(super) token: Option<String>,
     /// The name that the echo tool goes by.
     pub(super) tool: &'static str,
+    /// How it is spoken to.
+    pub(super) era: Era,
 }
 
-/// One connection with one session.
+/// One connection, with one session in the era that has them.
 pub(super) struct Connection {
     stream: TcpStream,
     /// The request up to the length of its body.
     head: String,
     tool: &'static str,
+    era: Era,
     request: Vec<u8>,
     received: Vec<u8>,
     body: Vec<u8>,
@@ -48,7 +55,7 @@ struct Reply {
 }
 
 impl Connection {
-    /// Connects and opens a session.
+    /// Connects, and opens a session or asks what there is, as the era does it.
     pub(super) async fn open(door: &Door, number: u64) -> Result<Self> {
         let stream = TcpStream::connect(door.address).await?;
         stream.set_nodelay(true)?;
@@ -65,29 +72,51 @@ impl Connection {
             stream,
             head,
             tool: door.tool,
+            era: door.era,
             request: Vec::new(),
             received: Vec::new(),
             body: Vec::new(),
             calls: 0,
             number,
         };
-        let reply = connection
+        match door.era {
+            Era::Legacy => connection.initialize().await?,
+            Era::Modern => connection.discover().await?,
+        }
+        Ok(connection)
+    }
+
+    async fn initialize(&mut self) -> Result<()> {
+        let reply = self
             .post(
                 r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"0"}}}"#,
             )
             .await?;
-        connection.expect(&reply, 200, b"\"protocolVersion\"")?;
+        self.expect(&reply, 200, b"\"protocolVersion\"")?;
         if let Some(session) = reply.session {
-            connection
-                .head
-                .extend(["Mcp-Session-Id: ", &session, "\r\n"]);
+            self.head.extend(["Mcp-Session-Id: ", &session, "\r\n"]);
         }
-        connection.head += "MCP-Protocol-Version: 2025-06-18\r\n";
-        let reply = connection
+        self.head += "MCP-Protocol-Version: 2025-06-18\r\n";
+        let reply = self
             .post(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
             .await?;
-        connection.expect(&reply, 202, b"")?;
-        Ok(connection)
+        self.expect(&reply, 202, b"")
+    }
+
+    async fn discover(&mut self) -> Result<()> {
+        self.head += "MCP-Protocol-Version: 2026-07-28\r\n";
+        let open = self.head.len();
+        self.head += "Mcp-Method: server/discover\r\n";
+        let message =
+            format!(r#"{{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{{{META}}}}}"#);
+        let reply = self.post(&message).await?;
+        self.expect(&reply, 200, b"\"supportedVersions\"")?;
+        // Nothing but calls follows.
+        self.head.truncate(open);
+        let tool = self.tool;
+        self.head
+            .extend(["Mcp-Method: tools/call\r\nMcp-Name: ", tool, "\r\n"]);
+        Ok(())
     }
 
     /// Calls the echo tool and sees that the answer is the right one. Says how long it took.
@@ -95,17 +124,25 @@ impl Connection {
         self.calls += 1;
         let (number, calls, tool) = (self.number, self.calls, self.tool);
         let said = format!("connection {number} says the quick brown fox {calls}");
+        let (comma, meta) = match self.era {
+            Era::Legacy => ("", ""),
+            Era::Modern => (",", META),
+        };
         let message = format!(
-            r#"{{"jsonrpc":"2.0","id":{calls},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"{said}"}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":{calls},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"{said}"}}{comma}{meta}}}}}"#
         );
         let begin = Instant::now();
         let reply = self.post(&message).await?;
         let taken = begin.elapsed();
         self.expect(&reply, 200, said.as_bytes())?;
+        let modern = memmem::find(&self.body, b"\"resultType\":\"complete\"").is_some();
+        if modern != (self.era == Era::Modern) {
+            return Err("the answer is of the other era".into());
+        }
         Ok(taken)
     }
 
-    /// How many tools there are, all pages counted.
+    /// How many tools there are, all pages counted. Only in a session.
     pub(super) async fn count_tools(&mut self) -> Result<usize> {
         let mut count = 0;
         let mut cursor = Value::Null;

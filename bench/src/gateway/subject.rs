@@ -14,9 +14,11 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Map, Value, json};
+use switchboard_wire::Era;
 use tempfile::TempDir;
 
 use super::{
+    echo::word,
     http::{Connection, Door},
     process,
 };
@@ -33,9 +35,15 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// The command line of an echo server with so many tools.
 pub(super) fn echo(tools: usize) -> Result<Vec<String>> {
+    echo_of(Era::Legacy, tools)
+}
+
+/// The same of this era.
+fn echo_of(era: Era, tools: usize) -> Result<Vec<String>> {
     let own = env::current_exe()?;
     let own = own.to_str().ok_or("this program's path is no text")?;
-    Ok(vec![own.to_owned(), ECHO.to_owned(), tools.to_string()])
+    let tools = tools.to_string();
+    Ok([own, ECHO, word(era), &tools].map(str::to_owned).to_vec())
 }
 
 /// A folder for a gateway, with its configuration.
@@ -89,6 +97,7 @@ impl Home {
             path: "/mcp",
             token: Some(token.trim().to_owned()),
             tool: "echo__echo",
+            era: Era::Legacy,
         };
         Ok(Subject {
             running,
@@ -109,12 +118,20 @@ pub(super) struct Subject {
 impl Subject {
     /// `switchboard serve` with one echo server, everything else as it is by default.
     pub(super) fn switchboard(program: &Path) -> Result<Self> {
+        Self::between(program, Era::Legacy, Era::Legacy)
+    }
+
+    /// The same between clients and a server of these eras.
+    pub(super) fn between(program: &Path, clients: Era, server: Era) -> Result<Self> {
         let home = Home::new()?;
-        home.configure(&[("echo".to_owned(), echo(1)?)], &json!({}))?;
+        home.configure(&[("echo".to_owned(), echo_of(server, 1)?)], &json!({}))?;
         let Self { running, door, .. } = home.serve(program)?;
         Ok(Self {
             running,
-            door,
+            door: Door {
+                era: clients,
+                ..door
+            },
             _home: Some(home),
         })
     }
@@ -129,6 +146,7 @@ impl Subject {
             path: "/mcp",
             token: None,
             tool: "echo",
+            era: Era::Legacy,
         };
         Ok(Self {
             running,
@@ -162,6 +180,7 @@ impl Subject {
             path: "/",
             token: None,
             tool: "echo/echo",
+            era: Era::Legacy,
         };
         Ok(Self {
             running,
