@@ -3,7 +3,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -58,7 +61,7 @@ impl Fresh {
 
 /// Resources that have been read, and may be kept.
 #[derive(Debug, Default)]
-pub(crate) struct Reads(Mutex<Shelf>);
+pub(crate) struct Reads(Mutex<Shelf>, AtomicU64);
 
 #[derive(Debug, Default)]
 struct Shelf {
@@ -109,9 +112,15 @@ impl Reads {
         })
     }
 
-    /// Keeps what was read, if its server allows it.
+    /// Tells what was asked for before a change from what was asked for after it.
+    pub(crate) fn generation(&self) -> u64 {
+        self.1.load(Relaxed)
+    }
+
+    /// Keeps what was read, if its server allows it and nothing has changed since it was asked for.
     pub(crate) fn put(
         &self,
+        generation: u64,
         server: &Arc<str>,
         uri: &Arc<str>,
         principal: Principal,
@@ -126,6 +135,9 @@ impl Reads {
         };
         let now = Instant::now();
         let mut shelf = lock(&self.0);
+        if self.generation() != generation {
+            return;
+        }
         if shelf.bytes + size > READS_BYTES || shelf.by_key.len() >= READS_MAX {
             shelf.retain(|_, read| read.until > now);
         }
@@ -151,6 +163,7 @@ impl Reads {
     /// A resource has changed, or a part of it.
     pub(crate) fn changed(&self, server: &str, uri: &str) {
         let mut shelf = lock(&self.0);
+        self.1.fetch_add(1, Relaxed);
         shelf.retain(|key, _| {
             *key.server != *server || !(covers(&key.uri, uri) || covers(uri, &key.uri))
         });
@@ -158,7 +171,9 @@ impl Reads {
 
     /// Nothing that is known of this server holds any more.
     pub(crate) fn forget(&self, server: &str) {
-        lock(&self.0).retain(|key, _| *key.server != *server);
+        let mut shelf = lock(&self.0);
+        self.1.fetch_add(1, Relaxed);
+        shelf.retain(|key, _| *key.server != *server);
     }
 }
 
@@ -198,8 +213,20 @@ mod tests {
         let reads = Reads::default();
         let (server, mine, ours): (Arc<str>, Arc<str>, Arc<str>) =
             ("s".into(), "x:mine".into(), "x:ours".into());
-        reads.put(&server, &mine, OWNER, &result("private", 60_000));
-        reads.put(&server, &ours, OWNER, &result("public", 60_000));
+        reads.put(
+            reads.generation(),
+            &server,
+            &mine,
+            OWNER,
+            &result("private", 60_000),
+        );
+        reads.put(
+            reads.generation(),
+            &server,
+            &ours,
+            OWNER,
+            &result("public", 60_000),
+        );
         let has = |uri, principal| reads.get(&server, uri, principal).is_some();
         assert!(has(&mine, OWNER) && has(&ours, OWNER));
         assert!(!has(&mine, Principal::Anyone));
@@ -211,6 +238,11 @@ mod tests {
         reads.forget("s");
         assert!(!has(&mine, OWNER));
         assert_eq!(lock(&reads.0).bytes, 0);
+        // What was asked for before the change may be from before it.
+        let before = reads.generation();
+        reads.changed("s", "x:mine");
+        reads.put(before, &server, &mine, OWNER, &result("private", 60_000));
+        assert!(!has(&mine, OWNER));
     }
 
     #[test]
@@ -218,14 +250,14 @@ mod tests {
         let reads = Reads::default();
         let (server, uri): (Arc<str>, Arc<str>) = ("s".into(), "x:y".into());
         for result in [result("public", 0), Raw::empty_object()] {
-            reads.put(&server, &uri, OWNER, &result);
+            reads.put(reads.generation(), &server, &uri, OWNER, &result);
             assert!(reads.get(&server, &uri, OWNER).is_none());
         }
         let long = "x".repeat(READ_BYTES);
         let long = result("public", 60_000)
             .with_member("text", &Raw::string(&long))
             .unwrap();
-        reads.put(&server, &uri, OWNER, &long);
+        reads.put(reads.generation(), &server, &uri, OWNER, &long);
         assert!(reads.get(&server, &uri, OWNER).is_none());
     }
 
@@ -235,7 +267,13 @@ mod tests {
         let server: Arc<str> = "s".into();
         for n in 0..READS_MAX * 2 {
             let uri: Arc<str> = format!("x:{n}").into();
-            reads.put(&server, &uri, OWNER, &result("public", 60_000));
+            reads.put(
+                reads.generation(),
+                &server,
+                &uri,
+                OWNER,
+                &result("public", 60_000),
+            );
         }
         assert_eq!(lock(&reads.0).by_key.len(), READS_MAX);
     }

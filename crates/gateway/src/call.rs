@@ -26,11 +26,13 @@ use crate::{
     context::Context,
     desk::View,
     failure::Failure,
+    limit::Permit,
     line::Line,
+    live::Live,
     park::{Ticket, request_digest},
     question::Question,
     translate,
-    upstream::{Live, Upstream},
+    upstream::Upstream,
 };
 
 /// What is asked of a server.
@@ -66,51 +68,63 @@ pub(crate) async fn carry(
     errand: Errand<'_>,
 ) -> Result<Raw, Failure> {
     let mut record = Record::new(context, caller, upstream, &errand);
+    let reads = context.reads.generation();
     if let Some(kept) = remembered(context, caller, upstream, &errand) {
         return record.finish(Ok(kept));
     }
     let mut lost = None;
-    let mut rounds = Rounds::new(errand.params.clone());
+    let mut consented = false;
+    // Time in which the client was asked does not count.
+    let mut since = record.started;
+    let mut rounds = Rounds::new(
+        errand.params.clone(),
+        context.config.load().approvals.long_timeout,
+    );
     loop {
         let way = Way {
             context,
             caller,
             upstream,
             errand: &errand,
+            reads,
         };
-        let (live, place) = match way.arrive(record.started, lost.take()).await {
+        let (live, place) = match way.arrive(since, lost.take()).await {
             Ok(found) => found,
             Err(failure) => return record.finish(Err(failure)),
         };
         let mut params = rounds.params();
+        let comes_back = returns(params.as_ref());
         if errand.guest.era() == Era::Modern
             && live.era() == Era::Legacy
-            && returns(params.as_ref())
+            && comes_back
+            && !consented
         {
             match way.kept(params.as_ref()) {
                 Err(failure) => return record.finish(Err(failure)),
                 Ok(Kept::Waiting { journey, asked }) => {
                     // What is written down is the call that began earlier.
                     record.forget();
-                    drop(place);
-                    return way.resume(*journey, asked).await;
+                    return way.resume(*journey, place, asked).await;
                 }
                 Ok(Kept::Again(asked)) => {
                     if let Err(again) = rounds::consent(params.as_ref(), asked) {
                         let result = again.and_then(|again| way.park_again(again));
                         return record.finish(result);
                     }
+                    consented = true;
                 }
             }
         }
         params = translate::request(params, errand.guest, live.era());
         let ended;
-        (record, ended) = match Journey::begin(&way, &live, place, params, record).await {
+        (record, ended) = match Journey::begin(&way, &live, place, params, record, since).await {
             Begun::Ended(record, ended) => (record, ended),
             Begun::Journey(mut journey) => {
                 let ended = if errand.guest.era() == Era::Modern && live.era() == Era::Legacy {
-                    // A client may know what it will be asked.
-                    let mut given = rounds::answers_in(errand.params.as_ref());
+                    // A client may know what it will be asked. One that comes back has answered
+                    // something else.
+                    let given = errand.params.as_ref().filter(|_| !comes_back);
+                    let mut given = rounds::answers_in(given);
                     loop {
                         match journey.until_asked().await {
                             Next::Ended(ended) => break ended,
@@ -137,7 +151,10 @@ pub(crate) async fn carry(
             Ok(result) if errand.guest.era() == Era::Legacy && live.era() == Era::Modern => {
                 match rounds.take(&errand, &upstream.name, result).await {
                     Ok(Some(result)) => Ok(result),
-                    Ok(None) => continue,
+                    Ok(None) => {
+                        since = Instant::now();
+                        continue;
+                    }
                     Err(failure) => Err(failure),
                 }
             }
@@ -186,6 +203,8 @@ pub(crate) struct Way<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) upstream: &'a Arc<Upstream>,
     pub(crate) errand: &'a Errand<'a>,
+    /// What had been read when it began.
+    reads: u64,
 }
 
 impl Way<'_> {
@@ -195,7 +214,7 @@ impl Way<'_> {
         &self,
         started: Instant,
         lost: Option<Arc<Live>>,
-    ) -> Result<(Arc<Live>, crate::limit::Permit), Failure> {
+    ) -> Result<(Arc<Live>, Permit), Failure> {
         let upstream = self.upstream;
         let deadline = started + upstream.request_timeout();
         loop {
@@ -231,9 +250,10 @@ impl Way<'_> {
 
     fn ticket(&self) -> Ticket {
         let Errand { view, method, .. } = self.errand;
+        let place = format!("{}\0{}", view.place(), self.upstream.name);
         Ticket {
             principal: self.caller.principal,
-            request: request_digest(&view.place(), method, self.errand.params.as_ref()),
+            request: request_digest(&place, method, self.errand.params.as_ref()),
         }
     }
 
@@ -243,7 +263,7 @@ impl Way<'_> {
             .and_then(|params| params.member("requestState"))
             .and_then(|state| state.to_text())
             .ok_or_else(|| Failure::invalid_params("`requestState` has to be a string"))?;
-        let kept = self.context.parking.take(&state, &self.ticket());
+        let kept = self.context.parking.take(&state, || self.ticket());
         kept.map_err(Failure::Refused)
     }
 
@@ -251,9 +271,10 @@ impl Way<'_> {
     async fn resume(
         &self,
         mut journey: Journey,
+        place: Permit,
         asked: Vec<(String, Question)>,
     ) -> Result<Raw, Failure> {
-        journey.take_up(self.errand);
+        journey.take_up(self.errand, place);
         let mut given = rounds::answers_in(self.errand.params.as_ref());
         let unanswered = rounds::hand_in(&mut given, asked);
         if !unanswered.is_empty() {
@@ -271,7 +292,7 @@ impl Way<'_> {
     }
 
     /// Leaves the call waiting, and asks the client.
-    fn park(&self, journey: Journey, asked: Vec<(String, Question)>) -> Result<Raw, Failure> {
+    fn park(&self, mut journey: Journey, asked: Vec<(String, Question)>) -> Result<Raw, Failure> {
         journey.hang_up();
         let questions = Raw::object(asked.iter().map(|(key, question)| {
             let params = translate::question_for_modern(&question.method, question.params.clone());
@@ -295,7 +316,9 @@ impl Way<'_> {
 
     fn keep(&self, questions: Raw, kept: Kept) -> Result<Raw, Failure> {
         let patience = self.context.config.load().approvals.long_timeout;
-        let state = self.context.parking.put(self.ticket(), patience, kept);
+        let server = &self.upstream.name;
+        let parking = &self.context.parking;
+        let state = parking.put(server, self.ticket(), patience, kept);
         // The call is dropped with what could not be kept, and withdrawn by that.
         let state = state.map_err(|_| Failure::Crowded)?;
         Ok(translate::modern(Raw::object([
@@ -313,13 +336,9 @@ impl Way<'_> {
             && !returns(errand.params.as_ref())
             && InputRequired::of(result).is_none()
         {
+            let (server, principal) = (&self.upstream.name, self.caller.principal);
             let reads = &self.context.reads;
-            reads.put(
-                &self.upstream.name,
-                &errand.name,
-                self.caller.principal,
-                result,
-            );
+            reads.put(self.reads, server, &errand.name, principal, result);
         }
     }
 

@@ -155,7 +155,12 @@ pub(crate) fn said(params: Option<&Raw>, name: &str) -> Option<Raw> {
 pub(crate) fn answers(capabilities: &Raw, question: &str, params: Option<&Raw>) -> bool {
     let has = |name: &str| capabilities.member(name).filter(Raw::is_object);
     match question {
-        method::SAMPLING => has("sampling").is_some(),
+        method::SAMPLING => has("sampling").is_some_and(|kinds| {
+            let tools = |params: &Raw| {
+                params.member("tools").is_some() || params.member("toolChoice").is_some()
+            };
+            !params.is_some_and(tools) || kinds.member("tools").is_some()
+        }),
         method::ROOTS_LIST => has("roots").is_some(),
         method::ELICITATION => has("elicitation").is_some_and(|kinds| {
             let url = kinds.member("url").is_some();
@@ -198,6 +203,11 @@ mod tests {
         assert!(!elicits("{}", &form));
         assert!(answers(&raw(r#"{"roots":{}}"#), method::ROOTS_LIST, None));
         assert!(!answers(&raw("{}"), method::SAMPLING, None));
+        let with_tools = raw(r#"{"tools":[]}"#);
+        let samples =
+            |capabilities| answers(&raw(capabilities), method::SAMPLING, Some(&with_tools));
+        assert!(!samples(r#"{"sampling":{}}"#));
+        assert!(samples(r#"{"sampling":{"tools":{}}}"#));
         assert!(!answers(&raw(r#"{"other/thing":{}}"#), "other/thing", None));
     }
 

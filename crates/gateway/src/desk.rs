@@ -440,9 +440,10 @@ impl Room<'_> {
         let level = level.and_then(|level| read_level(&level)).ok_or_else(|| {
             Failure::invalid_params("`level` has to be one of debug, info, notice, warning, error, critical, alert, emergency")
         })?;
-        if let Some(session) = session {
-            session.set_level(level);
-        }
+        let Some(session) = session else {
+            return Ok(Raw::empty_object());
+        };
+        session.set_level(level);
         let mut telling = JoinSet::new();
         for (name, upstream) in self.gateway.upstreams().iter() {
             let sees = match self.view {

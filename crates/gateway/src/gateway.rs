@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
@@ -22,7 +22,11 @@ use tokio::{
 use crate::{
     context::Context,
     desk::View,
-    edge::{pipe, sessions::Sessions, sse},
+    edge::{
+        pipe,
+        sessions::{SWEEP, Sessions},
+        sse,
+    },
     launch,
     logs::Logs,
     session::Session,
@@ -99,7 +103,7 @@ impl Gateway {
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
         let context = Context::new(home, config, containment, logs, shelf, store);
         let context = Arc::new(context.ok_or(StartError::Random)?);
-        Ok(Arc::new(Self {
+        let gateway = Arc::new(Self {
             supervisor: Arc::new(Supervisor::new(Arc::clone(&context))),
             context,
             sessions: Sessions::new(),
@@ -110,7 +114,9 @@ impl Gateway {
             address: Mutex::default(),
             config_problem: Mutex::default(),
             changing: Arc::default(),
-        }))
+        });
+        tokio::spawn(sweep_sessions(Arc::downgrade(&gateway)));
+        Ok(gateway)
     }
 
     /// Serves a client on a pipe until it leaves.
@@ -245,7 +251,8 @@ impl Gateway {
             };
             if sees {
                 let (upstream, line) = (Arc::clone(upstream), session.line());
-                tokio::spawn(async move { upstream.roots_changed(line).await });
+                let principal = session.caller.principal;
+                tokio::spawn(async move { upstream.roots_changed(principal, line).await });
             }
         }
     }
@@ -294,6 +301,17 @@ impl Gateway {
 pub(crate) const AFTER_FIRST_ANSWERS: Duration = Duration::from_millis(200);
 /// How long the store may take to write what it still has.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Ends sessions that nobody uses, now and then.
+async fn sweep_sessions(gateway: Weak<Gateway>) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        let Some(gateway) = gateway.upgrade() else {
+            return;
+        };
+        gateway.sessions.sweep();
+    }
+}
 
 /// A client on a pipe.
 struct Present<'a>(&'a Gateway);

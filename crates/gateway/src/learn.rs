@@ -78,7 +78,9 @@ pub(crate) struct Curiosity {
 
 /// The pause after the second question in a row; it doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// After so long without a change the next one is asked for at once.
+const QUIET: Duration = Duration::from_secs(10);
 
 impl Curiosity {
     pub(crate) fn new(now: Instant) -> Self {
@@ -102,7 +104,7 @@ impl Curiosity {
     /// What to ask now.
     pub(crate) fn ask(&mut self, now: Instant) -> Option<Lists> {
         self.due().filter(|due| *due <= now)?;
-        if now.saturating_duration_since(self.from) >= LONGEST_PAUSE {
+        if now.saturating_duration_since(self.from) >= QUIET {
             self.restless = 0;
         }
         self.asking = true;
@@ -274,7 +276,7 @@ mod tests {
             asked += 1;
             curiosity.answered(now);
         }
-        assert!(asked < 25, "{asked}");
+        assert!(asked < 75, "{asked}");
         // And after a quiet time at once.
         now += Duration::from_mins(3);
         curiosity.want(Lists::ALL);

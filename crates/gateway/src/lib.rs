@@ -32,6 +32,7 @@ mod learn;
 mod limit;
 mod line;
 mod listen;
+mod live;
 mod logs;
 mod mailbox;
 mod metrics;

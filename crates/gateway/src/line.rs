@@ -47,6 +47,13 @@ impl Line {
         self.outlet.put(encode::notification(method, Some(params)));
     }
 
+    /// Whether somebody is there to answer.
+    pub(crate) fn is_open(&self) -> bool {
+        self.asks
+            .as_ref()
+            .is_some_and(|asks| !asks.closed.load(Relaxed))
+    }
+
     /// Asks the client. Dropping the future takes the question back.
     pub(crate) async fn ask(
         &self,

@@ -13,6 +13,7 @@ use crate::{
     gateway::Gateway,
     mailbox::Mailbox,
     shown::Shown,
+    upstream::Upstream,
     watch::Watch,
 };
 
@@ -41,7 +42,7 @@ struct Wanted {
 }
 
 /// The most resources that one stream watches.
-const URIS_MAX: usize = 1_000;
+const URIS_MAX: usize = 256;
 
 impl Listening {
     /// Opens the stream that a request asks for.
@@ -160,10 +161,18 @@ async fn watch_all(
     mailbox: &Arc<Mailbox>,
 ) -> (Vec<Watch>, Vec<String>) {
     let (mut watches, mut honoured) = (Vec::new(), Vec::new());
+    let mut away: Option<Arc<Upstream>> = None;
     for uri in uris {
         let Ok((upstream, own)) = locate_resource(gateway, view, &uri) else {
             continue;
         };
+        // A server that is not there is waited for once.
+        if away
+            .as_ref()
+            .is_some_and(|away| Arc::ptr_eq(away, &upstream))
+        {
+            continue;
+        }
         let exposed = matches!(view, View::Direct);
         match upstream
             .watch(gateway.context(), &own, mailbox, exposed)
@@ -175,6 +184,9 @@ async fn watch_all(
             }
             Err(failure) => {
                 tracing::debug!(%uri, reason = %failure.message(), "A resource is not watched.");
+                if upstream.live().is_none() {
+                    away = Some(upstream);
+                }
             }
         }
     }

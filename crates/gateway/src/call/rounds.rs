@@ -1,10 +1,13 @@
 //! The rounds that a request goes through when its server asks for input.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use switchboard_client::{ErrorObject, InputRequired, Raw};
 use switchboard_wire::{code, method};
-use tokio::{task::JoinSet, time::sleep};
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 
 use super::Errand;
 use crate::{
@@ -30,15 +33,18 @@ pub(super) struct Rounds {
     next: Option<Raw>,
     asked: u32,
     pauses: u32,
+    /// How long the client may take to answer.
+    patience: Duration,
 }
 
 impl Rounds {
-    pub(super) fn new(params: Option<Raw>) -> Self {
+    pub(super) fn new(params: Option<Raw>, patience: Duration) -> Self {
         Self {
             next: params.clone(),
             first: params,
             asked: 0,
             pauses: 0,
+            patience,
         }
     }
 
@@ -74,8 +80,11 @@ impl Rounds {
             if self.asked > ROUNDS_MAX {
                 return Err(endless());
             }
-            gather(errand, &input)
+            let gathering = timeout(self.patience, gather(errand, &input));
+            let late = |_| Err("it asked, and nobody answered in time".to_owned());
+            gathering
                 .await
+                .unwrap_or_else(late)
                 .map_err(|reason| Failure::Input {
                     server: Arc::clone(server),
                     reason: reason.into(),
@@ -188,7 +197,7 @@ pub(super) fn addresses(error: &ErrorObject, capabilities: &Raw) -> Option<Vec<(
         .take(QUESTIONS_MAX)
         .enumerate()
         .filter(|(_, params)| answers(capabilities, method::ELICITATION, Some(params)))
-        .map(|(n, params)| (format!("elicitation_{}", n + 1), params))
+        .map(|(n, params)| (format!("address_{}", n + 1), params))
         .collect();
     (!named.is_empty()).then_some(named)
 }

@@ -4,7 +4,13 @@
 //! Both worlds may speak on it at once: what follows `initialize` belongs to a session, and a request of
 //! 2026-07-28 stands for itself.
 
-use std::{collections::HashMap, future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use switchboard_client::{ErrorObject, Id};
@@ -25,8 +31,12 @@ use crate::{
     shown::Shown,
 };
 
-/// Requests of one client under way; then it is not read from until one is answered.
+/// Requests of one client under way; more of them wait, up to so many, and those after them are refused.
+/// What the client says besides is always heard: some of those under way may wait for it.
 const IN_FLIGHT_MAX: usize = 256;
+const WAITING_MAX: usize = 4_096;
+/// Listen streams of one client.
+const LISTENING_MAX: usize = 64;
 /// A client that has closed its end is still given the answers that come within this time.
 pub(crate) const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
@@ -53,6 +63,9 @@ pub(crate) struct Conversation<S> {
     /// Requests that can be withdrawn. Those that have ended are swept when there are many.
     in_flight: HashMap<Id, oneshot::Sender<()>>,
     tasks: JoinSet<()>,
+    /// Requests that wait for others to be answered.
+    waiting: VecDeque<Request>,
+    listening: JoinSet<()>,
     sink: Arc<S>,
 }
 
@@ -74,6 +87,8 @@ impl<S: Sink> Conversation<S> {
             session: None,
             in_flight: HashMap::new(),
             tasks: JoinSet::new(),
+            waiting: VecDeque::new(),
+            listening: JoinSet::new(),
             sink,
         }
     }
@@ -106,13 +121,19 @@ impl<S: Sink> Conversation<S> {
                     }
                     shown = now;
                 }
-                Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {}
+                Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {
+                    if let Some(request) = self.waiting.pop_front() {
+                        self.request(request).await;
+                    }
+                }
+                Some(_) = self.listening.join_next(), if !self.listening.is_empty() => {}
                 () = &mut stopped => break,
             }
         }
         if let Some(session) = &self.session {
             session.asks.close();
         }
+        self.listening.abort_all();
         let last = async { while self.tasks.join_next().await.is_some() {} };
         let _ = timeout(LAST_ANSWERS, last).await;
         if let Some(session) = &self.session {
@@ -144,6 +165,7 @@ impl<S: Sink> Conversation<S> {
 
     fn notification(&mut self, notification: &Notification) {
         if let Some(id) = withdrawn(notification) {
+            self.waiting.retain(|request| request.id != id);
             if let Some(cancel) = self.in_flight.remove(&id) {
                 let _ = cancel.send(());
             }
@@ -158,14 +180,27 @@ impl<S: Sink> Conversation<S> {
         if request.method == method::INITIALIZE && era == Era::Legacy {
             return self.initialize(&request).await;
         }
-        let Some(cancelled) = self.take_in(&id).await else {
+        let listens = era == Era::Modern && request.method == method::LISTEN;
+        if !listens && self.tasks.len() >= IN_FLIGHT_MAX && self.waiting.len() < WAITING_MAX {
+            return self.waiting.push_back(request);
+        }
+        let room = if listens {
+            self.listening.len() < LISTENING_MAX
+        } else {
+            self.tasks.len() < IN_FLIGHT_MAX
+        };
+        if !room {
+            let message = "this client has too much under way; wait for some of it to end";
+            return self.refuse(Some(&id), code::INTERNAL, message).await;
+        }
+        let Some(cancelled) = self.take_in(&id) else {
             let message = "a request of this id is still under way";
             return self.refuse(Some(&id), code::INVALID_REQUEST, message).await;
         };
         let sink = Arc::clone(&self.sink);
-        if era == Era::Modern && request.method == method::LISTEN {
-            let listening = self.listening(request);
-            self.tasks.spawn(async move {
+        if listens {
+            let listening = self.listen(request);
+            self.listening.spawn(async move {
                 tokio::select! {
                     () = listening => {}
                     Ok(()) = cancelled => {}
@@ -200,14 +235,10 @@ impl<S: Sink> Conversation<S> {
     }
 
     /// Takes a request in, so that it can be withdrawn; `None` if its id is in use.
-    async fn take_in(&mut self, id: &Id) -> Option<oneshot::Receiver<()>> {
+    fn take_in(&mut self, id: &Id) -> Option<oneshot::Receiver<()>> {
         let same = self.in_flight.get(id);
         if same.is_some_and(|cancel| !cancel.is_closed()) {
             return None;
-        }
-        // Held back by not reading: the client's own pipe fills up.
-        while self.tasks.len() >= IN_FLIGHT_MAX {
-            self.tasks.join_next().await;
         }
         if self.in_flight.len() >= 2 * IN_FLIGHT_MAX {
             self.in_flight.retain(|_, cancel| !cancel.is_closed());
@@ -266,7 +297,7 @@ impl<S: Sink> Conversation<S> {
     }
 
     /// A stream of what changes, until it ends.
-    fn listening(&self, request: Request) -> impl Future<Output = ()> + use<S> {
+    fn listen(&self, request: Request) -> impl Future<Output = ()> + use<S> {
         let (gateway, view) = (Arc::clone(&self.gateway), self.view.clone());
         let sink = Arc::clone(&self.sink);
         async move {
@@ -291,6 +322,10 @@ impl<S: Sink> Conversation<S> {
     /// Several messages at once, which only 2025-03-26 has. They are answered at once, too.
     async fn batch(&mut self, messages: Vec<Result<Message, switchboard_wire::EnvelopeError>>) {
         let batches = |session: &Arc<Session>| session.about().revision.facts().batches;
+        if messages.len() + self.tasks.len() > IN_FLIGHT_MAX {
+            let message = "this client has too much under way; send a smaller batch, later";
+            return self.refuse(None, code::INTERNAL, message).await;
+        }
         if !self.session.as_ref().is_some_and(batches) {
             let message = "this revision has no batches; send one message at a time";
             return self.refuse(None, code::INVALID_REQUEST, message).await;
@@ -300,7 +335,7 @@ impl<S: Sink> Conversation<S> {
         for message in messages {
             match message {
                 Ok(Message::Request(request)) => {
-                    let Some(cancelled) = self.take_in(&request.id).await else {
+                    let Some(cancelled) = self.take_in(&request.id) else {
                         let message = "a request of this id is still under way";
                         let error = ErrorObject::new(code::INVALID_REQUEST, message);
                         answers.push(encode::error(Some(&request.id), &error));

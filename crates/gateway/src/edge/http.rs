@@ -1,11 +1,6 @@
 //! Streamable HTTP: clients of every revision on one address.
 
-use std::{
-    future::Future,
-    pin::Pin,
-    sync::{Arc, PoisonError},
-    task::{Context, Poll},
-};
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
@@ -16,12 +11,13 @@ use hyper::{
 };
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
 use switchboard_wire::{Era, Frame, Message, Request, code, encode, header, limits, meta, method};
-use tokio::{sync::oneshot, task::JoinSet, time::timeout};
+use tokio::{task::JoinSet, time::timeout};
 
 use super::{
     batch_of, era_of, heed, modern_fault, nameless, reply,
     sessions::HttpSession,
     tape::{Answer, Tape, read_name},
+    work::{Ongoing, Stream, Unhurried, begun, work},
 };
 use crate::{
     api::BODY_PATIENCE,
@@ -129,7 +125,7 @@ struct Visitor<'a> {
 }
 
 /// Whom a request comes from.
-enum From {
+pub(super) enum From {
     /// A session of an older revision.
     Session(Arc<HttpSession>),
     /// An older client that keeps no session.
@@ -299,10 +295,7 @@ impl Visitor<'_> {
             inquiry,
             ongoing,
         );
-        let mut work = Unhurried {
-            work: Some(Box::pin(work)),
-            era,
-        };
+        let mut work = Unhurried::new(work, era);
         let answer = tokio::select! {
             biased;
             answer = &mut work => answer,
@@ -317,10 +310,7 @@ impl Visitor<'_> {
         };
         if let Some(stream) = stream.filter(|stream| !stream.tape.is_blank()) {
             // Something was said, and the answer was there before anybody looked.
-            let work = Unhurried {
-                work: Some(Box::pin(std::future::ready(Some(answer)))),
-                era,
-            };
+            let work = Unhurried::new(std::future::ready(Some(answer)), era);
             return stream.play(id, work);
         }
         let http = match (&answer, era) {
@@ -380,12 +370,12 @@ impl Visitor<'_> {
             }
         };
         let tape = Tape::new();
-        let player = tape.play(None);
+        let player = tape.play();
         tokio::spawn(async move {
             loop {
                 tokio::select! {
                     message = listening.next() => match message {
-                        Some(message) => tape.force(&message),
+                        Some(message) => tape.say(&message).await,
                         None => break,
                     },
                     () = tape.abandoned() => break,
@@ -398,7 +388,9 @@ impl Visitor<'_> {
 
     /// Takes what has no answer.
     fn message(&self, message: Message) -> Response<Answer> {
-        let Some(id) = self.text(SESSION_ID) else {
+        // 2026-07-28 has no sessions, and nothing to say in one.
+        let is_modern = self.text(PROTOCOL_VERSION) == Some(Revision::LATEST.as_str());
+        let Some(id) = self.text(SESSION_ID).filter(|_| !is_modern) else {
             return status(StatusCode::ACCEPTED);
         };
         let Some(session) = self.session(id) else {
@@ -430,8 +422,22 @@ impl Visitor<'_> {
                 None => return no_session(),
             },
         };
-        let batches = |session: &Arc<HttpSession>| session.session.about().revision.facts().batches;
-        if !session.as_ref().is_none_or(batches) {
+        let revision = match &session {
+            Some(session) => Some(session.session.about().revision),
+            // Who does not say is taken to be of the revision that has them.
+            None => self
+                .text(PROTOCOL_VERSION)
+                .map_or(Some(Revision::V2025_03_26), Revision::parse),
+        };
+        let is_modern = |message: &Message| match message {
+            Message::Request(request) => {
+                era_of(request.frame(), request.params.as_ref()) == Era::Modern
+            }
+            Message::Notification(_) | Message::Response(_) => false,
+        };
+        if !revision.is_some_and(|revision| revision.facts().batches)
+            || messages.iter().flatten().any(is_modern)
+        {
             let message = "this revision has no batches; send one message at a time";
             return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
         }
@@ -467,9 +473,15 @@ impl Visitor<'_> {
                 }
             }
         }
-        while let Some(answer) = asked.join_next().await {
-            answers.extend(answer.ok().flatten());
-        }
+        // On its own: to lose the connection is not to withdraw what was asked over it.
+        let gathering = tokio::spawn(async move {
+            while let Some(answer) = asked.join_next().await {
+                answers.extend(answer.ok().flatten());
+            }
+            answers
+        });
+        // An error means that the runtime ends.
+        let answers = gathering.await.unwrap_or_default();
         if answers.is_empty() {
             return status(StatusCode::ACCEPTED);
         }
@@ -478,148 +490,6 @@ impl Visitor<'_> {
 
     fn text(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
-    }
-}
-
-/// The stream of one request, if it comes to that.
-struct Stream {
-    tape: Arc<Tape>,
-    /// The session that can hear it again, and its number there.
-    of: Option<(Arc<HttpSession>, u64)>,
-}
-
-impl Stream {
-    fn new(from: &From) -> Self {
-        match from {
-            From::Session(session) => {
-                let (number, tape) = session.tape();
-                Self {
-                    tape,
-                    of: Some((Arc::clone(session), number)),
-                }
-            }
-            From::Stranger | From::Modern => Self {
-                tape: Tape::new(),
-                of: None,
-            },
-        }
-    }
-
-    /// Answers with the stream; the answer to the request ends it.
-    fn play(self, id: Id, mut work: Unhurried) -> Response<Answer> {
-        let Self { tape, of } = self;
-        if let Some((session, number)) = of {
-            session.keep(number, Arc::clone(&tape));
-        }
-        let player = tape.play(None);
-        tokio::spawn(async move {
-            let answer = match work.era {
-                Era::Legacy => (&mut work).await,
-                // A client of 2026-07-28 that hangs up means it.
-                Era::Modern => tokio::select! {
-                    answer = &mut work => answer,
-                    () = tape.abandoned() => None,
-                },
-            };
-            match answer {
-                Some(answer) => tape.finish(&reply(&id, answer)),
-                None => tape.close(),
-            }
-        });
-        event_stream(Answer::Events(player))
-    }
-}
-
-async fn begun(stream: Option<&Stream>) {
-    match stream {
-        Some(stream) => stream.tape.begun().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// A request that has been taken in, and is let go when it ends.
-struct Ongoing {
-    session: Option<(Arc<Session>, Id)>,
-    cancelled: Option<oneshot::Receiver<()>>,
-}
-
-impl Ongoing {
-    fn new(from: &From, id: &Id) -> Result<Self, NotTaken> {
-        Ok(match from {
-            From::Session(session) => {
-                let session = Arc::clone(&session.session);
-                Self {
-                    cancelled: Some(session.take_in(id)?),
-                    session: Some((session, id.clone())),
-                }
-            }
-            From::Stranger | From::Modern => Self {
-                session: None,
-                cancelled: None,
-            },
-        })
-    }
-}
-
-impl Drop for Ongoing {
-    fn drop(&mut self) {
-        self.cancelled = None;
-        if let Some((session, id)) = &self.session {
-            session.done(id);
-        }
-    }
-}
-
-/// The answer to a request; `None` if the client withdrew it.
-async fn work(
-    gateway: Arc<Gateway>,
-    view: View,
-    caller: Caller,
-    inquiry: Inquiry,
-    mut ongoing: Ongoing,
-) -> Option<Result<Raw, ErrorObject>> {
-    let answer = desk::answer(&gateway, &view, &caller, inquiry);
-    match ongoing.cancelled.take() {
-        None => Some(answer.await),
-        Some(cancelled) => tokio::select! {
-            biased;
-            answer = answer => Some(answer),
-            // Its session has ended, or the client withdrew it.
-            _ = cancelled => None,
-        },
-    }
-}
-
-type Work = Pin<Box<dyn Future<Output = Option<Result<Raw, ErrorObject>>> + Send>>;
-
-/// Work that, in the older revisions, goes on when nobody waits for it any more: to lose a connection is
-/// not to withdraw what was asked over it.
-struct Unhurried {
-    work: Option<Work>,
-    era: Era,
-}
-
-impl Future for Unhurried {
-    type Output = Option<Result<Raw, ErrorObject>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(work) = &mut self.work else {
-            return Poll::Pending;
-        };
-        let answer = std::task::ready!(work.as_mut().poll(cx));
-        self.work = None;
-        Poll::Ready(answer)
-    }
-}
-
-impl Drop for Unhurried {
-    fn drop(&mut self) {
-        if self.era == Era::Legacy
-            && let Some(work) = self.work.take()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn(work);
-        }
     }
 }
 
@@ -650,15 +520,23 @@ fn get(
         let message = "this stream cannot be heard again: it is too long ago";
         return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
     };
-    let player = tape.play(after);
+    let player = match after {
+        None => Some(tape.play()),
+        Some(after) => tape.replay(after),
+    };
+    let Some(player) = player else {
+        let message = "what comes after this event is not known any more";
+        return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
+    };
     if stream == 0 {
-        tokio::spawn(tell_news(Arc::clone(gateway), session, tape));
+        let number = player.number();
+        tokio::spawn(tell_news(Arc::clone(gateway), session, tape, number));
     }
     event_stream(Answer::Events(player))
 }
 
 /// Tells a session what belongs to none of its requests, as long as somebody hears it.
-async fn tell_news(gateway: Arc<Gateway>, session: Arc<HttpSession>, tape: Arc<Tape>) {
+async fn tell_news(gateway: Arc<Gateway>, session: Arc<HttpSession>, tape: Arc<Tape>, player: u64) {
     let mut changes = gateway.context().shelf.changes();
     loop {
         let now = Shown::now(gateway.context(), &session.session.view);
@@ -672,7 +550,7 @@ async fn tell_news(gateway: Arc<Gateway>, session: Arc<HttpSession>, tape: Arc<T
         tokio::select! {
             letter = session.session.mailbox.next() => drop(tape.put(letter)),
             changed = changes.changed() => if changed.is_err() { return },
-            () = tape.abandoned() => return,
+            () = tape.left_by(player) => return,
             () = gateway.stopped() => return tape.close(),
         }
     }
@@ -684,8 +562,10 @@ fn delete(
     principal: Principal,
     headers: &HeaderMap,
 ) -> Response<Answer> {
-    let id = headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
-    match id.and_then(|id| gateway.sessions().get(id, view, principal)) {
+    let Some(id) = headers.get(SESSION_ID).and_then(|id| id.to_str().ok()) else {
+        return status(StatusCode::METHOD_NOT_ALLOWED);
+    };
+    match gateway.sessions().get(id, view, principal) {
         None => no_session(),
         Some(session) => {
             gateway.sessions().end(&session.id);

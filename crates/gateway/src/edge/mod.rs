@@ -10,6 +10,7 @@ pub(crate) mod pipe;
 pub(crate) mod sessions;
 pub(crate) mod sse;
 pub(crate) mod tape;
+mod work;
 
 use std::sync::{Arc, LazyLock};
 

@@ -119,8 +119,12 @@ impl Outlet for Outgoing {
 
 impl Sink for Outgoing {
     async fn say(&self, message: Bytes) {
-        while self.waiting.bytes.load(Relaxed) > ANSWERS_BYTES && !self.messages.is_closed() {
+        loop {
+            // Made before the look, so that what happens after it is noticed.
             let less = self.waiting.less.notified();
+            if self.waiting.bytes.load(Relaxed) <= ANSWERS_BYTES || self.messages.is_closed() {
+                break;
+            }
             tokio::select! {
                 () = less => {}
                 () = self.messages.closed() => {}

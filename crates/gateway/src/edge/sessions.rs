@@ -29,8 +29,9 @@ pub(crate) struct HttpSession {
     last_seen: AtomicU64,
 }
 
-/// So many streams can be heard again.
+/// So many streams can be heard again, as long as they are not more than this.
 const STREAMS_MAX: usize = 32;
+const STREAMS_BYTES: usize = 16 * 1024 * 1024;
 
 impl HttpSession {
     /// A tape for what is said ahead of the answer to a request.
@@ -43,10 +44,14 @@ impl HttpSession {
     /// The tape is being played, and may have to be played again.
     pub(crate) fn keep(&self, number: u64, tape: Arc<Tape>) {
         let mut streams = lock(&self.streams);
-        if streams.len() >= STREAMS_MAX {
+        streams.push_back((number, tape));
+        let crowded = |streams: &VecDeque<(u64, Arc<Tape>)>| {
+            let bytes: usize = streams.iter().map(|(_, tape)| tape.bytes()).sum();
+            streams.len() > STREAMS_MAX || bytes > STREAMS_BYTES
+        };
+        while streams.len() > 1 && crowded(&streams) {
             streams.pop_front();
         }
-        streams.push_back((number, tape));
     }
 
     /// The stream of this number.
@@ -73,10 +78,10 @@ pub(crate) struct Sessions {
 
 /// The most sessions at a time; beyond it those that have been silent the longest end.
 const SESSIONS_MAX: usize = 10_000;
-/// A session without a sign of life for so long may be ended to make room.
+/// A session without a sign of life for so long is ended.
 const SILENT: Duration = Duration::from_hours(1);
-/// The silent ones are looked for once in so many sessions.
-const CROWDED: usize = 1_000;
+/// How often the silent ones are looked for.
+pub(crate) const SWEEP: Duration = Duration::from_mins(10);
 
 impl Sessions {
     pub(crate) fn new() -> Self {
@@ -100,29 +105,37 @@ impl Sessions {
             last_seen: AtomicU64::new(self.now()),
         });
         let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
-        let mut ended = Vec::new();
-        if by_id.len() % CROWDED == CROWDED - 1 {
-            let silent = u64::try_from(SILENT.as_millis()).unwrap_or(u64::MAX);
-            let now = self.now();
-            let stays = |session: &HttpSession| {
-                session.is_busy() || now.saturating_sub(session.last_seen.load(Relaxed)) < silent
-            };
-            ended.extend(by_id.extract_if(|_, session| !stays(session)));
-        }
+        let mut ended = None;
         if by_id.len() >= SESSIONS_MAX {
             let oldest = by_id
                 .values()
                 .filter(|session| !session.is_busy())
                 .min_by_key(|session| session.last_seen.load(Relaxed))
                 .map(|session| Arc::clone(&session.id));
-            ended.extend(by_id.remove_entry(&oldest?));
+            ended = by_id.remove(&oldest?);
         }
         by_id.insert(id, Arc::clone(&session));
         drop(by_id);
+        if let Some(ended) = ended {
+            ended.session.end();
+        }
+        Some(session)
+    }
+
+    /// Ends the sessions that have been silent for too long.
+    pub(crate) fn sweep(&self) {
+        let silent = u64::try_from(SILENT.as_millis()).unwrap_or(u64::MAX);
+        let now = self.now();
+        let stays = |session: &HttpSession| {
+            session.is_busy() || now.saturating_sub(session.last_seen.load(Relaxed)) < silent
+        };
+        let ended: Vec<_> = {
+            let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+            by_id.extract_if(|_, session| !stays(session)).collect()
+        };
         for (_, session) in ended {
             session.session.end();
         }
-        Some(session)
     }
 
     /// The session of this name in this view, if it is this principal's. Its client has given a sign

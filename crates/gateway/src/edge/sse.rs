@@ -51,7 +51,7 @@ pub(crate) fn open(gateway: &Arc<Gateway>, view: View, principal: Principal) -> 
     };
     let tape = Tape::new();
     tape.announce("endpoint", &format!("{MESSAGES}{name}"));
-    let player = tape.play(None);
+    let player = tape.play();
     let gateway = Arc::clone(gateway);
     tokio::spawn(async move {
         let conversation =
@@ -139,6 +139,6 @@ impl Source for Messages {
 
 impl Sink for Tape {
     async fn say(&self, message: Bytes) {
-        self.force(&message);
+        Self::say(self, &message).await;
     }
 }

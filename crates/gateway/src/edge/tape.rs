@@ -42,8 +42,8 @@ pub(crate) struct Tape {
     name: Option<u64>,
     primes: bool,
     begun: Notify,
-    /// Rung when a player is gone.
-    left: Notify,
+    /// Rung when a player comes or goes, or has played a full tape.
+    changed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +67,8 @@ const KEPT_BYTES: usize = 256 * 1024;
 const KEPT_EVENTS: usize = 512;
 /// What has not been played is kept up to this; what comes after it is lost.
 const UNPLAYED_BYTES: usize = 16 * 1024 * 1024;
+/// With so much on it those who answer wait.
+const FULL_BYTES: usize = 4 * 1024 * 1024;
 /// A client whose stream breaks is asked to come back after so long.
 const RETRY_MS: u32 = 1_000;
 const KEEP_ALIVE: Duration = Duration::from_secs(25);
@@ -89,7 +91,7 @@ impl Tape {
             name,
             primes,
             begun: Notify::new(),
-            left: Notify::new(),
+            changed: Notify::new(),
         })
     }
 
@@ -117,6 +119,11 @@ impl Tape {
         inner.wake();
     }
 
+    /// How much is on it.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
     /// There is nothing more to come.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
@@ -124,8 +131,7 @@ impl Tape {
         inner.wake();
     }
 
-    /// A message that is taken however much is on the tape.
-    pub(crate) fn force(&self, message: &[u8]) {
+    fn force(&self, message: &[u8]) {
         let mut inner = self.lock();
         self.write(&mut inner, message);
         inner.wake();
@@ -139,16 +145,29 @@ impl Tape {
         inner.wake();
     }
 
-    /// Plays the tape from what has not been played, or from after the event of this number.
-    pub(crate) fn play(self: &Arc<Self>, after: Option<u64>) -> Player {
+    /// Plays the tape from what has not been played.
+    pub(crate) fn play(self: &Arc<Self>) -> Player {
         let mut inner = self.lock();
+        self.player(&mut inner)
+    }
+
+    /// Plays the tape from after the event of this number; `None` if that is not on it any more.
+    pub(crate) fn replay(self: &Arc<Self>, after: u64) -> Option<Player> {
+        let mut inner = self.lock();
+        let next = after.saturating_add(1);
+        if next < inner.first {
+            return None;
+        }
+        inner.unplayed = next.min(inner.next());
+        Some(self.player(&mut inner))
+    }
+
+    fn player(self: &Arc<Self>, inner: &mut Inner) -> Player {
         inner.player += 1;
         inner.playing = true;
-        if let Some(after) = after {
-            inner.unplayed = (after + 1).clamp(inner.first, inner.next());
-        }
         // The one before ends when it looks.
         inner.wake();
+        self.changed.notify_waiters();
         Player {
             tape: Arc::clone(self),
             number: inner.player,
@@ -158,20 +177,56 @@ impl Tape {
 
     /// Waits until nobody plays it any more.
     pub(crate) async fn abandoned(&self) {
+        self.until(|inner| !inner.playing).await;
+    }
+
+    /// Waits until this player has left, or another one has taken its place.
+    pub(crate) async fn left_by(&self, player: u64) {
+        self.until(|inner| !inner.playing || inner.player != player)
+            .await;
+    }
+
+    /// Waits for room, as long as somebody plays it.
+    async fn room(&self) {
+        self.until(|inner| inner.bytes <= FULL_BYTES || !inner.playing)
+            .await;
+    }
+
+    async fn until(&self, come: impl Fn(&Inner) -> bool) {
         loop {
-            let left = self.left.notified();
-            if !self.lock().playing {
+            // Made before the look, so that what happens after it is noticed.
+            let changed = self.changed.notified();
+            if come(&self.lock()) {
                 return;
             }
-            left.await;
+            changed.await;
         }
+    }
+
+    /// Takes a message when there is room for it, or nobody left to hear it.
+    pub(crate) async fn say(&self, message: &[u8]) {
+        self.room().await;
+        self.force(message);
+    }
+
+    /// Begins the stream, though there is nothing to say yet.
+    pub(crate) fn begin(&self) {
+        let mut inner = self.lock();
+        if self.primes && inner.next() == 0 {
+            self.prime(&mut inner);
+        }
+        inner.wake();
+    }
+
+    fn prime(&self, inner: &mut Inner) {
+        let name = self.name.unwrap_or_default();
+        let event = format!("id: {name}_0\nretry: {RETRY_MS}\ndata: \n\n");
+        inner.push(event.into());
     }
 
     fn write(&self, inner: &mut Inner, message: &[u8]) {
         if self.primes && inner.next() == 0 {
-            let name = self.name.unwrap_or_default();
-            let event = format!("id: {name}_0\nretry: {RETRY_MS}\ndata: \n\n");
-            inner.push(event.into());
+            self.prime(inner);
         }
         let name = self.name.map(|name| (name, inner.next()));
         inner.push(event(name, message));
@@ -211,13 +266,18 @@ impl Inner {
         }
     }
 
+    /// Whether more is kept than has to be. The last event always is: it may have been lost on its way.
+    fn is_crowded(&self) -> bool {
+        self.events.len() > 1 && (self.bytes > KEPT_BYTES || self.events.len() > KEPT_EVENTS)
+    }
+
     /// The next event to play.
     fn take(&mut self, keeps: bool) -> Option<Bytes> {
         let at = usize::try_from(self.unplayed.checked_sub(self.first)?).ok()?;
         let event = self.events.get(at)?.clone();
         self.unplayed += 1;
         while self.first < self.unplayed
-            && (!keeps || self.bytes > KEPT_BYTES || self.events.len() > KEPT_EVENTS)
+            && (!keeps || self.is_crowded())
             && let Some(old) = self.events.pop_front()
         {
             self.first += 1;
@@ -236,6 +296,11 @@ pub(crate) struct Player {
 }
 
 impl Player {
+    /// Tells it from others.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         {
             let mut inner = self.tape.lock();
@@ -243,7 +308,11 @@ impl Player {
                 return Poll::Ready(None);
             }
             if let Some(event) = inner.take(self.tape.name.is_some()) {
+                let full = inner.bytes + event.len() > FULL_BYTES;
                 drop(inner);
+                if full {
+                    self.tape.changed.notify_waiters();
+                }
                 self.alive.reset();
                 return Poll::Ready(Some(event));
             }
@@ -263,7 +332,7 @@ impl Drop for Player {
         if inner.player == self.number {
             inner.playing = false;
             drop(inner);
-            self.tape.left.notify_waiters();
+            self.tape.changed.notify_waiters();
         }
     }
 }
@@ -352,7 +421,7 @@ mod tests {
         let tape = Tape::named(7, true);
         put(&tape, "1");
         put(&tape, "2");
-        let mut player = tape.play(None);
+        let mut player = tape.play();
         assert_eq!(
             next(&mut player).await.unwrap(),
             "id: 7_0\nretry: 1000\ndata: \n\n"
@@ -362,20 +431,61 @@ mod tests {
         drop(player);
         tape.abandoned().await;
         tape.finish(b"3");
-        let mut again = tape.play(Some(1));
+        let mut again = tape.replay(1).unwrap();
         assert!(next(&mut again).await.unwrap().contains("data: 2"));
         assert!(next(&mut again).await.unwrap().contains("data: 3"));
         assert_eq!(next(&mut again).await, None);
         // What lies beyond the end, or before the beginning, is no reason to fail.
-        assert_eq!(next(&mut tape.play(Some(99))).await, None);
-        assert!(next(&mut tape.play(Some(0))).await.is_some());
+        assert_eq!(next(&mut tape.replay(u64::MAX).unwrap()).await, None);
+        assert!(next(&mut tape.replay(0).unwrap()).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn the_answer_can_be_heard_again_however_long_it_is() {
+        let tape = Tape::named(7, false);
+        put(&tape, "1");
+        tape.finish(&vec![b'x'; 2 * KEPT_BYTES]);
+        let mut player = tape.play();
+        while next(&mut player).await.is_some() {}
+        let mut again = tape.replay(0).unwrap();
+        assert!(next(&mut again).await.unwrap().len() > KEPT_BYTES);
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_has_lost_its_beginning_says_so() {
+        let tape = Tape::named(7, false);
+        for _ in 0..2 * KEPT_EVENTS {
+            put(&tape, "1");
+        }
+        let mut player = tape.play();
+        for _ in 0..2 * KEPT_EVENTS {
+            next(&mut player).await.unwrap();
+        }
+        assert!(tape.replay(1).is_none());
+        assert!(tape.replay(2 * KEPT_EVENTS as u64 - 2).is_some());
+    }
+
+    #[tokio::test]
+    async fn who_answers_waits_for_a_reader_and_for_nobody_else() {
+        let tape = Tape::new();
+        let mut player = tape.play();
+        let long = vec![b'x'; FULL_BYTES + 1];
+        tape.say(&long).await;
+        let mut waits = Box::pin(tape.say(b"1"));
+        assert!(poll_fn(|cx| Poll::Ready(waits.as_mut().poll(cx).is_pending())).await);
+        next(&mut player).await.unwrap();
+        waits.await;
+        tape.say(&long).await;
+        drop(player);
+        // Nobody is there: nobody waits.
+        tape.say(b"2").await;
     }
 
     #[tokio::test]
     async fn a_new_player_ends_the_one_before() {
         let tape = Tape::named(0, false);
-        let mut one = tape.play(None);
-        let mut other = tape.play(None);
+        let mut one = tape.play();
+        let mut other = tape.play();
         assert_eq!(next(&mut one).await, None);
         put(&tape, "1");
         assert!(next(&mut other).await.is_some());
@@ -387,7 +497,7 @@ mod tests {
     async fn what_is_played_once_is_not_kept_and_there_is_an_end_to_what_waits() {
         let tape = Tape::new();
         put(&tape, "1");
-        let mut player = tape.play(None);
+        let mut player = tape.play();
         next(&mut player).await.unwrap();
         assert_eq!(tape.lock().bytes, 0);
         let long = Bytes::from(vec![b'x'; 1024 * 1024]);

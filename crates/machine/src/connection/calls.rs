@@ -34,6 +34,19 @@ enum Stage {
     Sent,
 }
 
+/// What servers have little to say about while they do it, so that a log message is taken to be about
+/// something else. A listen stream, besides, is under way for good.
+const HOUSEKEEPING: [&str; 8] = [
+    method::LISTEN,
+    method::TOOLS_LIST,
+    method::PROMPTS_LIST,
+    method::RESOURCES_LIST,
+    method::RESOURCE_TEMPLATES_LIST,
+    method::RESOURCES_SUBSCRIBE,
+    method::RESOURCES_UNSUBSCRIBE,
+    method::SET_LEVEL,
+];
+
 impl Machine {
     pub(super) fn call(&mut self, now: Moment, id: u64, call: Call) {
         if self.calls.contains_key(&id) {
@@ -213,11 +226,11 @@ impl Machine {
         (entry.stage == Stage::Sent && entry.call.logs).then_some(id)
     }
 
-    /// The request under way, if it is the only one. A listen stream is under way for good, and
-    /// carries no log messages.
+    /// The request under way, if it is the only one that a server has to work for.
     fn only_request(&self) -> Option<u64> {
-        let works =
-            |entry: &Entry| entry.stage == Stage::Sent && entry.call.method != method::LISTEN;
+        let works = |entry: &Entry| {
+            entry.stage == Stage::Sent && !HOUSEKEEPING.contains(&&*entry.call.method)
+        };
         let mut under_way = self.calls.iter().filter(|(_, entry)| works(entry));
         let only = under_way.next().filter(|_| under_way.next().is_none());
         only.map(|(id, _)| *id)

@@ -1,0 +1,187 @@
+//! The work on one request over HTTP, and the stream of what is said ahead of its answer.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use hyper::Response;
+use switchboard_client::{ErrorObject, Id, Raw};
+use switchboard_wire::Era;
+use tokio::{sync::oneshot, time::timeout};
+
+use super::{
+    http::{From, event_stream},
+    reply,
+    sessions::HttpSession,
+    tape::{Answer, Tape},
+};
+use crate::{
+    caller::Caller,
+    desk::{self, Inquiry, View},
+    gateway::Gateway,
+    session::{NotTaken, Session},
+};
+
+/// The stream of one request, if it comes to that.
+pub(super) struct Stream {
+    pub(super) tape: Arc<Tape>,
+    /// The session that can hear it again, and its number there.
+    of: Option<(Arc<HttpSession>, u64)>,
+}
+
+impl Stream {
+    pub(super) fn new(from: &From) -> Self {
+        match from {
+            From::Session(session) => {
+                let (number, tape) = session.tape();
+                Self {
+                    tape,
+                    of: Some((Arc::clone(session), number)),
+                }
+            }
+            From::Stranger | From::Modern => Self {
+                tape: Tape::new(),
+                of: None,
+            },
+        }
+    }
+
+    /// Answers with the stream; the answer to the request ends it.
+    pub(super) fn play(self, id: Id, mut work: Unhurried) -> Response<Answer> {
+        let Self { tape, of } = self;
+        if let Some((session, number)) = of {
+            session.keep(number, Arc::clone(&tape));
+        }
+        tape.begin();
+        let player = tape.play();
+        tokio::spawn(async move {
+            let answer = match work.era {
+                Era::Legacy => (&mut work).await,
+                // A client of 2026-07-28 that hangs up means it.
+                Era::Modern => tokio::select! {
+                    answer = &mut work => answer,
+                    () = tape.abandoned() => None,
+                },
+            };
+            match answer {
+                Some(answer) => tape.finish(&reply(&id, answer)),
+                None => tape.close(),
+            }
+        });
+        event_stream(Answer::Events(player))
+    }
+}
+
+/// Waits until the stream is to begin.
+pub(super) async fn begun(stream: Option<&Stream>) {
+    match stream {
+        // Somebody in between may take silence for an end.
+        Some(stream) => drop(timeout(SILENCE, stream.tape.begun()).await),
+        None => std::future::pending().await,
+    }
+}
+
+/// After so long without an answer the stream begins, to show that somebody is there.
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// A request that has been taken in, and is let go when it ends.
+pub(super) struct Ongoing {
+    session: Option<(Arc<Session>, Id)>,
+    cancelled: Option<oneshot::Receiver<()>>,
+}
+
+impl Ongoing {
+    pub(super) fn new(from: &From, id: &Id) -> Result<Self, NotTaken> {
+        Ok(match from {
+            From::Session(session) => {
+                let session = Arc::clone(&session.session);
+                Self {
+                    cancelled: Some(session.take_in(id)?),
+                    session: Some((session, id.clone())),
+                }
+            }
+            From::Stranger | From::Modern => Self {
+                session: None,
+                cancelled: None,
+            },
+        })
+    }
+}
+
+impl Drop for Ongoing {
+    fn drop(&mut self) {
+        self.cancelled = None;
+        if let Some((session, id)) = &self.session {
+            session.done(id);
+        }
+    }
+}
+
+/// The answer to a request; `None` if the client withdrew it.
+pub(super) async fn work(
+    gateway: Arc<Gateway>,
+    view: View,
+    caller: Caller,
+    inquiry: Inquiry,
+    mut ongoing: Ongoing,
+) -> Option<Result<Raw, ErrorObject>> {
+    let answer = desk::answer(&gateway, &view, &caller, inquiry);
+    match ongoing.cancelled.take() {
+        None => Some(answer.await),
+        Some(cancelled) => tokio::select! {
+            biased;
+            answer = answer => Some(answer),
+            // Its session has ended, or the client withdrew it.
+            _ = cancelled => None,
+        },
+    }
+}
+
+type Work = Pin<Box<dyn Future<Output = Option<Result<Raw, ErrorObject>>> + Send>>;
+
+/// Work that, in the older revisions, goes on when nobody waits for it any more: to lose a connection is
+/// not to withdraw what was asked over it.
+pub(super) struct Unhurried {
+    work: Option<Work>,
+    era: Era,
+}
+
+impl Unhurried {
+    pub(super) fn new(
+        work: impl Future<Output = Option<Result<Raw, ErrorObject>>> + Send + 'static,
+        era: Era,
+    ) -> Self {
+        Self {
+            work: Some(Box::pin(work)),
+            era,
+        }
+    }
+}
+
+impl Future for Unhurried {
+    type Output = Option<Result<Raw, ErrorObject>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(work) = &mut self.work else {
+            return Poll::Pending;
+        };
+        let answer = std::task::ready!(work.as_mut().poll(cx));
+        self.work = None;
+        Poll::Ready(answer)
+    }
+}
+
+impl Drop for Unhurried {
+    fn drop(&mut self) {
+        if self.era == Era::Legacy
+            && let Some(work) = self.work.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(work);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What passes between a server and the gateway beside calls: what it tells, what it is told, and what is
+//! asked of it for good.
+
+use std::sync::{Arc, PoisonError, atomic::Ordering::Relaxed};
+
+use switchboard_catalog::Kind;
+use switchboard_client::{Era, Raw, model::LogLevel};
+use switchboard_wire::method;
+
+use super::Upstream;
+use crate::{
+    caller::Principal,
+    context::Context,
+    learn::{self, Learnt, Lists},
+    line::Line,
+    live::Live,
+};
+
+impl Upstream {
+    /// Somebody wants log messages from this level on, now and of every connection to come.
+    pub(crate) async fn want_level(&self, level: LogLevel) {
+        {
+            let mut wanted = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+            *wanted = Some(wanted.map_or(level, |wanted| wanted.min(level)));
+        }
+        if let Some(live) = self.live() {
+            live.want_level(level).await;
+        }
+    }
+
+    /// Whether the list of this kind is older than the server wants it to be.
+    pub(crate) fn is_stale(&self, kind: Kind) -> bool {
+        let told = |live: &Live| live.tells_changes(kind);
+        self.live().is_some_and(|live| {
+            let fresh = self.freshness.of(kind);
+            fresh.is_some_and(|fresh| fresh.is_over(told(&live)))
+        })
+    }
+
+    /// Asks for a list that is out of date, unless somebody else just has.
+    pub(crate) async fn refresh(&self, context: &Context, kind: Kind) {
+        let _refreshing = self.refreshing.lock().await;
+        let Some(live) = self.live().filter(|_| self.is_stale(kind)) else {
+            return;
+        };
+        if let Some(learnt) = learn::learn(&self.name, live.client(), Lists::of(kind)).await {
+            self.take_in(context, learnt);
+        }
+    }
+
+    /// Takes in what the server says it offers.
+    pub(super) fn take_in(&self, context: &Context, learnt: Learnt) {
+        if self.ending.load(Relaxed) {
+            return;
+        }
+        for (kind, hints) in learnt.hints() {
+            self.freshness.set(kind, hints);
+        }
+        let offers = learnt.merge(context.shelf.offers(&self.name).as_deref());
+        context.shelf.put(&self.name, &self.settings.load(), offers);
+    }
+
+    /// A client on this line says that its roots have changed. Servers of the older revisions keep them,
+    /// and ask when they are told.
+    pub(crate) async fn roots_changed(&self, principal: Principal, line: Line) {
+        self.questions.set_roots(principal, line);
+        if let Some(live) = self.live().filter(|live| live.era() == Era::Legacy) {
+            // A server that is gone asks when it is back.
+            let _ = live.client().notify(method::ROOTS_CHANGED, None).await;
+        }
+    }
+
+    /// The server says something that is no part of a call.
+    pub(super) fn told(&self, context: &Context, said: &str, params: Option<&Raw>) {
+        if let Some(lists) = Lists::changed(said) {
+            if lists == Lists::of(Kind::Resource) {
+                context.reads.forget(&self.name);
+            }
+            self.relist(lists);
+            return;
+        }
+        match (said, params) {
+            (method::RESOURCE_UPDATED, Some(params)) => {
+                if let Some(uri) = params.member("uri").and_then(|uri| uri.to_text()) {
+                    context.reads.changed(&self.name, &uri);
+                }
+                self.watched.updated(&self.name, params);
+            }
+            (method::LOG_MESSAGE | method::ELICITATION_COMPLETE, _) => {
+                context.audience.hear(self, said, params);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the gateway says it can do. Servers of the older revisions are told once, before it is known who
+/// will call them: what the client of a call cannot do is refused when it is asked for.
+pub(super) fn capabilities() -> Raw {
+    let nothing = Raw::empty_object;
+    Raw::object([
+        ("roots", Raw::object([("listChanged", Raw::from(true))])),
+        (
+            "sampling",
+            Raw::object([("context", nothing()), ("tools", nothing())]),
+        ),
+        (
+            "elicitation",
+            Raw::object([("form", nothing()), ("url", nothing())]),
+        ),
+    ])
+}
+
+/// Asks a new connection for what was asked of the one before.
+pub(super) fn restore(upstream: &Arc<Upstream>, live: &Arc<Live>) {
+    let level = *upstream
+        .level
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if level.is_none() && upstream.watched.is_empty() {
+        return;
+    }
+    let (upstream, live) = (Arc::clone(upstream), Arc::clone(live));
+    tokio::spawn(async move {
+        if let Some(level) = level {
+            live.want_level(level).await;
+        }
+        upstream
+            .watched
+            .restore(&upstream.name, live.client())
+            .await;
+    });
+}
