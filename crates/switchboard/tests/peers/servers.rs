@@ -128,7 +128,8 @@ impl Running {
 
     fn origin(&self) -> Option<String> {
         let said = self.said();
-        let rest = &said[said.find("http://127.0.0.1:")?..];
+        let mut places = ["listening on ", "Uvicorn running on "].iter();
+        let rest = places.find_map(|place| said.split_once(place))?.1;
         // A line that is not whole may lack a digit.
         let end = rest.find(|end: char| end.is_whitespace())?;
         Some(rest[..end].to_owned())

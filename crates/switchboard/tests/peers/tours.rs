@@ -63,8 +63,8 @@ const PARTS: [&str; 12] = [
     "roots",
     "prompts",
     "resources",
-    "update",
     "change",
+    "update",
     "cancel",
 ];
 
