@@ -375,6 +375,10 @@ impl Task {
             };
             if let Next::End(done) = next {
                 self.end(ServerState::Stopping).await;
+                // Those who order something now are told by this that nobody carries it out: what came in
+                // between would lie in the queue for as long as somebody could add to it.
+                orders.close();
+                while orders.recv().await.is_some() {}
                 let _ = done.send(());
                 return;
             }
@@ -408,8 +412,7 @@ impl Task {
     fn idle_due(&self) -> Option<Instant> {
         let run = self.run.as_ref().filter(|run| run.ready)?;
         let settings = self.upstream.settings.load();
-        let in_use = !self.upstream.watched.is_empty() || !self.upstream.questions.is_empty();
-        if is_kept_up(&settings) || !self.known || in_use {
+        if is_kept_up(&settings) || !self.known {
             return None;
         }
         let unused = run.uses == self.upstream.limiter.uses();
@@ -418,11 +421,10 @@ impl Task {
             patience if unused => patience.min(LEARN_LINGER),
             patience => patience,
         };
-        let used = self
-            .upstream
-            .limiter
-            .last_used()
-            .unwrap_or_else(Instant::now);
+        let in_use = !self.upstream.watched.is_empty() || !self.upstream.questions.is_empty();
+        let used = self.upstream.limiter.last_used().filter(|_| !in_use);
+        // While it is in use, it is looked at again later.
+        let used = used.unwrap_or_else(Instant::now);
         Some(used.max(run.since) + patience)
     }
 

@@ -42,6 +42,20 @@ fn twenty_servers_that_cooperate_are_gone_in_less_than_300_ms() {
     assert!(best < limit, "it took {best:?}");
 }
 
+/// A client that leaves while its gateway is still coming up: orders to stop overtake each other then.
+#[test]
+fn a_client_that_leaves_at_once_does_not_wait_for_servers_that_were_never_started() {
+    let servers: Value = (0..50)
+        .map(|n| (format!("s{n}"), server(&["--init-delay", "5000"])))
+        .collect();
+    let home = Home::new(servers);
+    for _ in 0..60 {
+        let mut pipe = Pipe::open(&home);
+        pipe.leave();
+        assert!(pipe.ended_within(Duration::from_secs(10)).success());
+    }
+}
+
 #[test]
 fn calls_under_way_are_answered_at_once_with_an_error_that_names_the_server() {
     let limit = Duration::from_millis(50);
