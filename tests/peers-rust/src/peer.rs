@@ -3,9 +3,11 @@
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use serde_json::{Value, json};
+use tokio::{sync::watch, time::timeout};
 
 /// Whoever calls a tool, as the server sees it.
 pub trait Caller: Sync {
@@ -49,7 +51,12 @@ pub struct Peer<L> {
     notes: Mutex<BTreeMap<String, String>>,
     learnt: Mutex<Vec<String>>,
     listeners: Mutex<Vec<L>>,
+    /// How many have been told that they will hear, and are not among those above yet.
+    coming: watch::Sender<usize>,
 }
+
+/// How long one that is coming is waited for; it may have left.
+const COMING: Duration = Duration::from_secs(1);
 
 const TOOLS: [&str; 10] = [
     "add", "ask", "count", "fail", "learn", "log", "roots", "sample", "set_note", "sleep",
@@ -62,6 +69,7 @@ impl<L> Default for Peer<L> {
             notes: Mutex::new(notes.into()),
             learnt: Mutex::default(),
             listeners: Mutex::default(),
+            coming: watch::Sender::new(0),
         }
     }
 }
@@ -124,12 +132,26 @@ impl<L: Listener> Peer<L> {
         locked(&self.listeners).push(listener);
     }
 
+    /// One will be there soon, and is not to miss what happens until then.
+    pub fn expect_one(&self) {
+        self.coming.send_modify(|coming| *coming += 1);
+    }
+
+    /// The one that was expected is there.
+    pub fn listen_as_expected(&self, listener: L) {
+        self.listen(listener);
+        self.coming
+            .send_modify(|coming| *coming = coming.saturating_sub(1));
+    }
+
     /// Has those who are of this kind hear no more.
     pub fn forget(&self, is_one: impl Fn(&L) -> bool) {
         locked(&self.listeners).retain(|listener| !is_one(listener));
     }
 
     async fn tell_all(&self, uri: Option<&str>, notification: Value) {
+        let mut coming = self.coming.subscribe();
+        let _ = timeout(COMING, coming.wait_for(|coming| *coming == 0)).await;
         let listeners = locked(&self.listeners).clone();
         for listener in listeners.iter().filter(|listener| listener.hears(uri)) {
             listener.tell(notification.clone()).await;

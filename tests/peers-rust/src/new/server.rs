@@ -224,17 +224,19 @@ impl ServerHandler for New {
         self.peer.listen(Subscriber::Session(context.peer, None));
     }
 
+    // The SDK acknowledges what this accepts, and only then calls `listen`.
     fn accepted_subscription_filter(
         &self,
         wanted: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
+        self.peer.expect_one();
         Some(wanted.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let filter = context.accepted().clone();
         self.peer
-            .listen(Subscriber::Stream(context.sink().clone(), filter));
+            .listen_as_expected(Subscriber::Stream(context.sink().clone(), filter));
         context.cancelled().await;
         Ok(())
     }
