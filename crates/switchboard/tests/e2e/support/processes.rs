@@ -41,9 +41,16 @@ pub(crate) fn contained(instance: &str, home: &str) -> Vec<Person> {
         .collect()
 }
 
-/// Whether the process is there and not a zombie.
+/// Whether the process is there and not a zombie. Its first thread may be one while others still hold
+/// what is open.
 pub(crate) fn is_alive(pid: i32) -> bool {
-    state(pid).is_some_and(|state| state != 'Z' && state != 'X')
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let mut threads = threads.into_iter().flatten().flatten();
+    threads.any(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+        state.is_some_and(|state| !state.starts_with(['Z', 'X']))
+    })
 }
 
 /// How much memory the process has, in bytes.
@@ -79,10 +86,6 @@ fn person(pid: i32) -> Person {
             .trim_end()
             .to_owned(),
     }
-}
-
-fn state(pid: i32) -> Option<char> {
-    stat(pid)?.first()?.chars().next()
 }
 
 /// What follows the name of the process: its state, its parent, and so on.
