@@ -71,10 +71,24 @@ fn one_server_alone_keeps_its_names() {
         client.leaves();
         lists
     };
+    // The gateway says of itself that it answers questions, and so this server lists tools that ask some.
+    let asking = [
+        "get-roots-list",
+        "trigger-elicitation-request",
+        "trigger-sampling-request",
+        "trigger-url-elicitation",
+    ];
+    let without_asking = |mut lists: Value| {
+        let tools = lists["tools"].as_array_mut().unwrap();
+        let before = tools.len();
+        tools.retain(|tool| !asking.contains(&tool["name"].as_str().unwrap()));
+        assert_eq!(before - tools.len(), asking.len(), "{lists}");
+        lists
+    };
     let own = lists(&without);
     assert!(own["tools"].as_array().unwrap().len() > 10, "{own}");
-    assert_eq!(lists(&http), own);
-    assert_eq!(lists(&stdio), own);
+    assert_eq!(without_asking(lists(&http)), own);
+    assert_eq!(without_asking(lists(&stdio)), own);
 }
 
 /// These parts of the tour at both doors, in the direct view.
