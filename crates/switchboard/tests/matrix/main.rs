@@ -19,6 +19,7 @@
 #![cfg(target_os = "linux")]
 
 mod client;
+mod faults;
 mod features;
 mod matrix;
 mod order;

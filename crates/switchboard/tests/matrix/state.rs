@@ -95,7 +95,7 @@ impl Parked {
 }
 
 /// Sends a retry that has to be refused.
-fn refused(client: &mut Client, retry: Value, what: &str) -> Result<(), Reason> {
+pub(crate) fn refused(client: &mut Client, retry: Value, what: &str) -> Result<(), Reason> {
     let answer = client.ask("tools/call", retry)?;
     check!(
         answer["error"]["code"] == -32602,

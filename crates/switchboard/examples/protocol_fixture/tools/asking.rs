@@ -22,6 +22,7 @@ pub(super) async fn run(call: &Call) -> Option<Result<Answer, Stop>> {
         "test_roots" => roots(call).await,
         "test_url_elicitation" => url(call).await,
         "test_url_required" => url_required(call).await,
+        "test_url_then_form" => url_then_form(call).await,
         "test_input_required_result_elicitation" => name(call).await,
         "test_input_required_result_sampling" => capital(call).await,
         "test_input_required_result_list_roots" => list_roots(call).await,
@@ -154,8 +155,8 @@ async fn url(call: &Call) -> Result<Answer, Stop> {
 
 /// In a session the page is demanded by an error, and visited when the call comes again.
 async fn url_required(call: &Call) -> Result<Answer, Stop> {
-    let input = Input::url("page", "Please authorize first", PAGE);
     let Asks::Session(session) = &call.asks else {
+        let input = Input::url("page", "Please authorize first", PAGE);
         let answer = call.ask(input).await?;
         return Ok(text(format!("visited: {}", answer["action"])));
     };
@@ -165,12 +166,33 @@ async fn url_required(call: &Call) -> Result<Answer, Stop> {
     if session.url_given.fetch_xor(true, Ordering::SeqCst) {
         return Ok(text("visited: \"accept\""));
     }
-    let mut elicitation = input.params;
+    Err(page_first())
+}
+
+/// The error of 2025-11-25 that demands a visit to the page.
+fn page_first() -> Stop {
+    let mut elicitation = Input::url("page", "Please authorize first", PAGE).params;
     elicitation["elicitationId"] = json!(World::random());
     let data = json!({ "elicitations": [elicitation] });
-    Err(Fault::new(-32042, "This needs a page to be visited")
+    Fault::new(-32042, "This needs a page to be visited")
         .with(data)
-        .into())
+        .into()
+}
+
+/// A page has to be visited first, and then a form is to be filled in.
+async fn url_then_form(call: &Call) -> Result<Answer, Stop> {
+    if let Asks::Session(session) = &call.asks {
+        if !session.url_given.fetch_xor(true, Ordering::SeqCst) {
+            return Err(page_first());
+        }
+    } else {
+        let page = Input::url("page", "Please authorize first", PAGE);
+        call.ask_all(vec![page], State::Needed).await?;
+    }
+    let fields = json!({ "sure": { "type": "boolean" } });
+    let form = Input::elicit("sure", "Delete everything?", &fields);
+    let answers = call.ask_all(vec![form], State::Needed).await?;
+    Ok(completed(&answers[0]))
 }
 
 async fn name(call: &Call) -> Result<Answer, Stop> {

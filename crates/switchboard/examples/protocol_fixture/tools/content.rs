@@ -4,7 +4,7 @@ use std::{process, sync::atomic::Ordering};
 
 use serde_json::{Value, json};
 
-use super::text;
+use super::{count, text};
 use crate::{
     call::{Call, Stop},
     offers::{PNG, WAV},
@@ -55,6 +55,7 @@ pub(super) fn run(call: &Call) -> Option<Result<Answer, Stop>> {
                     .map(|()| text("The client can sample")),
             );
         }
+        "test_large" => text("x".repeat(1000 * large(call))),
         "test_crash" => process::exit(1),
         _ => return None,
     }))
@@ -123,6 +124,13 @@ fn structured(revision: Revision) -> Answer {
         members.insert("structuredContent".to_owned(), structured);
     }
     answer
+}
+
+/// How many thousand characters are wanted.
+fn large(call: &Call) -> usize {
+    const MOST: u64 = 10_000;
+    let wanted = count(call, "kilobytes", 1000).min(MOST);
+    usize::try_from(wanted).unwrap_or_default()
 }
 
 fn session_info(call: &Call) -> Value {

@@ -192,6 +192,11 @@ fn with_input() -> Vec<Tool> {
         ),
         asks("test_url_elicitation", "Asks the user to open a page").since(V2025_11_25),
         asks("test_url_required", "Needs a page to be visited first").since(V2025_11_25),
+        asks(
+            "test_url_then_form",
+            "Needs a page to be visited, and then asks the user",
+        )
+        .since(V2025_11_25),
     ]
 }
 
@@ -225,6 +230,7 @@ fn with_tasks() -> Vec<Tool> {
 
 fn our_own(revision: Revision) -> Vec<Tool> {
     let burst = json!({ "count": { "type": "integer", "minimum": 0 } });
+    let large = json!({ "kilobytes": { "type": "integer", "minimum": 0 } });
     let anything = json!({ "type": "object", "additionalProperties": true });
     let any = if revision == V2026_07_28 {
         json!({ "type": "array", "items": { "type": "integer" } })
@@ -255,6 +261,7 @@ fn our_own(revision: Revision) -> Vec<Tool> {
             "test_method_counts",
             "Returns how often each method was called",
         ),
+        Tool::new("test_large", "Returns a long text").takes(&large, &[]),
         Tool::new("test_crash", "Ends the server at once"),
     ]
 }

@@ -19,7 +19,10 @@ use super::{
     arrival::Arrival,
     web::{Events, Web},
 };
-use crate::revision::{Revision, Way};
+use crate::{
+    revision::{Revision, Way},
+    support::within,
+};
 
 /// The stream of a pipe, of HTTP+SSE, and of what comes unasked over Streamable HTTP.
 pub(crate) const COMMON: u64 = 0;
@@ -42,7 +45,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// The headers of every request.
-    fn headers(&self, accept: &str) -> Vec<(String, String)> {
+    pub(crate) fn headers(&self, accept: &str) -> Headers {
         let mut headers = vec![
             ("Host".to_owned(), self.address.to_string()),
             ("Content-Type".to_owned(), "application/json".to_owned()),
@@ -83,7 +86,8 @@ impl Door {
     pub(crate) fn send(&mut self, text: &str, more: Headers) -> io::Result<u64> {
         match self {
             Self::Pipe(pipe) => {
-                pipe.stdin.write_all(format!("{text}\n").as_bytes())?;
+                let stdin = pipe.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+                stdin.write_all(format!("{text}\n").as_bytes())?;
                 Ok(COMMON)
             }
             Self::Http(http) => http.send("POST", more, text.as_bytes()),
@@ -101,6 +105,16 @@ impl Door {
         }
     }
 
+    /// Closes the input of the program on a pipe, and waits until it has left.
+    pub(crate) fn hang_up(&mut self) {
+        if let Self::Pipe(pipe) = self {
+            pipe.stdin = None;
+            within(PATIENCE, "the program on the pipe has left", || {
+                pipe.child.try_wait().unwrap()
+            });
+        }
+    }
+
     pub(crate) fn http(&mut self) -> Option<&mut Streamable> {
         match self {
             Self::Http(http) => Some(http),
@@ -113,7 +127,8 @@ impl Door {
 #[derive(Debug)]
 pub(crate) struct Pipe {
     child: Child,
-    stdin: ChildStdin,
+    /// Gone when the client has hung up.
+    stdin: Option<ChildStdin>,
 }
 
 impl Pipe {
@@ -138,6 +153,7 @@ impl Pipe {
             }
             let _ = inbox.send(Arrival::end(COMMON, 200));
         });
+        let stdin = Some(stdin);
         Ok(Self { child, stdin })
     }
 }

@@ -1,5 +1,7 @@
 //! Who answers what a server asks.
 
+use std::{thread, time::Duration};
+
 use serde_json::{Value, json};
 
 /// Somebody who is asked.
@@ -7,6 +9,8 @@ use serde_json::{Value, json};
 pub(crate) enum Person {
     /// Agrees to everything.
     Kind,
+    /// Agrees as well, and takes this long to do it.
+    Slow(Duration),
     /// Declines what can be declined.
     Unwilling,
     /// Says nothing.
@@ -18,6 +22,10 @@ impl Person {
     pub(crate) fn answer(self, method: &str, params: &Value) -> Option<Result<Value, Value>> {
         match self {
             Self::Kind => Some(kindly(method, params)),
+            Self::Slow(time) => {
+                thread::sleep(time);
+                Some(kindly(method, params))
+            }
             Self::Unwilling => Some(unwillingly(method)),
             Self::Silent => None,
         }
