@@ -6,7 +6,7 @@ use std::{
     future::{Future, IntoFuture},
     marker::PhantomData,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     task::{Context, Poll},
     time::Duration,
 };
@@ -14,7 +14,7 @@ use std::{
 use serde::Deserialize;
 use switchboard_machine::Headers;
 use switchboard_wire::Raw;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use crate::{Client, Error, model::FromAnswer, round::Round};
 
@@ -180,14 +180,14 @@ impl<T> Call<T> {
     where
         T: FromAnswer,
     {
-        let (sender, cancelled) = watch::channel(None);
+        let canceller = Canceller(Arc::default());
         InFlight {
-            answering: self.answering(Some(cancelled)),
-            canceller: Canceller(Arc::new(sender)),
+            answering: self.answering(Some(canceller.clone())),
+            canceller,
         }
     }
 
-    fn answering(self, cancelled: Option<Cancelled>) -> Answering<T>
+    fn answering(self, cancelled: Option<Canceller>) -> Answering<T>
     where
         T: FromAnswer,
     {
@@ -210,9 +210,6 @@ impl<T> Call<T> {
         }))
     }
 }
-
-/// Tells a call that it is cancelled, and why.
-pub(crate) type Cancelled = watch::Receiver<Option<Arc<str>>>;
 
 impl<T: FromAnswer> IntoFuture for Call<T> {
     type Output = Result<T, Error>;
@@ -280,13 +277,36 @@ impl<T> fmt::Debug for InFlight<T> {
 
 /// Cancels a call from elsewhere.
 #[derive(Debug, Clone)]
-pub struct Canceller(Arc<watch::Sender<Option<Arc<str>>>>);
+pub struct Canceller(Arc<Cancellation>);
+
+#[derive(Debug, Default)]
+struct Cancellation {
+    reason: OnceLock<Arc<str>>,
+    rung: Notify,
+}
 
 impl Canceller {
     /// Cancels the call: the server is told why, also if the call is dropped without being polled
     /// again; the caller gets [`CallError::Cancelled`](crate::CallError::Cancelled). Does nothing if
     /// the call has ended.
     pub fn cancel(&self, reason: &str) {
-        self.0.send_replace(Some(Arc::from(reason)));
+        // Of two reasons the first stands.
+        let _ = self.0.reason.set(Arc::from(reason));
+        self.0.rung.notify_one();
+    }
+
+    /// Why the call was cancelled, if it was.
+    pub(crate) fn reason(&self) -> Option<Arc<str>> {
+        self.0.reason.get().cloned()
+    }
+
+    /// Waits for the call to be cancelled, and gives the reason.
+    pub(crate) async fn cancelled(&self) -> Arc<str> {
+        loop {
+            if let Some(reason) = self.reason() {
+                return reason;
+            }
+            self.0.rung.notified().await;
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use switchboard_machine::{CallError, Reply};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::{call::Cancelled, driver::Control};
+use crate::{call::Canceller, driver::Control};
 
 /// Waits for the reply to one request. Dropping it before withdraws the request.
 pub(crate) struct Pending {
@@ -18,7 +18,7 @@ pub(crate) struct Pending {
     control: mpsc::UnboundedSender<Control>,
     replied: bool,
     /// Where the caller says why it withdraws the request.
-    cancelled: Option<Cancelled>,
+    cancelled: Option<Canceller>,
 }
 
 impl Pending {
@@ -37,7 +37,7 @@ impl Pending {
     }
 
     /// Has the server told the reason that stands here, if it is dropped.
-    pub(crate) fn cancelled_by(mut self, cancelled: Option<Cancelled>) -> Self {
+    pub(crate) fn cancelled_by(mut self, cancelled: Option<Canceller>) -> Self {
         self.cancelled = cancelled;
         self
     }
@@ -69,8 +69,7 @@ impl Drop for Pending {
             return;
         }
         let id = self.id;
-        let cancelled = self.cancelled.as_ref();
-        let reason = cancelled.and_then(|cancelled| cancelled.borrow().clone());
+        let reason = self.cancelled.as_ref().and_then(Canceller::reason);
         let _ = self.control.send(match reason {
             Some(_) => Control::Cancel { id, reason },
             None => Control::CallerGone(id),

@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::{
     Client, Error,
-    call::{Cancelled, Options, Request},
+    call::{Canceller, Options, Request},
     driver::{Control, Told},
     input::{self, ResultKind},
 };
@@ -29,7 +29,7 @@ pub(crate) struct Round {
     asks_back: bool,
     started: Instant,
     deadline: Option<Instant>,
-    cancelled: Option<Cancelled>,
+    cancelled: Option<Canceller>,
 }
 
 /// How much of what the server says of a call is kept for a caller that does not look.
@@ -40,7 +40,7 @@ impl Round {
         client: Client,
         options: Options,
         asks_back: bool,
-        cancelled: Option<Cancelled>,
+        cancelled: Option<Canceller>,
     ) -> Self {
         let started = Instant::now();
         Self {
@@ -185,7 +185,7 @@ impl Round {
         let reply = tokio::select! {
             biased;
             reply = &mut reply => reply,
-            reason = until_cancelled(&mut self.cancelled) => {
+            reason = until_cancelled(self.cancelled.as_ref()) => {
                 self.client.shared().control(Control::Cancel { id, reason });
                 reply.await
             }
@@ -227,23 +227,15 @@ impl Round {
                 reason: None,
             }
             .into()),
-            _ = until_cancelled(&mut self.cancelled) => Err(CallError::Cancelled.into()),
+            _ = until_cancelled(self.cancelled.as_ref()) => Err(CallError::Cancelled.into()),
         }
     }
 }
 
 /// Waits for the call to be cancelled, and gives the reason.
-async fn until_cancelled(cancelled: &mut Option<Cancelled>) -> Option<Arc<str>> {
-    let Some(cancelled) = cancelled else {
-        return std::future::pending().await;
-    };
-    let reason = cancelled
-        .wait_for(Option::is_some)
-        .await
-        .map(|reason| reason.clone());
-    match reason {
-        Ok(reason) => reason,
-        // Nobody is left to cancel.
-        Err(_) => std::future::pending().await,
+async fn until_cancelled(cancelled: Option<&Canceller>) -> Option<Arc<str>> {
+    match cancelled {
+        Some(cancelled) => Some(cancelled.cancelled().await),
+        None => std::future::pending().await,
     }
 }

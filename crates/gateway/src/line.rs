@@ -19,6 +19,9 @@ use tokio::sync::oneshot;
 pub(crate) trait Outlet: Send + Sync {
     /// Whether there was room for it.
     fn put(&self, message: Bytes) -> bool;
+
+    /// Shows the client that somebody is there, though there is nothing to say yet.
+    fn begin(&self) {}
 }
 
 /// The line to a client.
@@ -40,6 +43,11 @@ impl Line {
             outlet,
             asks: Some(asks),
         }
+    }
+
+    /// Shows the client that somebody is there, though there is nothing to say yet.
+    pub(crate) fn begin(&self) {
+        self.outlet.begin();
     }
 
     /// Tells the client. One that does not read misses some; nobody waits for it.

@@ -57,6 +57,12 @@ impl Live {
         self.logs
     }
 
+    /// Whether it may send log messages: one of 2026-07-28 does if a request asks for them, whatever it
+    /// says of itself.
+    pub(crate) fn may_log(&self) -> bool {
+        self.logs || self.era() == Era::Modern
+    }
+
     /// Whether it has tasks in the way of 2025-11-25.
     pub(crate) fn tasks(&self) -> bool {
         self.tasks

@@ -62,6 +62,8 @@ pub(super) enum Begun {
 
 /// A call that reports progress may take so many times its limit, each report giving it a full one.
 const PROGRESS_PATIENCE: u32 = 10;
+/// After so long without a word, the client is shown that somebody is there.
+const SILENCE: Duration = Duration::from_secs(20);
 /// Questions that come so soon after one another are asked together.
 const TOGETHER: Duration = Duration::from_millis(30);
 
@@ -96,15 +98,20 @@ impl Journey {
             questions.open(way.caller, way.capabilities())
         });
         let progress = names_progress(errand.params.as_ref());
-        let logs = errand.line.is_some() && live.logs();
-        if logs && let Logs::From(level) = errand.guest.logs(errand.params.as_ref()) {
+        let wanted = match errand.line {
+            Some(_) if live.may_log() => errand.guest.logs(errand.params.as_ref()),
+            _ => Logs::None,
+        };
+        if let Logs::From(level) = wanted {
             live.want_level(level).await;
         }
+        // An older server that has not been asked for a level logs as it likes, to nobody else.
+        let logs = wanted != Logs::None || (errand.line.is_some() && live.logs());
         let relay = (progress || logs).then(|| {
             Relay::new(
                 errand.line.cloned(),
                 progress_token(errand.params.as_ref()),
-                errand.guest.logs(errand.params.as_ref()),
+                wanted,
                 errand.guest.era(),
                 live.revision(),
             )
@@ -147,19 +154,30 @@ impl Journey {
 
     /// Waits for the answer; whoever is on the line answers what the server asks.
     pub(super) async fn accompany(&mut self, line: Option<&Line>) -> Result<Raw, Trouble> {
-        let mut asking = JoinSet::new();
+        // Few servers ask, so that what is needed for it is made when one does.
+        let mut asking: Option<JoinSet<()>> = None;
+        let mut silent = Some(Instant::now() + SILENCE);
         loop {
             let deadline = self.deadline();
+            let deadline = silent.map_or(deadline, |silent| silent.min(deadline));
+            let is_asking = asking.as_ref().is_some_and(|asking| !asking.is_empty());
             tokio::select! {
                 biased;
                 result = &mut self.call => return self.ended(result),
                 question = next_question(self.ear.as_ref()) => match line {
-                    Some(line) => drop(asking.spawn(ask(line.clone(), question, self.ask_patience))),
+                    Some(line) => {
+                        let asking = asking.get_or_insert_default();
+                        asking.spawn(ask(line.clone(), question, self.ask_patience));
+                    }
                     None => question.refuse(),
                 },
-                Some(_) = asking.join_next(), if !asking.is_empty() => self.renew(),
-                () = sleep_until(deadline.into()), if asking.is_empty() => {
-                    if let Some(overdue) = self.overdue() {
+                () = one_of(asking.as_mut()), if is_asking => self.renew(),
+                () = sleep_until(deadline.into()), if !is_asking || silent.is_some() => {
+                    if silent.take_if(|silent| *silent <= Instant::now()).is_some() {
+                        if let Some(line) = line {
+                            line.begin();
+                        }
+                    } else if let Some(overdue) = self.overdue().filter(|_| !is_asking) {
                         return Err(overdue.into());
                     }
                 }
@@ -254,6 +272,13 @@ impl Journey {
             server: Arc::clone(&self.upstream.name),
             after: self.record.started.elapsed(),
         })
+    }
+}
+
+/// Waits for one of the clients' answers.
+async fn one_of(asking: Option<&mut JoinSet<()>>) {
+    if let Some(asking) = asking {
+        asking.join_next().await;
     }
 }
 

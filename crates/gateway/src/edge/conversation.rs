@@ -33,7 +33,7 @@ use crate::{
 
 /// Requests of one client under way; more of them wait, up to so many, and those after them are refused.
 /// What the client says besides is always heard: some of those under way may wait for it.
-const IN_FLIGHT_MAX: usize = 256;
+const IN_FLIGHT_MAX: usize = 128;
 const WAITING_MAX: usize = 4_096;
 /// Listen streams of one client.
 const LISTENING_MAX: usize = 64;
@@ -51,6 +51,12 @@ pub(crate) trait Source {
 pub(crate) trait Sink: Outlet + 'static {
     /// Takes an answer. Waits while there is no room.
     fn say(&self, message: Bytes) -> impl Future<Output = ()> + Send;
+
+    /// Whether there is no room.
+    fn is_full(&self) -> bool;
+
+    /// Waits for room.
+    fn room(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// One client.
@@ -99,6 +105,7 @@ impl<S: Sink> Conversation<S> {
         let mut shown = Shown::now(self.gateway.context(), &self.view);
         let gateway = Arc::clone(&self.gateway);
         let mut stopped = pin!(gateway.stopped());
+        let sink = Arc::clone(&self.sink);
         loop {
             let session = self.session.clone();
             tokio::select! {
@@ -122,9 +129,10 @@ impl<S: Sink> Conversation<S> {
                     shown = now;
                 }
                 Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {
-                    if let Some(request) = self.waiting.pop_front() {
-                        self.request(request).await;
-                    }
+                    self.next_waiting().await;
+                }
+                () = sink.room(), if !self.waiting.is_empty() && self.tasks.is_empty() => {
+                    self.next_waiting().await;
                 }
                 Some(_) = self.listening.join_next(), if !self.listening.is_empty() => {}
                 () = &mut stopped => break,
@@ -181,13 +189,15 @@ impl<S: Sink> Conversation<S> {
             return self.initialize(&request).await;
         }
         let listens = era == Era::Modern && request.method == method::LISTEN;
-        if !listens && self.tasks.len() >= IN_FLIGHT_MAX && self.waiting.len() < WAITING_MAX {
+        // A client that does not read is not asked for more to be kept for it.
+        let busy = self.tasks.len() >= IN_FLIGHT_MAX || self.sink.is_full();
+        if !listens && busy && self.waiting.len() < WAITING_MAX {
             return self.waiting.push_back(request);
         }
         let room = if listens {
             self.listening.len() < LISTENING_MAX
         } else {
-            self.tasks.len() < IN_FLIGHT_MAX
+            !busy
         };
         if !room {
             let message = "this client has too much under way; wait for some of it to end";
@@ -217,6 +227,14 @@ impl<S: Sink> Conversation<S> {
                 Ok(()) = cancelled => {}
             }
         });
+    }
+
+    async fn next_waiting(&mut self) {
+        if !self.sink.is_full()
+            && let Some(request) = self.waiting.pop_front()
+        {
+            self.request(request).await;
+        }
     }
 
     async fn initialize(&mut self, request: &Request) {

@@ -119,18 +119,26 @@ impl Outlet for Outgoing {
 
 impl Sink for Outgoing {
     async fn say(&self, message: Bytes) {
+        self.room().await;
+        self.send(message);
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.bytes.load(Relaxed) > ANSWERS_BYTES && !self.messages.is_closed()
+    }
+
+    async fn room(&self) {
         loop {
             // Made before the look, so that what happens after it is noticed.
             let less = self.waiting.less.notified();
-            if self.waiting.bytes.load(Relaxed) <= ANSWERS_BYTES || self.messages.is_closed() {
-                break;
+            if !self.is_full() {
+                return;
             }
             tokio::select! {
                 () = less => {}
                 () = self.messages.closed() => {}
             }
         }
-        self.send(message);
     }
 }
 

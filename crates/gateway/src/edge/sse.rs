@@ -141,4 +141,12 @@ impl Sink for Tape {
     async fn say(&self, message: Bytes) {
         Self::say(self, &message).await;
     }
+
+    fn is_full(&self) -> bool {
+        Self::is_full(self)
+    }
+
+    async fn room(&self) {
+        Self::room(self).await;
+    }
 }

@@ -41,7 +41,6 @@ pub(crate) struct Tape {
     /// How its events are named, if they are: then it can be heard again.
     name: Option<u64>,
     primes: bool,
-    begun: Notify,
     /// Rung when a player comes or goes, or has played a full tape.
     changed: Notify,
 }
@@ -55,6 +54,7 @@ struct Inner {
     unplayed: u64,
     /// The bytes of all of them.
     bytes: usize,
+    begun: bool,
     finished: bool,
     /// Which player plays: a new one ends the one before.
     player: u64,
@@ -90,25 +90,23 @@ impl Tape {
             inner: Mutex::default(),
             name,
             primes,
-            begun: Notify::new(),
             changed: Notify::new(),
         })
     }
 
-    /// Waits for the first event.
-    pub(crate) async fn begun(&self) {
-        loop {
-            if !self.is_blank() {
-                return;
-            }
-            self.begun.notified().await;
+    /// Ready when the stream has begun.
+    pub(crate) fn poll_begun(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut inner = self.lock();
+        if inner.begun {
+            return Poll::Ready(());
         }
+        inner.waker = Some(cx.waker().clone());
+        Poll::Pending
     }
 
-    /// Whether there is nothing on it, nor ever was.
+    /// Whether the stream has not begun.
     pub(crate) fn is_blank(&self) -> bool {
-        let inner = self.lock();
-        inner.first == 0 && inner.events.is_empty()
+        !self.lock().begun
     }
 
     /// The last message. It is taken however much is on the tape.
@@ -133,6 +131,10 @@ impl Tape {
 
     fn force(&self, message: &[u8]) {
         let mut inner = self.lock();
+        // Nobody can hear it, now or later.
+        if self.name.is_none() && inner.player > 0 && !inner.playing {
+            return;
+        }
         self.write(&mut inner, message);
         inner.wake();
     }
@@ -186,8 +188,14 @@ impl Tape {
             .await;
     }
 
+    /// Whether those who answer have to wait.
+    pub(crate) fn is_full(&self) -> bool {
+        let inner = self.lock();
+        inner.bytes > FULL_BYTES && inner.playing
+    }
+
     /// Waits for room, as long as somebody plays it.
-    async fn room(&self) {
+    pub(crate) async fn room(&self) {
         self.until(|inner| inner.bytes <= FULL_BYTES || !inner.playing)
             .await;
     }
@@ -209,28 +217,20 @@ impl Tape {
         self.force(message);
     }
 
-    /// Begins the stream, though there is nothing to say yet.
-    pub(crate) fn begin(&self) {
-        let mut inner = self.lock();
-        if self.primes && inner.next() == 0 {
-            self.prime(&mut inner);
-        }
-        inner.wake();
-    }
-
     fn prime(&self, inner: &mut Inner) {
+        inner.begun = true;
+        if !self.primes || inner.next() > 0 {
+            return;
+        }
         let name = self.name.unwrap_or_default();
         let event = format!("id: {name}_0\nretry: {RETRY_MS}\ndata: \n\n");
         inner.push(event.into());
     }
 
     fn write(&self, inner: &mut Inner, message: &[u8]) {
-        if self.primes && inner.next() == 0 {
-            self.prime(inner);
-        }
+        self.prime(inner);
         let name = self.name.map(|name| (name, inner.next()));
         inner.push(event(name, message));
-        self.begun.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -247,6 +247,12 @@ impl Outlet for Tape {
         self.write(&mut inner, &message);
         inner.wake();
         true
+    }
+
+    fn begin(&self) {
+        let mut inner = self.lock();
+        self.prime(&mut inner);
+        inner.wake();
     }
 }
 

@@ -1,17 +1,16 @@
 //! The work on one request over HTTP, and the stream of what is said ahead of its answer.
 
 use std::{
-    future::Future,
+    future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use hyper::Response;
 use switchboard_client::{ErrorObject, Id, Raw};
 use switchboard_wire::Era;
-use tokio::{sync::oneshot, time::timeout};
+use tokio::sync::oneshot;
 
 use super::{
     http::{From, event_stream},
@@ -56,7 +55,6 @@ impl Stream {
         if let Some((session, number)) = of {
             session.keep(number, Arc::clone(&tape));
         }
-        tape.begin();
         let player = tape.play();
         tokio::spawn(async move {
             let answer = match work.era {
@@ -79,14 +77,10 @@ impl Stream {
 /// Waits until the stream is to begin.
 pub(super) async fn begun(stream: Option<&Stream>) {
     match stream {
-        // Somebody in between may take silence for an end.
-        Some(stream) => drop(timeout(SILENCE, stream.tape.begun()).await),
+        Some(stream) => poll_fn(|cx| stream.tape.poll_begun(cx)).await,
         None => std::future::pending().await,
     }
 }
-
-/// After so long without an answer the stream begins, to show that somebody is there.
-const SILENCE: Duration = Duration::from_secs(20);
 
 /// A request that has been taken in, and is let go when it ends.
 pub(super) struct Ongoing {
