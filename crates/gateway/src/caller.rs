@@ -19,9 +19,24 @@ pub(crate) enum Principal {
 pub(crate) struct Caller {
     /// Tells clients apart where they take turns.
     pub(crate) key: u64,
+    /// Tells them apart where one is to be asked. A client of 2026-07-28 over HTTP may use as many
+    /// connections as it likes, and is known by what it says of itself.
+    pub(crate) person: u64,
     /// What the client calls itself. For display only.
     pub(crate) client: Arc<str>,
     pub(crate) principal: Principal,
+}
+
+impl Caller {
+    /// A client that is told apart in the same way everywhere.
+    pub(crate) const fn new(key: u64, client: Arc<str>, principal: Principal) -> Self {
+        Self {
+            key,
+            person: key,
+            client,
+            principal,
+        }
+    }
 }
 
 /// The client of a request, as a server may know it.

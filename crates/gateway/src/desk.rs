@@ -222,7 +222,7 @@ impl Room<'_> {
         if self.guest.era() == Era::Legacy {
             let list = page.encoded(&[]);
             return match kind {
-                Kind::Tool => readable(list),
+                Kind::Tool => readable(list, matches!(self.view, View::Server(_))),
                 _ => list,
             };
         }
@@ -257,7 +257,8 @@ impl Room<'_> {
                     .errand(&server, method::TOOLS_CALL, name, params)
                     .await?;
                 let result = self.with_tasks(&server, result);
-                Ok(switchboard_catalog::expose_content(&server, &result))
+                let result = switchboard_catalog::expose_content(&server, &result);
+                Ok(translate::content(result, self.guest.revision()))
             }
             View::Server(server) => {
                 let upstream = upstream(self.gateway, server)?;
@@ -269,7 +270,8 @@ impl Room<'_> {
                 let result = self
                     .errand(server, method::TOOLS_CALL, name, params)
                     .await?;
-                Ok(self.with_tasks(server, result))
+                let result = self.with_tasks(server, result);
+                Ok(translate::content(result, self.guest.revision()))
             }
         }
     }
@@ -595,15 +597,20 @@ pub(crate) fn coarse_millis(time: Duration) -> u64 {
 }
 
 /// A list of tools as older clients can read it.
-fn readable(list: Raw) -> Raw {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"outputSchema\""));
-    if SAYS.find(list.as_bytes()).is_none() {
+fn readable(list: Raw, with_tasks: bool) -> Raw {
+    static SAYS: LazyLock<[Finder<'static>; 2]> =
+        LazyLock::new(|| ["\"outputSchema\"", "\"taskSupport\""].map(Finder::new));
+    let says = |n: usize| SAYS[n].find(list.as_bytes()).is_some();
+    if !says(0) && (with_tasks || !says(1)) {
         return list;
     }
     let Some(tools) = list.member("tools").and_then(|tools| tools.elements()) else {
         return list;
     };
-    let readable: Vec<Raw> = tools.iter().cloned().map(translate::tool).collect();
+    let readable: Vec<Raw> = tools
+        .iter()
+        .map(|tool| translate::tool(tool.clone(), with_tasks))
+        .collect();
     if readable == tools {
         return list;
     }

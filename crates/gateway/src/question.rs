@@ -78,7 +78,7 @@ impl Questions {
     pub(crate) fn open(self: &Arc<Self>, caller: &Caller, capabilities: Raw) -> Ear {
         let tag = self.last.fetch_add(1, Relaxed) + 1;
         let open = Arc::new(Open {
-            client: caller.key,
+            client: caller.person,
             principal: caller.principal,
             capabilities,
             asked: Mutex::default(),
@@ -115,20 +115,31 @@ impl Questions {
     }
 
     /// Has a question of the server answered. Dropping the future takes it back.
-    pub(crate) async fn answer(&self, asked: Asked) -> Result<Raw, ErrorObject> {
+    pub(crate) async fn answer(&self, server: &str, asked: Asked) -> Result<Raw, ErrorObject> {
         let owner = match asked.tag {
-            Some(tag) => self.lock().get(&tag).cloned(),
-            None => self.owner(&asked.method).await,
+            Some(tag) => {
+                let open = self.lock().get(&tag).cloned();
+                open.map_or(Owner::Nobody, Owner::Call)
+            }
+            None => self.owner().await,
         };
-        let Some(owner) = owner else {
-            return match self.roots().filter(|_| asked.method == method::ROOTS_LIST) {
-                Some(line) => {
-                    let asking = line.ask(&asked.method, asked.params.as_ref());
-                    let late = |_| Err(unanswerable(&asked.method));
-                    timeout(ROOTS_PATIENCE, asking).await.unwrap_or_else(late)
-                }
-                None => Err(unanswerable(&asked.method)),
-            };
+        let owner = match owner {
+            Owner::Call(owner) => owner,
+            Owner::Several => {
+                tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
+                let message = "several clients have calls under way, and nothing says for which of them this is; ask again when there are fewer";
+                return Err(ErrorObject::new(code::INTERNAL, message));
+            }
+            Owner::Nobody => {
+                return match self.roots().filter(|_| asked.method == method::ROOTS_LIST) {
+                    Some(line) => {
+                        let asking = line.ask(&asked.method, asked.params.as_ref());
+                        let late = |_| Err(unanswerable(&asked.method));
+                        timeout(ROOTS_PATIENCE, asking).await.unwrap_or_else(late)
+                    }
+                    None => Err(unanswerable(&asked.method)),
+                };
+            }
         };
         if !answers(&owner.capabilities, &asked.method, asked.params.as_ref()) {
             return Err(unanswerable(&asked.method));
@@ -152,54 +163,44 @@ impl Questions {
         roots.as_ref().map(|(_, line)| line.clone())
     }
 
-    /// The call that a question belongs to, if that can be told, now or in a while.
-    async fn owner(&self, question: &str) -> Option<Arc<Open>> {
+    /// The call that a question belongs to, if that can be told, now or in a while. It is one of those
+    /// that were under way when it came.
+    async fn owner(&self) -> Owner {
         let until = Instant::now() + AMBIGUOUS;
+        let candidates = self.candidates();
         loop {
             let changed = self.changed.notified();
             let mut changed = std::pin::pin!(changed);
             // From here on a change is noticed.
             changed.as_mut().enable();
-            match self.find() {
-                Found::Owner(owner) => return Some(owner),
-                Found::Nobody => return None,
-                Found::Several => {}
+            let left: Vec<_> = {
+                let open = self.lock();
+                let left = candidates.iter().filter_map(|tag| open.get(tag));
+                left.cloned().collect()
+            };
+            match only_one(&left) {
+                Owner::Several => {}
+                found => return found,
             }
             if timeout_at(until.into(), changed).await.is_err() {
-                tracing::warn!(%question, "Cannot tell which client a question of a server is for.");
-                return None;
+                return Owner::Several;
             }
         }
     }
 
-    fn find(&self) -> Found {
+    /// The calls that a question could be for.
+    fn candidates(&self) -> Vec<u64> {
         let open = self.lock();
-        let here = open.values().filter(|call| !call.away.load(Relaxed));
         let mut principals = open.values().map(|call| call.principal);
         let first = principals.next();
-        if principals.any(|other| Some(other) != first) {
-            return Self::only_one(open.values());
+        let one_principal = principals.all(|other| Some(other) == first);
+        let all = || open.iter();
+        let here = || all().filter(|(_, call)| !call.away.load(Relaxed));
+        if one_principal && here().next().is_some() {
+            here().map(|(tag, _)| *tag).collect()
+        } else {
+            all().map(|(tag, _)| *tag).collect()
         }
-        match Self::only_one(here) {
-            Found::Nobody => Self::only_one(open.values()),
-            found => found,
-        }
-    }
-
-    /// The call that it must be, if all are of one client.
-    fn only_one<'a>(calls: impl Iterator<Item = &'a Arc<Open>>) -> Found {
-        let mut owner: Option<&Arc<Open>> = None;
-        for call in calls {
-            match owner {
-                Some(owner) if owner.client != call.client => return Found::Several,
-                // Of several calls of one client, one that has not been asked for yet.
-                Some(owner) if !owner.lock().is_empty() => {}
-                Some(_) => continue,
-                None => {}
-            }
-            owner = Some(call);
-        }
-        owner.map_or(Found::Nobody, |owner| Found::Owner(Arc::clone(owner)))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Open>>> {
@@ -207,10 +208,24 @@ impl Questions {
     }
 }
 
-enum Found {
-    Owner(Arc<Open>),
+/// Whose question it is.
+enum Owner {
+    Call(Arc<Open>),
     Nobody,
+    /// It could be for one of several clients.
     Several,
+}
+
+/// The call that it must be, if all are of one client: of several, one that has not been asked for yet.
+fn only_one(calls: &[Arc<Open>]) -> Owner {
+    let Some(first) = calls.first() else {
+        return Owner::Nobody;
+    };
+    if calls.iter().any(|call| call.client != first.client) {
+        return Owner::Several;
+    }
+    let free = calls.iter().find(|call| call.lock().is_empty());
+    Owner::Call(Arc::clone(free.unwrap_or(first)))
 }
 
 impl Open {
@@ -265,7 +280,7 @@ impl Drop for Ear {
 }
 
 fn unanswerable(question: &str) -> ErrorObject {
-    let message = format!("there is no client here that answers `{question}`");
+    let message = format!("the client of this call does not answer `{question}`, or there is none");
     ErrorObject::new(code::METHOD_NOT_FOUND, message)
 }
 
@@ -274,11 +289,7 @@ mod tests {
     use super::*;
 
     fn caller(key: u64, principal: Principal) -> Caller {
-        Caller {
-            key,
-            client: "c".into(),
-            principal,
-        }
+        Caller::new(key, "c".into(), principal)
     }
 
     fn open(questions: &Arc<Questions>, key: u64) -> Ear {
@@ -287,10 +298,17 @@ mod tests {
 
     /// The client that is asked; 0 if there are several.
     fn owner(questions: &Questions) -> Option<u64> {
-        match questions.find() {
-            Found::Owner(owner) => Some(owner.client),
-            Found::Nobody => None,
-            Found::Several => Some(0),
+        let open = questions.lock();
+        let candidates: Vec<_> = {
+            drop(open);
+            let tags = questions.candidates();
+            let open = questions.lock();
+            tags.iter().map(|tag| Arc::clone(&open[tag])).collect()
+        };
+        match only_one(&candidates) {
+            Owner::Call(owner) => Some(owner.client),
+            Owner::Nobody => None,
+            Owner::Several => Some(0),
         }
     }
 
@@ -320,10 +338,10 @@ mod tests {
     #[test]
     fn of_two_calls_of_one_client_the_one_that_waits_for_nothing_is_asked() {
         let questions = Arc::new(Questions::default());
-        let first = open(&questions, 1);
-        let second = open(&questions, 1);
+        let calls = [open(&questions, 1), open(&questions, 1)];
+        let opened = calls.each_ref().map(|call| Arc::clone(&call.open));
         for _ in 0..2 {
-            let Found::Owner(owner) = questions.find() else {
+            let Owner::Call(owner) = only_one(&opened) else {
                 panic!("there is one client");
             };
             let (reply, _) = oneshot::channel();
@@ -334,7 +352,29 @@ mod tests {
                 reply,
             });
         }
-        assert_eq!(first.open.lock().len(), 1);
-        assert_eq!(second.open.lock().len(), 1);
+        assert!(opened.iter().all(|call| call.lock().len() == 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_begins_after_a_question_cannot_be_the_one_that_asks() {
+        let questions = Arc::new(Questions::default());
+        let (one, other) = (open(&questions, 1), open(&questions, 2));
+        let asking = Arc::clone(&questions);
+        let owner = tokio::spawn(async move { asking.owner().await });
+        tokio::task::yield_now().await;
+        let late = open(&questions, 3);
+        drop(one);
+        let Ok(Owner::Call(owner)) = owner.await else {
+            panic!("there is one client left of those that it can be for");
+        };
+        assert_eq!(owner.client, 2);
+        drop((other, late));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_could_be_for_several_is_put_to_none() {
+        let questions = Arc::new(Questions::default());
+        let _calls = [open(&questions, 1), open(&questions, 2)];
+        assert!(matches!(questions.owner().await, Owner::Several));
     }
 }

@@ -202,11 +202,7 @@ mod tests {
     use crate::caller::Principal;
 
     fn session() -> Arc<Session> {
-        let caller = Caller {
-            key: 1,
-            client: "a".into(),
-            principal: Principal::Owner,
-        };
+        let caller = Caller::new(1, "a".into(), Principal::Owner);
         Session::open(View::Direct, caller, None)
     }
 

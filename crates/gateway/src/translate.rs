@@ -55,6 +55,7 @@ fn unsaid(params: &Raw) -> Raw {
 
 /// The result of a server, for a client of another revision.
 pub(crate) fn result(result: Raw, of: &str, upstream: Revision, client: Revision) -> Raw {
+    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"structuredContent\""));
     let result = match (upstream.era(), client.era()) {
         (Era::Modern, Era::Legacy) => without_type(result),
         (Era::Legacy, Era::Modern) => {
@@ -66,8 +67,9 @@ pub(crate) fn result(result: Raw, of: &str, upstream: Revision, client: Revision
         }
         (Era::Legacy, Era::Legacy) | (Era::Modern, Era::Modern) => result,
     };
-    if client < upstream {
-        degraded(result, client)
+    let any = |revision: Revision| revision.facts().any_structured_content;
+    if any(upstream) && !any(client) && SAYS.find(result.as_bytes()).is_some() {
+        without_odd_structure(result)
     } else {
         result
     }
@@ -122,31 +124,27 @@ pub(crate) fn own_info() -> Raw {
     ])
 }
 
-/// A result without what the client's revision does not have, which is told in words instead.
-fn degraded(result: Raw, client: Revision) -> Raw {
-    static MAY_SAY: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| {
-        ["\"structuredContent\"", "\"resource_link\"", "\"audio\""].map(Finder::new)
-    });
-    let says = |n: usize| MAY_SAY[n].find(result.as_bytes()).is_some();
+/// Content without what the client's revision does not have, which is told in words instead. For results
+/// whose addresses are those that the client knows.
+pub(crate) fn content(result: Raw, client: Revision) -> Raw {
+    static MAY_SAY: LazyLock<[Finder<'static>; 2]> =
+        LazyLock::new(|| ["\"resource_link\"", "\"audio\""].map(Finder::new));
     let facts = client.facts();
-    let structured = !facts.any_structured_content && says(0);
-    let links = !facts.resource_links && says(1);
-    let audio = !facts.audio && says(2);
-    let mut result = result;
-    if structured {
-        result = without_odd_structure(result);
+    let says = |n: usize| MAY_SAY[n].find(result.as_bytes()).is_some();
+    let links = !facts.resource_links && says(0);
+    let audio = !facts.audio && says(1);
+    if !links && !audio {
+        return result;
     }
-    if (links || audio)
-        && let Some(content) = result.member("content").and_then(|list| list.elements())
-    {
-        let content = content
-            .into_iter()
-            .map(|block| in_words(block, links, audio));
-        result = result
-            .with_member("content", &Raw::array(content))
-            .unwrap_or(result);
-    }
+    let Some(content) = result.member("content").and_then(|list| list.elements()) else {
+        return result;
+    };
+    let content = content
+        .into_iter()
+        .map(|block| in_words(block, links, audio));
     result
+        .with_member("content", &Raw::array(content))
+        .unwrap_or(result)
 }
 
 /// Older revisions have structured content that is an object only. What is not is told as text, unless
@@ -193,9 +191,14 @@ fn text(text: &str) -> Raw {
     Raw::object([("type", Raw::string("text")), ("text", Raw::string(text))])
 }
 
-/// A tool of a server of 2026-07-28 as an older client can read it: an output schema describes an
-/// object, or is not there.
-pub(crate) fn tool(tool: Raw) -> Raw {
+/// A tool as an older client can read it: an output schema describes an object, or is not there; and a view
+/// without tasks has no tools that want one, since the gateway sees to it.
+pub(crate) fn tool(tool: Raw, with_tasks: bool) -> Raw {
+    let tool = if with_tasks {
+        tool
+    } else {
+        tool.without(&["execution"])
+    };
     let odd = tool.member("outputSchema").is_some_and(|schema| {
         let kind = schema.member("type").and_then(|kind| kind.to_text());
         kind.as_deref() != Some("object")
@@ -355,14 +358,7 @@ mod tests {
         let rich = raw(
             r#"{"content":[{"type":"text","text":"a"},{"type":"resource_link","uri":"x:y","name":"n"},{"type":"audio","data":"AAAA","mimeType":"audio/wav"}]}"#,
         );
-        let of = |client| {
-            result(
-                rich.clone(),
-                method::TOOLS_CALL,
-                Revision::LATEST_LEGACY,
-                client,
-            )
-        };
+        let of = |client| content(rich.clone(), client);
         assert_eq!(of(Revision::V2025_06_18), rich);
         let march = of(Revision::V2025_03_26);
         assert!(march.as_str().contains(r#""text":"n: x:y""#), "{march}");

@@ -437,6 +437,7 @@ impl Task {
         let upstream = Arc::downgrade(&self.upstream);
         let context = Arc::clone(&self.context);
         let questions = Arc::clone(&self.upstream.questions);
+        let server = Arc::clone(&self.upstream.name);
         let mut builder = Client::builder("switchboard", env!("CARGO_PKG_VERSION"))
             .handshake_timeout(settings.init_timeout)
             .request_timeout(settings.request_timeout)
@@ -445,8 +446,8 @@ impl Task {
             .max_in_flight(settings.max_in_flight + IN_FLIGHT_SPARE)
             .capabilities(talk::capabilities())
             .on_asked(move |asked| {
-                let questions = Arc::clone(&questions);
-                async move { questions.answer(asked).await }
+                let (questions, server) = (Arc::clone(&questions), Arc::clone(&server));
+                async move { questions.answer(&server, asked).await }
             })
             .on_notification(move |news| {
                 if let Some(upstream) = upstream.upgrade() {

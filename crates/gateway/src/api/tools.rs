@@ -127,11 +127,7 @@ pub(super) async fn call(
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     let (view, tool) = locate(&gateway, &name).await?;
-    let caller = Caller {
-        key: KEY,
-        client: CLIENT.into(),
-        principal: Principal::Owner,
-    };
+    let caller = Caller::new(KEY, CLIENT.into(), Principal::Owner);
     let inquiry = Inquiry {
         guest: Guest::stranger(),
         session: None,

@@ -83,11 +83,7 @@ impl<S: Sink> Conversation<S> {
         sink: Arc<S>,
     ) -> Self {
         Self {
-            caller: Caller {
-                key: client_key(),
-                client: nameless(),
-                principal,
-            },
+            caller: Caller::new(client_key(), nameless(), principal),
             gateway,
             view,
             session: None,

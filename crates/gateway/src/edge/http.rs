@@ -1,6 +1,9 @@
 //! Streamable HTTP: clients of every revision on one address.
 
-use std::sync::{Arc, PoisonError};
+use std::{
+    hash::BuildHasher,
+    sync::{Arc, PoisonError},
+};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
@@ -9,6 +12,7 @@ use hyper::{
     body::Incoming,
     header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
 };
+use rustc_hash::FxBuildHasher;
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
 use switchboard_wire::{Era, Frame, Message, Request, code, encode, header, limits, meta, method};
 use tokio::{task::JoinSet, time::timeout};
@@ -166,11 +170,7 @@ impl Visitor<'_> {
         if !fine {
             return response;
         }
-        let caller = Caller {
-            key: super::client_key(),
-            client: nameless(),
-            principal: self.principal,
-        };
+        let caller = Caller::new(super::client_key(), nameless(), self.principal);
         let session = Session::open(self.view.clone(), caller, params);
         let context = self.gateway.context();
         let shown = Shown::now(context, &self.view);
@@ -223,7 +223,8 @@ impl Visitor<'_> {
         let version = self::said(params, meta::PROTOCOL_VERSION);
         let version = version.and_then(|version| version.to_text());
         let mismatch = |what: &str| {
-            let message = format!("the header {what} does not say what the body says");
+            let message =
+                format!("the header {what} is missing, or does not say what the body says");
             Some(ErrorObject::new(code::HEADER_MISMATCH, message))
         };
         if version.is_some() && said != version.as_deref() {
@@ -264,16 +265,20 @@ impl Visitor<'_> {
     }
 
     fn caller(&self, from: &From, request: &Request) -> Caller {
-        let client = match from {
+        let (client, person) = match from {
             From::Session(session) => return session.session.caller.clone(),
-            From::Stranger => nameless(),
+            From::Stranger => (nameless(), self.key),
             From::Modern => {
                 let info = said(request.params.as_ref(), meta::CLIENT_INFO);
-                handshake::client_name(info.as_ref())
+                let person = info.as_ref().map_or(self.key, |info| {
+                    FxBuildHasher.hash_one((self.principal, info.as_bytes()))
+                });
+                (handshake::client_name(info.as_ref()), person)
             }
         };
         Caller {
             key: self.key,
+            person,
             client,
             principal: self.principal,
         }

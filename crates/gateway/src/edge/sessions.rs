@@ -197,11 +197,7 @@ mod tests {
     const OWNER: Principal = Principal::Owner;
 
     fn open(sessions: &Sessions) -> Option<Arc<HttpSession>> {
-        let caller = Caller {
-            key: 1,
-            client: "a".into(),
-            principal: OWNER,
-        };
+        let caller = Caller::new(1, "a".into(), OWNER);
         sessions.open(Session::open(View::Direct, caller, None), Shown::NOTHING)
     }
 
