@@ -56,6 +56,7 @@ pub(crate) struct Options {
     pub(crate) fail_fast: bool,
     pub(crate) tag: Option<u64>,
     pub(crate) trace: Option<Raw>,
+    pub(crate) reason: Option<Reason>,
     pub(crate) on_progress: Option<Hearer>,
     pub(crate) on_log: Option<Hearer>,
 }
@@ -83,6 +84,7 @@ impl<T> Call<T> {
             fail_fast: false,
             tag: None,
             trace: None,
+            reason: None,
             on_progress: None,
             on_log: None,
         };
@@ -171,6 +173,13 @@ impl<T> Call<T> {
     /// Sends a W3C trace parent along, so that the server's work shows in the trace.
     pub fn traceparent(mut self, traceparent: &str) -> Self {
         self.options.trace = Some(Raw::string(traceparent));
+        self
+    }
+
+    /// If the call is dropped before it is answered, the server is told the reason that stands here by
+    /// then, if one does.
+    pub fn reason(mut self, reason: &Reason) -> Self {
+        self.options.reason = Some(Arc::clone(reason));
         self
     }
 
@@ -275,13 +284,16 @@ impl<T> fmt::Debug for InFlight<T> {
     }
 }
 
+/// Why a call is withdrawn, once that is known.
+pub type Reason = Arc<OnceLock<Arc<str>>>;
+
 /// Cancels a call from elsewhere.
 #[derive(Debug, Clone)]
 pub struct Canceller(Arc<Cancellation>);
 
 #[derive(Debug, Default)]
 struct Cancellation {
-    reason: OnceLock<Arc<str>>,
+    reason: Reason,
     rung: Notify,
 }
 
@@ -295,16 +307,16 @@ impl Canceller {
         self.0.rung.notify_one();
     }
 
-    /// Why the call was cancelled, if it was.
-    pub(crate) fn reason(&self) -> Option<Arc<str>> {
-        self.0.reason.get().cloned()
+    /// Where it says why.
+    pub(crate) fn reason(&self) -> Reason {
+        Arc::clone(&self.0.reason)
     }
 
     /// Waits for the call to be cancelled, and gives the reason.
     pub(crate) async fn cancelled(&self) -> Arc<str> {
         loop {
-            if let Some(reason) = self.reason() {
-                return reason;
+            if let Some(reason) = self.0.reason.get() {
+                return Arc::clone(reason);
             }
             self.0.rung.notified().await;
         }

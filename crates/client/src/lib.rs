@@ -54,7 +54,7 @@ pub mod telemetry;
 pub mod transport;
 
 pub use builder::ClientBuilder;
-pub use call::{Answering, Call, Canceller, InFlight, Progress};
+pub use call::{Answering, Call, Canceller, InFlight, Progress, Reason};
 pub use client::{Client, IntoParams};
 pub use error::Error;
 pub use handlers::Asked;

@@ -9,7 +9,7 @@ use std::{
 use switchboard_machine::{CallError, Reply};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::{call::Canceller, driver::Control};
+use crate::{Reason, driver::Control};
 
 /// Waits for the reply to one request. Dropping it before withdraws the request.
 pub(crate) struct Pending {
@@ -18,7 +18,7 @@ pub(crate) struct Pending {
     control: mpsc::UnboundedSender<Control>,
     replied: bool,
     /// Where the caller says why it withdraws the request.
-    cancelled: Option<Canceller>,
+    reason: Option<Reason>,
 }
 
 impl Pending {
@@ -32,13 +32,13 @@ impl Pending {
             reply,
             control,
             replied: false,
-            cancelled: None,
+            reason: None,
         }
     }
 
     /// Has the server told the reason that stands here, if it is dropped.
-    pub(crate) fn cancelled_by(mut self, cancelled: Option<Canceller>) -> Self {
-        self.cancelled = cancelled;
+    pub(crate) fn because(mut self, reason: Option<Reason>) -> Self {
+        self.reason = reason;
         self
     }
 
@@ -69,7 +69,10 @@ impl Drop for Pending {
             return;
         }
         let id = self.id;
-        let reason = self.cancelled.as_ref().and_then(Canceller::reason);
+        let reason = self
+            .reason
+            .as_ref()
+            .and_then(|reason| reason.get().cloned());
         let _ = self.control.send(match reason {
             Some(_) => Control::Cancel { id, reason },
             None => Control::CallerGone(id),

@@ -141,7 +141,8 @@ impl Round {
         };
         let shared = self.client.shared();
         let pending = shared.submit(call, told_sender, self.options.tag)?;
-        let mut pending = pending.cancelled_by(self.cancelled.clone());
+        let reason = self.cancelled.as_ref().map(Canceller::reason);
+        let mut pending = pending.because(reason.or_else(|| self.options.reason.clone()));
         let id = pending.id();
         let started = self.started;
         let (deadline, options) = (&mut self.deadline, &mut self.options);

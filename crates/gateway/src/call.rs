@@ -104,7 +104,8 @@ pub(crate) async fn carry(
                 Ok(Kept::Waiting { journey, asked }) => {
                     // What is written down is the call that began earlier.
                     record.forget();
-                    return way.resume(*journey, place, asked).await;
+                    // Boxed, as all that few calls come to, so that the others need not carry room for it.
+                    return Box::pin(way.resume(*journey, place, asked)).await;
                 }
                 Ok(Kept::Again(asked)) => {
                     if let Err(again) = rounds::consent(params.as_ref(), asked) {
@@ -149,7 +150,7 @@ pub(crate) async fn carry(
                 continue;
             }
             Ok(result) if errand.guest.era() == Era::Legacy && live.era() == Era::Modern => {
-                match rounds.take(&errand, &upstream.name, result).await {
+                match Box::pin(rounds.take(&errand, &upstream.name, result)).await {
                     Ok(Some(result)) => Ok(result),
                     Ok(None) => {
                         since = Instant::now();

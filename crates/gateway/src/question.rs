@@ -7,7 +7,7 @@
 //! asks nothing else as a rule.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -15,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustc_hash::FxHashMap;
 use switchboard_client::{Asked, ErrorObject, Raw};
 use switchboard_wire::{code, method};
 use tokio::{
@@ -49,7 +50,7 @@ impl Question {
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     last: AtomicU64,
-    open: Mutex<BTreeMap<u64, Arc<Open>>>,
+    open: Mutex<FxHashMap<u64, Arc<Open>>>,
     changed: Notify,
     /// The client that said last that its roots have changed.
     roots: Mutex<Option<(Principal, Line)>>,
@@ -196,14 +197,17 @@ impl Questions {
         let one_principal = principals.all(|other| Some(other) == first);
         let all = || open.iter();
         let here = || all().filter(|(_, call)| !call.away.load(Relaxed));
-        if one_principal && here().next().is_some() {
+        let mut tags: Vec<_> = if one_principal && here().next().is_some() {
             here().map(|(tag, _)| *tag).collect()
         } else {
             all().map(|(tag, _)| *tag).collect()
-        }
+        };
+        // The oldest first.
+        tags.sort_unstable();
+        tags
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Open>>> {
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<u64, Arc<Open>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,13 +1,13 @@
 //! A call under way on a server's connection.
 
 use std::{
-    future::pending,
+    future::{IntoFuture, pending},
     sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
 use memchr::memmem::Finder;
-use switchboard_client::{Client, ErrorObject, Id, InFlight, Raw};
+use switchboard_client::{Answering, Client, ErrorObject, Id, Raw, Reason};
 use switchboard_wire::{Era, code, meta, method};
 use tokio::{
     task::JoinSet,
@@ -31,7 +31,9 @@ use crate::{
 pub(crate) struct Journey {
     upstream: Arc<Upstream>,
     live: Arc<Live>,
-    call: InFlight<Raw>,
+    call: Answering<Raw>,
+    /// Why the call is withdrawn, if it is.
+    reason: Reason,
     /// Hears what a server of an older revision asks.
     ear: Option<Ear>,
     relay: Option<Arc<Relay>>,
@@ -85,7 +87,7 @@ impl Journey {
         } = way;
         let patience = upstream.request_timeout();
         let (method, params, task) = if way.wants_task(live) {
-            match Task::create(live, params, patience).await {
+            match Box::pin(Task::create(live, params, patience)).await {
                 Ok(Created::Task(task)) => (method::TASKS_RESULT, Some(task.params()), Some(task)),
                 Ok(Created::Result(result)) => return Begun::Ended(record, Ok(result)),
                 Err(error) => return Begun::Ended(record, outcome(upstream, Err(error))),
@@ -103,7 +105,7 @@ impl Journey {
             _ => Logs::None,
         };
         if let Logs::From(level) = wanted {
-            live.want_level(level).await;
+            Box::pin(live.want_level(level)).await;
         }
         // An older server that has not been asked for a level logs as it likes, to nobody else.
         let logs = wanted != Logs::None || (errand.line.is_some() && live.logs());
@@ -133,10 +135,12 @@ impl Journey {
             let relay = Arc::clone(relay);
             call = call.on_raw_log(move |params| relay.log(&params));
         }
+        let reason = Reason::default();
         Begun::Journey(Self {
             upstream: Arc::clone(upstream),
             live: Arc::clone(live),
-            call: call.cancellable(),
+            call: call.reason(&reason).into_future(),
+            reason,
             ear,
             relay,
             task,
@@ -267,7 +271,8 @@ impl Journey {
         if self.deadline() > Instant::now() {
             return None;
         }
-        self.call.canceller().cancel("deadline passed");
+        // Nobody else says why.
+        let _ = self.reason.set("deadline passed".into());
         Some(Failure::TimedOut {
             server: Arc::clone(&self.upstream.name),
             after: self.record.started.elapsed(),
