@@ -127,7 +127,7 @@ pub(crate) async fn carry(
                     let given = errand.params.as_ref().filter(|_| !comes_back);
                     let mut given = rounds::answers_in(given);
                     loop {
-                        match journey.until_asked().await {
+                        match journey.until_asked(errand.line).await {
                             Next::Ended(ended) => break ended,
                             Next::Asked(asked) => {
                                 let unanswered = rounds::hand_in(&mut given, asked);
@@ -282,7 +282,7 @@ impl Way<'_> {
             return self.park(journey, unanswered);
         }
         let live = journey.live();
-        match journey.until_asked().await {
+        match journey.until_asked(self.errand.line).await {
             Next::Asked(asked) => self.park(journey, asked),
             Next::Ended(ended) => {
                 let ended = ended.map_err(|trouble| trouble.failure);

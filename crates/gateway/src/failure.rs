@@ -140,7 +140,10 @@ impl Failure {
             ("type", Raw::string("text")),
             ("text", Raw::string(&message)),
         ]);
-        let mut members = vec![("content", array([content])), ("isError", Raw::from(true))];
+        let mut members = vec![
+            ("content", Raw::array([content])),
+            ("isError", Raw::from(true)),
+        ];
         members.extend(data.map(|data| ("structuredContent", data)));
         Ok(Raw::object(members))
     }
@@ -251,13 +254,6 @@ fn named(server: &str) -> Raw {
 
 fn millis(duration: Duration) -> Raw {
     Raw::number(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// A JSON array of these.
-pub(crate) fn array(items: impl IntoIterator<Item = Raw>) -> Raw {
-    let items: Vec<_> = items.into_iter().collect();
-    // Values that are JSON make an array that is.
-    Raw::from_value(&items).unwrap_or_else(|_| Raw::empty_object())
 }
 
 /// What a peer sent, short enough to be said back.

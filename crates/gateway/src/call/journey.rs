@@ -162,9 +162,10 @@ impl Journey {
         let mut asking: Option<JoinSet<()>> = None;
         let mut silent = Some(Instant::now() + SILENCE);
         loop {
-            let deadline = self.deadline();
-            let deadline = silent.map_or(deadline, |silent| silent.min(deadline));
             let is_asking = asking.as_ref().is_some_and(|asking| !asking.is_empty());
+            // Time in which somebody is asked does not count.
+            let deadline = (!is_asking).then(|| self.deadline());
+            let wake = deadline.into_iter().chain(silent).min();
             tokio::select! {
                 biased;
                 result = &mut self.call => return self.ended(result),
@@ -176,12 +177,9 @@ impl Journey {
                     None => question.refuse(),
                 },
                 () = one_of(asking.as_mut()), if is_asking => self.renew(),
-                () = sleep_until(deadline.into()), if !is_asking || silent.is_some() => {
-                    if silent.take_if(|silent| *silent <= Instant::now()).is_some() {
-                        if let Some(line) = line {
-                            line.begin();
-                        }
-                    } else if let Some(overdue) = self.overdue().filter(|_| !is_asking) {
+                () = at(wake) => {
+                    show_life(&mut silent, line);
+                    if deadline.is_some() && let Some(overdue) = self.overdue() {
                         return Err(overdue.into());
                     }
                 }
@@ -190,11 +188,13 @@ impl Journey {
     }
 
     /// Waits for the answer, or for questions.
-    pub(super) async fn until_asked(&mut self) -> Next {
+    pub(super) async fn until_asked(&mut self, line: Option<&Line>) -> Next {
         let mut asked: Vec<(String, Question)> = Vec::new();
         let mut all_by = None;
+        let mut silent = Some(Instant::now() + SILENCE);
         loop {
             let deadline = all_by.unwrap_or_else(|| self.deadline());
+            let wake = silent.map_or(deadline, |silent| silent.min(deadline));
             tokio::select! {
                 biased;
                 result = &mut self.call => return Next::Ended(self.ended(result)),
@@ -203,7 +203,11 @@ impl Journey {
                     asked.push((key, question));
                     all_by.get_or_insert_with(|| Instant::now() + TOGETHER);
                 }
-                () = sleep_until(deadline.into()) => {
+                () = at(Some(wake)) => {
+                    show_life(&mut silent, line);
+                    if deadline > Instant::now() {
+                        continue;
+                    }
                     // Some may have been taken back in the meantime.
                     asked.retain(|(_, question)| !question.reply.is_closed());
                     all_by = None;
@@ -277,6 +281,21 @@ impl Journey {
             server: Arc::clone(&self.upstream.name),
             after: self.record.started.elapsed(),
         })
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time.into()).await,
+        None => pending().await,
+    }
+}
+
+/// Shows the client that somebody is there, once, if it is time to.
+fn show_life(silent: &mut Option<Instant>, line: Option<&Line>) {
+    let due = silent.take_if(|silent| *silent <= Instant::now());
+    if let Some(line) = line.filter(|_| due.is_some()) {
+        line.begin();
     }
 }
 

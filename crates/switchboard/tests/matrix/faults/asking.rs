@@ -1,7 +1,7 @@
 //! Questions of servers: how long the answer may take, who is asked, and which question it answers.
 
 use std::{
-    thread,
+    fs, thread,
     time::{Duration, Instant},
 };
 
@@ -25,6 +25,16 @@ fn question() -> Value {
     call_of("test_elicitation", json!({ "message": "Who goes there?" }))
 }
 
+/// How long a process has been working, from what the system counts in hundredths of a second.
+fn cpu_time(pid: i32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, rest) = stat.rsplit_once(')').unwrap();
+    // The state comes first, the time in user code twelfth, in the system's thirteenth.
+    let times = rest.split_whitespace().skip(11).take(2);
+    let ticks: u64 = times.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    Duration::from_millis(ticks * 10)
+}
+
 /// Somebody of each of these is asked, thinks about it, and has the result all the same.
 fn may_think(server: Side, clients: &[Side]) {
     let upstream = Upstream::start(server, &[]);
@@ -34,9 +44,13 @@ fn may_think(server: Side, clients: &[Side]) {
         for side in clients {
             let mut client = open(serve, server, *side)?;
             client.person = Person::Slow(PERSON);
+            let before = cpu_time(serve.pid());
             let result = client.result("tools/call", question())?;
             let text = text_of(&result).unwrap_or_default();
             check!(text.contains("octo"), "{side}: {result}");
+            // To wait is no work.
+            let worked = cpu_time(serve.pid()).saturating_sub(before);
+            check!(worked < PERSON / 5, "{side}: {worked:?} of CPU time");
         }
         Ok(())
     });
