@@ -93,12 +93,10 @@ pub(crate) async fn carry(
             Err(failure) => return record.finish(Err(failure)),
         };
         let mut params = rounds.params();
-        let comes_back = returns(params.as_ref());
-        if errand.guest.era() == Era::Modern
-            && live.era() == Era::Legacy
-            && comes_back
-            && !consented
-        {
+        // What the server asks is told through results.
+        let asks_later = errand.guest.era() == Era::Modern && live.era() == Era::Legacy;
+        let comes_back = asks_later && returns(params.as_ref());
+        if comes_back && !consented {
             match way.kept(params.as_ref()) {
                 Err(failure) => return record.finish(Err(failure)),
                 Ok(Kept::Waiting { journey, asked }) => {
@@ -121,7 +119,7 @@ pub(crate) async fn carry(
         (record, ended) = match Journey::begin(&way, &live, place, params, record, since).await {
             Begun::Ended(record, ended) => (record, ended),
             Begun::Journey(mut journey) => {
-                let ended = if errand.guest.era() == Era::Modern && live.era() == Era::Legacy {
+                let ended = if asks_later {
                     // A client may know what it will be asked. One that comes back has answered
                     // something else.
                     let given = errand.params.as_ref().filter(|_| !comes_back);

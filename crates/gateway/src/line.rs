@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use switchboard_client::{ErrorObject, Id, Raw};
+use switchboard_client::{ErrorObject, Id, Raw, Reason};
 use switchboard_wire::{Outcome, Response, code, encode, method};
 use tokio::sync::oneshot;
 
@@ -29,20 +29,23 @@ pub(crate) trait Outlet: Send + Sync {
 pub(crate) struct Line {
     outlet: Arc<dyn Outlet>,
     asks: Option<Arc<Asks>>,
+    reason: Reason,
 }
 
 impl Line {
-    /// A line that goes one way.
-    pub(crate) fn new(outlet: Arc<dyn Outlet>) -> Self {
-        Self { outlet, asks: None }
-    }
-
-    /// A line to a client that can be asked.
-    pub(crate) fn with_asks(outlet: Arc<dyn Outlet>, asks: Arc<Asks>) -> Self {
+    /// A line that goes one way, unless there are `asks`: then the client can be asked. If it withdraws
+    /// its request, it says there why.
+    pub(crate) fn new(outlet: Arc<dyn Outlet>, asks: Option<Arc<Asks>>, reason: Reason) -> Self {
         Self {
             outlet,
-            asks: Some(asks),
+            asks,
+            reason,
         }
+    }
+
+    /// Why the request was withdrawn, once it is.
+    pub(crate) fn reason(&self) -> &Reason {
+        &self.reason
     }
 
     /// Shows the client that somebody is there, though there is nothing to say yet.
@@ -93,6 +96,43 @@ impl Line {
 impl fmt::Debug for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Line")
+    }
+}
+
+/// Withdraws a request that is under way.
+#[derive(Debug)]
+pub(crate) struct Cancel {
+    signal: oneshot::Sender<()>,
+    reason: Reason,
+}
+
+/// A request under way hears here that it is withdrawn.
+pub(crate) type Cancelled = oneshot::Receiver<()>;
+
+impl Cancel {
+    pub(crate) fn new() -> (Self, Cancelled) {
+        let (signal, cancelled) = oneshot::channel();
+        let reason = Reason::default();
+        (Self { signal, reason }, cancelled)
+    }
+
+    /// Where it will say why.
+    pub(crate) fn reason(&self) -> Reason {
+        Arc::clone(&self.reason)
+    }
+
+    /// Withdraws the request.
+    pub(crate) fn cancel(self, why: Option<&str>) {
+        if let Some(why) = why {
+            // There is no other reason yet.
+            let _ = self.reason.set(why.into());
+        }
+        let _ = self.signal.send(());
+    }
+
+    /// Whether the request has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.signal.is_closed()
     }
 }
 
@@ -189,7 +229,7 @@ mod tests {
     async fn a_question_gets_its_own_answer() {
         let paper = Arc::new(Paper::default());
         let asks = Arc::new(Asks::default());
-        let line = Line::with_asks(paper.clone(), Arc::clone(&asks));
+        let line = Line::new(paper.clone(), Some(Arc::clone(&asks)), Reason::default());
         let (one, two, ()) = tokio::join!(line.ask("a", None), line.ask("b", None), async {
             tokio::task::yield_now().await;
             asks.answered(response(r#"{"jsonrpc":"2.0","id":2,"result":{"two":2}}"#));
@@ -206,7 +246,7 @@ mod tests {
     #[tokio::test]
     async fn a_question_that_nobody_wants_answered_is_taken_back() {
         let paper = Arc::new(Paper::default());
-        let line = Line::with_asks(paper.clone(), Arc::default());
+        let line = Line::new(paper.clone(), Some(Arc::default()), Reason::default());
         let mut question = Box::pin(line.ask("a", None));
         assert!(
             std::future::poll_fn(|cx| std::task::Poll::Ready(
@@ -223,7 +263,11 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_leaves_answers_nothing() {
         let asks = Arc::new(Asks::default());
-        let line = Line::with_asks(Arc::new(Paper::default()), Arc::clone(&asks));
+        let line = Line::new(
+            Arc::new(Paper::default()),
+            Some(Arc::clone(&asks)),
+            Reason::default(),
+        );
         let (answer, ()) = tokio::join!(line.ask("a", None), async { asks.close() });
         assert!(answer.unwrap_err().message.contains("left"));
     }

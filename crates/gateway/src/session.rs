@@ -5,15 +5,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use switchboard_client::{Id, Raw, model::LogLevel};
+use switchboard_client::{Id, Raw, Reason, model::LogLevel};
 use switchboard_wire::method;
-use tokio::sync::oneshot;
 
 use crate::{
     caller::{About, Caller, Guest, Logs, answers},
     desk::View,
     handshake,
-    line::{Asks, Line},
+    line::{Asks, Cancel, Cancelled, Line},
     mailbox::Mailbox,
     upstream::Upstream,
     watch::Watch,
@@ -28,7 +27,7 @@ pub(crate) struct Session {
     level: Mutex<Option<LogLevel>>,
     pub(crate) asks: Arc<Asks>,
     pub(crate) mailbox: Arc<Mailbox>,
-    in_flight: Mutex<HashMap<Id, oneshot::Sender<()>>>,
+    in_flight: Mutex<HashMap<Id, Cancel>>,
     watches: Mutex<HashMap<String, Watch>>,
 }
 
@@ -85,7 +84,12 @@ impl Session {
 
     /// The line for what belongs to no request.
     pub(crate) fn line(&self) -> Line {
-        Line::with_asks(Arc::<Mailbox>::clone(&self.mailbox), Arc::clone(&self.asks))
+        let asks = Some(Arc::clone(&self.asks));
+        Line::new(
+            Arc::<Mailbox>::clone(&self.mailbox),
+            asks,
+            Reason::default(),
+        )
     }
 
     /// Whether the client says where it works.
@@ -94,31 +98,32 @@ impl Session {
     }
 
     /// Takes a request in, so that it can be withdrawn.
-    pub(crate) fn take_in(&self, id: &Id) -> Result<oneshot::Receiver<()>, NotTaken> {
+    pub(crate) fn take_in(&self, id: &Id) -> Result<(Cancelled, Reason), NotTaken> {
         let mut in_flight = lock(&self.in_flight);
-        if in_flight.get(id).is_some_and(|cancel| !cancel.is_closed()) {
+        if in_flight.get(id).is_some_and(|cancel| !cancel.is_over()) {
             return Err(NotTaken::SameId);
         }
         if in_flight.len() >= IN_FLIGHT_MAX {
             return Err(NotTaken::TooMany);
         }
-        let (cancel, cancelled) = oneshot::channel();
+        let (cancel, cancelled) = Cancel::new();
+        let reason = cancel.reason();
         in_flight.insert(id.clone(), cancel);
-        Ok(cancelled)
+        Ok((cancelled, reason))
     }
 
     /// The request has been answered. One that has taken its id since, after it was withdrawn, stays.
     pub(crate) fn done(&self, id: &Id) {
         let mut in_flight = lock(&self.in_flight);
-        if in_flight.get(id).is_some_and(oneshot::Sender::is_closed) {
+        if in_flight.get(id).is_some_and(Cancel::is_over) {
             in_flight.remove(id);
         }
     }
 
     /// The client withdraws the request.
-    pub(crate) fn withdraw(&self, id: &Id) {
+    pub(crate) fn withdraw(&self, id: &Id, why: Option<&str>) {
         if let Some(cancel) = lock(&self.in_flight).remove(id) {
-            let _ = cancel.send(());
+            cancel.cancel(why);
         }
     }
 
@@ -210,9 +215,10 @@ mod tests {
     fn an_id_is_used_once_at_a_time() {
         let session = session();
         let id = Id::from(7);
-        let mut cancelled = session.take_in(&id).unwrap();
+        let (mut cancelled, reason) = session.take_in(&id).unwrap();
         assert_eq!(session.take_in(&id).err(), Some(NotTaken::SameId));
-        session.withdraw(&id);
+        session.withdraw(&id, Some("enough"));
+        assert_eq!(reason.get().map(|why| &**why), Some("enough"));
         assert_eq!(cancelled.try_recv(), Ok(()));
         let again = session.take_in(&id);
         assert!(again.is_ok());

@@ -135,7 +135,9 @@ impl Journey {
             let relay = Arc::clone(relay);
             call = call.on_raw_log(move |params| relay.log(&params));
         }
-        let reason = Reason::default();
+        let reason = errand
+            .line
+            .map_or_else(Reason::default, |line| Arc::clone(line.reason()));
         Begun::Journey(Self {
             upstream: Arc::clone(upstream),
             live: Arc::clone(live),

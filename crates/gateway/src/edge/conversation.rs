@@ -13,11 +13,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use switchboard_client::{ErrorObject, Id};
+use switchboard_client::{ErrorObject, Id, Reason};
 use switchboard_wire::{
     Era, Frame, Message, Notification, Request, Response, code, encode, meta, method,
 };
-use tokio::{sync::oneshot, task::JoinSet, time::timeout};
+use tokio::{task::JoinSet, time::timeout};
 
 use super::{batch_of, client_key, era_of, heed, modern_fault, nameless, reply, withdrawn};
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
     desk::{self, Inquiry, View},
     gateway::Gateway,
     handshake,
-    line::{Line, Outlet},
+    line::{Cancel, Cancelled, Line, Outlet},
     listen::Listening,
     session::Session,
     shown::Shown,
@@ -67,7 +67,7 @@ pub(crate) struct Conversation<S> {
     /// Of a client of an older revision, once it has opened.
     session: Option<Arc<Session>>,
     /// Requests that can be withdrawn. Those that have ended are swept when there are many.
-    in_flight: HashMap<Id, oneshot::Sender<()>>,
+    in_flight: HashMap<Id, Cancel>,
     tasks: JoinSet<()>,
     /// Requests that wait for others to be answered.
     waiting: VecDeque<Request>,
@@ -168,10 +168,10 @@ impl<S: Sink> Conversation<S> {
     }
 
     fn notification(&mut self, notification: &Notification) {
-        if let Some(id) = withdrawn(notification) {
+        if let Some((id, why)) = withdrawn(notification) {
             self.waiting.retain(|request| request.id != id);
             if let Some(cancel) = self.in_flight.remove(&id) {
-                let _ = cancel.send(());
+                cancel.cancel(why.as_deref());
             }
         } else if let Some(session) = &self.session {
             heed(&self.gateway, session, notification);
@@ -199,7 +199,7 @@ impl<S: Sink> Conversation<S> {
             let message = "this client has too much under way; wait for some of it to end";
             return self.refuse(Some(&id), code::INTERNAL, message).await;
         }
-        let Some(cancelled) = self.take_in(&id) else {
+        let Some((cancelled, reason)) = self.take_in(&id) else {
             let message = "a request of this id is still under way";
             return self.refuse(Some(&id), code::INVALID_REQUEST, message).await;
         };
@@ -214,7 +214,7 @@ impl<S: Sink> Conversation<S> {
             });
             return;
         }
-        let answer = self.answer(era, request);
+        let answer = self.answer(era, request, reason);
         self.tasks.spawn(async move {
             tokio::select! {
                 biased;
@@ -249,32 +249,37 @@ impl<S: Sink> Conversation<S> {
     }
 
     /// Takes a request in, so that it can be withdrawn; `None` if its id is in use.
-    fn take_in(&mut self, id: &Id) -> Option<oneshot::Receiver<()>> {
+    fn take_in(&mut self, id: &Id) -> Option<(Cancelled, Reason)> {
         let same = self.in_flight.get(id);
-        if same.is_some_and(|cancel| !cancel.is_closed()) {
+        if same.is_some_and(|cancel| !cancel.is_over()) {
             return None;
         }
         if self.in_flight.len() >= 2 * IN_FLIGHT_MAX {
-            self.in_flight.retain(|_, cancel| !cancel.is_closed());
+            self.in_flight.retain(|_, cancel| !cancel.is_over());
         }
-        let (cancel, cancelled) = oneshot::channel();
+        let (cancel, cancelled) = Cancel::new();
+        let reason = cancel.reason();
         self.in_flight.insert(id.clone(), cancel);
-        Some(cancelled)
+        Some((cancelled, reason))
     }
 
     /// The answer to a request.
-    fn answer(&mut self, era: Era, request: Request) -> impl Future<Output = Bytes> + use<S> {
-        let (guest, session, line) = match (era, &self.session) {
+    fn answer(
+        &mut self,
+        era: Era,
+        request: Request,
+        reason: Reason,
+    ) -> impl Future<Output = Bytes> + use<S> {
+        let (guest, session) = match (era, &self.session) {
             (Era::Modern, _) => {
                 self.learn_name(&request);
-                (Guest::Modern, None, Line::new(self.outlet()))
+                (Guest::Modern, None)
             }
-            (Era::Legacy, Some(session)) => {
-                let line = Line::with_asks(self.outlet(), Arc::clone(&session.asks));
-                (session.guest(), Some(Arc::clone(session)), line)
-            }
-            (Era::Legacy, None) => (Guest::stranger(), None, Line::new(self.outlet())),
+            (Era::Legacy, Some(session)) => (session.guest(), Some(Arc::clone(session))),
+            (Era::Legacy, None) => (Guest::stranger(), None),
         };
+        let asks = session.as_ref().map(|session| Arc::clone(&session.asks));
+        let line = Line::new(Arc::<S>::clone(&self.sink), asks, reason);
         let (gateway, view, caller) = (
             Arc::clone(&self.gateway),
             self.view.clone(),
@@ -297,10 +302,6 @@ impl<S: Sink> Conversation<S> {
             let answer = desk::answer(&gateway, &view, &caller, inquiry).await;
             reply(&id, answer)
         }
-    }
-
-    fn outlet(&self) -> Arc<dyn Outlet> {
-        Arc::<S>::clone(&self.sink)
     }
 
     fn learn_name(&mut self, request: &Request) {
@@ -349,13 +350,13 @@ impl<S: Sink> Conversation<S> {
         for message in messages {
             match message {
                 Ok(Message::Request(request)) => {
-                    let Some(cancelled) = self.take_in(&request.id) else {
+                    let Some((cancelled, reason)) = self.take_in(&request.id) else {
                         let message = "a request of this id is still under way";
                         let error = ErrorObject::new(code::INVALID_REQUEST, message);
                         answers.push(encode::error(Some(&request.id), &error));
                         continue;
                     };
-                    let answer = self.answer(Era::Legacy, request);
+                    let answer = self.answer(Era::Legacy, request, reason);
                     asked.spawn(async move {
                         tokio::select! {
                             biased;

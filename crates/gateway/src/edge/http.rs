@@ -29,7 +29,7 @@ use crate::{
     desk::{self, Inquiry, View},
     gateway::Gateway,
     handshake,
-    line::{Line, Outlet},
+    line::{Line, Outlet as _},
     listen::Listening,
     session::{NotTaken, Session},
     shown::Shown,
@@ -335,12 +335,13 @@ impl Visitor<'_> {
     ) -> Result<(Ongoing, Inquiry, Option<Stream>), NotTaken> {
         let ongoing = Ongoing::new(from, &request.id)?;
         let stream = accepts_events(self.headers).then(|| Stream::new(from));
-        let outlet = |stream: &Stream| -> Arc<dyn Outlet> { Arc::<Tape>::clone(&stream.tape) };
-        let line = stream.as_ref().map(|stream| match from {
-            From::Session(session) => {
-                Line::with_asks(outlet(stream), Arc::clone(&session.session.asks))
-            }
-            From::Stranger | From::Modern => Line::new(outlet(stream)),
+        let asks = match from {
+            From::Session(session) => Some(Arc::clone(&session.session.asks)),
+            From::Stranger | From::Modern => None,
+        };
+        let line = stream.as_ref().map(|stream| {
+            let reason = Arc::clone(&ongoing.reason);
+            Line::new(Arc::<Tape>::clone(&stream.tape), asks, reason)
         });
         let (guest, session) = match from {
             From::Session(session) => (session.session.guest(), Some(Arc::clone(&session.session))),

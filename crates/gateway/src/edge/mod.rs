@@ -60,18 +60,20 @@ fn modern_fault(params: Option<&Raw>) -> Option<ErrorObject> {
     None
 }
 
-/// The request that a client withdraws.
-fn withdrawn(notification: &Notification) -> Option<Id> {
+/// The request that a client withdraws, and why.
+fn withdrawn(notification: &Notification) -> Option<(Id, Option<String>)> {
     if notification.method != method::CANCELLED {
         return None;
     }
-    Id::from_raw(notification.params.as_ref()?.member("requestId")?)
+    let params = notification.params.as_ref()?;
+    let id = Id::from_raw(params.member("requestId")?)?;
+    Some((id, params.member("reason").and_then(|why| why.to_text())))
 }
 
 /// What a client of an older revision says without being asked.
 fn heed(gateway: &Arc<Gateway>, session: &Arc<Session>, notification: &Notification) {
-    if let Some(id) = withdrawn(notification) {
-        session.withdraw(&id);
+    if let Some((id, why)) = withdrawn(notification) {
+        session.withdraw(&id, why.as_deref());
         return;
     }
     let roots = match &*notification.method {

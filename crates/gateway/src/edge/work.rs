@@ -8,9 +8,8 @@ use std::{
 };
 
 use hyper::Response;
-use switchboard_client::{ErrorObject, Id, Raw};
+use switchboard_client::{ErrorObject, Id, Raw, Reason};
 use switchboard_wire::Era;
-use tokio::sync::oneshot;
 
 use super::{
     http::{From, event_stream},
@@ -22,6 +21,7 @@ use crate::{
     caller::Caller,
     desk::{self, Inquiry, View},
     gateway::Gateway,
+    line::Cancelled,
     session::{NotTaken, Session},
 };
 
@@ -85,7 +85,9 @@ pub(super) async fn begun(stream: Option<&Stream>) {
 /// A request that has been taken in, and is let go when it ends.
 pub(super) struct Ongoing {
     session: Option<(Arc<Session>, Id)>,
-    cancelled: Option<oneshot::Receiver<()>>,
+    cancelled: Option<Cancelled>,
+    /// Why it is withdrawn, once it is.
+    pub(super) reason: Reason,
 }
 
 impl Ongoing {
@@ -93,14 +95,17 @@ impl Ongoing {
         Ok(match from {
             From::Session(session) => {
                 let session = Arc::clone(&session.session);
+                let (cancelled, reason) = session.take_in(id)?;
                 Self {
-                    cancelled: Some(session.take_in(id)?),
+                    cancelled: Some(cancelled),
                     session: Some((session, id.clone())),
+                    reason,
                 }
             }
             From::Stranger | From::Modern => Self {
                 session: None,
                 cancelled: None,
+                reason: Reason::default(),
             },
         })
     }

@@ -193,8 +193,12 @@ fn what_a_client_withdraws_over_http_is_withdrawn_from_the_server() {
         Ok("x".to_owned())
     );
     assert_eq!(home.lines("seen").len(), 1);
-    client.tell("notifications/cancelled", json!({ "requestId": "mine" }));
+    client.tell(
+        "notifications/cancelled",
+        json!({ "requestId": "mine", "reason": "enough" }),
+    );
     withdrawn(&home);
+    assert!(home.lines("seen")[1].contains("enough"));
     let answer = client.http.answer().unwrap();
     assert_eq!((answer.status, answer.body.len()), (202, 0));
     assert_eq!(
@@ -219,6 +223,7 @@ fn what_a_client_withdraws_over_stdio_is_withdrawn_from_the_server() {
         json!({ "requestId": id, "reason": "enough" }),
     );
     withdrawn(&home);
+    assert!(home.lines("seen")[1].contains("enough"));
     assert_eq!(
         pipe.call("a__echo", json!({ "text": "y" })),
         Ok("y".to_owned())
