@@ -138,10 +138,23 @@ impl<S: Sink> Conversation<S> {
             session.asks.close();
         }
         self.listening.abort_all();
-        let last = async { while self.tasks.join_next().await.is_some() {} };
-        let _ = timeout(LAST_ANSWERS, last).await;
+        let _ = timeout(LAST_ANSWERS, self.finish()).await;
         if let Some(session) = &self.session {
             session.end();
+        }
+    }
+
+    /// Answers what has been asked: what is under way, and what waits.
+    async fn finish(&mut self) {
+        loop {
+            if self.tasks.join_next().await.is_none() {
+                if self.waiting.is_empty() {
+                    return;
+                }
+                let sink = Arc::clone(&self.sink);
+                sink.room().await;
+            }
+            self.next_waiting().await;
         }
     }
 

@@ -153,6 +153,23 @@ fn a_burst_of_calls_over_a_pipe_of_the_gateways_own_is_answered_in_full() {
     burst(Pipe::open(&home));
 }
 
+#[test]
+fn what_a_client_asked_before_it_left_is_answered() {
+    let home = bursting();
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut pipe = Pipe::open(&home);
+    let ids: Vec<_> = (0..500)
+        .map(|n| pipe.begin_call("a__echo", json!({ "text": n.to_string() })))
+        .collect();
+    pipe.leave();
+    for id in ids {
+        let answer = pipe.finish(&id);
+        assert!(answer.get("result").is_some(), "{answer}");
+    }
+    serve.stop();
+}
+
 fn bursting() -> Home {
     Home::new(json!({ "a": with(server(&[]), json!({ "maxQueued": 4_000 })) }))
 }
