@@ -10,15 +10,6 @@ use crate::{
     join::join_all,
 };
 
-/// How often a server may ask questions in one call.
-pub(crate) const ROUNDS_MAX: u32 = 10;
-
-/// How often a server may ask for a pause in one call. The deadline of the call is there, too.
-pub(crate) const PAUSES_MAX: u32 = 100;
-
-/// The most questions at a time.
-const QUESTIONS_MAX: usize = 64;
-
 /// The first and the longest pause before repeating a request whose server only asked for one.
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -66,6 +57,13 @@ impl ResultKind {
 }
 
 impl InputRequired {
+    /// How often a server may ask questions in one call.
+    pub const ROUNDS_MAX: u32 = 10;
+    /// How often a server may ask for a pause in one call. The deadline of the call is there, too.
+    pub const PAUSES_MAX: u32 = 100;
+    /// The most questions at a time.
+    pub const QUESTIONS_MAX: usize = 64;
+
     /// The questions in this result, if it is one that asks.
     pub fn of(result: &Raw) -> Option<Self> {
         match ResultKind::of(result) {
@@ -100,9 +98,10 @@ impl InputRequired {
             method: asked_by.to_owned(),
             reason,
         };
-        if self.requests.len() > QUESTIONS_MAX {
+        if self.requests.len() > Self::QUESTIONS_MAX {
             return Err(refused(format!(
-                "more than {QUESTIONS_MAX} questions at a time"
+                "more than {} questions at a time",
+                Self::QUESTIONS_MAX
             )));
         }
         let questions = self.requests.iter().map(|(key, request)| async move {

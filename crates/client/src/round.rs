@@ -18,7 +18,7 @@ use crate::{
     Client, Error,
     call::{Canceller, Options, Request},
     driver::{Control, Told},
-    input::{self, ResultKind},
+    input::{InputRequired, ResultKind},
 };
 
 /// Requests under one deadline: the call itself, and its repetitions with the input that the
@@ -92,14 +92,14 @@ impl Round {
             } else {
                 questions += 1;
             }
-            if questions > input::ROUNDS_MAX || pauses > input::PAUSES_MAX {
+            if questions > InputRequired::ROUNDS_MAX || pauses > InputRequired::PAUSES_MAX {
                 return Err(Error::Endless {
                     method: request.method.into_owned(),
                     reason: "the server keeps asking for input",
                 });
             }
             let answers = if asked.is_pause() {
-                self.within_deadline(sleep(input::InputRequired::pause(pauses)))
+                self.within_deadline(sleep(InputRequired::pause(pauses)))
                     .await?;
                 Raw::empty_object()
             } else {

@@ -74,11 +74,10 @@ pub(crate) async fn carry(
     }
     let mut lost = None;
     let mut consented = false;
-    // Time in which the client was asked does not count.
-    let mut since = record.started;
     let mut rounds = Rounds::new(
         errand.params.clone(),
         context.config.load().approvals.long_timeout,
+        record.started,
     );
     loop {
         let way = Way {
@@ -88,7 +87,7 @@ pub(crate) async fn carry(
             errand: &errand,
             reads,
         };
-        let (live, place) = match way.arrive(since, lost.take()).await {
+        let (live, place) = match way.arrive(rounds.since, lost.take()).await {
             Ok(found) => found,
             Err(failure) => return record.finish(Err(failure)),
         };
@@ -116,31 +115,32 @@ pub(crate) async fn carry(
         }
         params = translate::request(params, errand.guest, live.era());
         let ended;
-        (record, ended) = match Journey::begin(&way, &live, place, params, record, since).await {
-            Begun::Ended(record, ended) => (record, ended),
-            Begun::Journey(mut journey) => {
-                let ended = if asks_later {
-                    // A client may know what it will be asked. One that comes back has answered
-                    // something else.
-                    let given = errand.params.as_ref().filter(|_| !comes_back);
-                    let mut given = rounds::answers_in(given);
-                    loop {
-                        match journey.until_asked(errand.line).await {
-                            Next::Ended(ended) => break ended,
-                            Next::Asked(asked) => {
-                                let unanswered = rounds::hand_in(&mut given, asked);
-                                if !unanswered.is_empty() {
-                                    return way.park(journey, unanswered);
+        (record, ended) =
+            match Journey::begin(&way, &live, place, params, record, rounds.since).await {
+                Begun::Ended(record, ended) => (record, ended),
+                Begun::Journey(mut journey) => {
+                    let ended = if asks_later {
+                        // A client may know what it will be asked. One that comes back has answered
+                        // something else.
+                        let given = errand.params.as_ref().filter(|_| !comes_back);
+                        let mut given = rounds::answers_in(given);
+                        loop {
+                            match journey.until_asked(errand.line).await {
+                                Next::Ended(ended) => break ended,
+                                Next::Asked(asked) => {
+                                    let unanswered = rounds::hand_in(&mut given, asked);
+                                    if !unanswered.is_empty() {
+                                        return way.park(journey, unanswered);
+                                    }
                                 }
                             }
                         }
-                    }
-                } else {
-                    journey.accompany(errand.line).await
-                };
-                (journey.into_record(), ended)
-            }
-        };
+                    } else {
+                        journey.accompany(errand.line).await
+                    };
+                    (journey.into_record(), ended)
+                }
+            };
         let result = match ended {
             // The server had just been lost, and has not got the request: the next one gets it.
             Err(Trouble { unsent: true, .. }) => {
@@ -150,10 +150,7 @@ pub(crate) async fn carry(
             Ok(result) if errand.guest.era() == Era::Legacy && live.era() == Era::Modern => {
                 match Box::pin(rounds.take(&errand, &upstream.name, result)).await {
                     Ok(Some(result)) => Ok(result),
-                    Ok(None) => {
-                        since = Instant::now();
-                        continue;
-                    }
+                    Ok(None) => continue,
                     Err(failure) => Err(failure),
                 }
             }

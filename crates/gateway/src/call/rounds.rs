@@ -1,6 +1,10 @@
 //! The rounds that a request goes through when its server asks for input.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use switchboard_client::{ErrorObject, InputRequired, Raw};
 use switchboard_wire::{code, method};
@@ -18,13 +22,6 @@ use crate::{
     translate,
 };
 
-/// How often a server may ask in one call.
-const ROUNDS_MAX: u32 = 10;
-/// How often it may ask only to be asked again later.
-const PAUSES_MAX: u32 = 100;
-/// The most questions at a time.
-const QUESTIONS_MAX: usize = 64;
-
 /// The rounds of one request of an older client to a server of 2026-07-28.
 #[derive(Debug)]
 pub(super) struct Rounds {
@@ -35,16 +32,19 @@ pub(super) struct Rounds {
     pauses: u32,
     /// How long the client may take to answer.
     patience: Duration,
+    /// From when on the server's time counts: not that in which the client was asked.
+    pub(super) since: Instant,
 }
 
 impl Rounds {
-    pub(super) fn new(params: Option<Raw>, patience: Duration) -> Self {
+    pub(super) fn new(params: Option<Raw>, patience: Duration, since: Instant) -> Self {
         Self {
             next: params.clone(),
             first: params,
             asked: 0,
             pauses: 0,
             patience,
+            since,
         }
     }
 
@@ -70,20 +70,21 @@ impl Rounds {
         };
         let answers = if input.is_pause() {
             self.pauses += 1;
-            if self.pauses > PAUSES_MAX {
+            if self.pauses > InputRequired::PAUSES_MAX {
                 return Err(endless());
             }
             sleep(InputRequired::pause(self.pauses)).await;
             Raw::empty_object()
         } else {
             self.asked += 1;
-            if self.asked > ROUNDS_MAX {
+            if self.asked > InputRequired::ROUNDS_MAX {
                 return Err(endless());
             }
             let gathering = timeout(self.patience, gather(errand, &input));
             let late = |_| Err("it asked, and nobody answered in time".to_owned());
-            gathering
-                .await
+            let gathered = gathering.await;
+            self.since = Instant::now();
+            gathered
                 .unwrap_or_else(late)
                 .map_err(|reason| Failure::Input {
                     server: Arc::clone(server),
@@ -102,9 +103,10 @@ async fn gather(errand: &Errand<'_>, input: &InputRequired) -> Result<Raw, Strin
         return Err("it asks for input, and this client cannot be asked".to_owned());
     };
     let questions = input.questions();
-    if questions.len() > QUESTIONS_MAX {
+    if questions.len() > InputRequired::QUESTIONS_MAX {
         return Err(format!(
-            "it asks more than {QUESTIONS_MAX} questions at a time"
+            "it asks more than {} questions at a time",
+            InputRequired::QUESTIONS_MAX
         ));
     }
     let mut asking = JoinSet::new();
@@ -194,7 +196,7 @@ pub(super) fn addresses(error: &ErrorObject, capabilities: &Raw) -> Option<Vec<(
     let list = error.data.as_ref()?.member("elicitations")?.elements()?;
     let named: Vec<_> = list
         .into_iter()
-        .take(QUESTIONS_MAX)
+        .take(InputRequired::QUESTIONS_MAX)
         .enumerate()
         .filter(|(_, params)| answers(capabilities, method::ELICITATION, Some(params)))
         .map(|(n, params)| (format!("address_{}", n + 1), params))

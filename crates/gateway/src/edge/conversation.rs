@@ -198,8 +198,9 @@ impl<S: Sink> Conversation<S> {
             return self.initialize(&request).await;
         }
         let listens = era == Era::Modern && request.method == method::LISTEN;
-        // A client that does not read is not asked for more to be kept for it.
-        let busy = self.tasks.len() >= IN_FLIGHT_MAX || self.sink.is_full();
+        // A client that does not read is not given more to keep; and nobody overtakes those who wait.
+        let busy =
+            self.tasks.len() >= IN_FLIGHT_MAX || self.sink.is_full() || !self.waiting.is_empty();
         if !listens && busy && self.waiting.len() < WAITING_MAX {
             return self.waiting.push_back(request);
         }
@@ -212,6 +213,12 @@ impl<S: Sink> Conversation<S> {
             let message = "this client has too much under way; wait for some of it to end";
             return self.refuse(Some(&id), code::INTERNAL, message).await;
         }
+        self.begin(era, listens, request).await;
+    }
+
+    /// Begins to answer a request.
+    async fn begin(&mut self, era: Era, listens: bool, request: Request) {
+        let id = request.id.clone();
         let Some((cancelled, reason)) = self.take_in(&id) else {
             let message = "a request of this id is still under way";
             return self.refuse(Some(&id), code::INVALID_REQUEST, message).await;
@@ -242,7 +249,8 @@ impl<S: Sink> Conversation<S> {
         if !self.sink.is_full()
             && let Some(request) = self.waiting.pop_front()
         {
-            self.request(request).await;
+            let era = era_of(request.frame(), request.params.as_ref());
+            self.begin(era, false, request).await;
         }
     }
 
