@@ -1,0 +1,155 @@
+//! The texts of a definition and where each of them stands.
+//!
+//! A field is named as a person would name it: `description`, `parameters.path.description`,
+//! `output.size.title`. `inputSchema.properties` is called `parameters`, `outputSchema.properties` is
+//! called `output`, and the `properties` of what is nested in them are not named at all.
+
+use crate::{
+    fingerprint::LEFT_OUT,
+    json::{Text, Value},
+    show,
+};
+
+/// How deep a field is named. What is deeper has the name of what it is in.
+const NAMED_DEPTH: usize = 12;
+
+/// How many characters of a key are part of a name.
+const KEY_CHARACTERS: usize = 60;
+
+/// What a text is within a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A word that the server chose: the name of the tool or of a parameter.
+    Name,
+    /// Anything else.
+    Value,
+}
+
+/// Shows each text of a definition: its field, what it is, and the text.
+pub(crate) fn each<'v>(value: &'v Value<'v>, show: &mut dyn FnMut(&Field<'v>, Role, &'v Text<'v>)) {
+    let Value::Object(members) = value else {
+        walk(value, &mut Field::default(), show);
+        return;
+    };
+    let mut field = Field::default();
+    for (key, value) in members {
+        if LEFT_OUT.contains(&&*key.text) {
+            continue;
+        }
+        field.0.push(&key.text);
+        if let ("name", Value::Text(name)) = (&*key.text, value) {
+            show(&field, Role::Name, name);
+            field.0.pop();
+            continue;
+        }
+        show(&field, Role::Name, key);
+        walk(value, &mut field, show);
+        field.0.pop();
+    }
+}
+
+/// The place of a value: the keys that lead to it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Field<'v>(Vec<&'v str>);
+
+impl<'v> Field<'v> {
+    pub(crate) fn push(&mut self, key: &'v str) {
+        self.0.push(key);
+    }
+
+    pub(crate) fn pop(&mut self) {
+        self.0.pop();
+    }
+
+    /// What a person calls it.
+    pub(crate) fn name(&self) -> String {
+        let (head, rest) = match self.0.as_slice() {
+            ["inputSchema", "properties", rest @ ..] => ("parameters", rest),
+            ["outputSchema", "properties", rest @ ..] => ("output", rest),
+            [first, rest @ ..] => (*first, rest),
+            [] => ("definition", &[][..]),
+        };
+        let mut name = cut(head);
+        // The keyword is left out where a name follows it; a parameter may be called like it.
+        let mut is_name = matches!(head, "parameters" | "output");
+        for (n, key) in rest.iter().enumerate().take(NAMED_DEPTH) {
+            if *key == "properties" && !is_name && n + 1 < rest.len() {
+                is_name = true;
+                continue;
+            }
+            is_name = false;
+            name.push('.');
+            name.push_str(&cut(key));
+        }
+        name
+    }
+}
+
+fn walk<'v>(
+    value: &'v Value<'v>,
+    field: &mut Field<'v>,
+    show: &mut dyn FnMut(&Field<'v>, Role, &'v Text<'v>),
+) {
+    match value {
+        Value::Text(text) | Value::Deep { text, .. } => show(field, Role::Value, text),
+        Value::List(elements) => {
+            for element in elements {
+                walk(element, field, show);
+            }
+        }
+        Value::Object(members) => {
+            for (key, value) in members {
+                field.push(&key.text);
+                show(field, Role::Name, key);
+                walk(value, field, show);
+                field.pop();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn cut(key: &str) -> String {
+    let mut start: String = key.chars().take(KEY_CHARACTERS).collect();
+    if start.len() < key.len() {
+        start.push('…');
+    }
+    show::escaped(&start)
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_wire::Raw;
+
+    use super::*;
+
+    #[test]
+    fn every_text_has_a_field() {
+        let raw = Raw::parse(
+            r#"{"name":"n","_meta":{"a":"b"},"inputSchema":{"title":"t","properties":{
+                "p":{"enum":["e"],"properties":{"q":{"default":"d"}}},
+                "properties":{"x":"y"}}},"outputSchema":{"properties":{"o":{"items":{"const":"c"}}}},
+                "annotations":{"title":"at"}}"#,
+        )
+        .unwrap();
+        let value = Value::read(&raw);
+        let mut seen = Vec::new();
+        each(&value, &mut |field, role, text| {
+            if role == Role::Value || field.name() == "name" {
+                seen.push(format!("{}={}", field.name(), text.text));
+            }
+        });
+        assert_eq!(
+            seen,
+            [
+                "name=n",
+                "inputSchema.title=t",
+                "parameters.p.enum=e",
+                "parameters.p.q.default=d",
+                "parameters.properties.x=y",
+                "output.o.items.const=c",
+                "annotations.title=at"
+            ]
+        );
+    }
+}

@@ -1,0 +1,286 @@
+//! A ledger as a file: one JSON document that a person can read.
+//!
+//! ```text
+//! {"version":1,"checksum":"8d0e…","server":"math","identity":"33ab…","loss":null,"tools":{
+//! "add":{"approved":{"fingerprint":"0b1f…","by":"first","at_ms":1,"definition":{…}}},
+//! "subtract":{"held":{"why":"new","fingerprint":"77c2…","since_ms":1,"definition":{…}}}
+//! }}
+//! ```
+//!
+//! The checksum is the SHA-256 of what follows it. It tells damage, not forgery: who may write the file
+//! may also write the sum, just as they may write the configuration.
+
+use std::{collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc};
+
+use serde::{
+    Deserialize, Serialize,
+    de::{Deserializer, Error as _, MapAccess, Visitor},
+};
+
+use crate::{
+    Fingerprint, Ledger,
+    ledger::{Loss, Record},
+    limits,
+};
+
+const VERSION: u64 = 1;
+const OPEN: &str = "{\"version\":";
+const CHECKSUM: &str = ",\"checksum\":\"";
+const CHECKSUM_DIGITS: usize = 64;
+const AFTER: &str = "\",";
+const TOOLS: &str = ",\"tools\":{";
+const CLOSE: &str = "\n}}\n";
+
+/// Why a ledger cannot be read or written. What it held is not known then, so its place is taken by
+/// [`Ledger::damaged`], which holds every tool.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// The file is something else.
+    #[error(
+        "not a record of approved tools; until it is removed or put right, every tool of the server \
+         is held for approval"
+    )]
+    NotALedger,
+    /// The file was written by another version of this program.
+    #[error(
+        "a record of approved tools of version {0}, which this program does not read; use the \
+         program that wrote it, or remove the file and approve the server's tools again"
+    )]
+    Version(u64),
+    /// The file is not what was written: cut off, or changed.
+    #[error(
+        "the record of approved tools is damaged; every tool of the server is held until it is \
+         approved again"
+    )]
+    Damaged,
+    /// The checksum is right, yet the content is not what this program writes.
+    #[error(
+        "the record of approved tools cannot be understood; every tool of the server is held until \
+         it is approved again"
+    )]
+    Content(#[source] serde_json::Error),
+    /// More than [`limits::LEDGER_BYTES`].
+    #[error(
+        "{0} bytes are too many for a record of approved tools (at most {max}); remove the file and \
+         approve the server's tools again",
+        max = limits::LEDGER_BYTES
+    )]
+    TooLarge(u64),
+    /// The file has the name of another server's ledger.
+    #[error(
+        "the record of the tools of {server:?} is in a file that is not called {expected:?}; give \
+         it that name, or remove it"
+    )]
+    Misplaced {
+        /// Whose ledger it is.
+        server: String,
+        /// What its file would be called.
+        expected: String,
+    },
+    /// The file or folder cannot be read or written.
+    #[error("cannot {what} {path:?}; check who owns it and whether the disk is full")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Ledger {
+    /// Spells the ledger as a file.
+    pub fn encode(&self) -> Vec<u8> {
+        let head = Head {
+            server: &self.server,
+            identity: self.identity,
+            loss: self.loss,
+        };
+        let mut body = Vec::new();
+        // Structs of strings, numbers and valid JSON have no way to fail on a vector.
+        let _ = serde_json::to_writer(&mut body, &head);
+        // The members of the head are the first ones of the document.
+        body.pop();
+        body.extend_from_slice(TOOLS.as_bytes());
+        for (n, (tool, record)) in self.records.iter().enumerate() {
+            body.extend_from_slice(if n == 0 { b"\n" } else { b",\n" });
+            let _ = serde_json::to_writer(&mut body, tool);
+            body.push(b':');
+            let _ = serde_json::to_writer(&mut body, record);
+        }
+        body.extend_from_slice(CLOSE.as_bytes());
+        body.splice(..1, AFTER.bytes());
+
+        let sum = Fingerprint::of(&body);
+        let mut out = format!("{OPEN}{VERSION}{CHECKSUM}{sum}").into_bytes();
+        out.append(&mut body);
+        out
+    }
+
+    /// Reads a file.
+    pub fn decode(file: &[u8]) -> Result<Self, LedgerError> {
+        if file.len() > limits::LEDGER_BYTES {
+            return Err(LedgerError::TooLarge(file.len() as u64));
+        }
+        check(file)?;
+        let document: Document = serde_json::from_slice(file).map_err(LedgerError::Content)?;
+        Ok(Self {
+            server: document.server,
+            identity: document.identity,
+            loss: document.loss,
+            records: document.tools.0,
+        })
+    }
+}
+
+/// Whether the file is of this version, and what the checksum was made of.
+fn check(file: &[u8]) -> Result<(), LedgerError> {
+    let rest = file
+        .strip_prefix(OPEN.as_bytes())
+        .ok_or(LedgerError::NotALedger)?;
+    let digits = rest
+        .iter()
+        .take(20)
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let (version, rest) = rest.split_at(digits);
+    let version = std::str::from_utf8(version).unwrap_or_default();
+    let version = version.parse().map_err(|_| LedgerError::NotALedger)?;
+    if version != VERSION {
+        return Err(LedgerError::Version(version));
+    }
+    let rest = rest
+        .strip_prefix(CHECKSUM.as_bytes())
+        .ok_or(LedgerError::NotALedger)?;
+    let (sum, rest) = rest
+        .split_at_checked(CHECKSUM_DIGITS)
+        .ok_or(LedgerError::Damaged)?;
+    let sum = std::str::from_utf8(sum).unwrap_or_default();
+    let sum: Fingerprint = sum.parse().map_err(|_| LedgerError::Damaged)?;
+    if sum != Fingerprint::of(rest) {
+        return Err(LedgerError::Damaged);
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    server: &'a str,
+    identity: Fingerprint,
+    loss: Option<Loss>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(rename = "version")]
+    _version: u64,
+    #[serde(rename = "checksum")]
+    _checksum: String,
+    server: String,
+    identity: Fingerprint,
+    loss: Option<Loss>,
+    tools: Records,
+}
+
+/// The records, none twice and none beyond the limits.
+struct Records(BTreeMap<Arc<str>, Record>);
+
+impl<'de> Deserialize<'de> for Records {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bounded;
+        impl<'de> Visitor<'de> for Bounded {
+            type Value = Records;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "the records of at most {} tools", limits::PINS)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Records, A::Error> {
+                let mut records = BTreeMap::new();
+                while let Some((tool, record)) = map.next_entry::<Arc<str>, Record>()? {
+                    if records.len() == limits::PINS {
+                        return Err(A::Error::invalid_length(records.len() + 1, &self));
+                    }
+                    if tool.len() > limits::NAME_BYTES || record.rejected.len() > limits::REJECTIONS
+                    {
+                        return Err(A::Error::custom(
+                            "a record is larger than any that is written",
+                        ));
+                    }
+                    if records.insert(tool, record).is_some() {
+                        return Err(A::Error::custom("a tool has two records"));
+                    }
+                }
+                Ok(Records(records))
+            }
+        }
+        deserializer.deserialize_map(Bounded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file whose checksum is right, whatever else is wrong with it.
+    fn sealed(rest: &str) -> Vec<u8> {
+        let rest = format!("{AFTER}{rest}");
+        let sum = Fingerprint::of(rest.as_bytes());
+        format!("{OPEN}{VERSION}{CHECKSUM}{sum}{rest}").into_bytes()
+    }
+
+    fn with_tools(tools: &str) -> Vec<u8> {
+        let identity = Fingerprint::of(b"x");
+        sealed(&format!(
+            r#""server":"s","identity":"{identity}","loss":null,"tools":{tools}}}"#
+        ))
+    }
+
+    #[test]
+    fn a_right_checksum_over_wrong_content_helps_nobody() {
+        assert_eq!(
+            Ledger::decode(&with_tools("{}")).unwrap(),
+            Ledger::new("s", "x")
+        );
+        let many: Vec<_> = (0..=limits::PINS)
+            .map(|n| format!("\"{n}\":{{}}"))
+            .collect();
+        let long = "a".repeat(limits::NAME_BYTES + 1);
+        let zeros = vec![format!("\"{}\"", "0".repeat(64)); limits::REJECTIONS + 1].join(",");
+        for tools in [
+            "",
+            "[]",
+            "null",
+            "{\"a\":1}",
+            "{\"a\":{},\"a\":{}}",
+            "{\"a\":{\"other\":1}}",
+            "{\"a\":{\"approved\":{\"fingerprint\":\"x\",\"by\":\"first\",\"at_ms\":1,\"definition\":null}}}",
+            "{\"a\":{\"vanished_ms\":-1}}",
+            &format!("{{{}}}", many.join(",")),
+            &format!("{{\"{long}\":{{}}}}"),
+            &format!("{{\"a\":{{\"rejected\":[{zeros}]}}}}"),
+        ] {
+            let read = Ledger::decode(&with_tools(tools));
+            assert!(matches!(read, Err(LedgerError::Content(_))), "{tools}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_ledger_is_told_from_one_of_another_version() {
+        let cases: [(&[u8], &str); 5] = [
+            (b"", "not a record"),
+            (b"{}", "not a record"),
+            (b"{\"version\":99999999999999999999999,", "not a record"),
+            (b"{\"version\":2,", "version 2"),
+            (b"{\"version\":1,\"checksum\":\"00", "damaged"),
+        ];
+        for (file, says) in cases {
+            let error = Ledger::decode(file).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! [`Fingerprint`]: what a definition says, in 32 bytes.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use switchboard_wire::Raw;
+
+use crate::json::{Text, Value};
+
+/// The members of a definition that are not part of what is agreed to.
+///
+/// `_meta` is for programs, and some servers put the time of their start into it; `icons` are pictures
+/// for people, often under addresses that change; `execution` says how a call is carried out. None of
+/// them reaches a model as text, and a change of any would ask a person about nothing.
+pub(crate) const LEFT_OUT: [&str; 3] = ["_meta", "icons", "execution"];
+
+/// Stands before what is hashed, so that another scheme never makes the same fingerprint.
+const SCHEME: &[u8] = b"switchboard tool definition 1\n";
+
+/// What a definition says, in 32 bytes (SHA-256). It is written as 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+/// Why a text is no [`Fingerprint`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no fingerprint; one has 64 hexadecimal digits")]
+pub struct BadFingerprint(String);
+
+/// The fingerprint of a tool's definition.
+///
+/// It covers every member but `_meta`, `icons` and `execution`: name, title, description, schemas and
+/// annotations (a client may decide by them whether to ask before a call), and whatever else a server
+/// sends, because a client that knows a member may show it, and some clients take `Description` for
+/// `description`.
+///
+/// Two spellings of one definition have one fingerprint: the order of members, white space, escapes
+/// and how a number is written (`1`, `1.0`, `1e0`) do not matter. Of two members of one name some
+/// readers take the first and most the last, so both count, in their order: no text can hide behind
+/// another.
+pub fn fingerprint(definition: &Raw) -> Fingerprint {
+    fingerprint_of(&Value::read(definition))
+}
+
+pub(crate) fn fingerprint_of(value: &Value<'_>) -> Fingerprint {
+    let mut out = SCHEME.to_vec();
+    if let Value::Object(members) = value {
+        let kept = members
+            .iter()
+            .filter(|(key, _)| !LEFT_OUT.contains(&&*key.text));
+        write_members(&mut out, kept.collect());
+    } else {
+        write(&mut out, value);
+    }
+    Fingerprint::of(&out)
+}
+
+impl Fingerprint {
+    /// The SHA-256 of these bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Fingerprint {
+    type Err = BadFingerprint;
+
+    fn from_str(text: &str) -> Result<Self, BadFingerprint> {
+        let read = || {
+            let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
+                return None;
+            };
+            let mut bytes = [0; 32];
+            if pairs.len() != bytes.len() {
+                return None;
+            }
+            for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+                *byte = digit(*high)? << 4 | digit(*low)?;
+            }
+            Some(Self(bytes))
+        };
+        read().ok_or_else(|| BadFingerprint(text.chars().take(80).collect()))
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fingerprint {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
+
+/// Writes a value so that two that differ are never written alike: each kind has a letter, and what
+/// has a length says it first.
+fn write(out: &mut Vec<u8>, value: &Value<'_>) {
+    match value {
+        Value::Null => out.push(b'n'),
+        Value::Bool(true) => out.push(b't'),
+        Value::Bool(false) => out.push(b'f'),
+        Value::Number(spelled) => {
+            out.push(b'#');
+            write_number(out, spelled);
+            out.push(b';');
+        }
+        Value::Text(text) => write_text(out, text),
+        Value::List(elements) => {
+            out.push(b'[');
+            write_length(out, elements.len());
+            for element in elements {
+                write(out, element);
+            }
+        }
+        Value::Object(members) => write_members(out, members.iter().collect()),
+        Value::Deep { spelled, .. } => {
+            out.push(b'd');
+            write_length(out, spelled.len());
+            out.extend_from_slice(spelled.as_bytes());
+        }
+    }
+}
+
+/// Writes members by name. The order of those of one name stays: it says which one a reader takes.
+fn write_members(out: &mut Vec<u8>, mut members: Vec<&(Text<'_>, Value<'_>)>) {
+    members.sort_by(|(a, _), (b, _)| a.text.cmp(&b.text));
+    out.push(b'{');
+    write_length(out, members.len());
+    for (name, value) in members {
+        write_text(out, name);
+        write(out, value);
+    }
+}
+
+fn write_text(out: &mut Vec<u8>, text: &Text<'_>) {
+    out.push(b'"');
+    write_length(out, text.text.len());
+    out.extend_from_slice(text.text.as_bytes());
+    for (at, unit) in &text.halves {
+        out.push(b'h');
+        write_length(out, *at);
+        out.extend_from_slice(&unit.to_be_bytes());
+    }
+}
+
+fn write_length(out: &mut Vec<u8>, length: usize) {
+    out.extend_from_slice(&(length as u64).to_be_bytes());
+}
+
+/// Writes a number as its digits and a power of ten: `1.50e2` is `15e1`, and nought is `0`.
+fn write_number(out: &mut Vec<u8>, spelled: &str) {
+    let (sign, rest) = match spelled.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", spelled),
+    };
+    let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+    let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = [whole, part].concat();
+    let digits = digits.trim_start_matches('0');
+    let short = digits.trim_end_matches('0');
+    if short.is_empty() {
+        out.push(b'0');
+        return;
+    }
+    let shift = i64::try_from(digits.len() - short.len()).unwrap_or(i64::MAX);
+    let places = i64::try_from(part.len()).unwrap_or(i64::MAX);
+    let exponent = exponent.parse::<i64>().ok();
+    match exponent.and_then(|exponent| exponent.checked_add(shift)?.checked_sub(places)) {
+        Some(exponent) => out.extend_from_slice(format!("{sign}{short}e{exponent}").as_bytes()),
+        // No reader can do anything with such a power.
+        None => out.extend_from_slice(spelled.as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(json: &str) -> Fingerprint {
+        fingerprint(&Raw::parse(json.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn spelling_does_not_matter() {
+        let one = of(r#"{"name":"é","inputSchema":{"a":1,"b":[1.5,"\n"]},"description":"x"}"#);
+        for same in [
+            r#"{ "description" : "x", "name":"\u00e9", "inputSchema":{"b":[15e-1,"\u000a"],"a":1.0} }"#,
+            r#"{"name":"é","inputSchema":{"a":10E-1,"b":[0.15e+1,"\n"]},"description":"\u0078"}"#,
+            r#"{"_meta":{"at":1},"icons":[],"execution":{},"name":"é","inputSchema":{"a":1,"b":[1.5,"\n"]},"description":"x"}"#,
+        ] {
+            assert_eq!(of(same), one, "{same}");
+        }
+        for (a, b) in [
+            ("0", "-0.0e9"),
+            ("100", "1e2"),
+            ("0.001", "1e-3"),
+            ("1e0000", "1"),
+        ] {
+            assert_eq!(of(a), of(b), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn what_differs_differs() {
+        let all = [
+            r#"{"name":"a"}"#,
+            r#"{"name":"b"}"#,
+            r#"{"name":"a","description":""}"#,
+            r#"{"name":"a","Description":""}"#,
+            r#"{"name":"a","description":null}"#,
+            r#"{"name":"a","description":"x"}"#,
+            r#"{"name":"a","description":"x "}"#,
+            r#"{"name":"a","description":"x\u200b"}"#,
+            r#"{"name":"a","description":"\ud800"}"#,
+            r#"{"name":"a","description":"\ud801"}"#,
+            r#"{"name":"a","description":"\ufffd"}"#,
+            r#"{"name":"a","description":"\ufffd\ud800"}"#,
+            r#"{"name":"a","description":"\ud800\ufffd"}"#,
+            r#"{"name":"a","annotations":{"readOnlyHint":true}}"#,
+            r#"{"name":"a","annotations":{"readOnlyHint":false}}"#,
+            r#"{"name":"a","outputSchema":{"_meta":1}}"#,
+            r#"{"name":"a","outputSchema":{"_meta":2}}"#,
+            r#"{"name":"a","inputSchema":{"enum":["x","y"]}}"#,
+            r#"{"name":"a","inputSchema":{"enum":["y","x"]}}"#,
+            r#"{"name":"a","inputSchema":{"enum":["xy"]}}"#,
+            r#"{"name":"a","inputSchema":{"enum":[1]}}"#,
+            r#"{"name":"a","inputSchema":{"enum":["1"]}}"#,
+            r#"{"name":"a","inputSchema":{"enum":[12345678901234567890123]}}"#,
+            r#"{"name":"a","inputSchema":{"enum":[12345678901234567890124]}}"#,
+            r#"{"name":"a","inputSchema":{"enum":[1e400]}}"#,
+            r#"{"name":"a","inputSchema":{"enum":[-1e400]}}"#,
+            r#"{"name":"a","inputSchema":{"enum":[1e99999999999999999999]}}"#,
+            "[]",
+            "{}",
+            "null",
+            "\"\"",
+        ];
+        for (n, a) in all.iter().enumerate() {
+            for b in &all[n + 1..] {
+                assert_ne!(of(a), of(b), "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_hides_behind_another_of_its_name() {
+        let all = [
+            r#"{"name":"a","description":"good"}"#,
+            r#"{"name":"a","description":"evil"}"#,
+            r#"{"name":"a","description":"good","description":"evil"}"#,
+            r#"{"name":"a","description":"evil","description":"good"}"#,
+            r#"{"name":"a","description":"good","description":"good"}"#,
+            r#"{"name":"a","description":"good","d\u0065scription":"worse"}"#,
+        ];
+        for (n, a) in all.iter().enumerate() {
+            for b in &all[n + 1..] {
+                assert_ne!(of(a), of(b), "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_meaning_is_the_same_in_every_version() {
+        // Ledgers on disk hold these values.
+        let one = of(r#"{"name":"add","inputSchema":{"type":"object","minimum":1.0}}"#);
+        let hex = "711d8647e83b345291eb704613ba4c44f22863721d391ee309e21446911b54ca";
+        assert_eq!(one.to_string(), hex);
+        assert_eq!(hex.parse(), Ok(one));
+        assert_eq!(hex.to_uppercase().parse(), Ok(one));
+        for bad in [
+            "",
+            "00",
+            &hex[1..],
+            &format!("{hex}0"),
+            &hex.replace('0', "g"),
+            &format!("+{}", &hex[1..]),
+        ] {
+            assert!(bad.parse::<Fingerprint>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,617 @@
+//! [`Ledger`]: which definitions of one server's tools somebody agreed to.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+    sync::Arc,
+};
+
+use serde::{Deserialize, Serialize};
+use switchboard_wire::Raw;
+
+use crate::{
+    Diff, Finding, Fingerprint, Others, diff,
+    fingerprint::{LEFT_OUT, fingerprint_of},
+    json::Value,
+    limits, scan,
+};
+
+/// When tools of a server are approved without asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// A tool is approved on first sight, unless it holds text that nobody can see; later changes
+    /// are held.
+    First,
+    /// Everything new and every change is held until a person approves it.
+    Ask,
+    /// Nothing is held: a developer's own server. The pins are kept up to date.
+    Always,
+}
+
+/// Why a tool is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Why {
+    /// Its definition is not the one that was approved.
+    Changed,
+    /// Nobody has approved it so far.
+    New,
+    /// It is new and holds text that nobody can see, so nobody can have agreed to it.
+    Hidden,
+    /// A person said no to exactly this definition.
+    Rejected,
+}
+
+/// Who approved a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// [`Policy::First`], on first sight.
+    First,
+    /// [`Policy::Always`].
+    Always,
+    /// A person.
+    Person,
+}
+
+/// A tool that is held back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// What the server calls it.
+    pub tool: Arc<str>,
+    /// Why it is held.
+    pub why: Why,
+    /// The definition as it is now, without what is not part of the agreement. None if it is too
+    /// large to be kept.
+    pub definition: Option<Raw>,
+    /// The definition as it was approved. None if it never was, or was too large to be kept.
+    pub approved: Option<Raw>,
+    /// Of the definition as it is now.
+    pub fingerprint: Fingerprint,
+    /// Since when it is held as it is now, in milliseconds since 1970.
+    pub since_ms: u64,
+}
+
+impl Held {
+    /// Whether a person is asked about it: not if the answer was no.
+    pub fn is_pending(&self) -> bool {
+        self.why != Why::Rejected
+    }
+
+    /// What is suspicious about the definition as it is now.
+    pub fn findings(&self, others: &Others) -> Vec<Finding> {
+        let definition = self.definition.as_ref();
+        definition.map_or_else(Vec::new, |definition| scan(definition, others))
+    }
+
+    /// What changed since it was approved. None if either text is not kept.
+    pub fn diff(&self) -> Option<Diff> {
+        Some(diff(self.approved.as_ref()?, self.definition.as_ref()?))
+    }
+}
+
+/// A definition that somebody agreed to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pin {
+    /// What the server calls it.
+    pub tool: Arc<str>,
+    /// Of the approved definition.
+    pub fingerprint: Fingerprint,
+    /// The approved definition. None if it is too large to be kept.
+    pub definition: Option<Raw>,
+    /// Who approved it.
+    pub by: By,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Since when the server does not offer the tool, if it does not.
+    pub vanished_ms: Option<u64>,
+}
+
+/// What was said of one tool of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may be shown and called.
+    Approved,
+    /// It is held back.
+    Held(Why),
+    /// It cannot be judged, and so is neither shown nor asked about.
+    LeftOut(LeftOut),
+}
+
+/// Why a tool cannot be judged. The words go after "it".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LeftOut {
+    /// There is no name, more than one, or none that is text.
+    #[error("has no name that can be read")]
+    Unnamed,
+    /// More than [`limits::NAME_BYTES`].
+    #[error("has a name of more than {} bytes", limits::NAME_BYTES)]
+    LongName,
+    /// A tool before it in the list has the same name.
+    #[error("has the same name as one before it")]
+    Twice,
+    /// More than [`limits::TOOLS`].
+    #[error("comes after {} others", limits::TOOLS)]
+    TooMany,
+}
+
+/// What was said of each tool of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdicts {
+    /// One for each tool, in the order of the list.
+    pub tools: Vec<Verdict>,
+    /// Whether the ledger is another than before, and so has to be written.
+    pub changed: bool,
+}
+
+impl Verdicts {
+    /// Those tools of the judged list that may be shown.
+    pub fn approved<'a>(&self, tools: &'a [Raw]) -> impl Iterator<Item = &'a Raw> {
+        let verdicts = self.tools.iter();
+        let each = tools.iter().zip(verdicts);
+        each.filter(|(_, verdict)| **verdict == Verdict::Approved)
+            .map(|(tool, _)| tool)
+    }
+
+    /// Whether every tool may be shown.
+    pub fn all_approved(&self) -> bool {
+        let mut verdicts = self.tools.iter();
+        verdicts.all(|verdict| *verdict == Verdict::Approved)
+    }
+}
+
+/// Why a decision of a person could not be carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecisionError {
+    /// There is nothing to decide.
+    #[error("the tool {tool:?} is not held; list the held tools to see what there is to decide")]
+    NotHeld {
+        /// Which one was asked for.
+        tool: String,
+    },
+    /// The definition is not the one that the person looked at.
+    #[error(
+        "the tool {tool:?} has changed since you looked at it; look at what it says now, then \
+         decide again"
+    )]
+    Changed {
+        /// Which tool.
+        tool: String,
+        /// What the person decided about.
+        seen: Fingerprint,
+        /// What is held.
+        now: Fingerprint,
+    },
+}
+
+/// Which definitions of one server's tools somebody agreed to, and which are held back.
+///
+/// A ledger belongs to a server *as it is configured*: its identity is what starts it or where it is.
+/// When a person changes that, another server answers, and a new ledger begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ledger {
+    pub(crate) server: String,
+    /// The hash of the identity: a command or an address may hold secrets.
+    pub(crate) identity: Fingerprint,
+    pub(crate) loss: Option<Loss>,
+    pub(crate) records: BTreeMap<Arc<str>, Record>,
+}
+
+/// Why first sight cannot be told from return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Loss {
+    /// The ledger before this one could not be read.
+    Damaged,
+    /// There were more than [`limits::PINS`] tools, and the oldest were forgotten.
+    Full,
+}
+
+/// What is known of one tool.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Record {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) approved: Option<Approval>,
+    /// The definitions that a person said no to, the latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rejected: Vec<Fingerprint>,
+    /// Since when the server does not offer it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) vanished_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held: Option<Pending>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Approval {
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) by: By,
+    pub(crate) at_ms: u64,
+    pub(crate) definition: Option<Raw>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Pending {
+    pub(crate) why: Why,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) since_ms: u64,
+    pub(crate) definition: Option<Raw>,
+}
+
+impl Ledger {
+    /// The empty ledger of a server. Only the hash of the identity is kept.
+    pub fn new(server: impl Into<String>, identity: &str) -> Self {
+        Self {
+            server: server.into(),
+            identity: Fingerprint::of(identity.as_bytes()),
+            loss: None,
+            records: BTreeMap::new(),
+        }
+    }
+
+    /// The ledger of a server whose own cannot be read. Whatever the policy, every tool is held until
+    /// it is approved; [`approve_all`](Self::approve_all) ends that.
+    pub fn damaged(server: impl Into<String>, identity: &str) -> Self {
+        Self {
+            loss: Some(Loss::Damaged),
+            ..Self::new(server, identity)
+        }
+    }
+
+    /// Judges the tools that the server offers now.
+    pub fn judge(&mut self, policy: Policy, tools: &[Raw], at_ms: u64) -> Verdicts {
+        let mut changed = false;
+        let mut seen = HashSet::new();
+        let verdicts = tools.iter().enumerate().map(|(at, tool)| {
+            if at >= limits::TOOLS {
+                return Verdict::LeftOut(LeftOut::TooMany);
+            }
+            let value = Value::read(tool);
+            let name: Arc<str> = match name(&value) {
+                Ok(name) => name.into(),
+                Err(reason) => return Verdict::LeftOut(reason),
+            };
+            if !seen.insert(name.clone()) {
+                return Verdict::LeftOut(LeftOut::Twice);
+            }
+            let judged = self.judge_one(policy, name, tool, &value, at_ms);
+            changed |= judged.1;
+            judged.0
+        });
+        let verdicts = Verdicts {
+            tools: verdicts.collect(),
+            changed: false,
+        };
+        changed |= self.miss(&seen, at_ms);
+        if changed {
+            self.keep_within_limits();
+        }
+        Verdicts {
+            changed,
+            ..verdicts
+        }
+    }
+
+    /// Approves a tool as it was held at the last judgement. With the fingerprint of what the person
+    /// looked at, nothing else is approved.
+    pub fn approve(
+        &mut self,
+        tool: &str,
+        seen: Option<Fingerprint>,
+        at_ms: u64,
+    ) -> Result<(), DecisionError> {
+        self.held_as(tool, seen)?.approve_held(at_ms);
+        Ok(())
+    }
+
+    /// Says no to a tool as it was held at the last judgement. It stays held, and nobody is asked
+    /// about it again until it changes.
+    pub fn reject(&mut self, tool: &str, seen: Option<Fingerprint>) -> Result<(), DecisionError> {
+        self.held_as(tool, seen)?.reject_held();
+        Ok(())
+    }
+
+    /// Approves all tools that a person is asked about, and tells how many there were. What was
+    /// rejected stays so. A ledger that replaced a damaged one goes by its policy from now on.
+    pub fn approve_all(&mut self, at_ms: u64) -> usize {
+        self.loss = None;
+        let mut count = 0;
+        for record in self.records.values_mut() {
+            let held = record.held.as_ref();
+            if held.is_some_and(|held| held.why != Why::Rejected) {
+                record.approve_held(at_ms);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// The server's name.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Whether this is the ledger of a server of this identity. If it is not, the configuration was
+    /// changed, and a new ledger is due.
+    pub fn is_of(&self, identity: &str) -> bool {
+        self.identity == Fingerprint::of(identity.as_bytes())
+    }
+
+    /// The tools that were held at the last judgement, by name; those that were rejected too.
+    pub fn held(&self) -> impl Iterator<Item = Held> {
+        self.records.iter().filter_map(|(tool, record)| {
+            let held = record.held.as_ref()?;
+            let approved = record.approved.as_ref();
+            Some(Held {
+                tool: tool.clone(),
+                why: held.why,
+                definition: held.definition.clone(),
+                approved: approved.and_then(|approved| approved.definition.clone()),
+                fingerprint: held.fingerprint,
+                since_ms: held.since_ms,
+            })
+        })
+    }
+
+    /// The definitions that somebody agreed to, by name; those of vanished tools too.
+    pub fn pins(&self) -> impl Iterator<Item = Pin> {
+        self.records.iter().filter_map(|(tool, record)| {
+            let approved = record.approved.as_ref()?;
+            Some(Pin {
+                tool: tool.clone(),
+                fingerprint: approved.fingerprint,
+                definition: approved.definition.clone(),
+                by: approved.by,
+                at_ms: approved.at_ms,
+                vanished_ms: record.vanished_ms,
+            })
+        })
+    }
+
+    /// What a person should know about the ledger as a whole.
+    pub fn note(&self) -> Option<&'static str> {
+        match self.loss? {
+            Loss::Damaged => Some(
+                "the record of which tools were approved could not be read, so every tool is held \
+                 until you approve it",
+            ),
+            Loss::Full => Some(
+                "the server has offered more tools than are remembered, so a tool that looks new is \
+                 held until you approve it",
+            ),
+        }
+    }
+
+    /// Judges one tool; and whether its record is another than before.
+    fn judge_one(
+        &mut self,
+        policy: Policy,
+        name: Arc<str>,
+        tool: &Raw,
+        value: &Value<'_>,
+        at_ms: u64,
+    ) -> (Verdict, bool) {
+        let fingerprint = fingerprint_of(value);
+        let loss = self.loss;
+        let record = self.records.entry(name).or_default();
+        let returned = record.vanished_ms.take().is_some();
+        match decide(policy, loss, record, fingerprint, value) {
+            Decision::Approved => (Verdict::Approved, record.held.take().is_some() || returned),
+            Decision::Approve(by) => {
+                record.approve(fingerprint, kept(tool), by, at_ms);
+                (Verdict::Approved, true)
+            }
+            Decision::Hold(why) => {
+                let held = record.held.as_ref();
+                if held.is_some_and(|held| held.fingerprint == fingerprint && held.why == why) {
+                    return (Verdict::Held(why), returned);
+                }
+                record.held = Some(Pending {
+                    why,
+                    fingerprint,
+                    since_ms: at_ms,
+                    definition: kept(tool),
+                });
+                (Verdict::Held(why), true)
+            }
+        }
+    }
+
+    /// Notes which tools are not offered any more; whether there are any that were before.
+    fn miss(&mut self, seen: &HashSet<Arc<str>>, at_ms: u64) -> bool {
+        let mut changed = false;
+        self.records.retain(|tool, record| {
+            if seen.contains(tool) {
+                return true;
+            }
+            changed |= record.held.take().is_some() || record.vanished_ms.is_none();
+            record.vanished_ms.get_or_insert(at_ms);
+            // Of a tool that was only ever held there is nothing to remember.
+            record.approved.is_some() || !record.rejected.is_empty()
+        });
+        changed
+    }
+
+    fn keep_within_limits(&mut self) {
+        let vanished = |records: &BTreeMap<Arc<str>, Record>| {
+            let records = records.iter();
+            let mut vanished: Vec<_> = records
+                .filter_map(|(tool, record)| Some((record.vanished_ms?, tool.clone())))
+                .collect();
+            vanished.sort_unstable();
+            vanished
+        };
+        let excess = self.records.len().saturating_sub(limits::PINS);
+        if excess > 0 {
+            for (_, tool) in vanished(&self.records).iter().take(excess) {
+                self.records.remove(tool);
+            }
+            self.loss.get_or_insert(Loss::Full);
+        }
+
+        let mut bytes: usize = self.records.values().map(Record::definition_bytes).sum();
+        if bytes <= limits::DEFINITIONS_BYTES {
+            return;
+        }
+        let gone = vanished(&self.records);
+        let gone = gone.into_iter().map(|(_, tool)| tool);
+        let rest: Vec<_> = self.records.keys().rev().cloned().collect();
+        // What a person is to decide about goes last.
+        for (drop_held, tool) in (gone.chain(rest.iter().cloned()).map(|tool| (false, tool)))
+            .chain(rest.iter().cloned().map(|tool| (true, tool)))
+        {
+            if bytes <= limits::DEFINITIONS_BYTES {
+                break;
+            }
+            if let Some(record) = self.records.get_mut(&tool) {
+                bytes -= record.drop_definition(drop_held);
+            }
+        }
+    }
+
+    /// The record of a tool that is held, if it is held as the person saw it.
+    fn held_as(
+        &mut self,
+        tool: &str,
+        seen: Option<Fingerprint>,
+    ) -> Result<&mut Record, DecisionError> {
+        let record = self.records.get_mut(tool);
+        let held = record.and_then(|record| Some((record.held.as_ref()?.fingerprint, record)));
+        let Some((now, record)) = held else {
+            let tool = tool.chars().take(limits::NAME_BYTES).collect();
+            return Err(DecisionError::NotHeld { tool });
+        };
+        match seen {
+            Some(seen) if seen != now => Err(DecisionError::Changed {
+                tool: tool.to_owned(),
+                seen,
+                now,
+            }),
+            _ => Ok(record),
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Changed => "changed",
+            Self::New => "new",
+            Self::Hidden => "hidden",
+            Self::Rejected => "rejected",
+        })
+    }
+}
+
+impl Record {
+    fn approve(&mut self, fingerprint: Fingerprint, definition: Option<Raw>, by: By, at_ms: u64) {
+        self.held = None;
+        self.rejected.retain(|rejected| *rejected != fingerprint);
+        self.approved = Some(Approval {
+            fingerprint,
+            by,
+            at_ms,
+            definition,
+        });
+    }
+
+    fn approve_held(&mut self, at_ms: u64) {
+        if let Some(held) = self.held.take() {
+            self.approve(held.fingerprint, held.definition, By::Person, at_ms);
+        }
+    }
+
+    fn reject_held(&mut self) {
+        let Some(held) = &mut self.held else {
+            return;
+        };
+        held.why = Why::Rejected;
+        self.rejected
+            .retain(|rejected| *rejected != held.fingerprint);
+        if self.rejected.len() >= limits::REJECTIONS {
+            self.rejected.remove(0);
+        }
+        self.rejected.push(held.fingerprint);
+    }
+
+    fn definition_bytes(&self) -> usize {
+        let approved = self.approved.as_ref().and_then(|it| it.definition.as_ref());
+        let held = self.held.as_ref().and_then(|it| it.definition.as_ref());
+        let texts = approved.into_iter().chain(held);
+        texts.map(|text| text.as_bytes().len()).sum()
+    }
+
+    /// Forgets the text of the approved definition, or of the held one; how many bytes that were.
+    fn drop_definition(&mut self, drop_held: bool) -> usize {
+        let dropped = if drop_held {
+            self.held.as_mut().and_then(|held| held.definition.take())
+        } else {
+            let approved = self.approved.as_mut();
+            approved.and_then(|approved| approved.definition.take())
+        };
+        dropped.map_or(0, |text| text.as_bytes().len())
+    }
+}
+
+enum Decision {
+    /// It is the approved definition.
+    Approved,
+    /// It becomes the approved definition.
+    Approve(By),
+    Hold(Why),
+}
+
+fn decide(
+    policy: Policy,
+    loss: Option<Loss>,
+    record: &Record,
+    fingerprint: Fingerprint,
+    value: &Value<'_>,
+) -> Decision {
+    let approved = record.approved.as_ref().map(|it| it.fingerprint);
+    if approved == Some(fingerprint) {
+        return Decision::Approved;
+    }
+    if policy == Policy::Always && (loss != Some(Loss::Damaged) || approved.is_some()) {
+        return Decision::Approve(By::Always);
+    }
+    if record.rejected.contains(&fingerprint) {
+        return Decision::Hold(Why::Rejected);
+    }
+    if approved.is_some() {
+        return Decision::Hold(Why::Changed);
+    }
+    if policy != Policy::First || loss.is_some() {
+        return Decision::Hold(Why::New);
+    }
+    if scan::has_hidden(value) {
+        return Decision::Hold(Why::Hidden);
+    }
+    Decision::Approve(By::First)
+}
+
+/// What a tool is called, read as the catalogue reads it.
+fn name<'v>(value: &'v Value<'_>) -> Result<&'v str, LeftOut> {
+    let Value::Object(members) = value else {
+        return Err(LeftOut::Unnamed);
+    };
+    let mut names = members.iter().filter(|(key, _)| key.text == "name");
+    match (names.next(), names.next()) {
+        (Some((_, Value::Text(name))), None) if name.halves.is_empty() => {
+            if name.text.len() > limits::NAME_BYTES {
+                return Err(LeftOut::LongName);
+            }
+            Ok(&name.text)
+        }
+        _ => Err(LeftOut::Unnamed),
+    }
+}
+
+/// What is kept of a definition: a copy that keeps no larger buffer in memory.
+fn kept(tool: &Raw) -> Option<Raw> {
+    let definition = tool.without(&LEFT_OUT);
+    (definition.as_bytes().len() <= limits::DEFINITION_BYTES).then(|| definition.detached())
+}

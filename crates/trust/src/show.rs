@@ -1,0 +1,99 @@
+//! Text for a person: cut to a length, and nothing in it that cannot be seen.
+
+use std::fmt::Write as _;
+
+/// How many characters of a name or of a piece of text are shown.
+pub(crate) const EXCERPT_CHARACTERS: usize = 120;
+
+/// The text with every character that is not shown, or that does something to a terminal, written as
+/// ⟨U+200B⟩. Line ends and tabs stay.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        push(&mut out, c);
+    }
+    out
+}
+
+/// The text on one line, cut at both ends so that what is at `at` stands in the middle.
+pub(crate) fn excerpt(text: &str, at: usize) -> String {
+    let at = text.floor_char_boundary(at);
+    let before = text[..at].char_indices().rev();
+    let start = before.take(EXCERPT_CHARACTERS / 3).last();
+    let start = start.map_or(at, |(start, _)| start);
+    let mut out = String::new();
+    if start > 0 {
+        out.push('…');
+    }
+    let mut spaced = true;
+    let mut shown = 0;
+    for c in text[start..].chars() {
+        if shown == EXCERPT_CHARACTERS {
+            out.push('…');
+            break;
+        }
+        if c.is_whitespace() {
+            if spaced {
+                continue;
+            }
+            spaced = true;
+            out.push(' ');
+        } else {
+            spaced = false;
+            push(&mut out, c);
+        }
+        shown += 1;
+    }
+    out
+}
+
+/// Whether a reader sees something where this character is.
+pub(crate) fn is_shown(c: char) -> bool {
+    match u32::from(c) {
+        // The white space that every text has.
+        0x09 | 0x0A | 0x0D => true,
+        0x00..=0x1F | 0x7F..=0x9F => false,
+        0xAD | 0x034F | 0x061C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F => false,
+        0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164 => false,
+        0xE000..=0xF8FF | 0xFDD0..=0xFDEF | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 => false,
+        0xFFF0..=0xFFFB | 0x13430..=0x1343F | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A => false,
+        // Tags, selectors, and what has no character or is for private use.
+        0xE0000.. => false,
+        other => other & 0xFFFE != 0xFFFE,
+    }
+}
+
+fn push(out: &mut String, c: char) {
+    if is_shown(c) {
+        out.push(c);
+    } else {
+        // A string takes everything.
+        let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_seen_is_spelled_out() {
+        assert_eq!(
+            escaped("a\u{200b}b\u{1b}[0m\u{e0041}\n\té😀"),
+            "a⟨U+200B⟩b⟨U+001B⟩[0m⟨U+E0041⟩\n\té😀"
+        );
+    }
+
+    #[test]
+    fn excerpts_are_short_and_show_their_place() {
+        let text = format!("{}  \n here {}", "é".repeat(300), "x".repeat(300));
+        let shown = excerpt(&text, text.find("here").unwrap());
+        assert!(shown.starts_with("…é") && shown.contains("é here x") && shown.ends_with("x…"));
+        assert!(shown.chars().count() <= EXCERPT_CHARACTERS + 2);
+        assert_eq!(excerpt("short", 2), "short");
+        assert_eq!(excerpt("", 9), "");
+        for at in 0..10 {
+            excerpt("aé😀\u{200b}", at);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Ledgers on disk: whole, private, and never believed when damaged.
+
+use std::fs;
+
+use switchboard_trust::{Ledger, LedgerError, Policy, folder};
+
+use crate::tool;
+
+fn ledger(server: &str) -> Ledger {
+    let mut ledger = Ledger::new(server, "identity");
+    ledger.judge(Policy::First, &[tool("a", "x"), tool("b", "y")], 1);
+    ledger.judge(
+        Policy::First,
+        &[tool("a", "\"changed\"\n"), tool("c", "z")],
+        2,
+    );
+    ledger.reject("a", None).unwrap();
+    ledger
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("trust");
+    assert!(folder::load(&dir, "math").unwrap().is_none());
+    assert_eq!(folder::load_all(&dir).0, []);
+    let names = ["math", "Math", "a/../b", "", "ünïcode", &"long".repeat(100)];
+    for name in names {
+        folder::write(&dir, &ledger(name)).unwrap();
+        folder::write(&dir, &ledger(name)).unwrap();
+    }
+    for name in names {
+        assert_eq!(folder::load(&dir, name).unwrap(), Some(ledger(name)));
+    }
+    let (all, failed) = folder::load_all(&dir);
+    assert_eq!((all.len(), failed.len()), (names.len(), 0));
+    folder::remove(&dir, "math").unwrap();
+    folder::remove(&dir, "math").unwrap();
+    assert!(folder::load(&dir, "math").unwrap().is_none());
+    assert!(folder::load(&dir, "Math").unwrap().is_some());
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_owner_may_read_it_and_no_link_is_followed() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("trust");
+    let bystander = home.path().join("bystander");
+    fs::create_dir(&dir).unwrap();
+    fs::write(&bystander, "mine").unwrap();
+    symlink(&bystander, dir.join("math.new")).unwrap();
+    folder::write(&dir, &ledger("math")).unwrap();
+    assert_eq!(fs::read_to_string(&bystander).unwrap(), "mine");
+    let path = dir.join("math.json");
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+
+    fs::rename(&path, &bystander).unwrap();
+    symlink(&bystander, &path).unwrap();
+    let error = folder::load(&dir, "math").unwrap_err();
+    assert!(matches!(error, LedgerError::NotALedger), "{error}");
+}
+
+#[test]
+fn the_file_can_be_read_by_a_person() {
+    let file = String::from_utf8(ledger("math").encode()).unwrap();
+    let lines: Vec<_> = file.lines().collect();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[0].starts_with(r#"{"version":1,"checksum":""#));
+    assert!(lines[0].contains(r#""server":"math""#));
+    assert!(lines[1].starts_with(r#""a":{"approved":{"fingerprint":""#));
+    assert!(lines[1].contains(r#""why":"rejected""#));
+    let value: serde_json::Value = serde_json::from_str(&file).unwrap();
+    assert_eq!(value["tools"]["b"]["approved"]["by"], "first");
+    assert_eq!(value["tools"]["b"]["vanished_ms"], 2);
+}
+
+#[test]
+fn every_changed_byte_and_every_cut_is_noticed() {
+    let file = ledger("math").encode();
+    assert_eq!(Ledger::decode(&file).unwrap(), ledger("math"));
+    for at in 0..file.len() {
+        assert!(Ledger::decode(&file[..at]).is_err(), "cut at {at}");
+        let mut damaged = file.clone();
+        damaged[at] ^= 1;
+        assert!(Ledger::decode(&damaged).is_err(), "changed at {at}");
+    }
+    let longer = [file.as_slice(), b" "].concat();
+    assert!(Ledger::decode(&longer).is_err());
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path();
+    folder::write(dir, &ledger("math")).unwrap();
+    fs::copy(dir.join("math.json"), dir.join("physics.json")).unwrap();
+    fs::write(dir.join("other.json"), "{}").unwrap();
+    fs::write(dir.join("note.txt"), "").unwrap();
+    fs::create_dir(dir.join("folder.json")).unwrap();
+    let mut file = fs::read(dir.join("math.json")).unwrap();
+    let last = file.len() - 4;
+    file[last] = b'x';
+    fs::write(dir.join("math.json"), file).unwrap();
+
+    let says = |server| folder::load(dir, server).unwrap_err().to_string();
+    assert!(says("math").contains("held until it is approved again"));
+    assert!(
+        says("physics").contains("not called \"math.json\"")
+            || says("physics").contains("\"math.json\"")
+    );
+    assert!(says("other").contains("not a record"));
+    let (ledgers, failed) = folder::load_all(dir);
+    assert_eq!((ledgers.len(), failed.len()), (0, 4));
+
+    let file = dir.join("file");
+    fs::write(&file, "").unwrap();
+    let error = folder::write(&file, &ledger("math")).unwrap_err();
+    assert!(error.to_string().contains("cannot create"), "{error}");
+    assert!(folder::load(&file, "math").is_err());
+}
