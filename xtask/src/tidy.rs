@@ -25,6 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("client", &["machine", "wire"]),
     ("simulation", &["machine", "wire"]),
     ("contain", &[]),
+    ("embed", &[]),
     ("config", &[]),
     ("clients", &["config"]),
     ("store", &[]),

@@ -1,0 +1,84 @@
+//! Why a model cannot be used.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Why a model cannot be opened, or gives no vector.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// A file of the model is missing or unreadable.
+    #[error("cannot read {path:?}: is the model's folder complete, and may it be read?")]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of the model is not JSON, or not of the expected shape.
+    #[error("{path:?} is not the description of a model: fetch the model again")]
+    Json {
+        /// Which file.
+        path: PathBuf,
+        /// Where and why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A file is larger than any model for which this program is made.
+    #[error("{path:?} has {bytes} bytes, at most {most} are read: choose a smaller model")]
+    TooLarge {
+        /// Which file.
+        path: PathBuf,
+        /// How large it is.
+        bytes: u64,
+        /// How large it may be.
+        most: u64,
+    },
+    /// A model of another kind.
+    #[error("{path:?} describes a model that cannot be run here: {what}")]
+    Unsupported {
+        /// Which file.
+        path: PathBuf,
+        /// What is different.
+        what: String,
+    },
+    /// The weights are not what the model's description promises.
+    #[error("{path:?} is damaged or belongs to another model: {what}; fetch the model again")]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The vocabulary cannot be used.
+    #[error("the vocabulary cannot be used: {0}")]
+    Vocabulary(String),
+    /// The bytes are no table of word vectors.
+    #[error("the table of word vectors cannot be used: {0}")]
+    Table(String),
+    /// Two vectors of different lengths were to be compared: they are of different models.
+    #[error(
+        "a vector of {found} numbers, where {expected} were expected: compute it with the same model as the others"
+    )]
+    Dimensions {
+        /// The length of the others.
+        expected: usize,
+        /// The length of this one.
+        found: usize,
+    },
+}
+
+impl ModelError {
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Read { path, source }
+    }
+
+    pub(crate) fn json(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Json { path, source }
+    }
+}

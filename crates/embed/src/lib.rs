@@ -1,0 +1,46 @@
+//! Texts as vectors whose closeness is closeness in meaning, computed here and now.
+//!
+//! There are two ways, and both are an [`Embedder`]. A [`MiniLm`] is a small sentence model of the BERT
+//! family, read from a folder in the published layout: milliseconds for a sentence. A [`StaticTable`] has one
+//! vector for each piece of a word and adds them up: microseconds, and it is part of the program.
+//!
+//! [`WordPiece`] cuts texts into the pieces that both work on. A [`Matrix`] keeps the vectors of many texts
+//! in a quarter of their memory and compares one with all of them.
+//!
+//! Nothing here reaches for the network, starts a thread or asks for a clock.
+
+mod arithmetic;
+mod characters;
+mod error;
+pub mod limits;
+mod minilm;
+mod network;
+mod product;
+mod weights;
+mod wordpiece;
+
+pub use error::ModelError;
+pub use minilm::MiniLm;
+pub use wordpiece::WordPiece;
+
+/// Something that makes vectors of texts.
+///
+/// All vectors have the same number of dimensions and length 1, so that the product of two of them is the
+/// cosine of their angle.
+pub trait Embedder: Send + Sync {
+    /// What it is called, for people.
+    fn name(&self) -> &str;
+
+    /// What tells vectors of this embedder from those of any other: they are not comparable. It stays the same
+    /// for the same model, so vectors can be kept together with it.
+    fn fingerprint(&self) -> &str;
+
+    /// How many numbers a vector has.
+    fn dimensions(&self) -> usize;
+
+    /// The vector of a text; none if there is nothing in the text that the embedder knows.
+    fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, ModelError>;
+
+    /// The vectors of several texts, in their order. This is faster than one at a time.
+    fn embed_all(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError>;
+}

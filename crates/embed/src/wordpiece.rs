@@ -1,0 +1,248 @@
+//! Texts cut into the pieces of a vocabulary, as BERT's uncased models were trained with.
+//!
+//! A text is cleaned of control characters, accents and capitals, split at white space, punctuation and
+//! around every Chinese character, and each word is then cut into the longest pieces that the vocabulary
+//! has, from the left. Inside a word, pieces begin with `##`. A word that cannot be cut is unknown.
+//!
+//! One thing differs from the original: `[CLS]`, `[SEP]` and the like in a text are text, so nobody who
+//! writes a tool's description can end a sentence early.
+
+use std::{
+    borrow::Cow,
+    hash::{BuildHasher, RandomState},
+    ops::ControlFlow,
+};
+
+use crate::{
+    ModelError,
+    characters::{self, Simple},
+    limits,
+};
+
+/// The mark of a piece that does not begin a word.
+const INSIDE: &str = "##";
+
+/// A vocabulary, and the cutting of texts into it.
+#[derive(Clone, Debug)]
+pub struct WordPiece {
+    /// All lines, as they were.
+    text: Cow<'static, str>,
+    /// Where each line starts in the text, and behind the last one where the next would.
+    starts: Vec<u32>,
+    /// A hash table with open addressing: numbers of lines, or [`EMPTY`]. It costs a tenth of the time of a
+    /// map from strings, and no copy of them.
+    slots: Vec<u32>,
+    hasher: RandomState,
+    /// The length of the longest line in bytes: no longer piece needs to be looked up.
+    longest: usize,
+    unknown: Option<u32>,
+}
+
+const EMPTY: u32 = u32::MAX;
+
+impl WordPiece {
+    /// A vocabulary of one piece per line; the number of a piece is that of its line, from 0.
+    pub fn new(lines: impl Into<Cow<'static, str>>) -> Result<Self, ModelError> {
+        let text = lines.into();
+        let bad = |what: String| Err(ModelError::Vocabulary(what));
+        if u32::try_from(text.len()).is_err() {
+            return bad(format!("its text has {} bytes", text.len()));
+        }
+        let body = text.strip_suffix('\n').unwrap_or(&text);
+        let count = body.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        if body.is_empty() || count > limits::VOCABULARY_LINES {
+            let most = limits::VOCABULARY_LINES;
+            return bad(format!("it has {count} lines, 1 to {most} are possible"));
+        }
+
+        let mut starts = Vec::with_capacity(count + 1);
+        let mut longest = 0;
+        let mut next = 0;
+        for line in body.split('\n') {
+            starts.push(next);
+            next += as_u32(line.len()) + 1;
+            longest = longest.max(line.len());
+        }
+        starts.push(next);
+        if longest > limits::VOCABULARY_LINE_BYTES {
+            return bad(format!("it has a line of {longest} bytes"));
+        }
+
+        let mut vocabulary = Self {
+            text,
+            starts,
+            slots: vec![EMPTY; (2 * count).next_power_of_two()],
+            hasher: RandomState::new(),
+            longest,
+            unknown: None,
+        };
+        for id in 0..as_u32(count) {
+            let (slot, taken) = vocabulary.find(vocabulary.line(id));
+            if let Some(first) = taken {
+                return bad(format!("line {} repeats line {}", id + 1, first + 1));
+            }
+            vocabulary.slots[slot] = id;
+        }
+        vocabulary.unknown = vocabulary.id("[UNK]");
+        Ok(vocabulary)
+    }
+
+    /// How many pieces the vocabulary has.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Never: a vocabulary without pieces cannot be made.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of a piece, if the vocabulary has it.
+    pub fn id(&self, piece: &str) -> Option<u32> {
+        self.find(piece).1
+    }
+
+    /// The numbers of the pieces of a text, at most so many, without any at its start and end. What is
+    /// unknown is `[UNK]`, or left out if the vocabulary has none. Only the first [`limits::TEXT_BYTES`] of
+    /// the text are looked at.
+    pub fn ids(&self, text: &str, max_tokens: usize) -> Vec<u32> {
+        let mut ids = Vec::new();
+        self.each(text, |id| {
+            if ids.len() == max_tokens {
+                return ControlFlow::Break(());
+            }
+            ids.extend(id.or(self.unknown));
+            ControlFlow::Continue(())
+        });
+        ids
+    }
+
+    /// Calls back with the number of every piece, or with nothing for a word that is unknown, until told to
+    /// stop.
+    pub(crate) fn each(&self, text: &str, mut found: impl FnMut(Option<u32>) -> ControlFlow<()>) {
+        let _ = self.try_each(text, &mut found);
+    }
+
+    fn try_each(
+        &self,
+        text: &str,
+        found: &mut impl FnMut(Option<u32>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let text = &text[..text.floor_char_boundary(limits::TEXT_BYTES)];
+        let mut word = Word::default();
+        let mut simple = Vec::new();
+        for original in text.chars() {
+            characters::simplify(original, &mut simple);
+            for character in simple.drain(..) {
+                match character {
+                    Simple::Space => self.cut(&mut word, found)?,
+                    Simple::Alone(alone) => {
+                        self.cut(&mut word, found)?;
+                        word.push(alone);
+                        self.cut(&mut word, found)?;
+                    }
+                    Simple::Letter(letter) => word.push(letter),
+                }
+            }
+        }
+        self.cut(&mut word, found)
+    }
+
+    /// Cuts a word into pieces, and empties it.
+    fn cut(
+        &self,
+        word: &mut Word,
+        found: &mut impl FnMut(Option<u32>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if word.characters == 0 {
+            return ControlFlow::Continue(());
+        }
+        let known = self.pieces(word);
+        word.text.clear();
+        word.characters = 0;
+        if !known {
+            return found(None);
+        }
+        word.pieces.drain(..).map(Some).try_for_each(found)
+    }
+
+    /// Finds the pieces of a word: the longest from the left, and again from where it ended.
+    fn pieces(&self, word: &mut Word) -> bool {
+        word.pieces.clear();
+        if word.characters > limits::WORD_CHARACTERS {
+            return false;
+        }
+        let mut rest = word.text.as_str();
+        while !rest.is_empty() {
+            let prefix = if word.pieces.is_empty() { "" } else { INSIDE };
+            let longest = rest.floor_char_boundary(self.longest.saturating_sub(prefix.len()));
+            word.candidate.clear();
+            word.candidate.push_str(prefix);
+            word.candidate.push_str(&rest[..longest]);
+            let id = loop {
+                if word.candidate.len() == prefix.len() {
+                    return false;
+                }
+                if let Some(id) = self.id(&word.candidate) {
+                    break id;
+                }
+                word.candidate.pop();
+            };
+            word.pieces.push(id);
+            rest = &rest[word.candidate.len() - prefix.len()..];
+        }
+        true
+    }
+
+    /// All lines, as they were given.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn line(&self, id: u32) -> &str {
+        let id = id as usize;
+        &self.text[self.starts[id] as usize..self.starts[id + 1] as usize - 1]
+    }
+
+    /// The slot of a piece, and its number if it is there. At least half of the slots are empty, so the
+    /// search ends.
+    fn find(&self, piece: &str) -> (usize, Option<u32>) {
+        let mask = self.slots.len() - 1;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "any bits of a hash will do"
+        )]
+        let mut slot = self.hasher.hash_one(piece.as_bytes()) as usize & mask;
+        loop {
+            match self.slots[slot] {
+                EMPTY => return (slot, None),
+                id if self.line(id) == piece => return (slot, Some(id)),
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+}
+
+/// A word as it is gathered, and room for the work on it.
+#[derive(Default)]
+struct Word {
+    text: String,
+    characters: usize,
+    candidate: String,
+    pieces: Vec<u32>,
+}
+
+impl Word {
+    /// Takes a character. Those of a word that is too long are counted only.
+    fn push(&mut self, character: char) {
+        self.characters += 1;
+        if self.characters <= limits::WORD_CHARACTERS {
+            self.text.push(character);
+        }
+    }
+}
+
+/// Vocabularies are far below 4 GiB, which is checked first.
+fn as_u32(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
