@@ -1,0 +1,454 @@
+//! Schemas as types: `string`, `"r"|"w"`, `{from: string}[]`.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use crate::limits::{CHOICES, NAME_CHARACTERS, OUTLINE_DEPTH, OUTLINE_STEPS};
+use crate::reference;
+use crate::text;
+use crate::value::{Object, Value};
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Detail {
+    /// How deep objects are opened.
+    depth: usize,
+    /// The most schemas looked at.
+    steps: usize,
+}
+
+impl Detail {
+    /// Everything.
+    pub(crate) fn full() -> Self {
+        Self {
+            depth: OUTLINE_DEPTH,
+            steps: OUTLINE_STEPS,
+        }
+    }
+
+    /// No inner parts of objects.
+    pub(crate) fn flat() -> Self {
+        Self {
+            depth: 0,
+            ..Self::full()
+        }
+    }
+
+    /// As in the middle of a sentence.
+    pub(crate) fn brief() -> Self {
+        Self {
+            depth: 1,
+            steps: 24,
+        }
+    }
+}
+
+/// A type in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) text: String,
+    /// Whether it is one of several, so that it needs brackets before anything is added to it.
+    several: bool,
+}
+
+impl Kind {
+    fn one(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            several: false,
+        }
+    }
+
+    fn is_any(&self) -> bool {
+        self.text == ANY
+    }
+
+    fn array(self) -> Self {
+        Self::one(if self.several {
+            format!("({})[]", self.text)
+        } else {
+            format!("{}[]", self.text)
+        })
+    }
+}
+
+const ANY: &str = "any";
+
+/// A member of an object.
+#[derive(Debug)]
+pub(crate) struct Member<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) required: bool,
+    pub(crate) schema: &'a Value,
+    pub(crate) kind: String,
+}
+
+impl Member<'_> {
+    /// What the member is if it is left out, if that is short.
+    pub(crate) fn default(&self) -> Option<String> {
+        match self.schema.get("default")? {
+            Value::Null => None,
+            Value::Array(elements) if elements.is_empty() => Some("[]".to_owned()),
+            Value::Object(object) if object.len() == 0 => Some("{}".to_owned()),
+            Value::Array(_) | Value::Object(_) => None,
+            Value::Text(text) if text.chars().count() > 40 => None,
+            scalar => Some(text::value(scalar)),
+        }
+    }
+}
+
+impl fmt::Display for Member<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let optional = if self.required { "" } else { "?" };
+        write!(f, "{}{optional}: {}", text::name(self.name), self.kind)?;
+        match self.default() {
+            Some(default) if !self.required => write!(f, " = {default}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Finds words for the schemas of one document.
+pub(crate) struct Kinds<'a> {
+    root: &'a Value,
+    detail: Detail,
+    steps: usize,
+    /// The references that are being followed.
+    within: Vec<&'a str>,
+    depth: usize,
+    frames: usize,
+    whole: bool,
+}
+
+impl<'a> Kinds<'a> {
+    pub(crate) fn new(root: &'a Value, detail: Detail) -> Self {
+        Self {
+            root,
+            detail,
+            steps: detail.steps,
+            within: Vec::new(),
+            depth: 0,
+            frames: 0,
+            whole: true,
+        }
+    }
+
+    /// Whether nothing was left out so far.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// The type of a schema.
+    pub(crate) fn kind(&mut self, schema: &'a Value) -> Kind {
+        let object = match schema {
+            Value::Bool(false) => return Kind::one("never"),
+            Value::Object(object) => object,
+            _ => return Kind::one(ANY),
+        };
+        if self.steps == 0 || self.frames > 4 * OUTLINE_DEPTH {
+            self.whole = false;
+            return Kind::one(ANY);
+        }
+        self.steps -= 1;
+        self.frames += 1;
+        let kind = self.kind_of(schema, object);
+        self.frames -= 1;
+        let nullable = object.get("nullable") == Some(&Value::Bool(true));
+        if nullable && !kind.is_any() {
+            return union(vec![kind, Kind::one("null")]);
+        }
+        kind
+    }
+
+    fn kind_of(&mut self, schema: &'a Value, object: &'a Object) -> Kind {
+        if let Some(value) = object.get("const") {
+            return Kind::one(self.literal(value));
+        }
+        if let Some(choices) = object.get("enum").and_then(Value::as_array) {
+            return self.choices(choices);
+        }
+        if let Some(reference) = object.get("$ref").and_then(Value::as_text) {
+            return self
+                .followed(reference, Self::kind)
+                .unwrap_or_else(|| Kind::one(reference_name(reference)));
+        }
+        let own = self.own(schema, object);
+        if !own.is_any() && !matches!(&*own.text, "object" | "array") {
+            return own;
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let branches = object.get(keyword).and_then(Value::as_array);
+            let kinds = branches
+                .into_iter()
+                .flatten()
+                .map(|branch| self.kind(branch));
+            let mut kinds: Vec<Kind> = kinds.collect();
+            kinds.retain(|kind| !kind.is_any());
+            if !kinds.is_empty() {
+                return union(kinds);
+            }
+        }
+        let parts = object.get("allOf").and_then(Value::as_array);
+        let parts = parts.into_iter().flatten().map(|part| self.kind(part));
+        let parts: Vec<Kind> = parts.filter(|kind| !kind.is_any()).collect();
+        match &*parts {
+            [] => own,
+            [one] => one.clone(),
+            several => {
+                let texts: Vec<&str> = several.iter().map(|kind| &*kind.text).collect();
+                Kind {
+                    text: texts.join(" & "),
+                    several: true,
+                }
+            }
+        }
+    }
+
+    /// What `type` says, or what other keywords let guess.
+    fn own(&mut self, schema: &'a Value, object: &'a Object) -> Kind {
+        match object.get("type") {
+            Some(Value::Text(name)) => self.named(name, schema, object),
+            Some(Value::Array(names)) => {
+                let names = names.iter().filter_map(Value::as_text).take(CHOICES);
+                let kinds = names.map(|name| self.named(name, schema, object));
+                union(kinds.collect())
+            }
+            _ if object.get("properties").is_some() => self.object(schema, object),
+            _ if object.get("items").is_some() || object.get("prefixItems").is_some() => {
+                self.array(object)
+            }
+            _ if object.get("allOf").is_some() => self.object(schema, object),
+            _ => Kind::one(ANY),
+        }
+    }
+
+    fn named(&mut self, name: &str, schema: &'a Value, object: &'a Object) -> Kind {
+        match name {
+            "object" => self.object(schema, object),
+            "array" => self.array(object),
+            "string" | "integer" | "number" | "boolean" | "null" => Kind::one(name),
+            _ => Kind::one(ANY),
+        }
+    }
+
+    fn array(&mut self, object: &'a Object) -> Kind {
+        let mut by_place = ["prefixItems", "items"].into_iter();
+        let by_place = by_place.find_map(|name| object.get(name)?.as_array());
+        if let Some(places) = by_place {
+            let kinds = places
+                .iter()
+                .take(CHOICES)
+                .map(|place| self.kind(place).text);
+            let kinds: Vec<String> = kinds.collect();
+            self.whole &= places.len() <= CHOICES;
+            return Kind::one(format!("[{}]", kinds.join(", ")));
+        }
+        match object.get("items") {
+            Some(items) => self.kind(items).array(),
+            None => Kind::one("any[]"),
+        }
+    }
+
+    fn object(&mut self, schema: &'a Value, object: &'a Object) -> Kind {
+        if self.depth >= self.detail.depth {
+            let named = self.named_members(schema, 0);
+            if !named.is_empty() {
+                self.whole = false;
+                return Kind::one("{…}");
+            }
+        }
+        self.depth += 1;
+        let members = self.members(schema);
+        let kind = match members {
+            Some(members) => {
+                let members: Vec<String> = members.iter().map(ToString::to_string).collect();
+                Kind::one(format!("{{{}}}", members.join(", ")))
+            }
+            None => match object.get("additionalProperties") {
+                Some(other @ Value::Object(inner)) if inner.len() > 0 => {
+                    Kind::one(format!("{{[key]: {}}}", self.kind(other).text))
+                }
+                _ if object.get("type").is_some() => Kind::one("object"),
+                _ => Kind::one(ANY),
+            },
+        };
+        self.depth -= 1;
+        kind
+    }
+
+    /// The members that a schema names, required ones first; `None` if it names none.
+    pub(crate) fn members(&mut self, schema: &'a Value) -> Option<Vec<Member<'a>>> {
+        let mut named = self.named_members(schema, 0);
+        if named.is_empty() {
+            return None;
+        }
+        named.sort_by_key(|(_, _, required)| !required);
+        let members = named.into_iter().map(|(name, schema, required)| Member {
+            name,
+            required,
+            schema,
+            kind: self.kind(schema).text,
+        });
+        Some(members.collect())
+    }
+
+    /// The members of an object, or of the objects of an array, and what turns the one into the
+    /// other: `[]`. `None` if the schema is anything else, or shows no members.
+    pub(crate) fn opened(&mut self, schema: &'a Value) -> Option<(Vec<Member<'a>>, &'static str)> {
+        let schema = self.target(schema);
+        let several = ["anyOf", "oneOf", "enum", "const", "nullable"];
+        if several.iter().any(|keyword| schema.get(keyword).is_some()) {
+            return None;
+        }
+        match schema.get("type").and_then(Value::as_text) {
+            Some("array") => {
+                let items = self.target(schema.get("items")?);
+                let object = items.get("type").and_then(Value::as_text) == Some("object");
+                Some((object.then(|| self.members(items)).flatten()?, "[]"))
+            }
+            Some("object") => Some((self.members(schema)?, "")),
+            _ => None,
+        }
+    }
+
+    /// What a schema refers to, if it does.
+    fn target(&self, schema: &'a Value) -> &'a Value {
+        let reference = schema.get("$ref").and_then(Value::as_text);
+        let target = reference.and_then(|reference| reference::resolve(self.root, reference));
+        target.unwrap_or(schema)
+    }
+
+    /// Every member with its schema, and whether it is required: the schema's own, those of what it
+    /// refers to and those of all that it is made of.
+    fn named_members(
+        &mut self,
+        schema: &'a Value,
+        nested: usize,
+    ) -> Vec<(&'a str, &'a Value, bool)> {
+        if self.steps == 0 || nested > OUTLINE_DEPTH {
+            self.whole = false;
+            return Vec::new();
+        }
+        self.steps -= 1;
+        let mut found: Vec<(&str, &Value, bool)> = Vec::new();
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_text) {
+            let inner = |kinds: &mut Self, target| kinds.named_members(target, nested + 1);
+            found = self.followed(reference, inner).unwrap_or_default();
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let own = properties.into_iter().flat_map(Object::iter);
+        add(&mut found, own.map(|(name, schema)| (name, schema, false)));
+        let parts = schema.get("allOf").and_then(Value::as_array);
+        for part in parts.into_iter().flatten() {
+            let inner = self.named_members(part, nested + 1);
+            add(&mut found, inner.into_iter());
+        }
+        if !found.is_empty() {
+            // Members that only some of several forms have cannot be required.
+            for keyword in ["anyOf", "oneOf"] {
+                let forms = schema.get(keyword).and_then(Value::as_array);
+                for form in forms.into_iter().flatten() {
+                    let inner = self.named_members(form, nested + 1);
+                    add(
+                        &mut found,
+                        inner
+                            .into_iter()
+                            .map(|(name, schema, _)| (name, schema, false)),
+                    );
+                }
+            }
+        }
+        let required = schema.get("required").and_then(Value::as_array);
+        let required = required.into_iter().flatten().filter_map(Value::as_text);
+        let required: HashSet<&str> = required.collect();
+        for (name, _, is_required) in &mut found {
+            *is_required |= required.contains(name);
+        }
+        found
+    }
+
+    /// Does something with what a reference refers to; `None` if that is not there, or refers back.
+    fn followed<T>(
+        &mut self,
+        reference: &'a str,
+        then: impl FnOnce(&mut Self, &'a Value) -> T,
+    ) -> Option<T> {
+        let target = reference::resolve(self.root, reference);
+        let Some(target) = target.filter(|_| !self.within.contains(&reference)) else {
+            self.whole = false;
+            return None;
+        };
+        self.within.push(reference);
+        let done = then(self, target);
+        self.within.pop();
+        Some(done)
+    }
+
+    fn choices(&mut self, choices: &[Value]) -> Kind {
+        let literals = choices.iter().take(CHOICES);
+        let mut kinds: Vec<Kind> = literals
+            .map(|value| Kind::one(self.literal(value)))
+            .collect();
+        if choices.len() > CHOICES {
+            self.whole = false;
+            kinds.push(Kind::one("…"));
+        }
+        union(kinds)
+    }
+
+    /// A value that is a type by itself.
+    fn literal(&mut self, value: &Value) -> String {
+        match value {
+            Value::Array(_) => "array".to_owned(),
+            Value::Object(_) => "object".to_owned(),
+            Value::Text(text) => {
+                self.whole &= text.chars().count() <= NAME_CHARACTERS;
+                text::quoted(text, NAME_CHARACTERS)
+            }
+            scalar => text::value(scalar),
+        }
+    }
+}
+
+/// Adds members whose names are new.
+fn add<'a>(
+    found: &mut Vec<(&'a str, &'a Value, bool)>,
+    more: impl Iterator<Item = (&'a str, &'a Value, bool)>,
+) {
+    let mut known: HashSet<&str> = found.iter().map(|(name, ..)| *name).collect();
+    for (name, schema, required) in more {
+        if known.insert(name) {
+            found.push((name, schema, required));
+        } else if required && let Some(member) = found.iter_mut().find(|(other, ..)| *other == name)
+        {
+            member.2 = true;
+        }
+    }
+}
+
+/// One of several types, each told once.
+fn union(kinds: Vec<Kind>) -> Kind {
+    let mut texts: Vec<String> = Vec::new();
+    for kind in kinds {
+        if !texts.contains(&kind.text) {
+            texts.push(kind.text);
+        }
+    }
+    if texts.iter().any(|text| text == ANY) || texts.is_empty() {
+        return Kind::one(ANY);
+    }
+    Kind {
+        several: texts.len() > 1,
+        text: texts.join("|"),
+    }
+}
+
+/// A type that is shown by its name.
+fn reference_name(reference: &str) -> String {
+    let name = text::name(reference::name(reference));
+    if name.starts_with('"') {
+        ANY.to_owned()
+    } else {
+        name
+    }
+}

@@ -1,0 +1,57 @@
+//! What a JSON schema says of a value.
+//!
+//! Tools say in a schema which arguments they take. [`Checker`] tells whether arguments fit before
+//! they travel, and in plain words what does not: agents mend what they are told. [`outline`] and
+//! [`shape`] show the same schema in few bytes.
+//!
+//! Schemas come from servers and values from clients, so neither is trusted: all work is bounded,
+//! nothing is fetched, and no input makes this crate panic. Nor does it turn down what a schema
+//! allows; whatever is unsure is let pass, for the server to decide.
+//!
+//! ```
+//! use switchboard_schema::{Checker, outline};
+//! use switchboard_wire::Raw;
+//!
+//! let schema = Raw::parse(
+//!     r#"{
+//!         "type": "object",
+//!         "properties": {
+//!             "limit": {"type": "integer", "default": 10},
+//!             "path": {"type": "string", "description": "The file to read"}
+//!         },
+//!         "required": ["path"],
+//!         "additionalProperties": false
+//!     }"#,
+//! )?;
+//! assert_eq!(outline(&schema, 200).text, "path: string, limit?: integer = 10");
+//!
+//! let checker = Checker::compile(&schema)?;
+//! let mismatches = checker.check(&Raw::parse(r#"{"pth":"/tmp"}"#)?).unwrap_err();
+//! assert_eq!(
+//!     mismatches.to_string(),
+//!     "arguments.path is missing: string (The file to read)\n\
+//!      arguments.pth is not known; did you mean `path`?"
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod check;
+mod kind;
+pub mod limits;
+mod mismatch;
+mod nearest;
+mod number;
+mod outline;
+mod parts;
+mod pattern;
+mod reference;
+mod run;
+mod scalar;
+mod shape;
+mod text;
+mod value;
+
+pub use check::{Checker, Unusable};
+pub use mismatch::{Mismatch, Mismatches};
+pub use outline::{Outline, outline};
+pub use shape::shape;

@@ -1,0 +1,97 @@
+//! A schema as the signature that a person would write for it.
+
+use switchboard_wire::Raw;
+
+use crate::check::read;
+use crate::kind::{Detail, Kinds};
+use crate::value::Value;
+
+/// A schema in few bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// The text: no longer than asked for, and without control characters.
+    pub text: String,
+    /// Whether every parameter and every type is in it. Descriptions and bounds of numbers are not
+    /// counted.
+    pub whole: bool,
+}
+
+/// What stands for the rest.
+pub(crate) const MORE: &str = "…";
+
+/// The parameters that a schema asks for, the required ones first, in at most `budget` bytes:
+/// `path: string, limit?: integer = 10, mode?: "r"|"w", filter?: {from: string, to?: string}`.
+///
+/// If they do not fit, the inner parts of objects are left out first, then the last parameters.
+///
+/// ```
+/// use switchboard_schema::outline;
+/// use switchboard_wire::Raw;
+///
+/// let schema = Raw::parse(
+///     r#"{"properties":{"tags":{"type":"array","items":{"type":"string"}},"id":{"type":"integer"}},
+///         "required":["id"]}"#,
+/// )?;
+/// assert_eq!(outline(&schema, 100).text, "id: integer, tags?: string[]");
+/// assert_eq!(outline(&schema, 20).text, "id: integer, …");
+/// # Ok::<(), switchboard_wire::RawError>(())
+/// ```
+pub fn outline(schema: &Raw, budget: usize) -> Outline {
+    let Ok(schema) = read(schema) else {
+        return cut(&["any".to_owned()], ", ", budget, false);
+    };
+    let mut last = None;
+    for detail in [Detail::full(), Detail::flat()] {
+        let mut kinds = Kinds::new(&schema, detail);
+        let parts = match kinds.members(&schema) {
+            Some(members) => members.iter().map(ToString::to_string).collect(),
+            None => other(&mut kinds, &schema),
+        };
+        let whole = kinds.is_whole();
+        let size: usize = parts.iter().map(|part| part.len() + 2).sum();
+        if size <= budget + 2 {
+            return cut(&parts, ", ", budget, whole);
+        }
+        last = Some(parts);
+    }
+    cut(&last.unwrap_or_default(), ", ", budget, false)
+}
+
+/// The type of a part of a schema, in a few words.
+pub(crate) fn kind(root: &Value, schema: &Value) -> String {
+    Kinds::new(root, Detail::brief()).kind(schema).text
+}
+
+/// A schema that names no parameters.
+fn other<'a>(kinds: &mut Kinds<'a>, schema: &'a Value) -> Vec<String> {
+    let kind = kinds.kind(schema).text;
+    // An object of which nothing is said takes no parameters that are known.
+    if matches!(&*kind, "any" | "object") {
+        return Vec::new();
+    }
+    vec![kind]
+}
+
+/// As many of the parts as fit.
+pub(crate) fn cut(parts: &[String], between: &str, budget: usize, whole: bool) -> Outline {
+    let all = parts.join(between);
+    if all.len() <= budget {
+        return Outline { text: all, whole };
+    }
+    let mut text = String::new();
+    for part in parts {
+        let first = if text.is_empty() { "" } else { between };
+        if text.len() + first.len() + part.len() + between.len() + MORE.len() > budget {
+            break;
+        }
+        text.push_str(first);
+        text.push_str(part);
+    }
+    if !text.is_empty() {
+        text.push_str(between);
+    }
+    if text.len() + MORE.len() <= budget {
+        text.push_str(MORE);
+    }
+    Outline { text, whole: false }
+}

@@ -1,0 +1,394 @@
+//! Keywords for values that have parts: objects and arrays.
+
+use std::collections::HashMap;
+
+use crate::limits::{CHOICES, DESCRIPTION_CHARACTERS, NAME_CHARACTERS};
+use crate::mismatch::Segment;
+use crate::nearest::nearest;
+use crate::outline;
+use crate::run::{Run, Verdict};
+use crate::text;
+use crate::value::{Object, Value};
+
+impl<'c, 'v> Run<'c, 'v> {
+    pub(crate) fn object(
+        &mut self,
+        schema: &'c Object,
+        name: &str,
+        keyword: &'c Value,
+        (value, object): (&'v Value, &'v Object),
+    ) -> Verdict {
+        match name {
+            "properties" => self.properties(schema, keyword, object),
+            "patternProperties" => self.pattern_properties(keyword, object),
+            "additionalProperties" => self.additional_properties(schema, keyword, object),
+            "required" => match keyword {
+                // Draft 3 said it of the member itself.
+                Value::Array(names) => self.required(schema, names, None, object),
+                _ => Verdict::Perhaps,
+            },
+            "minProperties" | "maxProperties" => {
+                self.size(name == "minProperties", keyword, "member", || object.len())
+            }
+            "dependentRequired" | "dependentSchemas" | "dependencies" => {
+                self.dependent(schema, keyword, value, object)
+            }
+            "propertyNames" => self.property_names(keyword, object),
+            "unevaluatedProperties" => unevaluated(keyword),
+            _ => Verdict::Yes,
+        }
+    }
+
+    /// A part of the value, against a schema of its own.
+    fn part(&mut self, schema: &'c Value, segment: Segment<'v>, value: &'v Value) -> Verdict {
+        self.path.push(segment);
+        let verdict = self.eval(schema, value);
+        self.path.pop();
+        verdict
+    }
+
+    fn properties(
+        &mut self,
+        schema: &'c Object,
+        keyword: &'c Value,
+        object: &'v Object,
+    ) -> Verdict {
+        let Some(properties) = keyword.as_object() else {
+            return Verdict::Perhaps;
+        };
+        let mut verdict = Verdict::Yes;
+        for (name, value) in object.iter() {
+            if !self.charge(1) {
+                return verdict.and(Verdict::Perhaps);
+            }
+            let Some(property) = properties.get(name) else {
+                continue;
+            };
+            let before = self.findings();
+            verdict = verdict.and(self.part(property, Segment::Name(name), value));
+            if *value == Value::Null && self.findings() > before && !requires(schema, name) {
+                self.path.push(Segment::Name(name));
+                self.hint(before, "leave it out, it is not required");
+                self.path.pop();
+            }
+            if self.is_over(verdict) {
+                break;
+            }
+        }
+        verdict
+    }
+
+    fn pattern_properties(&mut self, keyword: &'c Value, object: &'v Object) -> Verdict {
+        let Some(patterns) = keyword.as_object() else {
+            return Verdict::Perhaps;
+        };
+        let mut verdict = Verdict::Yes;
+        for (pattern, schema) in patterns.iter() {
+            for (name, value) in object.iter() {
+                let found = match self.matches(pattern, name) {
+                    Some(true) => self.part(schema, Segment::Name(name), value),
+                    Some(false) => Verdict::Yes,
+                    None => Verdict::Perhaps,
+                };
+                verdict = verdict.and(found);
+                if self.is_over(verdict) || !self.charge(1) {
+                    return verdict.and(Verdict::Perhaps);
+                }
+            }
+        }
+        verdict
+    }
+
+    fn additional_properties(
+        &mut self,
+        schema: &'c Object,
+        keyword: &'c Value,
+        object: &'v Object,
+    ) -> Verdict {
+        if *keyword == Value::Bool(true) {
+            return Verdict::Yes;
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let patterns = schema.get("patternProperties").and_then(Value::as_object);
+        let mut verdict = Verdict::Yes;
+        for (name, value) in object.iter() {
+            if !self.charge(1) {
+                return verdict.and(Verdict::Perhaps);
+            }
+            if properties.is_some_and(|properties| properties.get(name).is_some()) {
+                continue;
+            }
+            let found = match self.matched_by(patterns, name) {
+                Some(true) => Verdict::Yes,
+                Some(false) if *keyword == Value::Bool(false) => {
+                    let search = self.charge_search(name, names(properties));
+                    self.no_member(name, || unknown(name, properties, search))
+                }
+                Some(false) => self.part(keyword, Segment::Name(name), value),
+                None => Verdict::Perhaps,
+            };
+            verdict = verdict.and(found);
+            if self.is_over(verdict) {
+                break;
+            }
+        }
+        verdict
+    }
+
+    /// Whether one of the patterns matches a name.
+    fn matched_by(&mut self, patterns: Option<&Object>, name: &str) -> Option<bool> {
+        let mut sure = true;
+        for (pattern, _) in patterns.into_iter().flat_map(Object::iter) {
+            match self.matches(pattern, name) {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => sure = false,
+            }
+        }
+        sure.then_some(false)
+    }
+
+    /// That these members are there; because of another one, if one is named.
+    fn required(
+        &mut self,
+        schema: &'c Object,
+        names: &'c [Value],
+        because: Option<&str>,
+        object: &Object,
+    ) -> Verdict {
+        let mut verdict = Verdict::Yes;
+        for name in names {
+            let found = match name.as_text() {
+                _ if !self.charge(1) => Verdict::Perhaps,
+                None => Verdict::Perhaps,
+                Some(name) if object.get(name).is_some() => Verdict::Yes,
+                Some(name) => {
+                    self.charge(32);
+                    let root = &self.checker.schema;
+                    self.no_member(name, || (missing(root, schema, name, because), None))
+                }
+            };
+            verdict = verdict.and(found);
+            if self.is_over(verdict) {
+                break;
+            }
+        }
+        verdict
+    }
+
+    /// What goes with a member, if it is there: other members, or a schema for all.
+    fn dependent(
+        &mut self,
+        schema: &'c Object,
+        keyword: &'c Value,
+        value: &'v Value,
+        object: &'v Object,
+    ) -> Verdict {
+        let Some(dependents) = keyword.as_object() else {
+            return Verdict::Perhaps;
+        };
+        let mut verdict = Verdict::Yes;
+        for (name, dependent) in dependents.iter() {
+            if !self.charge(1) {
+                return verdict.and(Verdict::Perhaps);
+            }
+            if object.get(name).is_none() {
+                continue;
+            }
+            let found = match dependent {
+                Value::Array(names) => self.required(schema, names, Some(name), object),
+                Value::Text(_) => {
+                    let names = std::slice::from_ref(dependent);
+                    self.required(schema, names, Some(name), object)
+                }
+                schema => self.eval(schema, value),
+            };
+            verdict = verdict.and(found);
+            if self.is_over(verdict) {
+                break;
+            }
+        }
+        verdict
+    }
+
+    fn property_names(&mut self, keyword: &'c Value, object: &'v Object) -> Verdict {
+        let mut verdict = Verdict::Yes;
+        for (name, _) in object.iter() {
+            let found = match self.aside(keyword, &Value::Text(name.into())) {
+                Verdict::No => self.no_member(name, || {
+                    let message = "has a name that is not allowed here".to_owned();
+                    (message, None)
+                }),
+                other => other,
+            };
+            verdict = verdict.and(found);
+            if self.is_over(verdict) || !self.charge(1) {
+                return verdict.and(Verdict::Perhaps);
+            }
+        }
+        verdict
+    }
+
+    pub(crate) fn array(
+        &mut self,
+        schema: &'c Object,
+        name: &str,
+        keyword: &'c Value,
+        elements: &'v [Value],
+    ) -> Verdict {
+        match name {
+            "items" | "additionalItems" | "prefixItems" => {
+                self.items(schema, name, keyword, elements)
+            }
+            "minItems" | "maxItems" => {
+                self.size(name == "minItems", keyword, "element", || elements.len())
+            }
+            "uniqueItems" if *keyword == Value::Bool(true) => self.unique(elements),
+            "contains" => self.contains(schema, keyword, elements),
+            "unevaluatedItems" => unevaluated(keyword),
+            _ => Verdict::Yes,
+        }
+    }
+
+    /// Elements by their place, and all the others. The former were an array of schemas in `items`
+    /// until draft 2020-12 gave them a name of their own.
+    fn items(
+        &mut self,
+        schema: &'c Object,
+        name: &str,
+        keyword: &'c Value,
+        elements: &'v [Value],
+    ) -> Verdict {
+        let by_place = |name| schema.get(name).and_then(Value::as_array);
+        match (name, keyword) {
+            ("prefixItems" | "items", Value::Array(schemas)) => {
+                let mut verdict = Verdict::Yes;
+                for (index, (schema, value)) in schemas.iter().zip(elements).enumerate() {
+                    verdict = verdict.and(self.part(schema, Segment::Index(index), value));
+                    if self.is_over(verdict) {
+                        break;
+                    }
+                }
+                verdict
+            }
+            ("additionalItems", _) => match by_place("items") {
+                Some(first) => self.rest(first.len(), keyword, elements),
+                None => Verdict::Yes,
+            },
+            ("items", _) => {
+                let first = by_place("prefixItems").map_or(0, <[Value]>::len);
+                self.rest(first, keyword, elements)
+            }
+            _ => Verdict::Perhaps,
+        }
+    }
+
+    fn rest(&mut self, first: usize, schema: &'c Value, elements: &'v [Value]) -> Verdict {
+        let mut verdict = Verdict::Yes;
+        for (index, value) in elements.iter().enumerate().skip(first) {
+            verdict = verdict.and(self.part(schema, Segment::Index(index), value));
+            if self.is_over(verdict) || !self.charge(1) {
+                return verdict.and(Verdict::Perhaps);
+            }
+        }
+        verdict
+    }
+
+    fn unique(&mut self, elements: &[Value]) -> Verdict {
+        let mut seen = HashMap::new();
+        for (index, element) in elements.iter().enumerate() {
+            let Some(canonical) = self.canonical(element).filter(|_| self.charge(1)) else {
+                return Verdict::Perhaps;
+            };
+            if let Some(first) = seen.insert(canonical, index) {
+                return self.no(|| {
+                    format!("must not have an element twice, [{first}] and [{index}] are the same")
+                });
+            }
+        }
+        Verdict::Yes
+    }
+
+    fn contains(
+        &mut self,
+        schema: &'c Object,
+        keyword: &'c Value,
+        elements: &'v [Value],
+    ) -> Verdict {
+        let (mut sure, mut unsure) = (0_usize, 0_usize);
+        for element in elements {
+            match self.quietly(keyword, element) {
+                Verdict::Yes => sure += 1,
+                Verdict::Perhaps => unsure += 1,
+                Verdict::No => {}
+            }
+        }
+        let one = Value::Number("1".into());
+        let least = schema.get("minContains").unwrap_or(&one);
+        let unit = "element of a certain form";
+        let mut verdict = match self.size(true, least, unit, || sure + unsure) {
+            Verdict::Yes if unsure > 0 => Verdict::Perhaps,
+            other => other,
+        };
+        if let Some(most) = schema.get("maxContains") {
+            verdict = verdict.and(self.size(false, most, unit, || sure));
+        }
+        verdict
+    }
+}
+
+/// Which members or elements were looked at by others is not kept track of.
+fn unevaluated(keyword: &Value) -> Verdict {
+    match keyword {
+        Value::Bool(true) => Verdict::Yes,
+        _ => Verdict::Perhaps,
+    }
+}
+
+fn requires(schema: &Object, name: &str) -> bool {
+    let names = schema.get("required").and_then(Value::as_array);
+    names.is_some_and(|names| {
+        names
+            .iter()
+            .any(|required| required.as_text() == Some(name))
+    })
+}
+
+/// What is missing, in words.
+fn missing(root: &Value, schema: &Object, name: &str, because: Option<&str>) -> String {
+    let mut out = String::from("is missing");
+    if let Some(because) = because {
+        let because = text::cut(because, NAME_CHARACTERS);
+        out.extend([", it goes with `", &because, "`"]);
+    }
+    let property = schema
+        .get("properties")
+        .and_then(|properties| properties.get(name));
+    let Some(property) = property else {
+        return out;
+    };
+    out.push_str(": ");
+    out.push_str(&outline::kind(root, property));
+    let description = property.get("description").and_then(Value::as_text);
+    if let Some(description) = description {
+        let description = text::cut(description, DESCRIPTION_CHARACTERS);
+        out.extend([" (", &description, ")"]);
+    }
+    out
+}
+
+/// What is not known, in words, and what may have been meant, if that is to be searched for.
+fn unknown(name: &str, properties: Option<&Object>, search: bool) -> (String, Option<String>) {
+    let meant = search.then(|| nearest(name, names(properties))).flatten();
+    let hint = match (meant, names(properties).next()) {
+        (Some(meant), _) => format!("did you mean `{}`?", text::cut(meant, NAME_CHARACTERS)),
+        (None, Some(_)) => format!("known are {}", text::list(names(properties), CHOICES)),
+        (None, None) => "nothing is allowed here".to_owned(),
+    };
+    ("is not known".to_owned(), Some(hint))
+}
+
+fn names(properties: Option<&Object>) -> impl Iterator<Item = &str> {
+    let members = properties.into_iter().flat_map(Object::iter);
+    members.map(|(name, _)| name)
+}

@@ -1,0 +1,264 @@
+//! `pattern`: regular expressions of schemas, matched in time that grows with the text alone.
+//!
+//! Schemas spell them as JavaScript does. What cannot be said without going back and forth in the
+//! text (look-around, back references) or means something else elsewhere is not matched at all.
+
+use std::fmt::Write;
+use std::str::Chars;
+
+use regex_lite::{Regex, RegexBuilder};
+
+use crate::limits::{PATTERN_BYTES, PROGRAM_BYTES};
+
+/// A pattern that was understood.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    regex: Regex,
+    /// Whether it says `\w` or such, which engines understand differently beyond ASCII.
+    shorthand: bool,
+    /// How many steps a byte of text costs.
+    weight: u64,
+}
+
+impl Pattern {
+    /// `None` if this crate does not understand it.
+    pub(crate) fn compile(pattern: &str) -> Option<Self> {
+        if pattern.len() > PATTERN_BYTES {
+            return None;
+        }
+        let mut translation = Translation::default();
+        translation.run(pattern)?;
+        PROGRAM_BYTES.into_iter().find_map(|size| {
+            let regex = RegexBuilder::new(&translation.out).size_limit(size).build();
+            Some(Self {
+                regex: regex.ok()?,
+                shorthand: translation.shorthand,
+                weight: (size / PROGRAM_BYTES[0]) as u64,
+            })
+        })
+    }
+
+    /// How large it is.
+    pub(crate) fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// What it costs to match a text.
+    pub(crate) fn steps(&self, text: &str) -> u64 {
+        1 + self.weight * text.len() as u64
+    }
+
+    /// Whether it matches; `None` if that depends on the engine.
+    pub(crate) fn matches(&self, text: &str) -> Option<bool> {
+        // Without its `u` flag, JavaScript sees two characters in those beyond U+FFFF.
+        let unclear = |c: char| (self.shorthand && !c.is_ascii()) || c > '\u{ffff}';
+        if !text.is_ascii() && text.chars().any(unclear) {
+            return None;
+        }
+        Some(self.regex.is_match(text))
+    }
+}
+
+#[derive(Default)]
+struct Translation {
+    out: String,
+    shorthand: bool,
+}
+
+impl Translation {
+    fn run(&mut self, pattern: &str) -> Option<()> {
+        let mut rest = pattern.chars();
+        while let Some(c) = rest.next() {
+            match c {
+                '\\' => {
+                    self.escape(&mut rest, false)?;
+                }
+                '[' => self.class(&mut rest)?,
+                '(' if rest.as_str().starts_with("?i") => {
+                    self.shorthand = true;
+                    self.out.push('(');
+                }
+                other => self.out.push(other),
+            }
+        }
+        Some(())
+    }
+
+    /// A set of characters, the bracket already taken.
+    fn class(&mut self, rest: &mut Chars<'_>) -> Option<()> {
+        self.out.push('[');
+        if rest.as_str().starts_with('^') {
+            rest.next();
+            self.out.push('^');
+        }
+        // The empty set, which others do not have.
+        if rest.as_str().starts_with(']') {
+            return None;
+        }
+        loop {
+            let was_set = match rest.next()? {
+                ']' => {
+                    self.out.push(']');
+                    return Some(());
+                }
+                '\\' => self.escape(rest, true)?,
+                c @ ('[' | '&' | '~') => {
+                    self.literal(c);
+                    false
+                }
+                other => {
+                    self.out.push(other);
+                    false
+                }
+            };
+            // After a set of its own, a dash is just a dash.
+            if was_set && rest.as_str().starts_with('-') {
+                rest.next();
+                self.out.push_str("\\-");
+            }
+        }
+    }
+
+    /// An escape, the backslash already taken. `true` if it stands for a set of characters.
+    fn escape(&mut self, rest: &mut Chars<'_>, in_class: bool) -> Option<bool> {
+        match rest.next()? {
+            c @ ('d' | 'D' | 'w' | 'W' | 's' | 'S') => {
+                self.shorthand = true;
+                self.out.push('\\');
+                self.out.push(c);
+                return Some(true);
+            }
+            'b' if in_class => self.literal('\u{8}'),
+            c @ ('b' | 'B') if !in_class && !rest.as_str().starts_with('{') => {
+                self.shorthand = true;
+                self.out.push('\\');
+                self.out.push(c);
+            }
+            'n' => self.literal('\n'),
+            't' => self.literal('\t'),
+            'r' => self.literal('\r'),
+            'f' => self.literal('\u{c}'),
+            'v' => self.literal('\u{b}'),
+            '0' if !rest.as_str().starts_with(|c: char| c.is_ascii_digit()) => {
+                self.literal('\0');
+            }
+            'x' => {
+                let code = hex(rest, 2)?;
+                self.literal(char::from_u32(code)?);
+            }
+            'u' => {
+                let code = unicode(rest)?;
+                self.literal(code);
+            }
+            // The others with a letter or a digit are of one engine alone, or refer back.
+            c if c.is_alphanumeric() => return None,
+            c => self.literal(c),
+        }
+        Some(false)
+    }
+
+    /// A character that stands for itself, whatever it is.
+    fn literal(&mut self, c: char) {
+        // Writing to a string has no way to fail.
+        let _ = write!(self.out, "\\u{{{:x}}}", u32::from(c));
+    }
+}
+
+/// A character by its number, after `\u`.
+fn unicode(rest: &mut Chars<'_>) -> Option<char> {
+    if rest.as_str().starts_with('{') {
+        rest.next();
+        let (digits, after) = rest.as_str().split_once('}')?;
+        let code = u32::from_str_radix(digits, 16).ok()?;
+        *rest = after.chars();
+        return char::from_u32(code);
+    }
+    // Half a pair is no character: nothing of ours would match it.
+    char::from_u32(hex(rest, 4)?)
+}
+
+fn hex(rest: &mut Chars<'_>, digits: usize) -> Option<u32> {
+    let text = rest.as_str().get(..digits)?;
+    if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let code = u32::from_str_radix(text, 16).ok()?;
+    *rest = rest.as_str().get(digits..)?.chars();
+    Some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_javascript() {
+        for (pattern, text, expected) in [
+            ("^[a-z0-9-]+$", "abc-1", Some(true)),
+            ("^[a-z0-9-]+$", "Abc", Some(false)),
+            ("^\\d{4}-\\d{2}$", "2024-01", Some(true)),
+            ("^https?:\\/\\/", "http://x", Some(true)),
+            ("^[\\w-.@]+$", "a-b.c@d", Some(true)),
+            ("^[\\w.-]+$", "a/b", Some(false)),
+            ("^[^\\s]+$", "a b", Some(false)),
+            ("^[a[&&~~]+$", "[a&~", Some(true)),
+            ("^\\u0041\\x42\\u{43}$", "ABC", Some(true)),
+            ("^\\<a\\>$", "<a>", Some(true)),
+            ("^[\\b\\-\\]]+$", "\u{8}-]", Some(true)),
+            ("b", "abc", Some(true)),
+            ("^(?<year>\\d+)$", "1", Some(true)),
+            ("^\\w+$", "\u{e9}", None),
+            ("^.$", "\u{1f600}", None),
+            ("^\u{e9}$", "\u{e9}", Some(true)),
+            ("^(?i)a$", "A", Some(true)),
+        ] {
+            let compiled = Pattern::compile(pattern).unwrap_or_else(|| panic!("{pattern}"));
+            assert_eq!(compiled.matches(text), expected, "{pattern} on {text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_not_guessed_at() {
+        for pattern in [
+            "(?=a)",
+            "(?!a)b",
+            "(?<=a)b",
+            "(a)\\1",
+            "\\p{L}",
+            "[]",
+            "[^]",
+            "\\k<a>",
+            "\\A",
+            "\\Z",
+            "\\ud83d",
+            "(",
+            "a{2,1}",
+            "*",
+            "\\",
+            "(x{100}){100}{100}",
+            "\\cA",
+        ] {
+            assert!(Pattern::compile(pattern).is_none(), "{pattern}");
+        }
+        assert!(Pattern::compile(&"a".repeat(5000)).is_none());
+    }
+
+    #[test]
+    fn steps_are_charged_by_size() {
+        let small = Pattern::compile("^(a+)+$").unwrap();
+        let large = Pattern::compile("^[a-z]{1,500}$").unwrap();
+        assert_eq!(small.steps("aaaa"), 5);
+        assert!(large.steps("aaaa") > 5 * small.steps("aaaa"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_pattern_is_too_odd(pattern in "[\\\\()\\[\\]{}?*+^$|.a-cdwsux0-3:<=!&~-]{0,16}", text in "[a-c0-3 é]{0,8}") {
+            if let Some(pattern) = Pattern::compile(&pattern) {
+                pattern.matches(&text);
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `$ref`: to another place of the same schema. What stands elsewhere is never fetched.
+
+use std::borrow::Cow;
+
+use crate::value::Value;
+
+/// What a reference refers to; `None` if that is not in this schema, or is not to be told.
+pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+    let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+    if !address.is_empty() {
+        let own = root.get("$id")?.as_text()?;
+        if own.trim_end_matches('#') != address {
+            return None;
+        }
+    }
+    let fragment = decoded(fragment)?;
+    if fragment.is_empty() {
+        return Some(root);
+    }
+    let mut at = root;
+    for step in fragment.strip_prefix('/')?.split('/') {
+        let step = if step.contains('~') {
+            Cow::Owned(step.replace("~1", "/").replace("~0", "~"))
+        } else {
+            Cow::Borrowed(step)
+        };
+        at = match at {
+            Value::Object(object) => object.get(&step)?,
+            Value::Array(elements) => elements.get(step.parse::<usize>().ok()?)?,
+            _ => return None,
+        };
+    }
+    Some(at)
+}
+
+/// The last part of a reference, which is often a name.
+pub(crate) fn name(reference: &str) -> &str {
+    reference.rsplit(['/', '#']).next().unwrap_or_default()
+}
+
+/// Whether a part of the schema has an address of its own. References in it would be relative to
+/// that, which this crate does not follow.
+pub(crate) fn is_rebased(root: &Value) -> bool {
+    fn inside(value: &Value) -> bool {
+        match value {
+            Value::Object(object) => object.iter().any(|(name, value)| {
+                let address = value.as_text().filter(|_| name == "$id");
+                address.is_some_and(|text| !text.starts_with('#')) || inside(value)
+            }),
+            Value::Array(elements) => elements.iter().any(inside),
+            _ => false,
+        }
+    }
+    match root {
+        Value::Object(object) => object.iter().any(|(_, value)| inside(value)),
+        _ => false,
+    }
+}
+
+/// The text with its percent signs resolved.
+fn decoded(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('%') {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        if *byte == b'%' {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            out.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &after[2..];
+        } else {
+            out.push(*byte);
+        }
+    }
+    String::from_utf8(out).ok().map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_wire::Raw;
+
+    use super::*;
+
+    #[test]
+    fn references_lead_to_places() {
+        let json = r#"{"$id":"http://x/y","$defs":{"a/b":1,"c~d":[2,3],"e%f":4,"":5}}"#;
+        let root = Value::read(&Raw::parse(json).unwrap()).unwrap();
+        let number = |reference: &str| match resolve(&root, reference) {
+            Some(Value::Number(number)) => number.parse::<u32>().ok(),
+            _ => None,
+        };
+        for (reference, expected) in [
+            ("#/$defs/a~1b", Some(1)),
+            ("#/%24defs/c~0d/1", Some(3)),
+            ("#/$defs/e%25f", Some(4)),
+            ("#/$defs/", Some(5)),
+            ("http://x/y#/$defs/a~1b", Some(1)),
+            ("http://other/#/$defs/a~1b", None),
+            ("other.json", None),
+            ("#/$defs/c~0d/9", None),
+            ("#/%2", None),
+            ("#/%ff", None),
+            ("#anchor", None),
+        ] {
+            assert_eq!(number(reference), expected, "{reference}");
+        }
+        assert_eq!(resolve(&root, "#"), Some(&root));
+        assert_eq!(resolve(&root, ""), Some(&root));
+    }
+}

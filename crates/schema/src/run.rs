@@ -1,0 +1,373 @@
+//! One check: every keyword that applies to a value, and the ways to combine schemas.
+
+use std::mem;
+
+use crate::check::Checker;
+use crate::limits::{CANDIDATES, CHOICES, FRAMES, MISMATCHES, NAME_CHARACTERS};
+use crate::mismatch::{Finding, Kind, Mismatch, Segment, path};
+use crate::reference;
+use crate::text;
+use crate::value::{Object, Value};
+
+/// What a schema says of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Yes,
+    No,
+    /// Not to be told here: something is not understood, or would be too much work.
+    Perhaps,
+}
+
+impl Verdict {
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::Perhaps, _) | (_, Self::Perhaps) => Self::Perhaps,
+            (Self::Yes, Self::Yes) => Self::Yes,
+        }
+    }
+}
+
+/// The state of one check. `'c` is the schema, `'v` the value.
+pub(crate) struct Run<'c, 'v> {
+    pub(crate) checker: &'c Checker,
+    steps: u64,
+    frames: usize,
+    explain: bool,
+    findings: Vec<Finding>,
+    pub(crate) path: Vec<Segment<'v>>,
+}
+
+impl<'c, 'v> Run<'c, 'v> {
+    pub(crate) fn new(checker: &'c Checker, steps: u64) -> Self {
+        Self {
+            checker,
+            steps,
+            frames: 0,
+            explain: false,
+            findings: Vec::new(),
+            path: Vec::new(),
+        }
+    }
+
+    /// Finds words for what does not fit, instead of stopping at the first.
+    pub(crate) fn explaining(mut self) -> Self {
+        self.explain = true;
+        self
+    }
+
+    pub(crate) fn into_findings(self) -> Vec<Finding> {
+        self.findings
+    }
+
+    pub(crate) fn eval(&mut self, schema: &'c Value, value: &'v Value) -> Verdict {
+        if self.frames >= FRAMES || !self.charge(1) {
+            return Verdict::Perhaps;
+        }
+        self.frames += 1;
+        let verdict = match schema {
+            Value::Bool(true) => Verdict::Yes,
+            Value::Bool(false) => self.no(|| "is not allowed here".to_owned()),
+            Value::Object(object) => self.keywords(object, value),
+            _ => Verdict::Perhaps,
+        };
+        self.frames -= 1;
+        verdict
+    }
+
+    /// Takes steps from what is left. `false` if there are not enough.
+    pub(crate) fn charge(&mut self, steps: u64) -> bool {
+        let left = self.steps.checked_sub(steps);
+        self.steps = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Takes steps for the search of a name among others, if words are looked for.
+    pub(crate) fn charge_search<'a>(
+        &mut self,
+        wrong: &str,
+        names: impl Iterator<Item = &'a str>,
+    ) -> bool {
+        let length = |name: &str| name.len().min(NAME_CHARACTERS) as u64;
+        let letters: u64 = names.take(CANDIDATES).map(length).sum();
+        self.explain && self.charge(1 + letters * length(wrong) / 16)
+    }
+
+    /// Whether enough is known to stop.
+    pub(crate) fn is_over(&self, verdict: Verdict) -> bool {
+        verdict == Verdict::No && (!self.explain || self.findings.len() >= MISMATCHES)
+    }
+
+    /// The value does not fit. The words are made if somebody wants them.
+    pub(crate) fn no(&mut self, message: impl FnOnce() -> String) -> Verdict {
+        if self.explain {
+            self.find(None, message(), None, None);
+        }
+        Verdict::No
+    }
+
+    /// Like [`no`](Self::no), for a member of the value, and with a hint.
+    pub(crate) fn no_member(
+        &mut self,
+        member: &str,
+        words: impl FnOnce() -> (String, Option<String>),
+    ) -> Verdict {
+        if self.explain && self.charge(member.len() as u64 / 16) {
+            let (message, hint) = words();
+            self.find(Some(member), message, hint, None);
+        }
+        Verdict::No
+    }
+
+    /// Like [`no`](Self::no), for a value that is of another kind altogether. The words are what it
+    /// has to be, and a hint.
+    pub(crate) fn no_kind(
+        &mut self,
+        value: &Value,
+        words: impl FnOnce() -> (String, Option<String>),
+    ) -> Verdict {
+        if self.explain {
+            let (expected, hint) = words();
+            let shown = text::value(value);
+            let kind = Kind { expected, shown };
+            self.find(None, kind.to_string(), hint, Some(kind));
+        }
+        Verdict::No
+    }
+
+    /// How much has been found.
+    pub(crate) fn findings(&self) -> usize {
+        self.findings.len()
+    }
+
+    /// A hint for what was found of the value itself, after so many other findings.
+    pub(crate) fn hint(&mut self, after: usize, hint: &str) {
+        let depth = self.path.len();
+        let own = self.findings.iter_mut().skip(after);
+        for finding in own.filter(|finding| finding.depth == depth) {
+            finding.mismatch.hint = Some(hint.to_owned());
+        }
+    }
+
+    fn find(
+        &mut self,
+        member: Option<&str>,
+        message: String,
+        hint: Option<String>,
+        kind: Option<Kind>,
+    ) {
+        // Words are work too: a schema of many forms can ask for very many.
+        if self.findings.len() >= MISMATCHES || !self.charge(32) {
+            return;
+        }
+        let segments = self.path.iter().copied();
+        let path = path(segments.chain(member.map(Segment::Name)));
+        self.findings.push(Finding {
+            mismatch: Mismatch {
+                path,
+                message,
+                hint,
+            },
+            depth: self.path.len() + usize::from(member.is_some()),
+            kind,
+        });
+    }
+
+    fn keywords(&mut self, schema: &'c Object, value: &'v Value) -> Verdict {
+        // OpenAPI's way to say `null`, which its users take for JSON Schema.
+        if *value == Value::Null && schema.get("nullable") == Some(&Value::Bool(true)) {
+            return Verdict::Perhaps;
+        }
+        if let (Some(reference), true) = (schema.get("$ref"), self.checker.lone_references) {
+            return self.reference(reference, value);
+        }
+        let mut verdict = Verdict::Yes;
+        // If the type is another, nothing else helps.
+        if let Some(types) = schema.get("type") {
+            verdict = self.types(types, value);
+            if verdict == Verdict::No {
+                return Verdict::No;
+            }
+        }
+        for (name, keyword) in schema.iter() {
+            if !self.charge(1) {
+                return verdict.and(Verdict::Perhaps);
+            }
+            verdict = verdict.and(self.keyword(schema, name, keyword, value));
+            if self.is_over(verdict) {
+                break;
+            }
+        }
+        verdict
+    }
+
+    fn keyword(
+        &mut self,
+        schema: &'c Object,
+        name: &str,
+        keyword: &'c Value,
+        value: &'v Value,
+    ) -> Verdict {
+        match name {
+            "$ref" => self.reference(keyword, value),
+            "$dynamicRef" | "$recursiveRef" => Verdict::Perhaps,
+            "enum" => self.enumeration(keyword, value),
+            "const" => self.constant(keyword, value),
+            "allOf" => self.all_of(keyword, value),
+            "anyOf" | "oneOf" => self.one_of(keyword, value),
+            "not" => match self.quietly(keyword, value) {
+                Verdict::Yes => self.no(|| "is of a form that is not allowed here".to_owned()),
+                Verdict::No => Verdict::Yes,
+                Verdict::Perhaps => Verdict::Perhaps,
+            },
+            "if" => self.condition(schema, keyword, value),
+            _ => match value {
+                Value::Number(number) => self.number(schema, name, keyword, number),
+                Value::Text(text) => self.text(name, keyword, text),
+                Value::Array(elements) => self.array(schema, name, keyword, elements),
+                Value::Object(object) => self.object(schema, name, keyword, (value, object)),
+                Value::Null | Value::Bool(_) => Verdict::Yes,
+            },
+        }
+    }
+
+    fn reference(&mut self, reference: &Value, value: &'v Value) -> Verdict {
+        let target = match reference {
+            Value::Text(text) if self.checker.references => {
+                reference::resolve(&self.checker.schema, text)
+            }
+            _ => None,
+        };
+        match target {
+            Some(target) => self.eval(target, value),
+            None => Verdict::Perhaps,
+        }
+    }
+
+    /// The verdict alone, without words.
+    pub(crate) fn quietly(&mut self, schema: &'c Value, value: &'v Value) -> Verdict {
+        let explain = mem::take(&mut self.explain);
+        let verdict = self.eval(schema, value);
+        self.explain = explain;
+        verdict
+    }
+
+    /// The verdict on a value that is no part of the one being checked.
+    pub(crate) fn aside(&mut self, schema: &'c Value, value: &Value) -> Verdict {
+        let mut aside = Run::new(self.checker, self.steps);
+        aside.frames = self.frames;
+        let verdict = aside.eval(schema, value);
+        self.steps = aside.steps;
+        verdict
+    }
+
+    fn all_of(&mut self, keyword: &'c Value, value: &'v Value) -> Verdict {
+        let Some(branches) = keyword.as_array() else {
+            return Verdict::Perhaps;
+        };
+        let mut verdict = Verdict::Yes;
+        for branch in branches {
+            verdict = verdict.and(self.eval(branch, value));
+            if self.is_over(verdict) {
+                break;
+            }
+        }
+        verdict
+    }
+
+    fn condition(&mut self, schema: &'c Object, keyword: &'c Value, value: &'v Value) -> Verdict {
+        let (then, otherwise) = (schema.get("then"), schema.get("else"));
+        let branch = |run: &mut Self, branch: Option<&'c Value>| match branch {
+            Some(branch) => run.eval(branch, value),
+            None => Verdict::Yes,
+        };
+        match self.quietly(keyword, value) {
+            Verdict::Yes => branch(self, then),
+            Verdict::No => branch(self, otherwise),
+            Verdict::Perhaps => Verdict::Perhaps,
+        }
+    }
+
+    /// `anyOf`, and `oneOf`: that a value fits twice is mostly a slip in the schema, about which the
+    /// caller can do nothing, so it is left to the server.
+    fn one_of(&mut self, keyword: &'c Value, value: &'v Value) -> Verdict {
+        let branches = match keyword.as_array() {
+            Some(branches) if !branches.is_empty() => branches,
+            _ => return Verdict::Perhaps,
+        };
+        let mut verdict = Verdict::No;
+        let mut why = Vec::new();
+        for branch in branches {
+            let before = mem::take(&mut self.findings);
+            let found = self.eval(branch, value);
+            why.push(mem::replace(&mut self.findings, before));
+            match found {
+                Verdict::Yes => return Verdict::Yes,
+                Verdict::Perhaps => verdict = Verdict::Perhaps,
+                Verdict::No => {}
+            }
+        }
+        if verdict == Verdict::No && self.explain {
+            let room = MISMATCHES.saturating_sub(self.findings.len());
+            let nearest = nearest(why, self.path.len());
+            self.findings.extend(nearest.into_iter().take(room));
+        }
+        verdict
+    }
+}
+
+/// Of several forms that a value does not have, the one that it comes near, in words. The value is
+/// `depth` steps down.
+fn nearest(mut why: Vec<Vec<Finding>>, depth: usize) -> Vec<Finding> {
+    fn of_kind(found: &[Finding], depth: usize) -> Option<&Finding> {
+        let mut own = found.iter().filter(|finding| finding.depth == depth);
+        own.find(|finding| finding.kind.is_some())
+    }
+    if let Some(finding) = alternatives(why.iter().map(|found| of_kind(found, depth))) {
+        return vec![finding];
+    }
+    why.retain(|found| of_kind(found, depth).is_none());
+    // Forms are often told apart by a member that has a value of its own in each.
+    if why.len() > 1
+        && let Some(finding) = alternatives(why.iter().map(|found| of_kind(found, depth + 1)))
+    {
+        return vec![finding];
+    }
+    let marks = |found: &[Finding]| found.iter().filter(|f| f.kind.is_some()).count();
+    why.into_iter()
+        .min_by_key(|found| (marks(found), found.len()))
+        .unwrap_or_default()
+}
+
+/// All that one place may be, if every form says something of it.
+fn alternatives<'a>(forms: impl Iterator<Item = Option<&'a Finding>>) -> Option<Finding> {
+    let mut kinds: Vec<&str> = Vec::new();
+    let mut place: Option<(&Finding, &Kind)> = None;
+    for form in forms {
+        let form = form?;
+        let kind = form.kind.as_ref()?;
+        if place.is_some_and(|(first, _)| first.mismatch.path != form.mismatch.path) {
+            return None;
+        }
+        place.get_or_insert((form, kind));
+        if !kinds.contains(&&*kind.expected) {
+            kinds.push(&kind.expected);
+        }
+    }
+    let (first, kind) = place?;
+    let more = kinds.len() > CHOICES;
+    kinds.truncate(CHOICES);
+    let kind = Kind {
+        expected: kinds.join(" or ") + if more { " or …" } else { "" },
+        shown: kind.shown.clone(),
+    };
+    Some(Finding {
+        mismatch: Mismatch {
+            path: first.mismatch.path.clone(),
+            message: kind.to_string(),
+            hint: first.mismatch.hint.clone().filter(|_| kinds.len() == 1),
+        },
+        depth: first.depth,
+        kind: Some(kind),
+    })
+}

@@ -1,0 +1,245 @@
+//! Keywords for values that have no parts: kinds, choices, numbers and texts.
+
+use crate::limits::CHOICES;
+use crate::nearest::nearest;
+use crate::number::Decimal;
+use crate::run::{Run, Verdict};
+use crate::text;
+use crate::value::{Object, Value};
+
+impl<'c> Run<'c, '_> {
+    /// `type`.
+    pub(crate) fn types(&mut self, types: &Value, value: &Value) -> Verdict {
+        let types = match types {
+            Value::Array(types) => types,
+            one => std::slice::from_ref(one),
+        };
+        // To tell whether a number is whole, it has to be read.
+        if let Value::Number(number) = value
+            && !self.charge(number.len() as u64 / 16)
+        {
+            return Verdict::Perhaps;
+        }
+        let mut words = Vec::new();
+        for kind in types {
+            let Some(word) = kind.as_text().and_then(article) else {
+                return Verdict::Perhaps;
+            };
+            if is_of(value, kind) {
+                return Verdict::Yes;
+            }
+            words.push(word);
+        }
+        if words.is_empty() {
+            return Verdict::Perhaps;
+        }
+        self.no_kind(value, || (words.join(" or "), hint(types, value)))
+    }
+
+    /// `enum`.
+    pub(crate) fn enumeration(&mut self, keyword: &Value, value: &Value) -> Verdict {
+        let Some(choices) = keyword.as_array().filter(|choices| !choices.is_empty()) else {
+            return Verdict::Perhaps;
+        };
+        let Some(own) = self.canonical(value) else {
+            return Verdict::Perhaps;
+        };
+        for choice in choices {
+            match self.canonical(choice) {
+                Some(choice) if choice == own => return Verdict::Yes,
+                Some(_) => {}
+                None => return Verdict::Perhaps,
+            }
+        }
+        let names = || choices.iter().filter_map(Value::as_text);
+        let wrong = value.as_text();
+        let wrong = wrong.filter(|wrong| self.charge_search(wrong, names()));
+        self.no_kind(value, || {
+            let mut shown: Vec<String> = choices.iter().take(CHOICES).map(text::value).collect();
+            if choices.len() > CHOICES {
+                shown.push(format!("… ({} in all)", choices.len()));
+            }
+            let meant = wrong.and_then(|wrong| nearest(wrong, names()));
+            let hint = meant.map(|name| format!("did you mean {}?", text::quoted(name, 64)));
+            let one = if shown.len() > 1 { "one of " } else { "" };
+            (format!("{one}{}", shown.join(", ")), hint)
+        })
+    }
+
+    /// `const`.
+    pub(crate) fn constant(&mut self, keyword: &Value, value: &Value) -> Verdict {
+        match (self.canonical(keyword), self.canonical(value)) {
+            (Some(expected), Some(own)) if expected == own => Verdict::Yes,
+            (Some(_), Some(_)) => self.no_kind(value, || (text::value(keyword), None)),
+            _ => Verdict::Perhaps,
+        }
+    }
+
+    /// The one spelling of a value, if there is room for the work.
+    pub(crate) fn canonical(&mut self, value: &Value) -> Option<String> {
+        let canonical = value.canonical();
+        self.charge(1 + canonical.len() as u64 / 16)
+            .then_some(canonical)
+    }
+
+    pub(crate) fn number(
+        &mut self,
+        schema: &Object,
+        name: &str,
+        keyword: &Value,
+        number: &str,
+    ) -> Verdict {
+        // Up to draft 4 the exclusive ones were flags on the others.
+        let exclusive = |name| schema.get(name) == Some(&Value::Bool(true));
+        let (words, fits): (_, fn(&Decimal, &Decimal) -> Option<bool>) = match (name, keyword) {
+            ("minimum", _) if exclusive("exclusiveMinimum") => ("more than", |n, k| Some(n > k)),
+            ("maximum", _) if exclusive("exclusiveMaximum") => ("less than", |n, k| Some(n < k)),
+            ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(_)) => return Verdict::Yes,
+            ("minimum", _) => ("at least", |n, k| Some(n >= k)),
+            ("maximum", _) => ("at most", |n, k| Some(n <= k)),
+            ("exclusiveMinimum", _) => ("more than", |n, k| Some(n > k)),
+            ("exclusiveMaximum", _) => ("less than", |n, k| Some(n < k)),
+            ("multipleOf" | "divisibleBy", _) => ("a multiple of", Decimal::is_multiple_of),
+            _ => return Verdict::Yes,
+        };
+        let Value::Number(bound) = keyword else {
+            return Verdict::Perhaps;
+        };
+        if !self.charge((number.len() + bound.len()) as u64 / 16) {
+            return Verdict::Perhaps;
+        }
+        match fits(&Decimal::read(number), &Decimal::read(bound)) {
+            Some(true) => Verdict::Yes,
+            Some(false) => self.no(|| {
+                let (bound, number) = (text::cut(bound, 40), text::cut(number, 40));
+                format!("has to be {words} {bound}, it is {number}")
+            }),
+            None => Verdict::Perhaps,
+        }
+    }
+
+    pub(crate) fn text(&mut self, name: &str, keyword: &'c Value, text: &str) -> Verdict {
+        match name {
+            "minLength" | "maxLength" => {
+                if !self.charge(text.len() as u64 / 16) {
+                    return Verdict::Perhaps;
+                }
+                self.size(name == "minLength", keyword, "character", || {
+                    text.chars().count()
+                })
+            }
+            "pattern" => self.pattern(keyword, text),
+            // Whether formats are checked is up to whoever checks.
+            "format" | "contentEncoding" | "contentMediaType" => Verdict::Perhaps,
+            _ => Verdict::Yes,
+        }
+    }
+
+    fn pattern(&mut self, keyword: &'c Value, text: &str) -> Verdict {
+        let Some(spelled) = keyword.as_text() else {
+            return Verdict::Perhaps;
+        };
+        match self.matches(spelled, text) {
+            Some(true) => Verdict::Yes,
+            Some(false) => self.no(|| {
+                let (pattern, text) = (text::cut(spelled, 100), text::quoted(text, 60));
+                format!("has to match the pattern {pattern}, it is {text}")
+            }),
+            None => Verdict::Perhaps,
+        }
+    }
+
+    /// Whether a pattern of the schema matches; `None` if nobody knows.
+    pub(crate) fn matches(&mut self, pattern: &str, text: &str) -> Option<bool> {
+        let checker = self.checker;
+        let pattern = checker.patterns.get(pattern)?;
+        if !self.charge(pattern.steps(text)) {
+            return None;
+        }
+        pattern.matches(text)
+    }
+
+    /// How many of something there may be.
+    pub(crate) fn size(
+        &mut self,
+        least: bool,
+        keyword: &Value,
+        unit: &str,
+        count: impl FnOnce() -> usize,
+    ) -> Verdict {
+        let Value::Number(bound) = keyword else {
+            return Verdict::Perhaps;
+        };
+        if !self.charge(bound.len() as u64 / 16) {
+            return Verdict::Perhaps;
+        }
+        let count = count();
+        let (own, limit) = (Decimal::read(&count.to_string()), Decimal::read(bound));
+        if if least { own >= limit } else { own <= limit } {
+            return Verdict::Yes;
+        }
+        self.no(|| {
+            let most = if least { "at least" } else { "at most" };
+            let bound = text::cut(bound, 40);
+            let s = if &*bound == "1" { "" } else { "s" };
+            format!("has to have {most} {bound} {unit}{s}, it has {count}")
+        })
+    }
+}
+
+/// A type in words.
+fn article(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "string" => "a string",
+        "number" => "a number",
+        "integer" => "an integer",
+        "boolean" => "a boolean",
+        "array" => "an array",
+        "object" => "an object",
+        "null" => "null",
+        _ => return None,
+    })
+}
+
+fn is_of(value: &Value, kind: &Value) -> bool {
+    match (value, kind.as_text().unwrap_or_default()) {
+        (Value::Number(number), "integer") => Decimal::read(number).is_integer(),
+        (Value::Null, "null")
+        | (Value::Bool(_), "boolean")
+        | (Value::Number(_), "number")
+        | (Value::Text(_), "string")
+        | (Value::Array(_), "array")
+        | (Value::Object(_), "object") => true,
+        _ => false,
+    }
+}
+
+/// What callers often get wrong.
+fn hint(types: &[Value], value: &Value) -> Option<String> {
+    let wants = |kind: &str| types.iter().any(|wanted| wanted.as_text() == Some(kind));
+    let shown = text::value(value);
+    match value {
+        Value::Text(text) => {
+            let inner = text.trim();
+            let number = inner.len() <= 32 && inner.parse::<f64>().is_ok_and(f64::is_finite);
+            let bare = (wants("number") || wants("integer")) && number
+                || wants("boolean") && matches!(inner, "true" | "false");
+            let json = wants("object") && inner.starts_with('{')
+                || wants("array") && inner.starts_with('[');
+            if bare {
+                Some(format!("write {inner} without quotation marks"))
+            } else if json {
+                Some("pass the value itself, not a string that spells it as JSON".to_owned())
+            } else {
+                wants("array").then(|| "put it in an array, even if it is the only one".to_owned())
+            }
+        }
+        Value::Number(_) | Value::Bool(_) if wants("string") => {
+            Some(format!("write \"{shown}\" in quotation marks"))
+        }
+        Value::Number(_) | Value::Object(_) if wants("array") => {
+            Some("put it in an array, even if it is the only one".to_owned())
+        }
+        _ => None,
+    }
+}

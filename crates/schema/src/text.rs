@@ -1,0 +1,138 @@
+//! Words of others, made fit to be shown.
+
+use std::fmt::Write;
+
+use crate::limits::{NAME_CHARACTERS, VALUE_CHARACTERS};
+use crate::value::Value;
+
+/// The text on one line, in so many characters at most.
+pub(crate) fn cut(text: &str, characters: usize) -> String {
+    let mut out = String::new();
+    let mut count = 0;
+    let mut space = false;
+    for c in text.trim().chars() {
+        if c.is_whitespace() {
+            space = true;
+            continue;
+        }
+        if std::mem::take(&mut space) {
+            out.push(' ');
+            count += 1;
+        }
+        if count >= characters {
+            return out.trim_end().to_owned() + "…";
+        }
+        write_safe(&mut out, c);
+        count += 1;
+    }
+    out
+}
+
+/// The text in quotation marks, in so many characters at most.
+pub(crate) fn quoted(text: &str, characters: usize) -> String {
+    let mut out = String::from("\"");
+    for (n, c) in text.chars().enumerate() {
+        if n >= characters {
+            out.push('…');
+            break;
+        }
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            other => write_safe(&mut out, other),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A name: as it is if it is plain, else in quotation marks.
+pub(crate) fn name(text: &str) -> String {
+    let letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+    let plain = text.chars().count() <= NAME_CHARACTERS
+        && text.chars().all(letter)
+        && !text.starts_with(|c: char| c.is_numeric())
+        && !text.is_empty();
+    if plain {
+        text.to_owned()
+    } else {
+        quoted(text, NAME_CHARACTERS)
+    }
+}
+
+/// A value, in few characters.
+pub(crate) fn value(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => cut(number, VALUE_CHARACTERS),
+        Value::Text(text) => quoted(text, VALUE_CHARACTERS),
+        Value::Array(elements) if elements.is_empty() => "an empty array".to_owned(),
+        Value::Array(elements) => format!("an array of {}", elements.len()),
+        Value::Object(object) if object.len() == 0 => "an empty object".to_owned(),
+        Value::Object(object) => {
+            let names = object.iter().take(3).map(|(name, _)| name);
+            let names = list(names, 3);
+            let more = if object.len() > 3 { ", …" } else { "" };
+            format!("an object with {names}{more}")
+        }
+    }
+}
+
+/// Names, one after the other: `a`, `b`.
+pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> String {
+    let mut out = String::new();
+    for (n, name) in names.enumerate() {
+        if n > 0 {
+            out.push_str(", ");
+        }
+        if n >= most {
+            out.push('…');
+            break;
+        }
+        let _ = write!(out, "`{}`", cut(name, NAME_CHARACTERS));
+    }
+    out
+}
+
+/// Characters that are not seen, or that change how others are seen, are spelled out.
+fn write_safe(out: &mut String, c: char) {
+    let hidden = c.is_control()
+        || matches!(
+            c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+        );
+    if hidden {
+        // Writing to a string has no way to fail.
+        let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+    } else {
+        out.push(c);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_cut_and_kept_on_one_line() {
+        assert_eq!(cut("  one\n\n two\tthree ", 80), "one two three");
+        assert_eq!(cut("one two three", 7), "one two…");
+        assert_eq!(cut("one two three", 8), "one two…");
+        assert_eq!(cut("a\u{1b}[31m\u{202e}b", 80), "a\\u{1b}[31m\\u{202e}b");
+        assert_eq!(quoted("a\"b\n\u{7}", 80), "\"a\\\"b\\n\\u{7}\"");
+        assert_eq!(quoted("abcdef", 3), "\"abc…\"");
+    }
+
+    #[test]
+    fn names_are_quoted_if_they_are_no_names() {
+        assert_eq!(name("path_1$"), "path_1$");
+        assert_eq!(name("größe"), "größe");
+        assert_eq!(name("a-b"), "\"a-b\"");
+        assert_eq!(name("1a"), "\"1a\"");
+        assert_eq!(name(""), "\"\"");
+    }
+}

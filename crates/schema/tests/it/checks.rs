@@ -1,0 +1,426 @@
+//! What fits and what does not, and how the latter is told.
+
+use switchboard_schema::Checker;
+
+use crate::raw;
+
+fn check(schema: &str, value: &str) -> Result<(), String> {
+    let checker = Checker::compile(&raw(schema)).unwrap();
+    checker.check(&raw(value)).map_err(|mismatches| {
+        assert!((1..=5).contains(&mismatches.as_slice().len()));
+        mismatches.to_string()
+    })
+}
+
+/// Each schema with values that it allows and values that it does not.
+type Row = (
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+);
+
+const KEYWORDS: &[Row] = &[
+    (r"true", &["1", "{}"], &[]),
+    (r"false", &[], &["1", "{}"]),
+    (r"{}", &["null", "{}"], &[]),
+    (
+        r#"{"type":"integer"}"#,
+        &[
+            "1",
+            "1.0",
+            "-0",
+            "1e3",
+            "12345678901234567890123456789",
+            "1e400",
+        ],
+        &["1.5", "\"1\"", "null", "[1]"],
+    ),
+    (
+        r#"{"type":"number"}"#,
+        &["1", "1.5", "1e400", "-1E-400"],
+        &["\"1\"", "true"],
+    ),
+    (
+        r#"{"type":["string","null"]}"#,
+        &["\"\"", "null"],
+        &["1", "{}"],
+    ),
+    (r#"{"type":"object"}"#, &["{}"], &["[]", "null"]),
+    (
+        r#"{"type":"string","nullable":true}"#,
+        &["null", "\"\""],
+        &["1"],
+    ),
+    (
+        r#"{"enum":["a",1,{"b":[2]},null]}"#,
+        &["\"a\"", "1.0", r#"{"b":[2e0]}"#, "null"],
+        &["\"b\"", "2", r#"{"b":[]}"#, "false"],
+    ),
+    (
+        r#"{"const":{"a":1,"b":2}}"#,
+        &[r#"{"b":2,"a":1}"#],
+        &["{}", r#"{"a":1}"#],
+    ),
+    (
+        r#"{"minimum":1,"maximum":10}"#,
+        &["1", "10", "5.5", "\"x\""],
+        &["0", "10.0000000000000000000000001", "1e400", "-1e400"],
+    ),
+    (
+        r#"{"exclusiveMinimum":1,"exclusiveMaximum":2}"#,
+        &["1.5"],
+        &["1", "2", "1.0"],
+    ),
+    (
+        r#"{"minimum":1,"exclusiveMinimum":true,"maximum":2,"exclusiveMaximum":false}"#,
+        &["1.5", "2"],
+        &["1"],
+    ),
+    (
+        r#"{"multipleOf":0.01}"#,
+        &["0.07", "19.99", "4", "1e30"],
+        &["0.075"],
+    ),
+    (
+        r#"{"minLength":2,"maxLength":3}"#,
+        &["\"ab\"", "\"äöü\"", "\"\u{1f600}\u{1f600}\"", "1"],
+        &["\"a\"", "\"abcd\"", "\"\u{1f600}\""],
+    ),
+    (
+        r#"{"pattern":"^[a-z]+$"}"#,
+        &["\"abc\"", "1"],
+        &["\"Abc\"", "\"\""],
+    ),
+    (r#"{"pattern":"b"}"#, &["\"abc\""], &["\"ac\""]),
+    (r#"{"pattern":"(?=x)y"}"#, &["\"anything\""], &[]),
+    (
+        r#"{"format":"email","type":"string"}"#,
+        &["\"no address\""],
+        &["1"],
+    ),
+    (
+        r#"{"items":{"type":"integer"}}"#,
+        &["[]", "[1,2.0]", "{}"],
+        &["[1,\"2\"]"],
+    ),
+    (
+        r#"{"prefixItems":[{"type":"integer"}],"items":{"type":"string"}}"#,
+        &["[1,\"a\"]", "[]"],
+        &["[\"a\"]", "[1,2]"],
+    ),
+    (
+        r#"{"items":[{"type":"integer"}],"additionalItems":false}"#,
+        &["[1]", "[]"],
+        &["[\"a\"]", "[1,2]"],
+    ),
+    (
+        r#"{"minItems":1,"maxItems":2}"#,
+        &["[1]", "[1,2]"],
+        &["[]", "[1,2,3]"],
+    ),
+    (
+        r#"{"uniqueItems":true}"#,
+        &["[1,2]", "[1,\"1\"]", "[[],{}]"],
+        &["[1,1.0]", r#"[{"a":1,"b":2},{"b":2,"a":1}]"#],
+    ),
+    (
+        r#"{"contains":{"type":"integer"},"maxContains":1}"#,
+        &["[1,\"a\"]"],
+        &["[]", "[\"a\"]", "[1,2]"],
+    ),
+    (
+        r#"{"contains":{"type":"integer"},"minContains":0}"#,
+        &["[]"],
+        &[],
+    ),
+    (
+        r#"{"properties":{"a":{"type":"integer"}}}"#,
+        &["{}", r#"{"a":1,"b":2}"#, "[]"],
+        &[r#"{"a":"1"}"#],
+    ),
+    (
+        r#"{"required":["a","b"]}"#,
+        &[r#"{"a":null,"b":1}"#, "1"],
+        &["{}", r#"{"a":1}"#],
+    ),
+    (
+        r#"{"properties":{"a":true},"patternProperties":{"^x-":{"type":"string"}},"additionalProperties":false}"#,
+        &[r#"{"a":1,"x-b":""}"#],
+        &[r#"{"b":1}"#, r#"{"x-b":1}"#],
+    ),
+    (
+        r#"{"additionalProperties":{"type":"integer"}}"#,
+        &[r#"{"a":1}"#],
+        &[r#"{"a":"1"}"#],
+    ),
+    (
+        r#"{"patternProperties":{"(?!a)":false},"additionalProperties":false}"#,
+        &[r#"{"b":1}"#],
+        &[],
+    ),
+    (
+        r#"{"minProperties":1,"maxProperties":1}"#,
+        &[r#"{"a":1}"#],
+        &["{}", r#"{"a":1,"b":1}"#],
+    ),
+    (
+        r#"{"propertyNames":{"pattern":"^[a-z]+$","maxLength":3}}"#,
+        &[r#"{"abc":1}"#],
+        &[r#"{"A":1}"#, r#"{"abcd":1}"#],
+    ),
+    (
+        r#"{"dependentRequired":{"a":["b"]}}"#,
+        &["{}", r#"{"b":1}"#, r#"{"a":1,"b":1}"#],
+        &[r#"{"a":1}"#],
+    ),
+    (
+        r#"{"dependencies":{"a":["b"],"c":{"required":["d"]}}}"#,
+        &["{}", r#"{"a":1,"b":1}"#],
+        &[r#"{"a":1}"#, r#"{"c":1}"#],
+    ),
+    (
+        r#"{"dependentSchemas":{"a":{"properties":{"b":{"type":"integer"}}}}}"#,
+        &[r#"{"b":""}"#],
+        &[r#"{"a":1,"b":""}"#],
+    ),
+    (
+        r#"{"allOf":[{"type":"integer"},{"minimum":3}]}"#,
+        &["3"],
+        &["2", "\"3\""],
+    ),
+    (
+        r#"{"anyOf":[{"type":"string"},{"type":"null"}]}"#,
+        &["\"\"", "null"],
+        &["1"],
+    ),
+    // That a value fits more than one form is left to the server.
+    (
+        r#"{"oneOf":[{"type":"integer"},{"type":"number"}]}"#,
+        &["1", "1.5"],
+        &["\"\""],
+    ),
+    (r#"{"not":{"type":"string"}}"#, &["1"], &["\"\""]),
+    (
+        r#"{"not":{"pattern":"(?=x)"}}"#,
+        &["\"x\"", "\"y\""],
+        &["1"],
+    ),
+    (
+        r#"{"if":{"properties":{"a":{"const":1}},"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}"#,
+        &[r#"{"a":1,"b":1}"#, r#"{"c":1}"#],
+        &[r#"{"a":1}"#, "{}"],
+    ),
+    (
+        r##"{"$ref":"#/$defs/a","$defs":{"a":{"type":"integer"}}}"##,
+        &["1"],
+        &["\"\""],
+    ),
+    (
+        r##"{"$ref":"#/definitions/a","minimum":3,"definitions":{"a":{"type":"integer"}}}"##,
+        &["3"],
+        &["1", "\"\""],
+    ),
+    (
+        r##"{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"x":{"$ref":"#/definitions/a","minimum":3}},"definitions":{"a":{"type":"integer"}}}"##,
+        &[r#"{"x":1}"#],
+        &[r#"{"x":""}"#],
+    ),
+    (
+        r##"{"type":"object","properties":{"next":{"$ref":"#"}},"additionalProperties":false}"##,
+        &[r#"{"next":{"next":{}}}"#],
+        &[r#"{"next":{"next":{"nxt":1}}}"#],
+    ),
+    (
+        r#"{"$ref":"https://example.com/schema.json"}"#,
+        &["1", "{}"],
+        &[],
+    ),
+    (
+        r##"{"properties":{"a":{"$id":"http://x/","$ref":"#/$defs/b","$defs":{"b":{}}}},"$defs":{"b":false}}"##,
+        &[r#"{"a":1}"#],
+        &[],
+    ),
+    // What is not a keyword, or says nonsense, refuses nothing.
+    (
+        r#"{"type":"any","required":true,"minimum":"1","properties":[],"items":3,"enum":{},"x-other":1}"#,
+        &["1", "{}", "[]", "null"],
+        &[],
+    ),
+    (
+        r#"{"unevaluatedProperties":false,"properties":{"a":true}}"#,
+        &[r#"{"b":1}"#],
+        &[],
+    ),
+];
+
+#[test]
+fn keywords() {
+    for (schema, allowed, refused) in KEYWORDS {
+        for value in *allowed {
+            assert_eq!(check(schema, value), Ok(()), "{schema} allows {value}");
+        }
+        for value in *refused {
+            assert!(check(schema, value).is_err(), "{schema} refuses {value}");
+        }
+    }
+}
+
+const SEARCH: &str = r#"{
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "Where to search.\n  Relative to the root of the project, which is told by another tool."},
+        "mode": {"type": "string", "enum": ["read", "write"]},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "deep": {"type": "boolean"},
+        "filter": {"type": "object", "properties": {"from": {"type": "string", "minLength": 3}}, "required": ["from"]},
+        "target": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
+        "action": {"oneOf": [
+            {"type": "object", "properties": {"kind": {"const": "open"}, "file": {"type": "string"}}, "required": ["kind", "file"]},
+            {"type": "object", "properties": {"kind": {"const": "close"}}, "required": ["kind"]}
+        ]}
+    },
+    "required": ["path"],
+    "additionalProperties": false
+}"#;
+
+/// The words for everything that callers get wrong.
+const WORDS: &[(&str, &str)] = &[
+    (
+        r"{}",
+        "arguments.path is missing: string (Where to search. Relative to the root of the project, which is told by another t…)",
+    ),
+    (
+        r#"{"pth":"x","path":"x"}"#,
+        "arguments.pth is not known; did you mean `path`?",
+    ),
+    (
+        r#"{"zzz":1,"path":"x"}"#,
+        "arguments.zzz is not known; known are `path`, `mode`, `limit`, `tags`, `deep`, `filter`, `target`, `action`",
+    ),
+    (
+        r#"{"path":1}"#,
+        "arguments.path has to be a string, it is 1; write \"1\" in quotation marks",
+    ),
+    (
+        r#"{"path":"x","limit":"10"}"#,
+        "arguments.limit has to be an integer, it is \"10\"; write 10 without quotation marks",
+    ),
+    (
+        r#"{"path":"x","limit":"ten"}"#,
+        "arguments.limit has to be an integer, it is \"ten\"",
+    ),
+    (
+        r#"{"path":"x","limit":1.5}"#,
+        "arguments.limit has to be an integer, it is 1.5",
+    ),
+    (
+        r#"{"path":"x","limit":0}"#,
+        "arguments.limit has to be at least 1, it is 0",
+    ),
+    (
+        r#"{"path":"x","limit":1e9}"#,
+        "arguments.limit has to be at most 100, it is 1e9",
+    ),
+    (
+        r#"{"path":"x","limit":null}"#,
+        "arguments.limit has to be an integer, it is null; leave it out, it is not required",
+    ),
+    (
+        r#"{"path":null}"#,
+        "arguments.path has to be a string, it is null",
+    ),
+    (
+        r#"{"path":"x","mode":"reed"}"#,
+        "arguments.mode has to be one of \"read\", \"write\", it is \"reed\"; did you mean \"read\"?",
+    ),
+    (
+        r#"{"path":"x","tags":"a"}"#,
+        "arguments.tags has to be an array, it is \"a\"; put it in an array, even if it is the only one",
+    ),
+    (
+        r#"{"path":"x","tags":"[\"a\"]"}"#,
+        "arguments.tags has to be an array, it is \"[\\\"a\\\"]\"; pass the value itself, not a string that spells it as JSON",
+    ),
+    (
+        r#"{"path":"x","tags":["a",2]}"#,
+        "arguments.tags[1] has to be a string, it is 2; write \"2\" in quotation marks",
+    ),
+    (
+        r#"{"path":"x","deep":"true"}"#,
+        "arguments.deep has to be a boolean, it is \"true\"; write true without quotation marks",
+    ),
+    (
+        r#"{"path":"x","filter":{}}"#,
+        "arguments.filter.from is missing: string",
+    ),
+    (
+        r#"{"path":"x","filter":{"from":"a"}}"#,
+        "arguments.filter.from has to have at least 3 characters, it has 1",
+    ),
+    (
+        r#"{"path":"x","filter":[1,2]}"#,
+        "arguments.filter has to be an object, it is an array of 2",
+    ),
+    (
+        r#"{"path":"x","target":true}"#,
+        "arguments.target has to be a string or an integer or null, it is true",
+    ),
+    (
+        r#"{"path":"x","action":{"kind":"open"}}"#,
+        "arguments.action.file is missing: string",
+    ),
+    (
+        r#"{"path":"x","action":{"kind":"shut"}}"#,
+        "arguments.action.kind has to be \"open\" or \"close\", it is \"shut\"",
+    ),
+    (
+        r#"{"path":"x","action":"open"}"#,
+        "arguments.action has to be an object, it is \"open\"",
+    ),
+    (
+        r#""{\"path\":1}""#,
+        "arguments has to be an object, it is \"{\\\"path\\\":1}\"; pass the value itself, not a string that spells it as JSON",
+    ),
+];
+
+#[test]
+fn words() {
+    for (arguments, expected) in WORDS {
+        assert_eq!(
+            check(SEARCH, arguments).unwrap_err(),
+            *expected,
+            "{arguments}"
+        );
+    }
+}
+
+#[test]
+fn odd_names_and_long_values_are_shown_safely() {
+    let schema = r#"{"additionalProperties":{"properties":{"a b":{"type":"integer"}}}}"#;
+    let long = "x".repeat(1000);
+    let told = check(schema, &format!(r#"{{"\u001b[31m":{{"a b":"{long}"}}}}"#)).unwrap_err();
+    let shown = "x".repeat(60);
+    assert_eq!(
+        told,
+        format!("arguments[\"\\u{{1b}}[31m\"][\"a b\"] has to be an integer, it is \"{shown}…\"")
+    );
+}
+
+#[test]
+fn at_most_five_mismatches_are_told() {
+    let schema = r#"{"items":{"type":"integer"}}"#;
+    let value = format!("[{}]", vec!["\"\""; 100].join(","));
+    assert_eq!(check(schema, &value).unwrap_err().lines().count(), 5);
+}
+
+#[test]
+fn long_lists_of_choices_are_cut() {
+    let choices: Vec<_> = (0..50).map(|n| format!("\"choice{n}\"")).collect();
+    let told = check(&format!("{{\"enum\":[{}]}}", choices.join(",")), "1").unwrap_err();
+    assert!(
+        told.contains("\"choice11\", … (50 in all), it is 1"),
+        "{told}"
+    );
+}
