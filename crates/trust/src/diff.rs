@@ -1,15 +1,51 @@
 //! [`diff()`]: what changed between two definitions, for a person to read.
+//!
+//! Nothing that changed may be missing from it, however it is dressed up: characters that are not
+//! shown are spelled out, a long text is cut around what changed in it, and members that appear twice
+//! are shown both.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 use switchboard_wire::Raw;
 
+use crate::{
+    fields::Field,
+    fingerprint::{self, LEFT_OUT},
+    json::{Text, Value},
+    show,
+};
+
+mod lines;
+
+/// How many changed fields are told one by one. The others are counted.
+const CHANGES: usize = 500;
+
+/// How many characters of a value are shown.
+const VALUE_CHARACTERS: usize = 20_000;
+
+/// How much of what did not change is shown before what did, when a value is cut.
+const CONTEXT_CHARACTERS: usize = 200;
+
+/// The largest value that is laid out over several lines.
+const PRETTY_BYTES: usize = 4 * 1024;
+
+/// What is told first. Other members follow as they come.
+const ORDER: [&str; 6] = [
+    "name",
+    "title",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+];
+
 /// What changed between two definitions.
 ///
-/// It is shown as lines with `-` and `+` under the names of the fields, and serialised as
+/// It is shown as the names of the fields with lines that begin with `-` and `+`, in which the words
+/// that changed are marked `[-so-]` and `{+so+}`. It is serialised as
 /// `[{"field":…,"before":…,"after":…}]`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Diff {
     /// One for each field that is not as it was.
@@ -17,7 +53,7 @@ pub struct Diff {
 }
 
 /// A field that is not as it was.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// Which one: `description`, `parameters.path.type`.
     pub field: String,
@@ -27,17 +63,301 @@ pub struct Change {
     pub after: Option<String>,
 }
 
-/// What changed between two definitions.
-pub fn diff(_approved: &Raw, _now: &Raw) -> Diff {
-    Diff {
-        changes: Vec::new(),
+/// What changed between two definitions: nothing exactly if they have one
+/// [`fingerprint`](crate::fingerprint()).
+pub fn diff(approved: &Raw, now: &Raw) -> Diff {
+    let (before, after) = (Value::read(approved), Value::read(now));
+    let mut compare = Compare::default();
+    match (without_left_out(&before), without_left_out(&after)) {
+        (Some(before), Some(after)) => {
+            compare.members(&mut Field::default(), &before, &after, &ORDER);
+        }
+        _ => compare.values(&mut Field::default(), Some(&before), Some(&after)),
     }
+    let mut changes = compare.changes;
+    if compare.more > 0 {
+        changes.push(Change {
+            field: "and more".to_owned(),
+            before: None,
+            after: Some(format!("{} further changes", compare.more)),
+        });
+    }
+    Diff { changes }
 }
 
 impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.changes
-            .iter()
-            .try_for_each(|change| writeln!(f, "{}", change.field))
+        let mut effort = lines::Effort::default();
+        self.changes.iter().try_for_each(|change| {
+            writeln!(f, "{}", change.field)?;
+            lines::write(f, &mut effort, change)
+        })
     }
+}
+
+/// The members of a definition that are part of what is agreed to.
+fn without_left_out<'v, 'a>(value: &'v Value<'a>) -> Option<Vec<&'v (Text<'a>, Value<'a>)>> {
+    let Value::Object(members) = value else {
+        return None;
+    };
+    let kept = members
+        .iter()
+        .filter(|(key, _)| !LEFT_OUT.contains(&&*key.text));
+    Some(kept.collect())
+}
+
+#[derive(Default)]
+struct Compare {
+    changes: Vec<Change>,
+    more: usize,
+}
+
+impl Compare {
+    fn values<'v>(
+        &mut self,
+        field: &mut Field<'v>,
+        before: Option<&'v Value<'v>>,
+        after: Option<&'v Value<'v>>,
+    ) {
+        if let (Some(Value::Object(before)), Some(Value::Object(after))) = (before, after) {
+            let (before, after): (Vec<_>, Vec<_>) =
+                (before.iter().collect(), after.iter().collect());
+            self.members(field, &before, &after, &[]);
+        } else if !same(before, after) {
+            self.change(field, before, after);
+        }
+    }
+
+    fn members<'v>(
+        &mut self,
+        field: &mut Field<'v>,
+        before: &[&'v (Text<'v>, Value<'v>)],
+        after: &[&'v (Text<'v>, Value<'v>)],
+        order: &[&str],
+    ) {
+        let names = Names::of(before, after, order);
+        for name in names.0 {
+            field.push(&name.key.text);
+            match (name.before.as_slice(), name.after.as_slice()) {
+                ([before], [after]) => self.values(field, Some(before), Some(after)),
+                ([before], []) => self.values(field, Some(before), None),
+                ([], [after]) => self.values(field, None, Some(after)),
+                // Of two members of one name it depends on the reader which one counts.
+                (before, after) => {
+                    let both = |values: &[&'v Value<'v>]| match values {
+                        [] => None,
+                        [one] => Some((*one).clone()),
+                        many => Some(Value::List(many.iter().map(|it| (*it).clone()).collect())),
+                    };
+                    let (before, after) = (both(before), both(after));
+                    if !same(before.as_ref(), after.as_ref()) {
+                        self.change(field, before.as_ref(), after.as_ref());
+                    }
+                }
+            }
+            field.pop();
+        }
+    }
+
+    fn change(&mut self, field: &Field<'_>, before: Option<&Value<'_>>, after: Option<&Value<'_>>) {
+        if self.changes.len() == CHANGES {
+            self.more += 1;
+            return;
+        }
+        // A text is shown as it is, unless it became something else that may look the same.
+        let bare = [before, after]
+            .iter()
+            .flatten()
+            .all(|value| matches!(value, Value::Text(_)));
+        let [before, after] =
+            [before, after].map(|value| value.map(|value| show_value(value, bare)));
+        let (before, after) = cut(before, after);
+        self.changes.push(Change {
+            field: field.name(),
+            before,
+            after,
+        });
+    }
+}
+
+/// The members of two objects by name.
+struct Names<'v>(Vec<Name<'v>>);
+
+struct Name<'v> {
+    key: &'v Text<'v>,
+    before: Vec<&'v Value<'v>>,
+    after: Vec<&'v Value<'v>>,
+}
+
+impl<'v> Names<'v> {
+    /// In this order, then as they came.
+    fn of(
+        before: &[&'v (Text<'v>, Value<'v>)],
+        after: &[&'v (Text<'v>, Value<'v>)],
+        order: &[&str],
+    ) -> Self {
+        let sides = before.iter().map(|it| (false, it));
+        let sides = sides.chain(after.iter().map(|it| (true, it)));
+        let mut names: Vec<Name<'v>> = Vec::new();
+        let mut places = std::collections::HashMap::new();
+        for (is_after, (key, value)) in sides {
+            let place = *places.entry((&*key.text, &key.halves)).or_insert_with(|| {
+                names.push(Name {
+                    key,
+                    before: Vec::new(),
+                    after: Vec::new(),
+                });
+                names.len() - 1
+            });
+            let name = &mut names[place];
+            let side = if is_after {
+                &mut name.after
+            } else {
+                &mut name.before
+            };
+            side.push(value);
+        }
+        names.sort_by_key(|name| {
+            let place = order.iter().position(|key| *key == name.key.text);
+            place.unwrap_or(order.len())
+        });
+        Self(names)
+    }
+}
+
+fn same(before: Option<&Value<'_>>, after: Option<&Value<'_>>) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => fingerprint::same(before, after),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// A value for a person; the text alone of a string that is `bare`.
+fn show_value(value: &Value<'_>, bare: bool) -> String {
+    match value {
+        Value::Text(text) if bare => show::escaped(text),
+        _ => {
+            let mut out = String::new();
+            let pretty = size(value) <= PRETTY_BYTES;
+            write_json(&mut out, value, pretty.then_some(0));
+            out
+        }
+    }
+}
+
+/// About how long a value is when it is spelled.
+fn size(value: &Value<'_>) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 4,
+        Value::Number(spelled) => spelled.len(),
+        Value::Text(text) => text.text.len(),
+        Value::Deep { spelled, .. } => spelled.len(),
+        Value::List(elements) => elements.iter().map(size).sum::<usize>() + elements.len(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| key.text.len() + size(value) + 4)
+            .sum(),
+    }
+}
+
+/// Writes JSON with characters that are not shown spelled out, so it is for reading only. `indent` is
+/// how far a new line begins to the right; none if everything is on one.
+fn write_json(out: &mut String, value: &Value<'_>, indent: Option<usize>) {
+    let deeper = indent.map(|indent| indent + 1);
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(true) => out.push_str("true"),
+        Value::Bool(false) => out.push_str("false"),
+        Value::Number(spelled) => out.push_str(spelled),
+        Value::Text(text) => write_string(out, text),
+        Value::Deep { text, .. } => out.push_str(&show::escaped(text)),
+        Value::List(elements) => {
+            // A list of words reads best on one line.
+            let flat = !elements
+                .iter()
+                .any(|it| matches!(it, Value::Object(_) | Value::List(_)));
+            let deeper = if flat { None } else { deeper };
+            out.push('[');
+            for (n, element) in elements.iter().enumerate() {
+                if n > 0 {
+                    out.push_str(if deeper.is_some() { "," } else { ", " });
+                }
+                new_line(out, deeper);
+                write_json(out, element, deeper);
+            }
+            if !flat {
+                new_line(out, indent);
+            }
+            out.push(']');
+        }
+        Value::Object(members) => {
+            out.push('{');
+            for (n, (key, value)) in members.iter().enumerate() {
+                if n > 0 {
+                    out.push_str(if indent.is_some() { "," } else { ", " });
+                }
+                new_line(out, deeper);
+                write_string(out, key);
+                out.push_str(": ");
+                write_json(out, value, deeper);
+            }
+            if !members.is_empty() {
+                new_line(out, indent);
+            }
+            out.push('}');
+        }
+    }
+}
+
+fn new_line(out: &mut String, indent: Option<usize>) {
+    if let Some(indent) = indent {
+        out.push('\n');
+        out.extend(std::iter::repeat_n("  ", indent));
+    }
+}
+
+fn write_string(out: &mut String, text: &Text<'_>) {
+    out.push('"');
+    for c in show::escaped(text).chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// Cuts long values around what changed in them.
+fn cut(before: Option<String>, after: Option<String>) -> (Option<String>, Option<String>) {
+    let is_long = |text: &Option<String>| {
+        text.as_ref()
+            .is_some_and(|text| text.chars().nth(VALUE_CHARACTERS).is_some())
+    };
+    if !is_long(&before) && !is_long(&after) {
+        return (before, after);
+    }
+    let sides = [&before, &after].map(|side| side.as_deref().unwrap_or_default());
+    let pairs = sides[0].char_indices().zip(sides[1].chars());
+    let common = pairs.take_while(|((_, a), b)| a == b).last();
+    let common = common.map_or(0, |((at, c), _)| at + c.len_utf8());
+    let start = sides[0][..common].char_indices().rev();
+    let start = start.take(CONTEXT_CHARACTERS).last();
+    let start = start.map_or(0, |(at, _)| at);
+    let side = |text: String| {
+        let mut shown = String::new();
+        if start > 0 {
+            shown.push('…');
+        }
+        shown.extend(text[start..].chars().take(VALUE_CHARACTERS));
+        let rest = text[start..].chars().skip(VALUE_CHARACTERS).count();
+        if rest > 0 {
+            // A string takes everything.
+            let _ = write!(shown, "… ({rest} more characters)");
+        }
+        shown
+    };
+    (before.map(side), after.map(side))
 }

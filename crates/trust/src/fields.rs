@@ -110,11 +110,10 @@ fn walk<'v>(
 }
 
 fn cut(key: &str) -> String {
-    let mut start: String = key.chars().take(KEY_CHARACTERS).collect();
-    if start.len() < key.len() {
-        start.push('…');
-    }
-    show::escaped(&start)
+    let end = key.char_indices().nth(KEY_CHARACTERS);
+    let start = end.map_or(key, |(end, _)| &key[..end]);
+    let more = if start.len() < key.len() { "…" } else { "" };
+    show::excerpt(start, 0) + more
 }
 
 #[cfg(test)]

@@ -55,6 +55,16 @@ pub(crate) fn fingerprint_of(value: &Value<'_>) -> Fingerprint {
     Fingerprint::of(&out)
 }
 
+/// Whether two values say the same.
+pub(crate) fn same(a: &Value<'_>, b: &Value<'_>) -> bool {
+    let spelled = |value| {
+        let mut out = Vec::new();
+        write(&mut out, value);
+        out
+    };
+    spelled(a) == spelled(b)
+}
+
 impl Fingerprint {
     /// The SHA-256 of these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {

@@ -49,15 +49,6 @@ impl<'a> Value<'a> {
         };
         reader.value(0)
     }
-
-    /// The member of this name. Of several the last counts, as in JavaScript.
-    pub(crate) fn get(&self, name: &str) -> Option<&Self> {
-        let Self::Object(members) = self else {
-            return None;
-        };
-        let mut found = members.iter().rev().filter(|(key, _)| key.text == name);
-        found.next().map(|(_, value)| value)
-    }
 }
 
 struct Reader<'a> {
@@ -283,10 +274,10 @@ mod tests {
         let raw = Raw::parse(r#" { "a" : [1.50, -0, true,false,null, {} , [] ] , "a":1e400 } "#);
         let raw = raw.unwrap();
         let value = Value::read(&raw);
-        assert_eq!(value.get("a"), Some(&Value::Number("1e400")));
         let Value::Object(members) = &value else {
             panic!();
         };
+        assert_eq!(members[1].1, Value::Number("1e400"));
         let Value::List(list) = &members[0].1 else {
             panic!();
         };
@@ -313,7 +304,9 @@ mod tests {
             "]".repeat(depth)
         );
         let raw = Raw::parse(json).unwrap();
-        let value = Value::read(&raw);
-        assert_eq!(value.get("b"), Some(&Value::Number("1")));
+        let Value::Object(members) = Value::read(&raw) else {
+            panic!();
+        };
+        assert_eq!(members[1].1, Value::Number("1"));
     }
 }

@@ -2,15 +2,26 @@
 
 use std::fmt::Write as _;
 
+use crate::json::Text;
+
 /// How many characters of a name or of a piece of text are shown.
 pub(crate) const EXCERPT_CHARACTERS: usize = 120;
 
 /// The text with every character that is not shown, or that does something to a terminal, written as
-/// ⟨U+200B⟩. Line ends and tabs stay.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        push(&mut out, c);
+/// ⟨U+200B⟩. Line ends and tabs stay. Two texts that differ are never shown alike, but for letters
+/// that look like others.
+pub(crate) fn escaped(text: &Text<'_>) -> String {
+    let mut halves = text.halves.iter().peekable();
+    let mut out = String::with_capacity(text.text.len());
+    for (at, c) in text.text.char_indices() {
+        match halves.next_if(|(half, _)| *half == at) {
+            Some((_, unit)) => spell(&mut out, u32::from(*unit)),
+            // The bracket itself, and spaces that look like the usual one.
+            None if c == '⟨' || c == '\r' || c.is_whitespace() && !c.is_ascii() => {
+                spell(&mut out, u32::from(c));
+            }
+            None => push(&mut out, c),
+        }
     }
     out
 }
@@ -67,9 +78,13 @@ fn push(out: &mut String, c: char) {
     if is_shown(c) {
         out.push(c);
     } else {
-        // A string takes everything.
-        let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
+        spell(out, u32::from(c));
     }
+}
+
+fn spell(out: &mut String, code: u32) {
+    // A string takes everything.
+    let _ = write!(out, "⟨U+{code:04X}⟩");
 }
 
 #[cfg(test)]
@@ -78,9 +93,20 @@ mod tests {
 
     #[test]
     fn what_is_not_seen_is_spelled_out() {
+        let shown = |text: &'static str, halves: &[(usize, u16)]| {
+            escaped(&Text {
+                text: text.into(),
+                halves: halves.to_vec(),
+            })
+        };
         assert_eq!(
-            escaped("a\u{200b}b\u{1b}[0m\u{e0041}\n\té😀"),
+            shown("a\u{200b}b\u{1b}[0m\u{e0041}\n\té😀", &[]),
             "a⟨U+200B⟩b⟨U+001B⟩[0m⟨U+E0041⟩\n\té😀"
+        );
+        assert_eq!(shown("⟨U+200B⟩\u{a0}", &[]), "⟨U+27E8⟩U+200B⟩⟨U+00A0⟩");
+        assert_eq!(
+            shown("a\u{fffd}\u{fffd}", &[(1, 0xD800)]),
+            "a⟨U+D800⟩\u{fffd}"
         );
     }
 

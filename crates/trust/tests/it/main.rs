@@ -1,5 +1,6 @@
 //! The crate as others see it.
 
+mod diff;
 mod files;
 mod ledger;
 mod properties;

@@ -78,7 +78,7 @@ impl Account {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     /// Nothing is approved that was not pinned or agreed to, and a restart changes nothing.
     #[test]
