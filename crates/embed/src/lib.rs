@@ -13,14 +13,20 @@ mod arithmetic;
 mod characters;
 mod error;
 pub mod limits;
+mod matrix;
 mod minilm;
 mod network;
 mod product;
+mod table;
 mod weights;
 mod wordpiece;
 
+use std::fmt::Write;
+
 pub use error::ModelError;
+pub use matrix::Matrix;
 pub use minilm::MiniLm;
+pub use table::StaticTable;
 pub use wordpiece::WordPiece;
 
 /// Something that makes vectors of texts.
@@ -43,4 +49,14 @@ pub trait Embedder: Send + Sync {
 
     /// The vectors of several texts, in their order. This is faster than one at a time.
     fn embed_all(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError>;
+}
+
+/// The start of a digest, as text: enough to tell models apart.
+fn digest_text(digest: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in digest.iter().take(8) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     Embedder, ModelError, WordPiece,
     arithmetic::{count, to_unit},
-    limits,
+    digest_text, limits,
     network::{Layer, Linear, Network, Norm},
     weights::{Directory, Place, Weights},
 };
@@ -442,13 +442,7 @@ fn fingerprint(weights: &Weights, vocabulary: &WordPiece, network: &Network) -> 
             add(&linear.bias);
         }
     }
-    let digest = digest.finalize();
-    digest
-        .iter()
-        .take(8)
-        .fold("minilm-".to_owned(), |text, byte| {
-            format!("{text}{byte:02x}")
-        })
+    format!("minilm-{}", digest_text(&digest.finalize()))
 }
 
 /// Reads a whole file, unless it is too large. The size is not asked for first: it can grow in between.
