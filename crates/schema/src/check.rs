@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use switchboard_wire::Raw;
 
-use crate::limits::{PATTERN_PROGRAMS, PATTERNS, SCHEMA_BYTES, STEPS};
+use crate::limits::{NAME_CHARACTERS, PATTERN_PROGRAMS, PATTERNS, SCHEMA_BYTES, STEPS};
 use crate::mismatch::{Mismatches, mismatches};
 use crate::pattern::Pattern;
 use crate::reference;
 use crate::run::{Run, Verdict};
+use crate::text;
 use crate::value::Value;
 
 /// A schema made ready to check values. Drafts 4 to 2020-12 are understood as far as the schemas of
@@ -53,6 +54,9 @@ pub enum Unusable {
     /// It is too large.
     #[error("the schema has {0} bytes; more than {SCHEMA_BYTES} are not looked at")]
     TooLarge(usize),
+    /// Its `$schema` is none that is known, so its keywords may mean anything.
+    #[error("the schema is of the dialect {0:?}, which is not known")]
+    Dialect(String),
     /// It is nested too deeply.
     #[error("the schema is nested too deeply")]
     TooDeep,
@@ -63,6 +67,9 @@ impl Checker {
     pub fn compile(schema: &Raw) -> Result<Self, Unusable> {
         let schema = read(schema)?;
         let dialect = schema.get("$schema").and_then(Value::as_text);
+        if let Some(other) = dialect.filter(|dialect| !dialect.contains("json-schema.org/")) {
+            return Err(Unusable::Dialect(text::cut(other, NAME_CHARACTERS)));
+        }
         let lone_references = dialect.is_some_and(|dialect| {
             ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"]
                 .iter()
@@ -79,7 +86,7 @@ impl Checker {
     }
 
     /// Whether the schema may allow these arguments. It does not wait for anything and takes
-    /// microseconds; only schemas and values made to be slow take some ten milliseconds.
+    /// microseconds; only schemas and values made to be slow take some tens of milliseconds.
     pub fn check(&self, arguments: &Raw) -> Result<(), Mismatches> {
         if self.allows_everything() {
             return Ok(());

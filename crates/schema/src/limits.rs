@@ -1,13 +1,13 @@
 //! Every limit of this crate, with its reason.
 
-/// The largest schema that is read. The largest seen in the wild have 60 kB.
-pub const SCHEMA_BYTES: usize = 1024 * 1024;
+/// The largest schema that is read. Of some seven hundred tools of common servers the largest has 12 kB.
+pub const SCHEMA_BYTES: usize = 256 * 1024;
 
 /// How deep a schema or a value may be nested. What is deeper is left to the server.
 pub const DEPTH: usize = 96;
 
 /// The most steps of one check: a step is one keyword on one value, or some bytes of text that are
-/// looked at. It is some ten milliseconds in the worst case and some microseconds in the common one.
+/// looked at. A check takes microseconds, and some tens of milliseconds in the worst case.
 pub const STEPS: u64 = 200_000;
 
 /// How many schemas may stand around the one being looked at, references and combinations counted.
@@ -15,16 +15,16 @@ pub const STEPS: u64 = 200_000;
 pub(crate) const FRAMES: usize = 160;
 
 /// The most patterns of one schema that are compiled; the others are not checked.
-pub(crate) const PATTERNS: usize = 256;
+pub(crate) const PATTERNS: usize = 64;
 
 /// The longest pattern that is compiled.
 pub(crate) const PATTERN_BYTES: usize = 1024;
 
-/// How large a compiled pattern may get, in three sizes: work is charged by the size.
-pub(crate) const PROGRAM_BYTES: [usize; 3] = [4 * 1024, 32 * 1024, 256 * 1024];
+/// How large a compiled pattern may get, in several sizes: work is charged by the size.
+pub(crate) const PROGRAM_BYTES: [usize; 5] = [1024, 4 * 1024, 16 * 1024, 64 * 1024, 256 * 1024];
 
 /// How large all compiled patterns of one schema may get, in units of the smallest size.
-pub(crate) const PATTERN_PROGRAMS: u64 = 256;
+pub(crate) const PATTERN_PROGRAMS: u64 = 1024;
 
 /// The most mismatches that are told at once. More do not help whoever has to mend them.
 pub const MISMATCHES: usize = 5;

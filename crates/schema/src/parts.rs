@@ -34,6 +34,9 @@ impl<'c, 'v> Run<'c, 'v> {
                 self.dependent(schema, keyword, value, object)
             }
             "propertyNames" => self.property_names(keyword, object),
+            "unevaluatedProperties" if stands_alone(schema) => {
+                self.additional_properties(schema, keyword, object)
+            }
             "unevaluatedProperties" => unevaluated(keyword),
             _ => Verdict::Yes,
         }
@@ -343,6 +346,24 @@ fn unevaluated(keyword: &Value) -> Verdict {
         Value::Bool(true) => Verdict::Yes,
         _ => Verdict::Perhaps,
     }
+}
+
+/// Whether a schema says all it has to say by itself, and leaves nothing to others.
+fn stands_alone(schema: &Object) -> bool {
+    let others = [
+        "additionalProperties",
+        "$ref",
+        "$dynamicRef",
+        "$recursiveRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "dependentSchemas",
+        "dependencies",
+    ];
+    others.iter().all(|name| schema.get(name).is_none())
 }
 
 fn requires(schema: &Object, name: &str) -> bool {

@@ -248,7 +248,17 @@ const KEYWORDS: &[Row] = &[
     ),
     (
         r#"{"unevaluatedProperties":false,"properties":{"a":true}}"#,
+        &[r#"{"a":1}"#],
         &[r#"{"b":1}"#],
+    ),
+    (
+        r#"{"unevaluatedProperties":false,"additionalProperties":{"type":"integer"}}"#,
+        &[r#"{"a":1}"#],
+        &[r#"{"a":""}"#],
+    ),
+    (
+        r#"{"unevaluatedProperties":false,"allOf":[{"properties":{"a":true}}]}"#,
+        &[r#"{"a":1}"#, r#"{"b":1}"#],
         &[],
     ),
 ];
