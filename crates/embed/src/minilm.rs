@@ -380,7 +380,10 @@ fn read_network(directory: &Directory<'_>, config: &Config) -> Result<Network, M
     };
     let linear = |name: &str, inputs: usize, outputs: usize| {
         Ok::<_, ModelError>(Linear {
-            weights: directory.load(&format!("{name}.weight"), &[outputs, inputs])?,
+            weights: turned(
+                &directory.load(&format!("{name}.weight"), &[outputs, inputs])?,
+                inputs,
+            ),
             bias: directory.load(&format!("{name}.bias"), &[outputs])?,
         })
     };
@@ -392,7 +395,10 @@ fn read_network(directory: &Directory<'_>, config: &Config) -> Result<Network, M
         };
         layers.push(Layer {
             attention: Linear {
-                weights: directory.load_joined(&three("weight"), &[outer, outer])?,
+                weights: turned(
+                    &directory.load_joined(&three("weight"), &[outer, outer])?,
+                    outer,
+                ),
                 bias: directory.load_joined(&three("bias"), &[outer])?,
             },
             attention_output: linear(&format!("{layer}.attention.output.dense"), outer, outer)?,
@@ -408,6 +414,26 @@ fn read_network(directory: &Directory<'_>, config: &Config) -> Result<Network, M
         heads: config.num_attention_heads,
         epsilon: config.layer_norm_eps,
     })
+}
+
+/// A matrix with its rows, of that many numbers each, made columns. The file has one row for each output of a
+/// layer; a product with few rows wants one for each input.
+fn turned(numbers: &[f32], columns: usize) -> Vec<f32> {
+    /// Rows of the file that are worked on together, lest every number come from another line of the cache.
+    const STRIPE: usize = 16;
+
+    let rows = numbers.len() / columns;
+    let mut turned = vec![0.0; numbers.len()];
+    for (stripe, part) in numbers.chunks(STRIPE * columns).enumerate() {
+        for column in 0..columns {
+            let start = column * rows + stripe * STRIPE;
+            let from = part.iter().skip(column).step_by(columns);
+            for (to, from) in turned[start..].iter_mut().zip(from) {
+                *to = *from;
+            }
+        }
+    }
+    turned
 }
 
 /// A digest of the head of the weights, their size, the vocabulary, and every bias and norm: whoever trains a

@@ -31,7 +31,7 @@ pub(crate) struct Layer {
 }
 
 pub(crate) struct Linear {
-    /// One row of weights for each output.
+    /// One row of weights for each input.
     pub(crate) weights: Vec<f32>,
     pub(crate) bias: Vec<f32>,
 }
@@ -123,7 +123,7 @@ impl Linear {
         }
         multiply(
             View::rows(rows, count, inputs),
-            View::rows(&self.weights, outputs, inputs).turned(),
+            View::rows(&self.weights, inputs, outputs),
             onto,
             outputs,
         );
