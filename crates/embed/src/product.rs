@@ -65,10 +65,10 @@ pub(crate) fn multiply(left: View<'_>, right: View<'_>, onto: &mut [f32], row_st
     if rows == 0 || columns == 0 {
         return;
     }
-    let dense = left.column_step == 1 && right.column_step == 1;
     #[cfg(target_arch = "x86_64")]
-    if dense
-        && rows <= FEW_ROWS
+    if rows <= FEW_ROWS
+        && left.column_step == 1
+        && right.column_step == 1
         && columns >= WIDE
         && std::is_x86_feature_detected!("avx2")
         && std::is_x86_feature_detected!("fma")

@@ -1,5 +1,12 @@
 //! The embedders from outside: against the published model where it is there, and against files that lie.
+#![allow(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
-
+mod folder;
 mod published;
+mod table;
+mod wordpiece;

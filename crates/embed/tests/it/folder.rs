@@ -1,0 +1,345 @@
+//! A model so small that it can be written here, and what becomes of it when a file is not what it should be.
+
+use std::{fs, path::Path};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use switchboard_embed::{Embedder, MiniLm, ModelError};
+use tempfile::TempDir;
+
+const PIECES: [&str; 6] = ["[UNK]", "[CLS]", "[SEP]", "read", "file", "##s"];
+
+/// The files of a model of one layer, before they are written.
+struct Files {
+    config: Value,
+    /// Name and shape of every tensor.
+    tensors: Vec<(String, Vec<usize>)>,
+    vocabulary: String,
+}
+
+impl Files {
+    fn new() -> Self {
+        let mut tensors = vec![
+            ("embeddings.word_embeddings.weight".to_owned(), vec![6, 8]),
+            (
+                "embeddings.position_embeddings.weight".to_owned(),
+                vec![5, 8],
+            ),
+            (
+                "embeddings.token_type_embeddings.weight".to_owned(),
+                vec![2, 8],
+            ),
+        ];
+        let mut both = |name: &str, shape: &[usize]| {
+            tensors.push((format!("{name}.weight"), shape.to_vec()));
+            tensors.push((format!("{name}.bias"), vec![shape[0]]));
+        };
+        both("embeddings.LayerNorm", &[8]);
+        for part in ["query", "key", "value"] {
+            both(&format!("encoder.layer.0.attention.self.{part}"), &[8, 8]);
+        }
+        both("encoder.layer.0.attention.output.dense", &[8, 8]);
+        both("encoder.layer.0.attention.output.LayerNorm", &[8]);
+        both("encoder.layer.0.intermediate.dense", &[12, 8]);
+        both("encoder.layer.0.output.dense", &[8, 12]);
+        both("encoder.layer.0.output.LayerNorm", &[8]);
+        Self {
+            config: json!({
+                "model_type": "bert",
+                "hidden_act": "gelu",
+                "hidden_size": 8,
+                "intermediate_size": 12,
+                "layer_norm_eps": 1e-12,
+                "max_position_embeddings": 5,
+                "num_attention_heads": 2,
+                "num_hidden_layers": 1,
+                "type_vocab_size": 2,
+                "vocab_size": 6,
+            }),
+            tensors,
+            vocabulary: PIECES.join("\n"),
+        }
+    }
+
+    /// The head of the weights, and how many numbers come behind it.
+    fn head(&self) -> (Value, usize) {
+        let mut head = json!({ "__metadata__": { "format": "pt" } });
+        let mut end = 0;
+        for (name, shape) in &self.tensors {
+            let start = end;
+            end += shape.iter().product::<usize>();
+            head[name] = json!({
+                "dtype": "F32",
+                "shape": shape,
+                "data_offsets": [4 * start, 4 * end],
+            });
+        }
+        (head, end)
+    }
+
+    fn weights(&self) -> Vec<u8> {
+        let (head, count) = self.head();
+        let numbers =
+            (0..count).map(|i| f32::from(u16::try_from(i * 37 % 101).unwrap()) / 50.0 - 1.0);
+        safetensors(&head.to_string(), numbers)
+    }
+
+    fn write(&self) -> TempDir {
+        self.write_with(&self.weights())
+    }
+
+    fn write_with(&self, weights: &[u8]) -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("config.json"), self.config.to_string()).unwrap();
+        fs::write(at("vocab.txt"), &self.vocabulary).unwrap();
+        fs::write(at("model.safetensors"), weights).unwrap();
+        folder
+    }
+}
+
+fn safetensors(head: &str, numbers: impl IntoIterator<Item = f32>) -> Vec<u8> {
+    let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(head.bytes());
+    bytes.extend(numbers.into_iter().flat_map(f32::to_le_bytes));
+    bytes
+}
+
+fn refused(folder: &Path) -> String {
+    match MiniLm::open(folder) {
+        Ok(model) => panic!("opened {model:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_small_model_works() {
+    let folder = Files::new().write();
+    let model = MiniLm::open(folder.path()).unwrap();
+    assert_eq!(model.dimensions(), 8);
+    let vector = model.embed("Read files").unwrap().unwrap();
+    let length: f32 = vector.iter().map(|x| x * x).sum();
+    assert!((length - 1.0).abs() < 1e-5);
+    // Five positions are three pieces of text.
+    assert_eq!(
+        model.embed("read files read read").unwrap().unwrap(),
+        vector
+    );
+    assert_ne!(model.embed("read file").unwrap().unwrap(), vector);
+    assert_eq!(model.embed(" ").unwrap(), None);
+}
+
+#[test]
+fn the_vocabulary_may_be_in_the_tokenizer() {
+    let folder = Files::new().write();
+    let expected = MiniLm::open(folder.path()).unwrap();
+    let write = |vocab: Value| {
+        let tokenizer =
+            json!({ "version": "1.0", "model": { "type": "WordPiece", "vocab": vocab } });
+        fs::write(folder.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    };
+    fs::remove_file(folder.path().join("vocab.txt")).unwrap();
+    write(json!({ "[UNK]": 0, "file": 4, "read": 3, "##s": 5, "[CLS]": 1, "[SEP]": 2 }));
+    let model = MiniLm::open(folder.path()).unwrap();
+    assert_eq!(model.fingerprint(), expected.fingerprint());
+    assert_eq!(
+        model.embed("files").unwrap(),
+        expected.embed("files").unwrap()
+    );
+
+    write(json!({ "[UNK]": 0, "file": 4, "read": 3, "##s": 9, "[CLS]": 1, "[SEP]": 2 }));
+    assert!(refused(folder.path()).contains("9 is out of place"));
+    write(json!({ "[UNK]": 0, "file": 4, "read": 4, "##s": 5, "[CLS]": 1, "[SEP]": 2 }));
+    assert!(refused(folder.path()).contains("4 is out of place"));
+    write(json!([]));
+    assert!(refused(folder.path()).contains("tokenizer.json"));
+}
+
+#[test]
+fn a_folder_without_a_model() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(refused(folder.path()).contains("config.json"));
+    let complete = Files::new().write();
+    fs::remove_file(complete.path().join("model.safetensors")).unwrap();
+    assert!(refused(complete.path()).contains("model.safetensors"));
+}
+
+#[test]
+fn configurations_that_are_refused() {
+    for (key, value) in [
+        ("model_type", json!("gpt2")),
+        ("hidden_act", json!("relu")),
+        ("position_embedding_type", json!("relative_key")),
+        ("hidden_size", json!(0)),
+        ("hidden_size", json!(1_000_000_000)),
+        ("intermediate_size", json!(1_000_000)),
+        ("num_attention_heads", json!(0)),
+        ("num_attention_heads", json!(3)),
+        ("num_hidden_layers", json!(1_000_000)),
+        ("max_position_embeddings", json!(1)),
+        ("vocab_size", json!(1_000_000_000)),
+        ("layer_norm_eps", json!(-1.0)),
+    ] {
+        let mut files = Files::new();
+        files.config[key] = value;
+        assert!(refused(files.write().path()).contains(key), "{key}");
+    }
+    for (key, value) in [("hidden_size", json!(-8)), ("model_type", json!(null))] {
+        let mut files = Files::new();
+        files.config[key] = value;
+        assert!(
+            refused(files.write().path()).contains("config.json"),
+            "{key}"
+        );
+    }
+}
+
+#[test]
+fn a_configuration_of_another_model_is_refused() {
+    for (key, value) in [
+        ("hidden_size", 16),
+        ("intermediate_size", 13),
+        ("num_hidden_layers", 2),
+        ("max_position_embeddings", 6),
+        ("type_vocab_size", 1),
+        ("vocab_size", 7),
+    ] {
+        let mut files = Files::new();
+        files.config[key] = json!(value);
+        let message = refused(files.write().path());
+        let told = ["belongs to another model", "the model knows 7 pieces"];
+        assert!(told.iter().any(|told| message.contains(told)), "{message}");
+    }
+}
+
+#[test]
+fn vocabularies_that_are_refused() {
+    for (vocabulary, told) in [
+        ("[UNK]\n[CLS]\nread\nfile\n##s\nx", "no `[SEP]`"),
+        ("[CLS]\n[SEP]\nread\nfile\n##s\nx", "no `[UNK]`"),
+        ("[UNK]\n[CLS]\n[SEP]\nread\nfile", "5 lines"),
+        ("[UNK]\n[CLS]\n[SEP]\nread\nread\nfile", "repeats line 4"),
+    ] {
+        let mut files = Files::new();
+        vocabulary.clone_into(&mut files.vocabulary);
+        let message = refused(files.write().path());
+        assert!(message.contains(told), "{message}");
+    }
+}
+
+#[test]
+fn weights_that_are_cut_off_are_refused() {
+    let files = Files::new();
+    let weights = files.weights();
+    for length in [0, 7, 8, 100, weights.len() - 1] {
+        refused(files.write_with(&weights[..length]).path());
+    }
+}
+
+#[test]
+fn weights_that_lie_are_refused() {
+    let files = Files::new();
+    let name = "encoder.layer.0.output.dense.weight";
+    let with = |change: &dyn Fn(&mut Value)| {
+        let (mut head, count) = files.head();
+        change(&mut head);
+        let weights = safetensors(&head.to_string(), vec![0.5; count]);
+        refused(files.write_with(&weights).path())
+    };
+    assert!(with(&|head| head[name]["dtype"] = json!("F16")).contains("F16"));
+    assert!(with(&|head| head[name]["shape"] = json!([12, 8])).contains("shape"));
+    assert!(with(&|head| head[name]["shape"] = json!(vec![1; 1000])).len() < 500);
+    assert!(with(&|head| head[name] = json!(7)).contains("model.safetensors"));
+    assert!(with(&|head| drop(head.as_object_mut().unwrap().remove(name))).contains("no tensor"));
+    for offsets in [
+        [0, 1],
+        [400, 16],
+        [u64::MAX - 1, u64::MAX],
+        [1 << 40, (1 << 40) + 384],
+        [u64::MAX - 383, 1],
+    ] {
+        let message = with(&|head| head[name]["data_offsets"] = json!(offsets));
+        assert!(message.contains("lie at"), "{message}");
+    }
+    for size in [u64::MAX, 1 << 40, 1 << 20] {
+        let mut weights = files.weights();
+        weights[..8].copy_from_slice(&size.to_le_bytes());
+        assert!(refused(files.write_with(&weights).path()).contains("head"));
+    }
+    let deep = "[".repeat(100_000);
+    refused(files.write_with(&safetensors(&deep, [])).path());
+}
+
+#[test]
+fn a_file_that_is_too_large_is_not_read() {
+    let folder = Files::new().write();
+    let weights = fs::File::options()
+        .write(true)
+        .open(folder.path().join("model.safetensors"))
+        .unwrap();
+    weights.set_len(1 << 40).unwrap();
+    let error = MiniLm::open(folder.path()).unwrap_err();
+    assert!(matches!(error, ModelError::TooLarge { .. }), "{error:?}");
+
+    let folder = Files::new().write();
+    fs::write(folder.path().join("config.json"), " ".repeat(2 << 20)).unwrap();
+    let error = MiniLm::open(folder.path()).unwrap_err();
+    assert!(matches!(error, ModelError::TooLarge { .. }), "{error:?}");
+}
+
+#[test]
+fn weights_that_are_no_numbers_give_an_error() {
+    let files = Files::new();
+    let (head, count) = files.head();
+    let weights = safetensors(&head.to_string(), vec![f32::NAN; count]);
+    let folder = files.write_with(&weights);
+    let model = MiniLm::open(folder.path()).unwrap();
+    let error = model.embed("read").unwrap_err();
+    assert!(matches!(error, ModelError::Damaged { .. }), "{error:?}");
+}
+
+#[test]
+fn a_file_that_shrinks_later_gives_an_error() {
+    let folder = Files::new().write();
+    let model = MiniLm::open(folder.path()).unwrap();
+    fs::write(folder.path().join("model.safetensors"), "").unwrap();
+    let error = model.embed("read").unwrap_err();
+    assert!(matches!(error, ModelError::Read { .. }), "{error:?}");
+}
+
+#[test]
+fn the_fingerprint_tells_models_apart() {
+    let files = Files::new();
+    let print = |weights: &[u8]| {
+        let folder = files.write_with(weights);
+        MiniLm::open(folder.path())
+            .unwrap()
+            .fingerprint()
+            .to_owned()
+    };
+    let mut weights = files.weights();
+    let before = print(&weights);
+    assert_eq!(before, print(&weights));
+    // The last number is part of the last norm.
+    *weights.last_mut().unwrap() ^= 1;
+    assert_ne!(before, print(&weights));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn damage_does_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+        let files = Files::new();
+        let mut weights = files.weights();
+        let (head, _) = files.head();
+        for (at, byte) in changes {
+            // Mostly in the head: a number that is changed is a number.
+            let at = at.index(head.to_string().len() + 40);
+            weights[at] = byte;
+        }
+        let folder = files.write_with(&weights);
+        if let Ok(model) = MiniLm::open(folder.path()) {
+            let _ = model.embed_all(&["read files", "file"]);
+        }
+    }
+}
