@@ -109,6 +109,26 @@ impl Home {
         self.data.join("catalog")
     }
 
+    /// `trust/`, which definitions of tools were approved.
+    pub fn trust(&self) -> PathBuf {
+        self.data.join("trust")
+    }
+
+    /// `search/`, what searches have taught, and vectors that took long to compute.
+    pub fn search(&self) -> PathBuf {
+        self.data.join("search")
+    }
+
+    /// `models/`, one folder for each model.
+    pub fn models(&self) -> PathBuf {
+        self.data.join("models")
+    }
+
+    /// `results/`, what did not fit into an answer.
+    pub fn results(&self) -> PathBuf {
+        self.data.join("results")
+    }
+
     /// `logs/`.
     pub fn logs(&self) -> PathBuf {
         self.data.join("logs")

@@ -71,6 +71,11 @@ pub(crate) const ROOT: Keys = Keys {
         ),
         bare("memory", Shape::Object(&MEMORY), "The built-in memory."),
         bare("search", Shape::Object(&SEARCH), "Finding tools."),
+        bare(
+            "results",
+            Shape::Object(&RESULTS),
+            "How much of a tool's result an agent is given at once.",
+        ),
         bare("auth", Shape::Object(&AUTH), "Who may come in."),
         bare(
             "shutdown",
@@ -175,14 +180,67 @@ const MEMORY: Keys = Keys {
 };
 
 const SEARCH: Keys = Keys {
-    all: &[key(
-        "embeddings",
-        Shape::Text,
-        r#""auto""#,
-        "Which embeddings help to find tools by meaning.",
-    )],
-    meant: &[],
+    all: &[
+        key(
+            "embeddings",
+            Shape::Text,
+            r#""auto""#,
+            "How tools are found by meaning: \"auto\" with the sentence model all-MiniLM-L6-v2 if it is \
+             in the folder `models`, else with the built-in word vectors; \"minilm\" fetches that model \
+             in the background if it is not there; \"built-in\" never uses it; \"off\" searches by words \
+             alone; anything else is the folder of a model.",
+        ),
+        key(
+            "learn",
+            Shape::Flag,
+            "true",
+            "Whether tools that were called after a search rank higher in later ones like it. \
+             `switchboard search --forget` clears what was learnt.",
+        ),
+    ],
+    meant: &[("model", "embeddings"), ("learning", "learn")],
     one_of: &[],
+};
+
+const RESULTS: Keys = Keys {
+    all: &[
+        key(
+            "maxBytes",
+            RESULT_BYTES,
+            "65536",
+            "A result with more bytes is cut; `read_result` reads on. Servers can have their own limit.",
+        ),
+        key(
+            "maxTokens",
+            RESULT_TOKENS,
+            "16000",
+            "A result of more tokens, by estimate, is cut. Servers can have their own limit.",
+        ),
+        key(
+            "keepSeconds",
+            Shape::Whole {
+                min: 1,
+                max: 604_800,
+            },
+            "3600",
+            "How long the whole of a result that was cut can be read, in seconds.",
+        ),
+    ],
+    meant: &[
+        ("limit", "maxBytes"),
+        ("maxSize", "maxBytes"),
+        ("ttl", "keepSeconds"),
+    ],
+    one_of: &[],
+};
+
+pub(crate) const RESULT_BYTES: Shape = Shape::Whole {
+    min: 1_024,
+    max: 1_073_741_824,
+};
+pub(crate) const RESULT_TOKENS: Shape = Shape::Whole {
+    min: 256,
+    max: 1_073_741_824,
 };
 
 const AUTH: Keys = Keys {

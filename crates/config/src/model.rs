@@ -40,6 +40,8 @@ pub struct Config {
     pub memory: Memory,
     /// Finding tools.
     pub search: Search,
+    /// How much of a tool's result an agent is given at once.
+    pub results: Results,
 }
 
 impl Config {
@@ -62,6 +64,7 @@ impl Default for Config {
             sampling: Sampling::default(),
             memory: Memory::default(),
             search: Search::default(),
+            results: Results::default(),
         }
     }
 }
@@ -207,14 +210,79 @@ impl Default for Memory {
 /// Finding tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
-    /// Which embeddings to use; the search part knows the names.
-    pub embeddings: String,
+    /// How tools are found by meaning.
+    pub embeddings: Embeddings,
+    /// Whether what is called after a search has a say in later ones.
+    pub learn: bool,
+}
+
+/// How tools are found by meaning.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Embeddings {
+    /// With the sentence model if it is there, else with the built-in vectors.
+    #[default]
+    Auto,
+    /// With the sentence model, which is fetched if it is not there.
+    MiniLm,
+    /// With the built-in vectors.
+    BuiltIn,
+    /// Not at all.
+    Off,
+    /// With the model in this folder.
+    Folder(String),
+}
+
+impl Embeddings {
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Auto => "auto",
+            Self::MiniLm => "minilm",
+            Self::BuiltIn => "built-in",
+            Self::Off => "off",
+            Self::Folder(folder) => folder,
+        }
+    }
+}
+
+impl From<&str> for Embeddings {
+    fn from(written: &str) -> Self {
+        match written {
+            "auto" => Self::Auto,
+            "minilm" => Self::MiniLm,
+            "built-in" => Self::BuiltIn,
+            "off" => Self::Off,
+            folder => Self::Folder(folder.to_owned()),
+        }
+    }
+}
+
+/// How much of a tool's result an agent is given at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Results {
+    /// In bytes.
+    pub max_bytes: usize,
+    /// In tokens, by estimate.
+    pub max_tokens: usize,
+    /// How long the rest can be read.
+    pub keep: Duration,
+}
+
+impl Default for Results {
+    fn default() -> Self {
+        Self {
+            max_bytes: 64 * 1024,
+            max_tokens: 16_000,
+            keep: Duration::from_hours(1),
+        }
+    }
 }
 
 impl Default for Search {
     fn default() -> Self {
         Self {
-            embeddings: "auto".to_owned(),
+            embeddings: Embeddings::Auto,
+            learn: true,
         }
     }
 }
@@ -244,6 +312,12 @@ pub struct Server {
     pub max_queued: usize,
     /// Which of its tools are shown.
     pub tools: ToolFilter,
+    /// Whether its tools are shown before somebody has approved them.
+    pub trust: Trust,
+    /// The most bytes of a result, if other than everywhere.
+    pub max_result_bytes: Option<usize>,
+    /// The most tokens of a result, if other than everywhere.
+    pub max_result_tokens: Option<usize>,
     /// What needs a person's approval, as written; the approvals part reads it.
     pub approve: Option<Value>,
 }
@@ -263,7 +337,33 @@ impl Server {
             max_in_flight: 64,
             max_queued: 256,
             tools: ToolFilter::default(),
+            trust: Trust::First,
+            max_result_bytes: None,
+            max_result_tokens: None,
             approve: None,
+        }
+    }
+}
+
+/// Whether the tools of a server are shown before somebody has approved them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// As they are when first seen; changed ones when they are approved.
+    #[default]
+    First,
+    /// When they are approved.
+    Ask,
+    /// At once, also when they change.
+    Always,
+}
+
+impl Trust {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Ask => "ask",
+            Self::Always => "always",
         }
     }
 }

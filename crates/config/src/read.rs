@@ -10,8 +10,8 @@ use crate::json::{Json, Member, Node};
 use crate::keys::PROVIDER;
 use crate::listen::parse_listen;
 use crate::model::{
-    Approvals, Auth, Config, McpAuth, Memory, Provider, ProviderKind, Route, Sampling, Search,
-    Shutdown, View,
+    Approvals, Auth, Config, Embeddings, McpAuth, Memory, Provider, ProviderKind, Results, Route,
+    Sampling, Search, Shutdown, View,
 };
 use crate::name::check_server_name;
 use crate::problem::Problems;
@@ -54,11 +54,20 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
     {
         config.memory = Memory { enabled };
     }
-    if let Some(block) = block.block("search")
-        && let Some(embeddings) = block.text("embeddings")
-    {
+    if let Some(block) = block.block("search") {
+        let embeddings = block.text("embeddings").map(Embeddings::from);
         config.search = Search {
-            embeddings: embeddings.to_owned(),
+            embeddings: embeddings.unwrap_or_default(),
+            learn: block.flag("learn").unwrap_or(true),
+        };
+    }
+    if let Some(block) = block.block("results") {
+        let defaults = Results::default();
+        let keep = block.whole("keepSeconds").map(Duration::from_secs);
+        config.results = Results {
+            max_bytes: block.count("maxBytes").unwrap_or(defaults.max_bytes),
+            max_tokens: block.count("maxTokens").unwrap_or(defaults.max_tokens),
+            keep: keep.unwrap_or(defaults.keep),
         };
     }
     if let Some("none") = block.block("auth").and_then(|block| block.text("mcp")) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::filter::ToolFilter;
 use crate::json::{Json, Member, Node, quote};
 use crate::keys::{SERVER, WAYS};
-use crate::model::{CommandLine, Container, Remote, RemoteKind, Server, Start, Transport};
+use crate::model::{CommandLine, Container, Remote, RemoteKind, Server, Start, Transport, Trust};
 use crate::network::Network;
 use crate::problem::Problems;
 use crate::read::{Block, check_references, texts, to_value};
@@ -73,6 +73,13 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
         max_in_flight: block.count("maxInFlight").unwrap_or(defaults.max_in_flight),
         max_queued: block.count("maxQueued").unwrap_or(defaults.max_queued),
         tools: tools(block, problems),
+        trust: match block.text("trust") {
+            Some("ask") => Trust::Ask,
+            Some("always") => Trust::Always,
+            _ => Trust::First,
+        },
+        max_result_bytes: block.count("maxResultBytes"),
+        max_result_tokens: block.count("maxResultTokens"),
         approve: block
             .0
             .get("approve")

@@ -1,6 +1,6 @@
 //! The keys of one entry of `mcpServers`, with those that other programs write into it.
 
-use super::{MS, bare, key};
+use super::{MS, RESULT_BYTES, RESULT_TOKENS, bare, key};
 use crate::shape::{Key, Keys, Shape};
 
 /// The most calls at a time, or waiting, that can be given.
@@ -130,6 +130,23 @@ pub(crate) const SERVER: Keys = Keys {
             },
             "256",
             "How many calls may wait for their turn.",
+        ),
+        key(
+            "trust",
+            Shape::Choice(&["first", "ask", "always"]),
+            r#""first""#,
+            "Whether its tools are shown: \"first\" as they are when first seen, a changed one when it is \
+             approved; \"ask\" none before it is approved; \"always\" all, also changed ones.",
+        ),
+        bare(
+            "maxResultBytes",
+            RESULT_BYTES,
+            "A result of it with more bytes is cut; `read_result` reads on.",
+        ),
+        bare(
+            "maxResultTokens",
+            RESULT_TOKENS,
+            "A result of it of more tokens, by estimate, is cut.",
         ),
         bare(
             "tools",
