@@ -131,6 +131,11 @@ impl StaticTable {
         &TABLE
     }
 
+    /// The pieces that it has vectors for, the most common words first.
+    pub fn vocabulary(&self) -> &WordPiece {
+        &self.vocabulary
+    }
+
     /// The vector of a text; none if no piece of it is known.
     pub fn vector(&self, text: &str) -> Option<Vec<f32>> {
         let mut sum = vec![0.0; self.dimensions];

@@ -1,0 +1,193 @@
+//! [`Learnt`]: which tools were called after which questions.
+//!
+//! A lesson is a question, as its words, and the tool that was called with success after it was among the
+//! answers. A question that shares words with earlier ones raises the tools that served those. What is
+//! remembered is bounded: the lessons that were of use longest ago go first.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use crate::language::{Concept, Language};
+
+/// So many lessons are kept.
+const LESSONS: usize = 4_096;
+/// So many words of a question.
+const WORDS: usize = 16;
+/// After so many repetitions a lesson is learnt as well as can be.
+const SURE: f32 = 3.0;
+
+/// Which tools were called after which questions.
+#[derive(Debug, Clone, Default)]
+pub struct Learnt {
+    lessons: BTreeMap<Lesson, Practice>,
+    /// Where each word occurs: which lesson, by its place in `by_place`.
+    by_word: HashMap<String, Vec<u32>>,
+    by_place: Vec<Lesson>,
+    turn: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lesson {
+    server: String,
+    tool: String,
+    /// Stems, sorted.
+    words: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Practice {
+    times: u32,
+    /// When it was last of use, counted in lessons.
+    turn: u64,
+}
+
+/// Why what was learnt cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("what was learnt from earlier searches cannot be read; it is learnt anew")]
+pub struct BadLessons(#[from] serde_json::Error);
+
+/// What is written down.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u32,
+    lessons: Vec<(Lesson, Practice)>,
+}
+
+const VERSION: u32 = 1;
+
+impl Learnt {
+    /// A tool was called with success after this question had found it.
+    pub fn learn(&mut self, language: &Language, question: &str, server: &str, tool: &str) {
+        let mut words: Vec<String> = language
+            .concepts(question)
+            .into_iter()
+            .take(WORDS)
+            .filter_map(|concept| concept.stems.into_iter().next())
+            .map(|(stem, _)| stem)
+            .collect();
+        if words.is_empty() {
+            return;
+        }
+        words.sort_unstable();
+        let lesson = Lesson {
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+            words,
+        };
+        self.turn += 1;
+        let turn = self.turn;
+        if let Some(practice) = self.lessons.get_mut(&lesson) {
+            practice.times = practice.times.saturating_add(1);
+            practice.turn = turn;
+            return;
+        }
+        self.file(lesson.clone());
+        self.lessons.insert(lesson, Practice { times: 1, turn });
+        self.forget_beyond(LESSONS);
+    }
+
+    /// What was called after questions like this one, and how much that counts, from 0 to 1.
+    pub(crate) fn recall(&self, question: &[Concept]) -> HashMap<(&str, &str), f32> {
+        let mut shared: HashMap<u32, f32> = HashMap::new();
+        let mut all = 0.0;
+        for concept in question {
+            let stem = &concept.stems[0].0;
+            let places = self.by_word.get(stem).map_or(&[][..], Vec::as_slice);
+            // A word of many lessons tells little.
+            let weight = concept.weight / (1.0 + places.len() as f32).ln().max(1.0);
+            all += weight * weight;
+            for place in places {
+                *shared.entry(*place).or_default() += weight * weight;
+            }
+        }
+        let mut recalled: HashMap<(&str, &str), f32> = HashMap::new();
+        for (place, shared) in shared {
+            let lesson = &self.by_place[place as usize];
+            let words = lesson.words.len() as f32;
+            let known = question.len() as f32;
+            // Of two long questions that share one word neither was meant.
+            let alike = (shared / all.max(f32::EPSILON)) * (known.min(words) / known.max(words));
+            let times = self
+                .lessons
+                .get(lesson)
+                .map_or(0, |practice| practice.times);
+            let sure = (times as f32 / SURE).min(1.0);
+            let of_tool = recalled.entry((&lesson.server, &lesson.tool)).or_default();
+            *of_tool = (*of_tool + alike * (0.5 + 0.5 * sure)).min(1.0);
+        }
+        recalled
+    }
+
+    /// How many lessons there are.
+    pub fn len(&self) -> usize {
+        self.lessons.len()
+    }
+
+    /// Whether nothing was learnt.
+    pub fn is_empty(&self) -> bool {
+        self.lessons.is_empty()
+    }
+
+    /// As a file.
+    pub fn encode(&self) -> Vec<u8> {
+        let lessons = self.lessons.iter();
+        let written = Written {
+            version: VERSION,
+            lessons: lessons
+                .map(|(one, practice)| (one.clone(), *practice))
+                .collect(),
+        };
+        // Strings and numbers have no way to fail on a vector.
+        serde_json::to_vec(&written).unwrap_or_default()
+    }
+
+    /// From a file.
+    pub fn decode(file: &[u8]) -> Result<Self, BadLessons> {
+        let written: Written = serde_json::from_slice(file)?;
+        let mut learnt = Self {
+            turn: written
+                .lessons
+                .iter()
+                .map(|(_, practice)| practice.turn)
+                .max()
+                .unwrap_or(0),
+            lessons: written.lessons.into_iter().collect(),
+            ..Self::default()
+        };
+        learnt.forget_beyond(LESSONS);
+        learnt.file_all();
+        Ok(learnt)
+    }
+
+    /// Forgets what was of no use for longest, an eighth at a time, so that it is seldom done.
+    fn forget_beyond(&mut self, most: usize) {
+        if self.lessons.len() <= most {
+            return;
+        }
+        let mut turns: Vec<u64> = self.lessons.values().map(|one| one.turn).collect();
+        let oldest = turns.len() - most + most / 8;
+        let (_, last, _) = turns.select_nth_unstable(oldest);
+        let last = *last;
+        self.lessons.retain(|_, practice| practice.turn > last);
+        self.file_all();
+    }
+
+    fn file_all(&mut self) {
+        self.by_word.clear();
+        self.by_place.clear();
+        let lessons: Vec<Lesson> = self.lessons.keys().cloned().collect();
+        lessons.into_iter().for_each(|lesson| self.file(lesson));
+    }
+
+    fn file(&mut self, lesson: Lesson) {
+        let place = u32::try_from(self.by_place.len()).unwrap_or(u32::MAX);
+        for word in &lesson.words {
+            self.by_word.entry(word.clone()).or_default().push(place);
+        }
+        self.by_place.push(lesson);
+    }
+}

@@ -1,0 +1,169 @@
+//! [`Segment`]: the tools of one server, ready to be searched. It never changes.
+
+use std::{collections::HashMap, sync::Arc};
+
+use switchboard_wire::Raw;
+
+use crate::{
+    document::{Document, Field},
+    language::Language,
+    words,
+};
+
+pub(crate) const FIELDS: usize = Field::ALL.len();
+
+/// A tool, as it is handed in.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool<'a> {
+    /// What its server calls it.
+    pub name: &'a str,
+    /// As its server defines it.
+    pub definition: &'a Raw,
+    /// Whether nothing suspicious was found in what it says of itself.
+    pub trusted: bool,
+}
+
+/// The tools of one server, ready to be searched.
+#[derive(Debug)]
+pub struct Segment {
+    server: Arc<str>,
+    tools: Vec<Entry>,
+    terms: HashMap<Box<str>, Places>,
+    postings: Vec<Posting>,
+    /// How many words there are in each field, all tools together.
+    totals: [u64; FIELDS],
+}
+
+/// Where the places of a word are, and in how many tools.
+#[derive(Debug, Clone, Copy)]
+struct Places {
+    start: u32,
+    end: u32,
+    tools: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: Arc<str>,
+    pub(crate) read_only: bool,
+    pub(crate) trusted: bool,
+    /// How many words there are in each field.
+    pub(crate) lengths: [u16; FIELDS],
+}
+
+/// A word stands in a field of a tool so often. Those of one tool are neighbours.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Posting {
+    pub(crate) tool: u32,
+    pub(crate) field: u8,
+    pub(crate) count: u8,
+}
+
+impl Segment {
+    /// Reads the tools of a server.
+    pub fn new<'a>(
+        server: &str,
+        language: &Language,
+        tools: impl IntoIterator<Item = Tool<'a>>,
+    ) -> Self {
+        let mut found: HashMap<String, Vec<Posting>> = HashMap::new();
+        let mut entries = Vec::new();
+        let mut totals = [0; FIELDS];
+        for (at, tool) in (0..).zip(tools) {
+            let document = Document::read(server, tool.name, tool.definition);
+            let mut lengths = [0_u16; FIELDS];
+            let mut counts: HashMap<(String, u8), u8> = HashMap::new();
+            for (field, text) in &document.texts {
+                let terms = match field {
+                    Field::Name | Field::Server | Field::Title => language.name_terms(text),
+                    _ => words::terms(text),
+                };
+                let length = &mut lengths[*field as usize];
+                *length = length.saturating_add(u16::try_from(terms.len()).unwrap_or(u16::MAX));
+                for term in terms {
+                    let count = counts.entry((term.stem, *field as u8)).or_default();
+                    *count = count.saturating_add(1);
+                }
+            }
+            for (total, length) in totals.iter_mut().zip(lengths) {
+                *total += u64::from(length);
+            }
+            for ((stem, field), count) in counts {
+                found.entry(stem).or_default().push(Posting {
+                    tool: at,
+                    field,
+                    count,
+                });
+            }
+            entries.push(Entry {
+                name: tool.name.into(),
+                read_only: document.read_only,
+                trusted: tool.trusted,
+                lengths,
+            });
+        }
+        let mut postings = Vec::with_capacity(found.values().map(Vec::len).sum());
+        let mut terms = HashMap::with_capacity(found.len());
+        for (stem, mut list) in found {
+            list.sort_unstable_by_key(|place| (place.tool, place.field));
+            let tools = list.chunk_by(|one, other| one.tool == other.tool).count();
+            let start = index(postings.len());
+            postings.extend(list);
+            let places = Places {
+                start,
+                end: index(postings.len()),
+                tools: index(tools),
+            };
+            terms.insert(stem.into_boxed_str(), places);
+        }
+        Self {
+            server: server.into(),
+            tools: entries,
+            terms,
+            postings,
+            totals,
+        }
+    }
+
+    /// The server's name.
+    pub fn server(&self) -> &Arc<str> {
+        &self.server
+    }
+
+    pub(crate) fn tools(&self) -> &[Entry] {
+        &self.tools
+    }
+
+    pub(crate) fn totals(&self) -> &[u64; FIELDS] {
+        &self.totals
+    }
+
+    /// How many tools have a word.
+    pub(crate) fn tools_with(&self, stem: &str) -> usize {
+        self.terms
+            .get(stem)
+            .map_or(0, |places| places.tools as usize)
+    }
+
+    /// Where a word stands in one tool.
+    pub(crate) fn places(&self, stem: &str, tool: u32) -> &[Posting] {
+        let places = self.postings(stem);
+        let start = places.partition_point(|place| place.tool < tool);
+        let end = places.partition_point(|place| place.tool <= tool);
+        &places[start..end]
+    }
+
+    /// Where a word stands.
+    pub(crate) fn postings(&self, stem: &str) -> &[Posting] {
+        let Some(places) = self.terms.get(stem) else {
+            return &[];
+        };
+        let places = places.start as usize..places.end as usize;
+        self.postings.get(places).unwrap_or_default()
+    }
+}
+
+/// Positions are kept small. There are fewer by far than would not fit.
+fn index(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,216 @@
+//! [`Vectors`]: what the tools of one server mean, in the eyes of a model; and a [`Cache`] of that, since
+//! good models take their time.
+
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+use switchboard_embed::{Embedder, Matrix, ModelError};
+
+use crate::{document, search::Meaning, segment::Tool};
+
+/// Beside what a tool does, its name counts so much.
+const NAME: f32 = 0.3;
+/// So many tools are embedded at a time.
+const BATCH: usize = 16;
+
+/// What the tools of one server mean, in the eyes of a model.
+#[derive(Debug)]
+pub struct Vectors {
+    model: String,
+    matrix: Matrix,
+}
+
+impl Vectors {
+    /// Asks the model for the meaning of every tool that the cache does not know. It may take long: `go_on`
+    /// is asked now and then, and if it says no there is no result.
+    pub fn new(
+        tools: &[Tool<'_>],
+        model: &dyn Embedder,
+        cache: &mut Cache,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Self>, ModelError> {
+        let mut matrix = Matrix::new(model.dimensions());
+        for tools in tools.chunks(BATCH) {
+            if !go_on() {
+                return Ok(None);
+            }
+            let texts: Vec<(String, String)> = tools
+                .iter()
+                .map(|tool| document::sentences(tool.name, tool.definition))
+                .collect();
+            let unknown: Vec<_> = texts.iter().filter(|text| !cache.knows(text)).collect();
+            let names: Vec<&str> = unknown.iter().map(|(name, _)| name.as_str()).collect();
+            let says: Vec<&str> = unknown.iter().map(|(_, says)| says.as_str()).collect();
+            let names = model.embed_all(&names)?;
+            let says = model.embed_all(&says)?;
+            let mut fresh = names.into_iter().zip(says);
+            for text in &texts {
+                let row = match cache.get(text) {
+                    Some(row) => row,
+                    None => {
+                        let (name, says) = fresh.next().unwrap_or_default();
+                        let row = both(name, says, model.dimensions());
+                        cache.put(text, &row);
+                        row
+                    }
+                };
+                matrix.push(&row)?;
+            }
+        }
+        Ok(Some(Self {
+            model: model.fingerprint().to_owned(),
+            matrix,
+        }))
+    }
+
+    /// The model's fingerprint.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// How near each tool is to what is meant; `None` if it is meant in the eyes of another model.
+    pub(crate) fn nearness(&self, meaning: &Meaning<'_>) -> Option<Vec<f32>> {
+        if self.model != meaning.model {
+            return None;
+        }
+        let mut products = Vec::new();
+        self.matrix.dot_all(meaning.vector, &mut products).ok()?;
+        Some(products)
+    }
+}
+
+/// The two as one vector, since a product with a sum is the sum of the products.
+fn both(name: Option<Vec<f32>>, says: Option<Vec<f32>>, dimensions: usize) -> Vec<f32> {
+    let mut both = says.unwrap_or_else(|| vec![0.0; dimensions]);
+    for (sum, part) in both.iter_mut().zip(name.into_iter().flatten()) {
+        *sum += NAME * part;
+    }
+    both
+}
+
+/// Vectors by the text that they are of, for one model. It is bounded: what does not fit is computed again.
+#[derive(Debug, Default)]
+pub struct Cache {
+    dimensions: usize,
+    rows: HashMap<Key, Row>,
+    changed: bool,
+}
+
+type Key = [u8; 16];
+
+/// A vector in a byte a number.
+#[derive(Debug)]
+struct Row {
+    scale: f32,
+    numbers: Box<[i8]>,
+}
+
+/// So many vectors are kept.
+const ROWS: usize = 200_000;
+const MAGIC: &[u8; 8] = b"SBVECTS1";
+
+impl Cache {
+    /// An empty one, for vectors of so many dimensions.
+    pub fn new(dimensions: usize) -> Self {
+        Self {
+            dimensions,
+            ..Self::default()
+        }
+    }
+
+    /// Keeps nothing: for models that are faster than a look-up is worth.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Whether there is something new in it.
+    pub fn is_changed(&self) -> bool {
+        self.changed
+    }
+
+    fn knows(&self, text: &(String, String)) -> bool {
+        self.dimensions > 0 && self.rows.contains_key(&key(text))
+    }
+
+    #[expect(clippy::cast_lossless, reason = "it reads like the other direction")]
+    fn get(&self, text: &(String, String)) -> Option<Vec<f32>> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let row = self.rows.get(&key(text))?;
+        let numbers = row.numbers.iter().map(|number| row.scale * *number as f32);
+        Some(numbers.collect())
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "they are between -127 and 127"
+    )]
+    fn put(&mut self, text: &(String, String), row: &[f32]) {
+        if row.len() != self.dimensions || self.rows.len() >= ROWS {
+            return;
+        }
+        let most = row
+            .iter()
+            .fold(0.0_f32, |most, number| most.max(number.abs()));
+        let scale = (most / 127.0).max(f32::MIN_POSITIVE);
+        let numbers = row.iter().map(|number| (number / scale).round() as i8);
+        let row = Row {
+            scale,
+            numbers: numbers.collect(),
+        };
+        self.rows.insert(key(text), row);
+        self.changed = true;
+    }
+
+    /// As a file.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(self.rows.len() * (self.dimensions + 20));
+        for (key, row) in &self.rows {
+            body.extend_from_slice(key);
+            body.extend_from_slice(&row.scale.to_le_bytes());
+            body.extend(row.numbers.iter().map(|number| number.cast_unsigned()));
+        }
+        let mut file = MAGIC.to_vec();
+        file.extend_from_slice(&u32::try_from(self.dimensions).unwrap_or(0).to_le_bytes());
+        file.extend_from_slice(&Sha256::digest(&body));
+        file.extend_from_slice(&body);
+        file
+    }
+
+    /// From a file; `None` if it is not what was written.
+    pub fn decode(file: &[u8]) -> Option<Self> {
+        let rest = file.strip_prefix(MAGIC)?;
+        let (dimensions, rest) = rest.split_first_chunk::<4>()?;
+        let (hash, body) = rest.split_first_chunk::<32>()?;
+        if Sha256::digest(body)[..] != hash[..] {
+            return None;
+        }
+        let dimensions = usize::try_from(u32::from_le_bytes(*dimensions)).ok()?;
+        let mut rows = HashMap::new();
+        for row in body.chunks_exact(dimensions.checked_add(20)?).take(ROWS) {
+            let (key, rest) = row.split_first_chunk::<16>()?;
+            let (scale, numbers) = rest.split_first_chunk::<4>()?;
+            let scale = f32::from_le_bytes(*scale);
+            if !scale.is_finite() {
+                return None;
+            }
+            let numbers = numbers.iter().map(|number| number.cast_signed()).collect();
+            rows.insert(*key, Row { scale, numbers });
+        }
+        Some(Self {
+            dimensions,
+            rows,
+            changed: false,
+        })
+    }
+}
+
+fn key((name, says): &(String, String)) -> Key {
+    let mut hash = Sha256::new();
+    hash.update((name.len() as u64).to_le_bytes());
+    hash.update(name);
+    hash.update(says);
+    let hash = hash.finalize();
+    std::array::from_fn(|at| hash[at])
+}
