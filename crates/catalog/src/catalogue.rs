@@ -108,6 +108,11 @@ impl Catalogue {
         self.list(kind).starts.last().copied().unwrap_or_default()
     }
 
+    /// How long the definitions of all tools are together, as servers spell them.
+    pub fn tools_bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.tools_bytes()).sum()
+    }
+
     /// One page of the direct view, from the start or from where a cursor points to.
     pub fn page(&self, kind: Kind, cursor: Option<&str>) -> Result<Page<'_>, BadCursor> {
         Source::Direct(self, kind).page(cursor)

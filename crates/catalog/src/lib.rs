@@ -54,5 +54,5 @@ pub use item::Item;
 pub use offers::{Kind, Offers};
 pub use page::Page;
 pub use part::{Permits, Problems, ServerPart};
-pub use snapshot::{Snapshot, SnapshotError};
+pub use snapshot::{Held, Snapshot, SnapshotError};
 pub use uris::{escape, expose_content, expose_read_result, expose_updated, expose_uri};

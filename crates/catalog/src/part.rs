@@ -81,6 +81,11 @@ impl ServerPart {
         self.list(kind).entries.len()
     }
 
+    /// How long the definitions of its tools are together, as the server spells them.
+    pub fn tools_bytes(&self) -> usize {
+        self.list(Kind::Tool).bytes
+    }
+
     /// The items of a kind, in the server's order.
     pub fn items(&self, kind: Kind) -> impl Iterator<Item = Item<'_>> {
         (0..self.count(kind)).filter_map(move |at| self.item(kind, at))
@@ -170,6 +175,7 @@ pub(crate) struct List {
     /// Those without a clean name, in the order of their keys: the order in which they choose.
     pub(crate) hashed: Vec<usize>,
     pub(crate) hash: u64,
+    pub(crate) bytes: usize,
     pub(crate) sheets: Sheets,
     // The keys are a stranger's, so the hasher is the one that cannot be played.
     index: HashMap<Arc<str>, usize>,
@@ -217,10 +223,12 @@ impl List {
             .iter()
             .fold(Digest::new(), |hash, entry| hash.add(entry.raw.as_bytes()))
             .finish();
+        let bytes = entries.iter().map(|entry| entry.raw.as_bytes().len()).sum();
         Self {
             entries,
             hashed,
             hash,
+            bytes,
             sheets: Sheets::default(),
             index,
         }

@@ -12,7 +12,7 @@
 //! ]}
 //! ```
 
-use std::{fmt, io, path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, fmt, io, path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use serde::{
@@ -41,6 +41,25 @@ pub struct Snapshot {
     pub fingerprint: String,
     /// What it offered.
     pub offers: Arc<Offers>,
+    /// What of that was held back.
+    pub held: Held,
+}
+
+/// What of a server's offers nobody has approved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    /// Everything it offers, since nobody has approved anything of it.
+    pub all: bool,
+    /// These tools.
+    pub tools: BTreeSet<String>,
+}
+
+impl Held {
+    /// Whether nothing is held back.
+    pub fn is_nothing(&self) -> bool {
+        !self.all && self.tools.is_empty()
+    }
 }
 
 /// Why a snapshot cannot be read or written. The server has to be asked again, that is all.
@@ -107,6 +126,7 @@ impl Snapshot {
             prompts: kept(&offers.prompts),
             resources: kept(&offers.resources),
             templates: kept(&offers.templates),
+            held: self.held.clone(),
         };
         let lists = [
             &offers.tools,
@@ -178,6 +198,7 @@ impl Snapshot {
             server: head.server,
             fingerprint: head.fingerprint,
             offers: Arc::new(offers),
+            held: head.held,
         })
     }
 }
@@ -278,6 +299,8 @@ struct Head {
     prompts: Lengths,
     resources: Lengths,
     templates: Lengths,
+    #[serde(default, skip_serializing_if = "Held::is_nothing")]
+    held: Held,
 }
 
 /// The lengths of the items of one list.

@@ -12,8 +12,9 @@ use switchboard_store::Store;
 use switchboard_wire::method;
 
 use crate::{
-    cache::Reads, call::Kept, events::Events, logs::Logs, metrics::Metrics, pace::Pace,
-    park::Parking, seal::Seal, session::Audience, shelf::Shelf,
+    cache::Reads, call::Kept, events::Events, finder::Finder, lessons::Lessons, logs::Logs,
+    metrics::Metrics, model::Models, pace::Pace, park::Parking, seal::Seal, session::Audience,
+    shelf::Shelf,
 };
 
 #[derive(Debug)]
@@ -24,7 +25,8 @@ pub(crate) struct Context {
     pub(crate) metrics: Metrics,
     pub(crate) events: Events,
     pub(crate) pace: Pace,
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) finder: Finder,
     pub(crate) store: Store,
     /// Clients that can be told things unasked.
     pub(crate) audience: Audience,
@@ -35,6 +37,11 @@ pub(crate) struct Context {
     pub(crate) config: ArcSwap<Config>,
     pub(crate) started: SystemTime,
     methods: [Arc<str>; METHODS.len()],
+}
+
+fn finder(home: &Home) -> Finder {
+    let models = Models::new(home.models(), home.search());
+    Finder::new(models, Lessons::new(home.search().join("learnt.json")))
 }
 
 /// The methods that are carried to servers.
@@ -52,7 +59,7 @@ impl Context {
         config: Config,
         containment: Containment,
         logs: Arc<Logs>,
-        shelf: Shelf,
+        shelf: Arc<Shelf>,
         store: Store,
     ) -> Option<Self> {
         Some(Self {
@@ -66,6 +73,7 @@ impl Context {
             events: Events::new(),
             pace: Pace::new(),
             shelf,
+            finder: finder(&home),
             store,
             config: ArcSwap::from_pointee(config),
             started: SystemTime::now(),

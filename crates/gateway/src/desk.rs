@@ -1,7 +1,10 @@
 //! Where every request of a client is answered, whichever way it came in.
 //!
 //! A client sees one of two views: everything of every server under names of the gateway's making, or
-//! one server with its names as they are.
+//! one server with its names as they are. In the first, tools may be behind a menu.
+
+mod fit;
+pub(crate) mod menu;
 
 use std::{
     borrow::Cow,
@@ -16,7 +19,7 @@ use switchboard_wire::{Era, code, header::ParamHeaders, meta, method};
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
-    builtin,
+    answer, builtin,
     call::{self, Errand},
     caller::{Caller, Guest, read_level},
     failure::{Failure, cut},
@@ -28,21 +31,37 @@ use crate::{
     upstream::Upstream,
 };
 
+use menu::Keep;
+
 /// What a client sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum View {
-    /// Every tool of every server as `server__tool`; prompts and resources alike.
-    Direct,
+    /// All servers together: prompts and resources under names of the gateway's making, and tools as the
+    /// face says.
+    All(Face),
     /// One server, names untouched.
     Server(Arc<str>),
 }
 
+/// How the tools of all servers are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Face {
+    /// As the configuration says.
+    Configured,
+    /// Every tool of every server as `server__tool`.
+    Direct,
+    /// A small menu to find and call tools with.
+    Search,
+}
+
 impl View {
-    /// Tells one view from the others.
-    pub(crate) fn place(&self) -> Cow<'_, str> {
+    /// Tells one view from the others; what comes after `/mcp/` in its address.
+    pub fn place(&self) -> Cow<'_, str> {
         match self {
-            Self::Direct => "direct".into(),
-            Self::Server(name) => format!("s/{name}").into(),
+            Self::All(Face::Configured) => "".into(),
+            Self::All(Face::Direct) => "direct".into(),
+            Self::All(Face::Search) => "search".into(),
+            Self::Server(name) => format!("s/{}", switchboard_catalog::escape(name)).into(),
         }
     }
 }
@@ -172,7 +191,15 @@ impl Room<'_> {
         };
         let cursor = cursor.as_deref();
         match self.view {
-            View::Direct => {
+            View::All(_)
+                if kind == Kind::Tool && menu::is_shown(self.gateway.context(), self.view) =>
+            {
+                self.refresh_all(kind);
+                self.gateway.context().finder.wake();
+                let page = menu::part().page(kind, cursor).map_err(bad_page)?;
+                Ok(self.encode(kind, page, None))
+            }
+            View::All(_) => {
                 self.refresh_all(kind);
                 let catalogue = self.gateway.context().shelf.catalogue();
                 let page = catalogue.page(kind, cursor).map_err(bad_page)?;
@@ -241,7 +268,13 @@ impl Room<'_> {
         let params = required(params)?;
         let exposed = text(&params, "name")?;
         match self.view {
-            View::Direct => {
+            View::All(face) => {
+                // The menu is served wherever it can have been shown: what `auto` shows may change.
+                if *face != Face::Direct
+                    && let Some(result) = self.call_menu(&exposed, &params).await
+                {
+                    return result;
+                }
                 let (server, name) = match self.find_tool(&exposed) {
                     Ok(found) => found,
                     Err(unknown) => {
@@ -250,7 +283,7 @@ impl Room<'_> {
                     }
                 };
                 if &*server == builtin::SERVER {
-                    return self.own_tool(&name);
+                    return Box::pin(self.own_tool(&name, &params)).await;
                 }
                 let params = renamed(&params, "name", &name)?;
                 let result = self
@@ -258,10 +291,15 @@ impl Room<'_> {
                     .await?;
                 let result = self.with_tasks(&server, result);
                 let result = switchboard_catalog::expose_content(&server, &result);
-                Ok(translate::content(result, self.guest.revision()))
+                let result = translate::content(result, self.guest.revision());
+                Ok(self.fit(&server, result, None, Keep::Structure).await)
             }
             View::Server(server) => {
                 let upstream = upstream(self.gateway, server)?;
+                let shelf = &self.gateway.context().shelf;
+                shelf
+                    .permits(server, Some(&exposed))
+                    .map_err(|unapproved| unapproved.failure(server, Some(&exposed)))?;
                 if !upstream.settings().tools.permits(&exposed) {
                     let message = format!("there is no tool '{}'", cut(&exposed));
                     return Err(Failure::invalid_params(message));
@@ -293,6 +331,11 @@ impl Room<'_> {
         let server: Arc<str> = server
             .filter(|server: &Arc<str>| self.gateway.upstream(server).is_some())
             .ok_or_else(|| unknown.clone())?;
+        let tool = exposed.get(server.len() + 2..);
+        let shelf = &self.gateway.context().shelf;
+        shelf
+            .permits(&server, tool)
+            .map_err(|unapproved| unapproved.failure(&server, tool))?;
         if self
             .gateway
             .context()
@@ -306,21 +349,19 @@ impl Room<'_> {
         part(self.gateway, &server).await.map(drop)
     }
 
-    fn own_tool(&self, name: &str) -> Result<Raw, Failure> {
-        if name != builtin::GET_STATUS {
-            return Err(Failure::invalid_params("there is no such tool"));
-        }
+    async fn own_tool(&self, name: &str, params: &Raw) -> Result<Raw, Failure> {
+        let result = match name {
+            builtin::GET_STATUS => self.get_status(),
+            builtin::READ_RESULT => self.read_result(params).await?,
+            _ => return Err(Failure::invalid_params("there is no such tool")),
+        };
+        Ok(self.own_result(result))
+    }
+
+    fn get_status(&self) -> Raw {
         let status = self.gateway.status();
-        let raw = Raw::from_value(&status).unwrap_or_else(|_| Raw::empty_object());
-        let text = Raw::object([
-            ("type", Raw::string("text")),
-            ("text", Raw::string(raw.as_str())),
-        ]);
-        let result = Raw::object([("content", Raw::array([text])), ("structuredContent", raw)]);
-        Ok(match self.guest.era() {
-            Era::Legacy => result,
-            Era::Modern => translate::modern(result),
-        })
+        let status = Raw::from_value(&status).unwrap_or_else(|_| Raw::empty_object());
+        answer::result(status.as_str(), status.clone())
     }
 
     async fn get_prompt(&self, params: Option<Raw>) -> Result<Raw, Failure> {
@@ -422,7 +463,7 @@ impl Room<'_> {
         };
         let (upstream, own) = locate_resource(self.gateway, self.view, &uri)?;
         if !session.is_watching(&uri) {
-            let exposed = matches!(self.view, View::Direct);
+            let exposed = matches!(self.view, View::All(_));
             let context = self.gateway.context();
             let watching = upstream.watch(context, &own, &session.mailbox, exposed);
             if !session.keep_watching(&uri, watching.await?) {
@@ -449,7 +490,7 @@ impl Room<'_> {
         let mut telling = JoinSet::new();
         for (name, upstream) in self.gateway.upstreams().iter() {
             let sees = match self.view {
-                View::Direct => true,
+                View::All(_) => true,
                 View::Server(server) => **server == **name,
             };
             if sees {
@@ -481,7 +522,7 @@ impl Room<'_> {
         let seal = &self.gateway.context().seal;
         let found = tasks::locate(seal, self.caller.principal, &exposed);
         let found = found.filter(|(server, _)| match self.view {
-            View::Direct => true,
+            View::All(_) => true,
             View::Server(name) => **name == **server,
         });
         let Some((server, task)) = found else {
@@ -543,6 +584,10 @@ impl Room<'_> {
         params: Raw,
     ) -> Result<Raw, Failure> {
         let upstream = upstream(self.gateway, server)?;
+        let shelf = &self.gateway.context().shelf;
+        shelf
+            .permits(server, None)
+            .map_err(|unapproved| unapproved.failure(server, None))?;
         let errand = Errand {
             guest: &self.guest,
             line: self.line.as_ref(),
@@ -560,7 +605,7 @@ pub(crate) fn param_headers(gateway: &Gateway, view: &View, tool: &str) -> Optio
     static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("x-mcp-header"));
     let catalogue = gateway.context().shelf.catalogue();
     let tool = match view {
-        View::Direct => catalogue.find(Kind::Tool, tool),
+        View::All(_) => catalogue.find(Kind::Tool, tool),
         View::Server(name) => catalogue.server(name)?.find(Kind::Tool, tool),
     };
     let tool = tool?.raw();
@@ -576,7 +621,7 @@ pub(crate) fn locate_resource(
 ) -> Result<(Arc<Upstream>, String), Failure> {
     match view {
         View::Server(server) => Ok((upstream(gateway, server)?, uri.to_owned())),
-        View::Direct => {
+        View::All(_) => {
             let catalogue = gateway.context().shelf.catalogue();
             let target = catalogue
                 .resource(uri)

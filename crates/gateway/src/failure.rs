@@ -63,6 +63,15 @@ pub(crate) enum Failure {
     Input { server: Arc<str>, reason: Arc<str> },
     /// Too many calls wait for their clients to come back.
     Crowded,
+    /// The search index is on its way.
+    Indexing { retry_after: Duration },
+    /// The gateway is stopping, and has closed the search index.
+    SearchClosed,
+    /// Nobody has approved the tool, or nothing of its server.
+    Unapproved {
+        server: Arc<str>,
+        tool: Option<Arc<str>>,
+    },
 }
 
 impl Failure {
@@ -221,6 +230,32 @@ impl Failure {
                     "server '{server}' is busy and {waiting} calls wait for it; try again later, or raise its `maxInFlight`"
                 );
                 (codes::BUSY, message, Some(named(server)))
+            }
+            Self::Indexing { retry_after } => {
+                let message = "initializing: the search index is not ready yet".to_owned();
+                let data = [
+                    ("part", Raw::string("search")),
+                    ("retryAfterMs", millis(*retry_after)),
+                ];
+                (codes::INITIALIZING, message, Some(Raw::object(data)))
+            }
+            Self::SearchClosed => {
+                let message = "the gateway is stopping, and tools cannot be searched any more";
+                let data = Raw::object([("part", Raw::string("search"))]);
+                (codes::UNAVAILABLE, message.to_owned(), Some(data))
+            }
+            Self::Unapproved { server, tool } => {
+                let (what, name) = match tool {
+                    Some(tool) => (
+                        format!("tool '{tool}' of server '{server}'"),
+                        format!("{server}:{tool}"),
+                    ),
+                    None => (format!("server '{server}'"), server.to_string()),
+                };
+                let message = format!(
+                    "{what} is held back until a person approves it; they can look at it with `switchboard trust show {name}`"
+                );
+                (code::INVALID_PARAMS, message, Some(named(server)))
             }
             Self::Broken { server, reason } => {
                 let message = format!("server '{server}' gave no usable answer: {reason}");

@@ -27,6 +27,7 @@ use crate::{
         sessions::{SWEEP, Sessions},
         sse,
     },
+    finder::Finder,
     launch,
     logs::Logs,
     session::Session,
@@ -99,7 +100,7 @@ impl Gateway {
         containment =
             containment.on_step(move |server, step| launch::note_step(&steps, server, step));
         sweep(&home, instance, &config);
-        let shelf = Shelf::open(home.catalog(), &config);
+        let shelf = Arc::new(Shelf::open(home.catalog(), home.trust(), &config));
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
         let context = Context::new(home, config, containment, logs, shelf, store);
         let context = Arc::new(context.ok_or(StartError::Random)?);
@@ -115,6 +116,7 @@ impl Gateway {
             config_problem: Mutex::default(),
             changing: Arc::default(),
         });
+        Finder::start(&gateway.context);
         tokio::spawn(sweep_sessions(Arc::downgrade(&gateway)));
         Ok(gateway)
     }
@@ -142,11 +144,16 @@ impl Gateway {
     /// Makes the servers what this configuration wants.
     pub async fn apply(&self, config: Config) {
         self.set_config_problem(None);
+        let search = config.search.clone();
+        let before = self.context.config.load().search.clone();
         // On its own, so that it is carried through even if whoever asked for it leaves.
         let supervisor = Arc::clone(&self.supervisor);
         let applying = tokio::spawn(async move { supervisor.apply(config).await });
         // An error means that the runtime ends.
         let _ = applying.await;
+        if search != before {
+            self.context.finder.settings_changed();
+        }
         self.context
             .events
             .tell("config.applied", || serde_json::json!({}));
@@ -184,7 +191,11 @@ impl Gateway {
             .stop(total, self.reached(Stage::Hurrying))
             .await;
         let context = Arc::clone(&self.context);
-        let _ = tokio::task::spawn_blocking(move || context.logs.flush()).await;
+        let closing = tokio::task::spawn_blocking(move || {
+            context.finder.close();
+            context.logs.flush();
+        });
+        let _ = closing.await;
         self.context.store.close();
         let _ = tokio::time::timeout(CLOSE_PATIENCE, self.context.store.closed()).await;
         self.stage.send_replace(Stage::Stopped);
@@ -246,7 +257,7 @@ impl Gateway {
     pub(crate) fn roots_changed(&self, session: &Session) {
         for (name, upstream) in self.upstreams().iter() {
             let sees = match &session.view {
-                View::Direct => true,
+                View::All(_) => true,
                 View::Server(server) => **server == **name,
             };
             if sees {

@@ -7,7 +7,8 @@ use switchboard_client::{ErrorObject, Raw, Revision};
 use switchboard_wire::Era;
 
 use crate::{
-    desk::{LIST_TTL, View, coarse_millis},
+    builtin,
+    desk::{LIST_TTL, View, coarse_millis, menu},
     failure::{Failure, cut},
     gateway::Gateway,
     translate::own_info,
@@ -23,6 +24,8 @@ struct Introduction {
 /// How much of what each server wants a model to know is handed on, and how much of all together.
 const INSTRUCTIONS_EACH: usize = 2 * 1024;
 const INSTRUCTIONS_ALL: usize = 8 * 1024;
+/// How long what is said of the menu may be.
+const MENU_INSTRUCTIONS: usize = 1_024;
 
 /// The answer to `initialize`.
 pub(crate) fn initialize(
@@ -79,10 +82,15 @@ fn introduce(gateway: &Gateway, view: &View, client: Revision) -> Result<Introdu
     let catalogue = gateway.context().shelf.catalogue();
     let View::Server(name) = view else {
         let parts: Vec<_> = catalogue.servers().collect();
+        let instructions = if menu::is_shown(gateway.context(), view) {
+            Some(menu_instructions(&parts))
+        } else {
+            all_instructions(&parts)
+        };
         return Ok(Introduction {
             capabilities: all_capabilities(&parts, client),
             server_info: own_info(),
-            instructions: all_instructions(&parts),
+            instructions,
         });
     };
     if gateway.upstream(name).is_none() {
@@ -164,6 +172,23 @@ fn all_capabilities(parts: &[&Arc<ServerPart>], client: Revision) -> Raw {
 
 /// The extension for tasks.
 pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// What a model should know of the menu: how to use it, and whose tools are behind it. What each server has
+/// to say comes with the description of its tools.
+fn menu_instructions(parts: &[&Arc<ServerPart>]) -> Raw {
+    let mut text = menu::INSTRUCTIONS.to_owned();
+    let names = parts.iter().map(|part| &**part.name());
+    let names = names.filter(|name| *name != builtin::SERVER);
+    for (at, name) in names.enumerate() {
+        if text.len() + name.len() > MENU_INSTRUCTIONS {
+            text.push_str(", and more");
+            break;
+        }
+        text.push_str(if at == 0 { " Servers: " } else { ", " });
+        text.push_str(name);
+    }
+    Raw::string(&text)
+}
 
 /// What all servers want a model to know, each under its name.
 fn all_instructions(parts: &[&Arc<ServerPart>]) -> Option<Raw> {

@@ -13,6 +13,7 @@
 //! | `shelf` | the catalogue and its snapshots |
 //! | `api` | REST, for the command line and the console |
 
+mod answer;
 mod api;
 mod builtin;
 mod cache;
@@ -24,11 +25,14 @@ mod edge;
 mod events;
 mod failure;
 mod fair;
+mod fetch;
+mod finder;
 mod gateway;
 mod handshake;
 mod health;
 mod launch;
 mod learn;
+mod lessons;
 mod limit;
 mod line;
 mod listen;
@@ -36,6 +40,7 @@ mod live;
 mod logs;
 mod mailbox;
 mod metrics;
+mod model;
 mod pace;
 mod park;
 mod problem;
@@ -53,10 +58,11 @@ mod supervisor;
 mod tasks;
 mod time;
 mod translate;
+mod trust;
 mod upstream;
 mod watch;
 
-pub use desk::View;
+pub use desk::{Face, View};
 pub use events::Event;
 pub use gateway::{Gateway, StartError};
 pub use health::{Health, PartState, ServerState};

@@ -173,7 +173,7 @@ async fn watch_all(
         {
             continue;
         }
-        let exposed = matches!(view, View::Direct);
+        let exposed = matches!(view, View::All(_));
         match upstream
             .watch(gateway.context(), &own, mailbox, exposed)
             .await

@@ -24,7 +24,7 @@ use tower_service::Service;
 use crate::{
     api,
     caller::Principal,
-    desk::View,
+    desk::{Face, View},
     edge::{
         client_key,
         gate::{self, Token, TurnedAway},
@@ -67,7 +67,7 @@ struct Inner {
 
 /// Which door a client came through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Door {
+pub(crate) enum Door {
     /// Anyone on this machine can knock: they show the token.
     Tcp,
     /// Only this user can reach it.
@@ -215,7 +215,7 @@ async fn route(
         }
         Some((transport, rest)) => {
             let Some(view) = view(rest) else {
-                let message = "there is no such MCP address; try /mcp, /mcp/direct or /mcp/s/NAME";
+                let message = "there is no such MCP address; try /mcp, /mcp/search, /mcp/direct or /mcp/s/NAME";
                 return http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message);
             };
             return match transport {
@@ -230,7 +230,9 @@ async fn route(
         return pipe(inner, request);
     }
     let mut router = inner.router.clone();
-    let Ok(response) = router.call(request.map(AxumBody::new)).await;
+    let mut request = request.map(AxumBody::new);
+    request.extensions_mut().insert(door);
+    let Ok(response) = router.call(request).await;
     response.map(Answer::Page)
 }
 
@@ -323,10 +325,12 @@ fn under<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     }
 }
 
-/// The view that such a path names: the configured one, `direct`, or `s/NAME`.
+/// The view that such a path names: the configured one, `search`, `direct`, or `s/NAME`.
 fn view(path: &str) -> Option<View> {
     match path.trim_end_matches('/') {
-        "" | "direct" => Some(View::Direct),
+        "" => Some(View::All(Face::Configured)),
+        "direct" => Some(View::All(Face::Direct)),
+        "search" => Some(View::All(Face::Search)),
         path => {
             let name = percent_decode(path.strip_prefix("s/")?)?;
             (!name.is_empty()).then(|| View::Server(name.into()))
@@ -361,7 +365,7 @@ fn pipe(inner: &Arc<Inner>, mut request: Request<Incoming>) -> Response<Answer> 
     }
     let path = request.uri().path();
     let Some(view) = view(path.strip_prefix(PIPE_PATH).unwrap_or_default()) else {
-        let message = "there is no such view; try `direct` or `s/NAME`";
+        let message = "there is no such view; try `search`, `direct` or `s/NAME`";
         return Problem::new(StatusCode::NOT_FOUND, message).into_answer();
     };
     let gateway = Arc::clone(&inner.gateway);
@@ -397,8 +401,15 @@ mod tests {
     fn addresses_name_views() {
         let view = |path| under(path, "/mcp").map(view);
         let server = |name: &str| Some(Some(View::Server(name.into())));
-        for direct in ["/mcp", "/mcp/", "/mcp/direct", "/mcp/direct/"] {
-            assert_eq!(view(direct), Some(Some(View::Direct)), "{direct}");
+        let all = |face| Some(Some(View::All(face)));
+        for (path, face) in [
+            ("/mcp", Face::Configured),
+            ("/mcp/", Face::Configured),
+            ("/mcp/direct", Face::Direct),
+            ("/mcp/direct/", Face::Direct),
+            ("/mcp/search", Face::Search),
+        ] {
+            assert_eq!(view(path), all(face), "{path}");
         }
         assert_eq!(view("/mcp/s/files"), server("files"));
         assert_eq!(view("/mcp/s/My%20Server"), server("My Server"));

@@ -178,7 +178,7 @@ impl Audience {
         let members: Vec<_> = lock(&self.0).values().filter_map(Weak::upgrade).collect();
         for session in members {
             let sees = match &session.view {
-                View::Direct => true,
+                View::All(_) => true,
                 View::Server(name) => *name == server.name,
             };
             let may_be_meant = server.questions.all_of(session.caller.principal);
@@ -205,10 +205,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::caller::Principal;
+    use crate::desk::Face;
 
     fn session() -> Arc<Session> {
         let caller = Caller::new(1, "a".into(), Principal::Owner);
-        Session::open(View::Direct, caller, None)
+        Session::open(View::All(Face::Direct), caller, None)
     }
 
     #[test]

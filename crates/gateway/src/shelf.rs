@@ -1,7 +1,8 @@
 //! The catalogue as it stands, and its snapshots on disk.
 //!
 //! The tool list of a cold start is the last known one, so what each server offers is kept in a file
-//! that is read before anything else and written, in the background, when it changes.
+//! that is read before anything else and written, in the background, when it changes. What a server offers
+//! is judged before it is shown: tools that nobody has approved are held back.
 
 use std::{
     collections::HashMap,
@@ -12,33 +13,82 @@ use std::{
 
 use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
-use switchboard_catalog::{Catalogue, Offers, Permits, ServerPart, Snapshot};
-use switchboard_config::{Config, Server, Transport};
+use switchboard_catalog::{
+    Catalogue, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
+};
+use switchboard_config::{Config, Server, Transport, Trust};
 use tokio::sync::watch;
 
-use crate::builtin;
+use crate::{
+    builtin,
+    failure::Failure,
+    trust::{Decision, INSTRUCTIONS, Ledgers, Undecided},
+};
 
 #[derive(Debug)]
 pub(crate) struct Shelf {
     catalogue: ArcSwap<Catalogue>,
+    /// What is not shown because nobody has approved it.
+    held: ArcSwap<Withheld>,
     /// Held while the catalogue is changed: changes come one after another.
-    changing: Arc<Mutex<Snapshots>>,
-    disk: Arc<Disk>,
+    changing: Mutex<Known>,
+    /// Held while offers are judged and the folder of snapshots is written: what is on disk at the end is
+    /// what was known last.
+    disk: Mutex<PathBuf>,
+    ledgers: Ledgers,
     /// Counts changes, for whoever tells clients of them.
     changes: watch::Sender<u64>,
     problems: Vec<String>,
 }
 
-/// What each server offered last.
-type Snapshots = HashMap<String, Snapshot>;
-
-/// The folder of snapshots. Held while it is written: what is on disk at the end is what was known last.
 #[derive(Debug)]
-struct Disk(Mutex<PathBuf>);
+struct Known {
+    /// What each server offered last.
+    remembered: Snapshots,
+    /// The servers that are supervised, and what makes each the one it is. Of others nothing is taken in:
+    /// what they said was on its way when they were removed.
+    expected: HashMap<String, String>,
+}
+
+/// What each server offered last.
+type Snapshots = HashMap<String, Remembered>;
+
+#[derive(Debug, Clone)]
+struct Remembered {
+    snapshot: Snapshot,
+    /// Whether this process has judged it.
+    judged: bool,
+}
+
+/// By server: what is held back. Servers of which nothing is are not in it.
+type Withheld = HashMap<Arc<str>, Withhold>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Withhold {
+    held: Held,
+    /// Whether also what was never seen is held back.
+    unseen: bool,
+}
+
+/// Something is not to be used: nobody has approved it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unapproved {
+    /// Whether nothing of the server is approved.
+    all: bool,
+}
+
+impl Unapproved {
+    pub(crate) fn failure(self, server: &str, tool: Option<&str>) -> Failure {
+        Failure::Unapproved {
+            server: server.into(),
+            tool: tool.filter(|_| !self.all).map(Into::into),
+        }
+    }
+}
 
 impl Shelf {
     /// Reads what is known from before. A damaged file costs what is in it and nothing else.
-    pub(crate) fn open(dir: PathBuf, config: &Config) -> Self {
+    pub(crate) fn open(dir: PathBuf, ledgers: PathBuf, config: &Config) -> Self {
         let (snapshots, damaged) = switchboard_catalog::load_all(&dir);
         let problems = damaged
             .into_iter()
@@ -46,15 +96,24 @@ impl Shelf {
             .collect();
         let remembered: Snapshots = snapshots
             .into_iter()
-            .map(|snapshot| (snapshot.server.clone(), snapshot))
+            .map(|snapshot| {
+                let name = snapshot.server.clone();
+                let judged = false;
+                (name, Remembered { snapshot, judged })
+            })
             .collect();
         let parts = prepare_all(config, &remembered);
         let parts = parts.into_iter().chain([builtin::part()]).map(Arc::new);
         let catalogue = Catalogue::from_parts(parts);
         Self {
             catalogue: ArcSwap::from_pointee(catalogue),
-            changing: Arc::new(Mutex::new(remembered)),
-            disk: Arc::new(Disk(Mutex::new(dir))),
+            held: ArcSwap::default(),
+            changing: Mutex::new(Known {
+                remembered,
+                expected: HashMap::new(),
+            }),
+            disk: Mutex::new(dir),
+            ledgers: Ledgers::new(ledgers),
             changes: watch::Sender::new(0),
             problems,
         }
@@ -77,89 +136,187 @@ impl Shelf {
         self.changes.subscribe()
     }
 
-    /// What this server is known to offer.
+    /// Which tools are approved, on disk.
+    pub(crate) fn ledgers(&self) -> &Ledgers {
+        &self.ledgers
+    }
+
+    /// How many things are held back, all servers together.
+    pub(crate) fn held_count(&self) -> usize {
+        let held = self.held.load();
+        held.values().map(|of| of.held.tools.len()).sum()
+    }
+
+    /// Whether something of a server may be used: this tool, or with `None` anything at all.
+    pub(crate) fn permits(&self, server: &str, tool: Option<&str>) -> Result<(), Unapproved> {
+        let held = self.held.load();
+        let Some(Withhold { held, unseen }) = held.get(server) else {
+            return Ok(());
+        };
+        if held.all {
+            return Err(Unapproved { all: true });
+        }
+        let Some(tool) = tool else {
+            return Ok(());
+        };
+        let listed = || {
+            let catalogue = self.catalogue();
+            let part = catalogue.server(server);
+            part.is_some_and(|part| part.find(Kind::Tool, tool).is_some())
+        };
+        if held.tools.contains(tool) || (*unseen && !listed()) {
+            return Err(Unapproved { all: false });
+        }
+        Ok(())
+    }
+
+    /// What this server is known to offer, also what is held back.
     pub(crate) fn offers(&self, name: &str) -> Option<Arc<Offers>> {
-        let catalogue = self.catalogue.load();
-        Some(Arc::clone(catalogue.server(name)?.offers()))
+        Some(Arc::clone(
+            &self.lock().remembered.get(name)?.snapshot.offers,
+        ))
     }
 
     /// The server is about to be supervised: what is remembered of it goes into the catalogue, if it
     /// is the same server still.
     pub(crate) fn expect(&self, name: &str, server: &Server) -> Option<Arc<Offers>> {
-        let mut remembered = self.lock();
-        let snapshot = remembered.remove(name)?;
-        if snapshot.fingerprint != fingerprint(server) {
+        let mut all = self.lock();
+        let fingerprint = fingerprint(server);
+        let known = all.remembered.remove(name);
+        let known = known.filter(|known| known.snapshot.fingerprint == fingerprint);
+        all.expected.insert(name.to_owned(), fingerprint);
+        let Some(known) = known else {
+            self.withhold(name, server, &nothing_seen(server));
             self.place(name, None);
             return None;
-        }
-        let offers = Arc::clone(&snapshot.offers);
-        remembered.insert(name.to_owned(), snapshot);
+        };
+        let snapshot = known.snapshot.clone();
+        all.remembered.insert(name.to_owned(), known);
+        self.withhold(name, server, &snapshot.held);
         let catalogue = self.catalogue.load();
         let placed = catalogue.server(name).map(|part| part.offers());
-        if !(server.enabled && placed.is_some_and(|placed| Arc::ptr_eq(placed, &offers))) {
-            self.place(name, server.enabled.then(|| prepare(name, server, &offers)));
+        let is_placed = placed.is_some_and(|placed| Arc::ptr_eq(placed, &snapshot.offers));
+        if !(server.enabled && is_placed) {
+            self.place(
+                name,
+                server.enabled.then(|| prepare(name, server, &snapshot)),
+            );
         }
-        Some(offers)
+        Some(snapshot.offers)
     }
 
-    /// The server said what it offers.
-    pub(crate) fn put(&self, name: &str, server: &Server, offers: Offers) {
-        let mut remembered = self.lock();
+    /// The server said what it offers: it is judged, kept, and what is approved is shown.
+    pub(crate) async fn put(self: &Arc<Self>, name: &str, server: &Arc<Server>, offers: Offers) {
         let fingerprint = fingerprint(server);
-        let known = remembered
-            .get(name)
-            .is_some_and(|known| known.fingerprint == fingerprint && *known.offers == offers);
-        let shown = self.catalogue.load().server(name).is_some();
-        if known && shown {
+        let known = self.lock().remembered.get(name).is_some_and(|known| {
+            known.judged
+                && known.snapshot.fingerprint == fingerprint
+                && *known.snapshot.offers == offers
+        });
+        if known && self.catalogue.load().server(name).is_some() {
             return;
         }
-        let offers = Arc::new(offers);
+        let shelf = Arc::clone(self);
+        let (name, server) = (name.to_owned(), Arc::clone(server));
         let snapshot = Snapshot {
-            server: name.to_owned(),
+            server: name.clone(),
             fingerprint,
-            offers: Arc::clone(&offers),
+            offers: Arc::new(offers),
+            held: Held::default(),
         };
-        remembered.insert(name.to_owned(), snapshot);
-        self.place(name, Some(prepare(name, server, &offers)));
-        drop(remembered);
-        self.keep(name);
+        in_background(move || shelf.take_in(&name, &server, snapshot)).await;
     }
 
     /// The server shows other tools than before, or is switched on or off.
-    pub(crate) fn refilter(&self, name: &str, server: &Server) {
-        let remembered = self.lock();
-        if let Some(snapshot) = remembered.get(name) {
-            let offers = Arc::clone(&snapshot.offers);
-            self.place(name, server.enabled.then(|| prepare(name, server, &offers)));
-        }
+    pub(crate) async fn refilter(self: &Arc<Self>, name: &str, server: &Arc<Server>) {
+        let Some(known) = self.lock().remembered.get(name).cloned() else {
+            return;
+        };
+        let shelf = Arc::clone(self);
+        let (name, server) = (name.to_owned(), Arc::clone(server));
+        in_background(move || shelf.take_in(&name, &server, known.snapshot)).await;
+    }
+
+    /// Carries out what a person has decided about tools that are held back.
+    pub(crate) async fn decide(
+        self: &Arc<Self>,
+        name: &str,
+        server: &Arc<Server>,
+        decision: Decision,
+    ) -> Result<(), Undecided> {
+        let shelf = Arc::clone(self);
+        let (name, server) = (name.to_owned(), Arc::clone(server));
+        let deciding = tokio::task::spawn_blocking(move || {
+            shelf.ledgers.decide(&name, &server, &decision)?;
+            let known = shelf.lock().remembered.get(&name).cloned();
+            if let Some(known) = known {
+                shelf.take_in(&name, &server, known.snapshot);
+            }
+            Ok(())
+        });
+        // An error means that the runtime ends.
+        deciding.await.unwrap_or(Ok(()))
     }
 
     /// The server is no longer configured.
-    pub(crate) fn remove(&self, name: &str) {
-        let mut remembered = self.lock();
-        remembered.remove(name);
-        self.place(name, None);
-        drop(remembered);
-        self.keep(name);
+    pub(crate) fn remove(self: &Arc<Self>, name: &str) {
+        {
+            let mut all = self.lock();
+            all.remembered.remove(name);
+            all.expected.remove(name);
+            self.place(name, None);
+        }
+        self.held.rcu(|held| without(held, name));
+        let (shelf, name) = (Arc::clone(self), name.to_owned());
+        tokio::task::spawn_blocking(move || {
+            let dir = shelf.disk.lock().unwrap_or_else(PoisonError::into_inner);
+            // It may have come back meanwhile.
+            if !shelf.lock().expected.contains_key(&name) {
+                shelf.ledgers.remove(&name);
+                note(switchboard_catalog::remove(&dir, &name), &name);
+            }
+        });
     }
 
-    /// Brings the file of this server in line with what is known of it, in the background.
-    fn keep(&self, name: &str) {
-        let (disk, snapshots) = (Arc::clone(&self.disk), Arc::clone(&self.changing));
-        let name = name.to_owned();
-        tokio::task::spawn_blocking(move || {
-            let dir = disk.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let current = {
-                let snapshots = snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-                snapshots.get(&name).cloned()
-            };
-            let kept = match &current {
-                Some(snapshot) => switchboard_catalog::write(&dir, snapshot),
-                None => switchboard_catalog::remove(&dir, &name),
-            };
-            if let Err(error) = kept {
-                tracing::warn!(%error, server = %name, "Cannot keep what a server offers for the next start.");
+    /// Judges what a server offers, shows what is approved of it, and keeps it for the next start. It reads
+    /// and writes files.
+    fn take_in(&self, name: &str, server: &Server, mut snapshot: Snapshot) {
+        let dir = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshot.held = self.ledgers.judge(name, server, &snapshot.offers);
+        {
+            let mut all = self.lock();
+            if all.expected.get(name) != Some(&snapshot.fingerprint) {
+                return;
             }
+            let part = server.enabled.then(|| prepare(name, server, &snapshot));
+            // Held back first, shown later: nobody calls what is to be neither.
+            self.withhold(name, server, &snapshot.held);
+            self.place(name, part);
+            let known = Remembered {
+                snapshot: snapshot.clone(),
+                judged: true,
+            };
+            all.remembered.insert(name.to_owned(), known);
+        }
+        note(switchboard_catalog::write(&dir, &snapshot), name);
+    }
+
+    fn withhold(&self, name: &str, server: &Server, held: &Held) {
+        let unseen = server.trust == Trust::Ask;
+        if held.is_nothing() && !unseen {
+            if self.held.load().contains_key(name) {
+                self.held.rcu(|held| without(held, name));
+            }
+            return;
+        }
+        let of = Withhold {
+            held: held.clone(),
+            unseen,
+        };
+        self.held.rcu(|held| {
+            let mut held = Withheld::clone(held);
+            held.insert(name.into(), of.clone());
+            held
         });
     }
 
@@ -174,8 +331,34 @@ impl Shelf {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Snapshot>> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Files are read and written away from those who answer.
+async fn in_background(work: impl FnOnce() + Send + 'static) {
+    // An error means that the runtime ends.
+    let _ = tokio::task::spawn_blocking(work).await;
+}
+
+fn note(kept: Result<(), SnapshotError>, name: &str) {
+    if let Err(error) = kept {
+        tracing::warn!(%error, server = %name, "Cannot keep what a server offers for the next start.");
+    }
+}
+
+fn without(held: &Withheld, name: &str) -> Withheld {
+    let mut held = held.clone();
+    held.remove(name);
+    held
+}
+
+/// What is held back of a server before it has been seen.
+fn nothing_seen(server: &Server) -> Held {
+    Held {
+        all: server.trust == Trust::Ask,
+        ..Held::default()
     }
 }
 
@@ -186,23 +369,47 @@ fn prepare_all(config: &Config, remembered: &Snapshots) -> Vec<ServerPart> {
         .iter()
         .filter(|(_, server)| server.enabled)
         .filter_map(|(name, server)| {
-            let snapshot = remembered.get(name)?;
-            let permits = |tool: &str| server.tools.permits(tool);
-            (snapshot.fingerprint == fingerprint(server)).then_some((name, snapshot, permits))
+            let snapshot = &remembered.get(name)?.snapshot;
+            let held = &snapshot.held;
+            let permits = |tool: &str| server.tools.permits(tool) && !held.tools.contains(tool);
+            let is_same = snapshot.fingerprint == fingerprint(server);
+            is_same.then_some((name, shown(snapshot), permits))
         })
         .collect();
     let known: Vec<_> = known
         .iter()
-        .map(|(name, snapshot, permits)| {
+        .map(|(name, offers, permits)| {
             let permits: &Permits<'_> = permits;
-            (name.as_str(), Arc::clone(&snapshot.offers), permits)
+            (name.as_str(), Arc::clone(offers), permits)
         })
         .collect();
     ServerPart::prepare_all(&known)
 }
 
-fn prepare(name: &str, server: &Server, offers: &Arc<Offers>) -> ServerPart {
-    ServerPart::prepare(name, Arc::clone(offers), &|tool| server.tools.permits(tool))
+fn prepare(name: &str, server: &Server, snapshot: &Snapshot) -> ServerPart {
+    let held = &snapshot.held.tools;
+    ServerPart::prepare(name, shown(snapshot), &|tool| {
+        server.tools.permits(tool) && !held.contains(tool)
+    })
+}
+
+/// What of a server's offers is shown, but for single tools.
+fn shown(snapshot: &Snapshot) -> Arc<Offers> {
+    let Snapshot { offers, held, .. } = snapshot;
+    if held.all {
+        return Arc::new(Offers {
+            era: offers.era,
+            revision: offers.revision,
+            ..Offers::default()
+        });
+    }
+    if held.tools.contains(INSTRUCTIONS) {
+        return Arc::new(Offers {
+            instructions: None,
+            ..Offers::clone(offers)
+        });
+    }
+    Arc::clone(offers)
 }
 
 /// Tells whether a snapshot was made of the same server: by how it is started or reached. Secrets

@@ -1,6 +1,9 @@
 //! What a client has been shown: tells which lists have changed since.
 
-use crate::{context::Context, desk::View};
+use crate::{
+    context::Context,
+    desk::{View, menu},
+};
 
 /// Fingerprints of what a client has been shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +12,9 @@ pub(crate) struct Shown {
     prompts: u64,
     resources: u64,
 }
+
+/// Stands for the menu.
+const MENU: u64 = 1;
 
 impl Shown {
     /// Nothing has been shown.
@@ -21,8 +27,13 @@ impl Shown {
     pub(crate) fn now(context: &Context, view: &View) -> Self {
         let catalogue = context.shelf.catalogue();
         match view {
-            View::Direct => Self {
-                tools: catalogue.tools_hash(),
+            View::All(_) => Self {
+                // The menu is the same whatever there is behind it.
+                tools: if menu::is_shown(context, view) {
+                    MENU
+                } else {
+                    catalogue.tools_hash()
+                },
                 prompts: catalogue.prompts_hash(),
                 resources: catalogue.resources_hash(),
             },

@@ -33,6 +33,8 @@ pub struct Status {
     pub clients: usize,
     /// Tools that can be called.
     pub tools: usize,
+    /// Tools that are held back until somebody approves them.
+    pub held: usize,
     /// What may be slow to come up.
     pub parts: Vec<Part>,
     /// The servers.
@@ -107,6 +109,11 @@ impl Gateway {
             catalog_part(context.shelf.problems()),
             store_part(&context.store.status()),
         ];
+        parts.extend(
+            context
+                .finder
+                .parts(&context.config.load().search.embeddings),
+        );
         parts.extend(servers.iter().map(|server| Part {
             name: format!("server:{}", server.name),
             state: server.health.part(),
@@ -124,6 +131,7 @@ impl Gateway {
             listen: self.address().map(|address| address.to_string()),
             clients: self.clients(),
             tools: context.shelf.catalogue().count(Kind::Tool),
+            held: context.shelf.held_count(),
             parts,
             servers,
             config_problem: self.config_problem(),

@@ -74,6 +74,9 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
         max_in_flight,
         max_queued: _,
         tools: _,
+        trust: _,
+        max_result_bytes: _,
+        max_result_tokens: _,
         approve: _,
     } = old;
     *transport == new.transport
@@ -151,7 +154,7 @@ impl Supervisor {
         self.upstreams.store(Arc::new(next));
         for (upstream, server) in tuning {
             upstream.tune(Arc::clone(&server)).await;
-            self.context.shelf.refilter(&upstream.name, &server);
+            self.context.shelf.refilter(&upstream.name, &server).await;
         }
         if old.listen_address() != new.listen_address() {
             tracing::warn!(

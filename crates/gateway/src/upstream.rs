@@ -624,7 +624,7 @@ impl Task {
                 }
                 let _ = done.send(());
             }
-            Control::Learnt { run, lists, learnt } => self.learnt(run, lists, *learnt),
+            Control::Learnt { run, lists, learnt } => self.learnt(run, lists, *learnt).await,
         }
         Next::Go
     }
@@ -661,7 +661,7 @@ impl Task {
     }
 
     /// The server has said what it offers, or did not.
-    fn learnt(&mut self, number: u64, lists: Lists, learnt: Option<Learnt>) {
+    async fn learnt(&mut self, number: u64, lists: Lists, learnt: Option<Learnt>) {
         let Some(run) = self.run.as_mut().filter(|run| run.number == number) else {
             return;
         };
@@ -672,7 +672,7 @@ impl Task {
         }
         if let Some(learnt) = learnt {
             self.known |= learnt.has_tools();
-            self.upstream.take_in(&self.context, learnt);
+            self.upstream.take_in(&self.context, learnt).await;
         }
     }
 

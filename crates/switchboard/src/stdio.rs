@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use switchboard_config::{Config, Home};
-use switchboard_gateway::{Gateway, View};
+use switchboard_gateway::{Face, Gateway, View};
 use tokio::{net::TcpListener, time::Instant};
 use tracing::level_filters::LevelFilter;
 
@@ -20,8 +20,9 @@ use crate::runtime::{self, Lock, Signals};
 /// has left.
 #[derive(Debug, Args)]
 pub(crate) struct StdioArgs {
-    /// What the client sees: `direct` (every tool of every server) or `server:NAME`
-    #[arg(long, value_name = "VIEW", default_value = "direct", value_parser = parse_view)]
+    /// What the client sees: `search` (a small menu to find tools with), `direct` (every tool of every
+    /// server), `server:NAME`, or `configured`: what `view` in switchboard.json says
+    #[arg(long, value_name = "VIEW", default_value = "configured", value_parser = parse_view)]
     view: View,
     /// How much to say on standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
@@ -30,9 +31,11 @@ pub(crate) struct StdioArgs {
 
 fn parse_view(text: &str) -> Result<View, String> {
     match text.split_once(':') {
-        None if text == "direct" => Ok(View::Direct),
+        None if text == "configured" => Ok(View::All(Face::Configured)),
+        None if text == "direct" => Ok(View::All(Face::Direct)),
+        None if text == "search" => Ok(View::All(Face::Search)),
         Some(("server", name)) if !name.is_empty() => Ok(View::Server(name.into())),
-        _ => Err("expected `direct` or `server:NAME`".to_owned()),
+        _ => Err("expected `search`, `direct`, `server:NAME` or `configured`".to_owned()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use proptest::{collection, option, prelude::*, sample};
-use switchboard_catalog::{Offers, Snapshot, SnapshotError, limits, load_all, remove, write};
+use switchboard_catalog::{Held, Offers, Snapshot, SnapshotError, limits, load_all, remove, write};
 use switchboard_wire::{Era, Raw, Revision};
 
 use crate::{raw, tools};
@@ -13,6 +13,7 @@ fn snapshot(server: &str, offers: Offers) -> Snapshot {
         server: server.into(),
         fingerprint: "f".into(),
         offers: Arc::new(offers),
+        held: Held::default(),
     }
 }
 
@@ -53,7 +54,7 @@ prop_compose! {
 proptest! {
     #[test]
     fn what_is_written_is_read(server in any::<String>(), fingerprint in any::<String>(), offers in offers()) {
-        let written = Snapshot { server, fingerprint, offers: Arc::new(offers) };
+        let written = Snapshot { server, fingerprint, offers: Arc::new(offers), held: Held::default() };
         let file = written.encode();
         prop_assert_eq!(&Snapshot::decode(file.clone()).unwrap(), &written);
         // A person's tools can read it too.

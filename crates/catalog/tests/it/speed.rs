@@ -27,6 +27,7 @@ fn snapshots(servers: usize, tools: usize) -> Vec<Snapshot> {
         .map(|server| Snapshot {
             server: format!("server-{server}"),
             fingerprint: "f".into(),
+            held: switchboard_catalog::Held::default(),
             offers: Offers {
                 tools: (0..tools).map(tool).collect(),
                 ..Offers::default()

@@ -62,6 +62,7 @@ fn without_secrets(config: &Config) -> Value {
         sampling,
         memory,
         search,
+        results,
     } = config;
     let servers: Map<_, _> = servers
         .iter()
@@ -91,7 +92,12 @@ fn without_secrets(config: &Config) -> Value {
             ("review", Some(sampling.review.into())),
         ]),
         "memory": { "enabled": memory.enabled },
-        "search": { "embeddings": search.embeddings },
+        "search": { "embeddings": search.embeddings.as_str(), "learn": search.learn },
+        "results": {
+            "maxBytes": results.max_bytes,
+            "maxTokens": results.max_tokens,
+            "keepSeconds": results.keep.as_secs(),
+        },
         "auth": {
             "mcp": match auth.mcp {
                 McpAuth::Token => "token",
@@ -118,6 +124,9 @@ fn server_without_secrets(server: &Server) -> Value {
         max_in_flight,
         max_queued,
         tools,
+        trust,
+        max_result_bytes,
+        max_result_tokens,
         approve,
     } = server;
     let start = start.map(|start| match start {
@@ -143,6 +152,9 @@ fn server_without_secrets(server: &Server) -> Value {
         ("maxInFlight", Some((*max_in_flight).into())),
         ("maxQueued", Some((*max_queued).into())),
         ("tools", Some(sparse(filter).into())),
+        ("trust", Some(trust.as_str().into())),
+        ("maxResultBytes", max_result_bytes.map(Into::into)),
+        ("maxResultTokens", max_result_tokens.map(Into::into)),
         ("approve", approve.clone()),
     ]));
     entry.into()

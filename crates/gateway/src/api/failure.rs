@@ -39,7 +39,11 @@ impl From<Failure> for Problem {
                     None => problem,
                 }
             }
-            Failure::Disabled { .. } => new(StatusCode::CONFLICT),
+            Failure::Indexing { retry_after } => {
+                new(StatusCode::SERVICE_UNAVAILABLE).retry_after(retry_after)
+            }
+            Failure::SearchClosed => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
+            Failure::Disabled { .. } | Failure::Unapproved { .. } => new(StatusCode::CONFLICT),
             Failure::NotConnected { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
             Failure::Busy { .. } | Failure::Crowded => {
                 new(StatusCode::TOO_MANY_REQUESTS).retry_after(SOON)

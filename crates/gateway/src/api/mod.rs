@@ -12,11 +12,13 @@ mod health;
 mod logs;
 mod numbers;
 mod openapi;
+mod search;
 mod servers;
 mod sse;
 mod status;
 mod tail;
 mod tools;
+mod trust;
 
 use std::{sync::Arc, time::Duration};
 
@@ -101,6 +103,12 @@ const ROUTES: &[Route] = &[
     get("/api/v1/servers/{name}/logs", |by| on(by, logs::show)),
     get("/api/v1/tools", |by| on(by, tools::list)),
     post("/api/v1/tools/call", |by| on(by, tools::call)),
+    get("/api/v1/search", |by| on(by, search::search)),
+    delete("/api/v1/search/learnt", |by| on(by, search::forget)),
+    get("/api/v1/trust", |by| on(by, trust::list)),
+    get("/api/v1/trust/{name}", |by| on(by, trust::show)),
+    post("/api/v1/trust/{name}/approve", |by| on(by, trust::approve)),
+    post("/api/v1/trust/{name}/reject", |by| on(by, trust::reject)),
     get("/api/v1/activity", |by| on(by, activity::list)),
     get("/api/v1/events", |by| on(by, events::follow)),
     get("/api/v1/config", |by| on(by, config::show)),

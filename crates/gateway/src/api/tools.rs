@@ -12,7 +12,7 @@ use hyper::{
     header::{CONTENT_TYPE, HeaderValue},
 };
 use serde::{Deserialize, Serialize};
-use switchboard_catalog::{Catalogue, Item, Kind};
+use switchboard_catalog::{Catalogue, Item};
 use switchboard_client::Raw;
 use switchboard_wire::method;
 
@@ -20,7 +20,10 @@ use super::ask::{Asked, Said, unknown_server};
 use crate::{
     builtin,
     caller::{Caller, Guest, Principal},
-    desk::{self, Inquiry, View},
+    desk::{
+        self, Face, Inquiry, View,
+        menu::{look_up, split},
+    },
     failure::cut,
     gateway::Gateway,
     problem::Problem,
@@ -148,43 +151,24 @@ async fn locate(gateway: &Gateway, name: &str) -> Result<(View, String), Problem
     let shelf = &gateway.context().shelf;
     let catalogue = shelf.catalogue_full();
     if let Some(found) = look_up(&catalogue, name) {
-        return Ok(found);
+        return Ok(view(found.server(), found.name()));
     }
     let Some((server, tool)) = split(name, |server| gateway.upstream(server).is_some()) else {
         return Err(unknown_tool(&catalogue, name));
     };
     let part = desk::part(gateway, server).await?;
-    look_up(&shelf.catalogue_full(), name).ok_or_else(|| {
+    let catalogue = shelf.catalogue_full();
+    let found = look_up(&catalogue, name).map(|tool| view(tool.server(), tool.name()));
+    found.ok_or_else(|| {
         let near = part.suggest_tool(tool);
         no_tool(name, near.map(|near| format!("{server}:{near}")).as_deref())
-    })
-}
-
-/// The tool that is exposed under this name, or is `server:tool`. Both may have colons of their own.
-fn look_up(catalogue: &Catalogue, name: &str) -> Option<(View, String)> {
-    if let Some(target) = catalogue.tool(name) {
-        return Some(view(target.server, target.name));
-    }
-    name.match_indices(':').find_map(|(at, _)| {
-        let part = catalogue.server(&name[..at])?;
-        let item = part.find(Kind::Tool, &name[at + 1..])?;
-        Some(view(item.server(), item.name()))
-    })
-}
-
-/// The server that a name of a tool begins with, in either way of writing it, and what comes after.
-fn split(name: &str, is_server: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
-    [":", "__"].into_iter().find_map(|between| {
-        name.match_indices(between)
-            .map(|(at, _)| (&name[..at], &name[at + between.len()..]))
-            .find(|(server, _)| is_server(server))
     })
 }
 
 /// A server's own view leaves every byte of the result as it is. The gateway's own tools have none.
 fn view(server: &Arc<str>, tool: &str) -> (View, String) {
     if **server == *builtin::SERVER {
-        (View::Direct, format!("{server}__{tool}"))
+        (View::All(Face::Direct), format!("{server}__{tool}"))
     } else {
         (View::Server(Arc::clone(server)), tool.to_owned())
     }

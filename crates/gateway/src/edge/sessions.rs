@@ -193,12 +193,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::caller::Caller;
+    use crate::desk::Face;
 
     const OWNER: Principal = Principal::Owner;
 
     fn open(sessions: &Sessions) -> Option<Arc<HttpSession>> {
         let caller = Caller::new(1, "a".into(), OWNER);
-        sessions.open(Session::open(View::Direct, caller, None), Shown::NOTHING)
+        sessions.open(
+            Session::open(View::All(Face::Direct), caller, None),
+            Shown::NOTHING,
+        )
     }
 
     #[test]
@@ -206,11 +210,11 @@ mod tests {
         let sessions = Sessions::new();
         let session = open(&sessions).unwrap();
         let get = |view, principal| sessions.get(&session.id, &view, principal).is_some();
-        assert!(get(View::Direct, OWNER));
+        assert!(get(View::All(Face::Direct), OWNER));
         assert!(!get(View::Server("a".into()), OWNER));
-        assert!(!get(View::Direct, Principal::Anyone));
+        assert!(!get(View::All(Face::Direct), Principal::Anyone));
         sessions.end(&session.id);
-        assert!(!get(View::Direct, OWNER));
+        assert!(!get(View::All(Face::Direct), OWNER));
     }
 
     #[test]
@@ -222,7 +226,11 @@ mod tests {
             assert!(open(&sessions).is_some());
         }
         assert_eq!(sessions.count(), SESSIONS_MAX);
-        assert!(sessions.get(&busy.id, &View::Direct, OWNER).is_some());
+        assert!(
+            sessions
+                .get(&busy.id, &View::All(Face::Direct), OWNER)
+                .is_some()
+        );
     }
 
     #[test]

@@ -44,12 +44,12 @@ impl Upstream {
             return;
         };
         if let Some(learnt) = learn::learn(&self.name, live.client(), Lists::of(kind)).await {
-            self.take_in(context, learnt);
+            self.take_in(context, learnt).await;
         }
     }
 
     /// Takes in what the server says it offers.
-    pub(super) fn take_in(&self, context: &Context, learnt: Learnt) {
+    pub(super) async fn take_in(&self, context: &Context, learnt: Learnt) {
         if self.ending.load(Relaxed) {
             return;
         }
@@ -57,7 +57,8 @@ impl Upstream {
             self.freshness.set(kind, hints);
         }
         let offers = learnt.merge(context.shelf.offers(&self.name).as_deref());
-        context.shelf.put(&self.name, &self.settings.load(), offers);
+        let settings = self.settings.load_full();
+        context.shelf.put(&self.name, &settings, offers).await;
     }
 
     /// A client on this line says that its roots have changed. Servers of the older revisions keep them,

@@ -68,10 +68,7 @@ pub(super) async fn connect(home: &Home, view: &View) -> Option<Link> {
 
 async fn ask(home: &Home, view: &View) -> Option<Link> {
     let mut stream = UnixStream::connect(home.socket()).await.ok()?;
-    let view = match view {
-        View::Direct => "direct".to_owned(),
-        View::Server(name) => format!("s/{}", switchboard_catalog::escape(name)),
-    };
+    let view = view.place();
     let ask = format!(
         "GET {PIPE_PATH}{view} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: {PIPE_UPGRADE}\r\n\r\n"
     );

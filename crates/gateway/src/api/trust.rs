@@ -1,0 +1,304 @@
+//! Which tools somebody has approved, and decisions about those that are held back.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use hyper::StatusCode;
+use serde::{Deserialize, Serialize};
+use switchboard_catalog::Kind;
+use switchboard_client::Raw;
+use switchboard_trust::{
+    Change, DecisionError, Finding, Fingerprint, Held, Ledger, Others, Pin, Severity, Why, scan,
+};
+
+use super::ask::{Asked, Named, Said, find};
+use crate::{
+    gateway::Gateway,
+    problem::Problem,
+    trust::{Decision, Seen, Undecided},
+    upstream::Upstream,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    server: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Trust {
+    servers: Vec<ServerTrust>,
+}
+
+/// How far one server is trusted.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ServerTrust {
+    name: Arc<str>,
+    /// What its configuration says: `first`, `ask` or `always`.
+    trust: &'static str,
+    /// How many definitions are approved.
+    approved: usize,
+    held: Vec<HeldTool>,
+    /// Tools that are shown and say something suspicious.
+    flagged: Vec<Flagged>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+/// A tool that is held back.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HeldTool {
+    name: String,
+    tool: Arc<str>,
+    why: Why,
+    fingerprint: Fingerprint,
+    since_ms: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<Change>,
+    /// The same for a person to read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    findings: Vec<Finding>,
+    definition: Option<Raw>,
+    approved: Option<Raw>,
+}
+
+#[derive(Serialize)]
+struct Flagged {
+    name: String,
+    tool: Arc<str>,
+    findings: Vec<Finding>,
+}
+
+/// All servers, or one.
+pub(super) async fn list(
+    State(gateway): State<Arc<Gateway>>,
+    Asked(Which { server }): Asked<Which>,
+) -> Result<Json<Trust>, Problem> {
+    let servers = match server.filter(|server| !server.is_empty()) {
+        Some(name) => vec![find(&gateway, &name)?],
+        None => gateway.upstreams().values().cloned().collect(),
+    };
+    // Files are read, and there may be many tools to look at.
+    let looking = tokio::task::spawn_blocking(move || {
+        let look = |upstream: &Arc<Upstream>| look_at(&gateway, upstream);
+        servers.iter().map(look).collect()
+    });
+    match looking.await {
+        Ok(servers) => Ok(Json(Trust { servers })),
+        Err(_) => Err(stopping()),
+    }
+}
+
+/// One tool of a server, as it is approved or held back.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Shown {
+    server: Arc<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<HeldTool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approved: Option<Approved>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Approved {
+    name: String,
+    tool: Arc<str>,
+    fingerprint: Fingerprint,
+    at_ms: u64,
+    definition: Option<Raw>,
+    findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tool {
+    tool: String,
+}
+
+pub(super) async fn show(
+    State(gateway): State<Arc<Gateway>>,
+    Named(upstream): Named,
+    Asked(Tool { tool }): Asked<Tool>,
+) -> Result<Json<Shown>, Problem> {
+    let name = Arc::clone(&upstream.name);
+    let looking = tokio::task::spawn_blocking(move || {
+        let others = others(&gateway, &upstream.name);
+        let ledger = ledger(&gateway, &upstream);
+        let held = ledger.held().find(|held| *held.tool == *tool);
+        let pin = ledger.pins().find(|pin| *pin.tool == *tool);
+        let shown = Shown {
+            held: held.map(|held| held_tool(&upstream.name, held, &others)),
+            approved: pin.map(|pin| approved(&upstream.name, pin, &others)),
+            server: Arc::clone(&upstream.name),
+        };
+        (tool, shown)
+    });
+    let Ok((tool, shown)) = looking.await else {
+        return Err(stopping());
+    };
+    if shown.held.is_none() && shown.approved.is_none() {
+        let detail = format!(
+            "the server {name:?} has no tool {tool:?} that was ever seen; `switchboard trust list` shows what is held back"
+        );
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+    }
+    Ok(Json(shown))
+}
+
+/// What is decided: one tool, or with `approve` all that are held.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Decided {
+    tool: Option<String>,
+    /// What the person has looked at; if that is not what is held any more, nothing is decided.
+    fingerprint: Option<String>,
+}
+
+pub(super) async fn approve(
+    State(gateway): State<Arc<Gateway>>,
+    Named(upstream): Named,
+    Said(decided): Said<Decided>,
+) -> Result<Json<ServerTrust>, Problem> {
+    let seen = decided.seen()?;
+    decide(gateway, upstream, Decision::Approve(seen)).await
+}
+
+pub(super) async fn reject(
+    State(gateway): State<Arc<Gateway>>,
+    Named(upstream): Named,
+    Said(decided): Said<Decided>,
+) -> Result<Json<ServerTrust>, Problem> {
+    let Some(seen) = decided.seen()? else {
+        let detail = "`tool` is missing: which tool is rejected?";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    };
+    decide(gateway, upstream, Decision::Reject(seen)).await
+}
+
+impl Decided {
+    fn seen(self) -> Result<Option<Seen>, Problem> {
+        let fingerprint = self.fingerprint.map(|text| text.parse()).transpose();
+        let Ok(fingerprint) = fingerprint else {
+            let detail =
+                "`fingerprint` is none; give the one that was shown with the tool, or leave it out";
+            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+        };
+        Ok(self.tool.map(|tool| Seen { tool, fingerprint }))
+    }
+}
+
+async fn decide(
+    gateway: Arc<Gateway>,
+    upstream: Arc<Upstream>,
+    decision: Decision,
+) -> Result<Json<ServerTrust>, Problem> {
+    let context = Arc::clone(gateway.context());
+    let settings = upstream.settings();
+    let decided = context
+        .shelf
+        .decide(&upstream.name, &settings, decision.clone());
+    decided.await.map_err(|error| match &error {
+        Undecided::Decision(DecisionError::NotHeld { .. }) => {
+            Problem::new(StatusCode::NOT_FOUND, error.to_string())
+        }
+        Undecided::Decision(DecisionError::Changed { .. }) => {
+            Problem::new(StatusCode::CONFLICT, error.to_string())
+        }
+        Undecided::File(_) => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    })?;
+    context.events.tell(
+        "trust.decided",
+        || serde_json::json!({ "server": upstream.name, "decision": decision.as_str() }),
+    );
+    let looking = tokio::task::spawn_blocking(move || look_at(&gateway, &upstream));
+    looking.await.map(Json).map_err(|_| stopping())
+}
+
+/// How far a server is trusted. Reads its ledger.
+fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
+    let others = others(gateway, &upstream.name);
+    let ledger = ledger(gateway, upstream);
+    let name = &upstream.name;
+    let catalogue = gateway.context().shelf.catalogue();
+    let tools = catalogue.server(name).into_iter();
+    let flagged = tools
+        .flat_map(|part| part.items(Kind::Tool))
+        .filter_map(|tool| {
+            let findings = suspicious(tool.raw(), &others);
+            (!findings.is_empty()).then(|| Flagged {
+                name: format!("{name}:{}", tool.name()),
+                tool: tool.name().into(),
+                findings,
+            })
+        });
+    ServerTrust {
+        name: Arc::clone(name),
+        trust: upstream.settings().trust.as_str(),
+        approved: ledger
+            .pins()
+            .filter(|pin| pin.vanished_ms.is_none())
+            .count(),
+        held: ledger
+            .held()
+            .map(|held| held_tool(name, held, &others))
+            .collect(),
+        flagged: flagged.collect(),
+        note: ledger.note(),
+    }
+}
+
+fn ledger(gateway: &Gateway, upstream: &Upstream) -> Ledger {
+    let ledgers = gateway.context().shelf.ledgers();
+    ledgers.read(&upstream.name, &upstream.settings())
+}
+
+fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {
+    let diff = held.diff();
+    HeldTool {
+        name: format!("{server}:{}", held.tool),
+        why: held.why,
+        fingerprint: held.fingerprint,
+        since_ms: held.since_ms,
+        diff: diff.as_ref().map(ToString::to_string),
+        changes: diff.map(|diff| diff.changes).unwrap_or_default(),
+        findings: held.findings(others),
+        tool: held.tool,
+        definition: held.definition,
+        approved: held.approved,
+    }
+}
+
+fn approved(server: &str, pin: Pin, others: &Others) -> Approved {
+    let definition = pin.definition;
+    Approved {
+        name: format!("{server}:{}", pin.tool),
+        tool: pin.tool,
+        fingerprint: pin.fingerprint,
+        at_ms: pin.at_ms,
+        findings: definition
+            .as_ref()
+            .map_or_else(Vec::new, |tool| scan(tool, others)),
+        definition,
+    }
+}
+
+/// What a person should read before an agent does.
+fn suspicious(definition: &Raw, others: &Others) -> Vec<Finding> {
+    let mut findings = scan(definition, others);
+    findings.retain(|finding| finding.severity >= Severity::Warn);
+    findings
+}
+
+fn others(gateway: &Gateway, name: &str) -> Others {
+    crate::finder::others(&gateway.context().shelf.catalogue(), name)
+}
+
+fn stopping() -> Problem {
+    let detail = "the gateway is stopping; ask again when it is back";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+}

@@ -1,0 +1,343 @@
+//! The search view: a handful of tools with which an agent finds and calls all others.
+//!
+//! Nothing on this menu approves, adds or changes anything of the gateway's: it finds, describes, calls and
+//! reads.
+
+use std::sync::{Arc, LazyLock};
+
+use serde::Deserialize;
+use switchboard_catalog::{Catalogue, Item, Kind, Offers, ServerPart};
+use switchboard_client::Raw;
+use switchboard_schema::{Checker, shape};
+use switchboard_search::Found;
+use switchboard_wire::{Era, method};
+
+use super::{Room, text};
+use crate::{
+    answer::{self, Detail},
+    builtin,
+    context::Context,
+    desk::{Face, View},
+    failure::{Failure, cut},
+    finder::{Finder, LANGUAGE, Wish},
+    translate,
+};
+
+pub(crate) const RETRIEVE: &str = "retrieve_tools";
+const DESCRIBE: &str = "describe_tool";
+const CALL: &str = "call_tool";
+
+/// The menu. What it says is what every agent reads, in every conversation: it is short.
+const MENU: [&str; 3] = [
+    r#"{"name":"retrieve_tools","title":"Find tools","description":"Finds tools among all servers behind this gateway. Say in plain words what you want to do; name the thing and the action. The answer lists tools as \"server:tool\", best first, with their parameters (`?` marks optional ones). Then use call_tool.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, e.g. \"create an issue in a GitHub repository\""},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many tools to list, 5 if not given"},"server":{"type":"string","description":"Only tools of this server"},"read_only":{"type":"boolean","description":"Only tools that say they change nothing"},"detail":{"type":"string","enum":["compact","full"],"description":"\"full\" lists whole definitions with their schemas"}},"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
+    r#"{"name":"describe_tool","title":"Describe a tool","description":"The whole definition of one tool: description, input schema, output schema, annotations.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"\"server:tool\", as retrieve_tools lists it"}},"required":["name"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
+    r#"{"name":"call_tool","title":"Call a tool","description":"Calls a tool that retrieve_tools has found and returns its result. Arguments are checked against the tool's schema first; an error says what is wrong and shows the right shape. A result that is too long is cut, and says how to read on with read_result.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"\"server:tool\", as retrieve_tools lists it"},"arguments":{"type":"object","description":"The arguments of the tool"},"max_bytes":{"type":"integer","minimum":1024,"description":"Cut the result at about this many bytes"}},"required":["name"],"additionalProperties":false},"annotations":{"destructiveHint":true,"openWorldHint":true}}"#,
+];
+
+static PART: LazyLock<ServerPart> = LazyLock::new(|| {
+    let tools = MENU.into_iter().chain(builtin::TOOLS);
+    let offers = Offers {
+        tools: tools.filter_map(|tool| Raw::parse(tool).ok()).collect(),
+        ..Offers::default()
+    };
+    ServerPart::prepare(builtin::SERVER, Arc::new(offers), &|_| true)
+});
+
+/// What an agent is told of the menu when it connects.
+pub(crate) const INSTRUCTIONS: &str = "This gateway gives access to the tools of many servers through a small menu. Find tools with retrieve_tools, then call them with call_tool.";
+
+/// The tools of the menu.
+pub(super) fn part() -> &'static ServerPart {
+    &PART
+}
+
+/// Whether a client of this view is shown the menu rather than every tool. Under `auto` it is, once all
+/// tools together are more than an agent should carry around.
+pub(crate) fn is_shown(context: &Context, view: &View) -> bool {
+    match view {
+        View::Server(_) | View::All(Face::Direct) => false,
+        View::All(Face::Search) => true,
+        View::All(Face::Configured) => match context.config.load().view {
+            switchboard_config::View::Direct => false,
+            switchboard_config::View::Search => true,
+            switchboard_config::View::Auto => is_large(&context.shelf.catalogue()),
+        },
+    }
+}
+
+/// Up to here every tool is shown under `auto`: measured (`cargo xtask bench tokens`), a menu costs less
+/// than the list from about there on.
+const FEW_TOOLS: usize = 40;
+const FEW_BYTES: usize = 24 * 1024;
+
+pub(crate) fn is_large(catalogue: &Catalogue) -> bool {
+    catalogue.count(Kind::Tool) > FEW_TOOLS || catalogue.tools_bytes() > FEW_BYTES
+}
+
+/// So many tools are listed unless asked otherwise, and at most.
+const LIMIT: usize = 5;
+const LIMIT_MAX: usize = 50;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Retrieve {
+    query: String,
+    #[serde(default)]
+    limit: Option<u64>,
+    #[serde(default)]
+    server: Option<String>,
+    #[serde(default)]
+    read_only: Option<bool>,
+    #[serde(default)]
+    detail: Option<Detail>,
+}
+
+impl Room<'_> {
+    /// Calls a tool of the menu; `None` if it has no tool of this name.
+    pub(super) async fn call_menu(&self, name: &str, params: &Raw) -> Option<Result<Raw, Failure>> {
+        let result = match name {
+            RETRIEVE => self.retrieve(params).await,
+            DESCRIBE => self.describe(params),
+            CALL => return Some(Box::pin(self.call_found(params)).await),
+            builtin::READ_RESULT => self.read_result(params).await,
+            builtin::GET_STATUS => Ok(self.get_status()),
+            _ => return None,
+        };
+        Some(result.map(|result| self.own_result(result)))
+    }
+
+    /// A result of the gateway's own, as the client's revision wants it.
+    pub(super) fn own_result(&self, result: Raw) -> Raw {
+        match self.guest.era() {
+            Era::Legacy => result,
+            Era::Modern => translate::modern(result),
+        }
+    }
+
+    async fn retrieve(&self, params: &Raw) -> Result<Raw, Failure> {
+        let arguments = own_arguments(params);
+        if let Some(wrong) = check(&MENU_CHECKS[0], RETRIEVE, &arguments) {
+            return Ok(wrong);
+        }
+        let Ok(asked) = arguments.read_owned::<Retrieve>() else {
+            return Ok(answer::error(
+                "`query` has to be a string: what you want to do",
+            ));
+        };
+        let limit = asked.limit.and_then(|limit| usize::try_from(limit).ok());
+        let limit = limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
+        let context = self.gateway.context();
+        if let Some(server) = &asked.server
+            && self.gateway.upstream(server).is_none()
+        {
+            return Ok(self.no_server(server));
+        }
+        let wish = Wish {
+            text: asked.query.clone(),
+            limit,
+            server: asked.server,
+            read_only: asked.read_only.unwrap_or_default(),
+            ..Wish::default()
+        };
+        let found: Found = Finder::find(context, wish).await?;
+        if context.config.load().search.learn {
+            let lessons = &context.finder.lessons;
+            lessons.asked(self.caller.key, &asked.query, &found.hits);
+        }
+        let catalogue = context.shelf.catalogue();
+        let detail = asked.detail.unwrap_or_default();
+        Ok(answer::found(&catalogue, &found, limit, detail))
+    }
+
+    fn describe(&self, params: &Raw) -> Result<Raw, Failure> {
+        let arguments = own_arguments(params);
+        if let Some(wrong) = check(&MENU_CHECKS[1], DESCRIBE, &arguments) {
+            return Ok(wrong);
+        }
+        let name = text(&arguments, "name")?;
+        let catalogue = self.gateway.context().shelf.catalogue();
+        Ok(match look_up(&catalogue, &name) {
+            Some(tool) => answer::described(&catalogue, &tool),
+            None => self.no_tool(&catalogue, &name),
+        })
+    }
+
+    /// Calls the tool that is named in the arguments, and hands on its result.
+    async fn call_found(&self, params: &Raw) -> Result<Raw, Failure> {
+        let outer = own_arguments(params);
+        if let Some(wrong) = check(&MENU_CHECKS[2], CALL, &outer) {
+            return Ok(self.own_result(wrong));
+        }
+        let called = text(&outer, "name")?;
+        let arguments = outer.member("arguments").unwrap_or_else(Raw::empty_object);
+        let (server, tool) = match self.find_named(&called).await {
+            Ok(found) => found,
+            Err(wrong) => return Ok(self.own_result(wrong)),
+        };
+        if *server == *builtin::SERVER {
+            let inner = params
+                .with_member("arguments", &arguments)
+                .map_err(|error| Failure::invalid_params(error.to_string()))?;
+            return self.own_tool(&tool, &inner).await;
+        }
+        if let Some(wrong) = self.check_arguments(&server, &tool, &arguments) {
+            return Ok(self.own_result(wrong));
+        }
+        let inner = params
+            .with_member("name", &Raw::string(&tool))
+            .and_then(|params| params.with_member("arguments", &arguments))
+            .map_err(|error| Failure::invalid_params(error.to_string()))?;
+        let question = {
+            let lessons = &self.gateway.context().finder.lessons;
+            lessons.question(self.caller.key, &server, &tool)
+        };
+        let result = self
+            .errand(&server, method::TOOLS_CALL, Arc::clone(&tool), inner)
+            .await?;
+        if let Some(question) = question.filter(|_| went_well(&result)) {
+            self.teach(question, &server, &tool);
+        }
+        let result = self.with_tasks(&server, result);
+        let result = translate::content(result, self.guest.revision());
+        let own_limit = outer
+            .member("max_bytes")
+            .and_then(|most| most.read_owned().ok());
+        Ok(self.fit(&server, result, own_limit, Keep::Text).await)
+    }
+
+    /// The call that followed a question went well.
+    fn teach(&self, question: Arc<str>, server: &Arc<str>, tool: &Arc<str>) {
+        let context = Arc::clone(self.gateway.context());
+        let (server, tool) = (Arc::clone(server), Arc::clone(tool));
+        tokio::task::spawn_blocking(move || {
+            let lessons = &context.finder.lessons;
+            lessons.learn(&LANGUAGE, &question, &server, &tool);
+        });
+    }
+
+    /// Whose tool is meant. One of a server that nobody has seen yet is waited for, bounded.
+    async fn find_named(&self, name: &str) -> Result<(Arc<str>, Arc<str>), Raw> {
+        let shelf = &self.gateway.context().shelf;
+        let known = {
+            let catalogue = shelf.catalogue();
+            look_up(&catalogue, name).map(|tool| (tool.server().clone(), tool.name().into()))
+        };
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let server = split(name, |server| self.gateway.upstream(server).is_some());
+        if let Some((server, tool)) = server {
+            if let Err(unapproved) = shelf.permits(server, Some(tool)) {
+                return Err(answer::failed(unapproved.failure(server, Some(tool))));
+            }
+            let unseen = shelf.catalogue().server(server).is_none();
+            if unseen && let Err(failure) = super::part(self.gateway, server).await {
+                return Err(answer::failed(failure));
+            }
+        }
+        let catalogue = shelf.catalogue();
+        match look_up(&catalogue, name) {
+            Some(tool) => Ok((tool.server().clone(), tool.name().into())),
+            None => Err(self.no_tool(&catalogue, name)),
+        }
+    }
+
+    /// What is wrong with these arguments, by the tool's own schema. A schema that cannot be used is left to
+    /// the server.
+    fn check_arguments(&self, server: &str, tool: &str, arguments: &Raw) -> Option<Raw> {
+        let catalogue = self.gateway.context().shelf.catalogue();
+        let definition = catalogue.server(server)?.find(Kind::Tool, tool)?.raw();
+        let schema = definition.member("inputSchema")?;
+        let checker = Checker::compile(&schema).ok()?;
+        let wrong = checker.check(arguments).err()?;
+        let shape = shape(&schema, SHAPE_BYTES);
+        let text = format!(
+            "The arguments do not fit {server}:{tool}, which was not called.\n{wrong}\nThe right shape of `arguments`:\n{}",
+            shape.text
+        );
+        Some(answer::error(&text))
+    }
+
+    fn no_tool(&self, catalogue: &Catalogue, name: &str) -> Raw {
+        let near = catalogue
+            .suggest_tool(name)
+            .and_then(|exposed| catalogue.tool(exposed))
+            .map(|target| format!("did you mean \"{}:{}\"? ", target.server, target.name));
+        answer::error(&format!(
+            "There is no tool \"{}\"; {}retrieve_tools finds tools by what they do.",
+            cut(name),
+            near.unwrap_or_default()
+        ))
+    }
+
+    fn no_server(&self, name: &str) -> Raw {
+        let servers = self.gateway.upstreams();
+        let names: Vec<&str> = servers.keys().map(String::as_str).take(50).collect();
+        answer::error(&format!(
+            "There is no server \"{}\". The servers are: {}.",
+            cut(name),
+            names.join(", ")
+        ))
+    }
+}
+
+/// What may be left out of a result that is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Structured content may be: its text says the same, and no schema was promised.
+    Text,
+    /// Structured content has to stay what the tool's schema says.
+    Structure,
+}
+
+/// The right shape of arguments takes so much room in an error.
+const SHAPE_BYTES: usize = 1_500;
+
+static MENU_CHECKS: LazyLock<[Option<(Raw, Checker)>; 3]> = LazyLock::new(|| {
+    MENU.map(|tool| {
+        let schema = Raw::parse(tool).ok()?.member("inputSchema")?;
+        let checker = Checker::compile(&schema).ok()?;
+        Some((schema, checker))
+    })
+});
+
+/// What is wrong with the arguments of a tool of the menu.
+fn check(with: &Option<(Raw, Checker)>, tool: &str, arguments: &Raw) -> Option<Raw> {
+    let (schema, checker) = with.as_ref()?;
+    let wrong = checker.check(arguments).err()?;
+    let shape = shape(schema, SHAPE_BYTES);
+    Some(answer::error(&format!(
+        "The arguments do not fit {tool}.\n{wrong}\nThe right shape:\n{}",
+        shape.text
+    )))
+}
+
+fn own_arguments(params: &Raw) -> Raw {
+    let arguments = params.member("arguments");
+    arguments
+        .filter(Raw::is_object)
+        .unwrap_or_else(Raw::empty_object)
+}
+
+fn went_well(result: &Raw) -> bool {
+    let failed = result.member("isError");
+    failed.is_none_or(|failed| failed.as_bytes() == b"false")
+}
+
+/// The tool that is `server:tool`, or is exposed under this name. Both may have colons of their own.
+pub(crate) fn look_up<'a>(catalogue: &'a Catalogue, name: &str) -> Option<Item<'a>> {
+    let as_pair = name.match_indices(':').find_map(|(at, _)| {
+        let part = catalogue.server(&name[..at])?;
+        part.find(Kind::Tool, &name[at + 1..])
+    });
+    as_pair.or_else(|| catalogue.find(Kind::Tool, name))
+}
+
+/// The server that a name of a tool begins with, in either way of writing it, and what comes after.
+pub(crate) fn split(name: &str, is_server: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    [":", "__"].into_iter().find_map(|between| {
+        name.match_indices(between)
+            .map(|(at, _)| (&name[..at], &name[at + between.len()..]))
+            .find(|(server, _)| is_server(server))
+    })
+}

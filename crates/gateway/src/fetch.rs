@@ -1,0 +1,163 @@
+//! Fetching the files of a model, in the background, once.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use sha2::{Digest, Sha256};
+use tokio::{fs, io::AsyncWriteExt};
+
+/// The folder of the sentence model.
+pub(crate) const MINILM: &str = "all-MiniLM-L6-v2";
+
+/// Where a model's files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    address: String,
+    /// What each file has to be, if that is known.
+    files: &'static [(&'static str, Option<&'static str>)],
+}
+
+/// The files of a model as it is published, and the hash of its weights: whoever serves them, they are
+/// these or none.
+const PUBLISHED: &[(&str, Option<&str>)] = &[
+    ("config.json", None),
+    ("tokenizer.json", None),
+    (
+        "model.safetensors",
+        Some("53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
+    ),
+];
+const ANY: &[(&str, Option<&str>)] = &[
+    ("config.json", None),
+    ("tokenizer.json", None),
+    ("model.safetensors", None),
+];
+const PUBLISHED_AT: &str =
+    "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
+
+/// A model with more bytes is not what is wanted here.
+const BYTES_MAX: u64 = 512 * 1024 * 1024;
+const CONNECT: Duration = Duration::from_secs(10);
+/// A download may be slow, but not silent.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Why a model could not be fetched.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    #[error("{address} cannot be fetched: {source}")]
+    Http {
+        address: String,
+        source: reqwest::Error,
+    },
+    #[error("{address} is not the file that was published; nothing is kept of it")]
+    Other { address: String },
+    #[error("{address} is larger than a model can be here ({BYTES_MAX} bytes)")]
+    TooLarge { address: String },
+    #[error("the model cannot be written to {path}: {source}")]
+    File { path: PathBuf, source: io::Error },
+}
+
+impl Source {
+    pub(crate) fn published() -> Self {
+        Self {
+            address: PUBLISHED_AT.to_owned(),
+            files: PUBLISHED,
+        }
+    }
+
+    /// A source at this address, if it is one.
+    pub(crate) fn at(address: &str) -> Option<Self> {
+        let is_address = address.starts_with("https://") || address.starts_with("http://");
+        is_address.then(|| Self {
+            address: address.trim_end_matches('/').to_owned(),
+            files: ANY,
+        })
+    }
+
+    /// The folder for what comes from here.
+    pub(crate) fn folder_name(&self) -> String {
+        let hash = Sha256::digest(&self.address);
+        let hash = hash.iter().take(8).map(|byte| format!("{byte:02x}"));
+        hash.collect::<String>()
+    }
+
+    /// Fetches all files into this folder, which is there only when it is whole.
+    pub(crate) async fn fetch(&self, folder: &Path) -> Result<(), FetchError> {
+        let file_error = |path: &Path, source| FetchError::File {
+            path: path.to_owned(),
+            source,
+        };
+        let part = folder.with_extension("part");
+        // What is left of an earlier attempt is of no use.
+        let _ = fs::remove_dir_all(&part).await;
+        let made = fs::create_dir_all(&part).await;
+        made.map_err(|source| file_error(&part, source))?;
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT)
+            .read_timeout(SILENCE)
+            .build()
+            .map_err(|source| self.http_error("", source))?;
+        for (name, hash) in self.files {
+            tracing::info!(file = name, from = %self.address, "Fetching a file of the sentence model.");
+            self.fetch_file(&client, name, *hash, &part.join(name))
+                .await?;
+        }
+        let renamed = fs::rename(&part, folder).await;
+        renamed.map_err(|source| file_error(folder, source))
+    }
+
+    async fn fetch_file(
+        &self,
+        client: &reqwest::Client,
+        name: &str,
+        wanted: Option<&str>,
+        path: &Path,
+    ) -> Result<(), FetchError> {
+        let http = |source| self.http_error(name, source);
+        let file_error = |source| FetchError::File {
+            path: path.to_owned(),
+            source,
+        };
+        let response = client.get(self.address_of(name)).send().await;
+        let mut response = response
+            .and_then(reqwest::Response::error_for_status)
+            .map_err(http)?;
+        let mut file = fs::File::create(path).await.map_err(file_error)?;
+        let mut hash = Sha256::new();
+        let mut length = 0_u64;
+        while let Some(chunk) = response.chunk().await.map_err(http)? {
+            length += chunk.len() as u64;
+            if length > BYTES_MAX {
+                let address = self.address_of(name);
+                return Err(FetchError::TooLarge { address });
+            }
+            hash.update(&chunk);
+            file.write_all(&chunk).await.map_err(file_error)?;
+        }
+        file.sync_all().await.map_err(file_error)?;
+        let hash: String = hash
+            .finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        if wanted.is_some_and(|wanted| wanted != hash) {
+            let address = self.address_of(name);
+            return Err(FetchError::Other { address });
+        }
+        Ok(())
+    }
+
+    fn address_of(&self, name: &str) -> String {
+        format!("{}/{name}", self.address)
+    }
+
+    fn http_error(&self, name: &str, source: reqwest::Error) -> FetchError {
+        FetchError::Http {
+            address: self.address_of(name),
+            source,
+        }
+    }
+}

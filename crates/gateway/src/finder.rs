@@ -1,0 +1,439 @@
+//! Finding tools: keeps the index in line with the catalogue, behind everybody's back, and asks it.
+//!
+//! The index lives in memory alone and is made of the catalogue, so there is nothing of it that could be
+//! damaged on disk. It is made when somebody first looks for a tool, or is shown the menu to do so; after
+//! that it follows the catalogue. What a slow model thinks of tools comes later than their words, and no
+//! search waits for it.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use switchboard_catalog::{Catalogue, Kind, ServerPart};
+use switchboard_config::Embeddings;
+use switchboard_search::{
+    Cache, Filter, Found, Index, Language, Meaning, Query, Segment, Tool, Vectors,
+};
+use switchboard_trust::{Others, Severity, scan};
+use tokio::sync::watch;
+
+use crate::{
+    context::Context,
+    failure::Failure,
+    health::PartState,
+    lessons::Lessons,
+    model::{Model, Models},
+    status::Part,
+};
+
+#[derive(Debug)]
+pub(crate) struct Finder {
+    made: ArcSwap<Made>,
+    /// Held while what was made is replaced, so that no change is lost.
+    changing: Mutex<()>,
+    stage: watch::Sender<Stage>,
+    /// Counts changes of the settings.
+    settings: watch::Sender<u64>,
+    models: Models,
+    pub(crate) lessons: Lessons,
+}
+
+/// What can be searched.
+#[derive(Debug, Default, Clone)]
+struct Made {
+    index: Index,
+    /// Of what each server's segment was made.
+    from: HashMap<Arc<str>, Arc<ServerPart>>,
+    /// The model that queries are shown to.
+    model: Option<Arc<Model>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// Nobody has searched.
+    Asleep,
+    Building,
+    Ready,
+    Closed,
+}
+
+/// What is asked of the finder.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wish {
+    pub(crate) text: String,
+    pub(crate) limit: usize,
+    pub(crate) server: Option<String>,
+    pub(crate) read_only: bool,
+    pub(crate) trusted: bool,
+    pub(crate) explain: bool,
+}
+
+/// What is known of English.
+pub(crate) static LANGUAGE: LazyLock<Language> = LazyLock::new(Language::built_in);
+
+/// After a failure the index is made anew, not before this.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How often what was learnt is written down, if there is something new.
+const KEEP: Duration = Duration::from_secs(10);
+
+impl Finder {
+    pub(crate) fn new(models: Models, lessons: Lessons) -> Self {
+        Self {
+            made: ArcSwap::default(),
+            changing: Mutex::default(),
+            stage: watch::Sender::new(Stage::Asleep),
+            settings: watch::Sender::new(0),
+            models,
+            lessons,
+        }
+    }
+
+    /// Begins to work, when somebody wants to search.
+    pub(crate) fn start(context: &Arc<Context>) {
+        tokio::spawn(follow(Arc::downgrade(context)));
+        tokio::spawn(understand(Arc::downgrade(context)));
+        tokio::spawn(keep_lessons(Arc::downgrade(context)));
+    }
+
+    /// Somebody is going to search.
+    pub(crate) fn wake(&self) {
+        self.advance(Stage::Asleep, Stage::Building);
+    }
+
+    /// The settings have changed: everything is made anew.
+    pub(crate) fn settings_changed(&self) {
+        self.models.pardon();
+        self.begin_anew();
+    }
+
+    /// No more searches. Writes down what is not written yet: it writes a file.
+    pub(crate) fn close(&self) {
+        self.stage.send_replace(Stage::Closed);
+        self.lessons.keep();
+    }
+
+    /// The tools that fit best. Waits for the index, bounded.
+    pub(crate) async fn find(context: &Arc<Context>, wish: Wish) -> Result<Found, Failure> {
+        context.finder.wake();
+        let mut stages = context.finder.stage.subscribe();
+        let ready = stages.wait_for(|stage| *stage >= Stage::Ready);
+        match tokio::time::timeout(context.wait(), ready).await {
+            Ok(Ok(stage)) if *stage == Stage::Ready => {}
+            Ok(_) => return Err(Failure::SearchClosed),
+            Err(_) => return Err(Failure::Indexing { retry_after: PAUSE }),
+        }
+        let asked = Arc::clone(context);
+        let search = tokio::task::spawn_blocking(move || asked.finder.search(&wish));
+        search.await.map_err(|_| {
+            tracing::error!("The search index is damaged; it is made anew.");
+            context.finder.begin_anew();
+            Failure::Indexing { retry_after: PAUSE }
+        })
+    }
+
+    fn search(&self, wish: &Wish) -> Found {
+        let made = self.made.load();
+        let query = Query {
+            text: &wish.text,
+            limit: wish.limit,
+            filter: Filter {
+                server: wish.server.as_deref(),
+                read_only: wish.read_only,
+                trusted: wish.trusted,
+            },
+            explain: wish.explain,
+        };
+        let model = made.model.as_deref();
+        let vector = model.and_then(|model| model.embed(&wish.text));
+        let meaning = model.zip(vector.as_deref()).map(|(model, vector)| Meaning {
+            model: model.fingerprint(),
+            vector,
+            words: model.words_beside(),
+        });
+        self.lessons
+            .with(|learnt| made.index.search(&LANGUAGE, learnt, meaning, &query))
+    }
+
+    /// Throws the index away, so that it is made again.
+    fn begin_anew(&self) {
+        self.change(|made| *made = Made::default());
+        self.advance(Stage::Ready, Stage::Building);
+        self.settings.send_modify(|count| *count += 1);
+    }
+
+    /// Brings the index in line with the catalogue, words and built-in vectors.
+    fn follow(&self, catalogue: &Catalogue, settings: &Embeddings) {
+        let made = self.made.load_full();
+        let unchanged = |part: &&Arc<ServerPart>| {
+            let known = made.from.get(part.name());
+            known.is_some_and(|known| Arc::ptr_eq(known, part))
+        };
+        let built_in = (*settings != Embeddings::Off).then(Model::built_in);
+        let fresh: Vec<_> = catalogue
+            .servers()
+            .filter(|part| !unchanged(part))
+            .map(|part| {
+                let segment = Arc::new(segment(catalogue, part));
+                let vectors = built_in.as_ref().and_then(|model| vectors_of(model, part));
+                (part, segment, vectors)
+            })
+            .collect();
+        self.change(|made| {
+            let gone: Vec<_> = made.from.keys().cloned().collect();
+            for name in gone.iter().filter(|name| catalogue.server(name).is_none()) {
+                made.index = made.index.with(name, None);
+                made.from.remove(name);
+            }
+            for (part, segment, vectors) in fresh {
+                made.index = made.index.with(part.name(), Some(Arc::clone(&segment)));
+                if let Some(vectors) = vectors {
+                    made.index = made.index.with_vectors(&segment, vectors);
+                }
+                made.from.insert(Arc::clone(part.name()), Arc::clone(part));
+            }
+            match (&made.model, built_in) {
+                (_, None) => made.model = None,
+                (None, Some(model)) => made.model = Some(Arc::new(model)),
+                (Some(_), Some(_)) => {}
+            }
+        });
+        self.advance(Stage::Building, Stage::Ready);
+    }
+
+    /// Has the sentence model say what all tools mean, and then goes by that.
+    fn understand(&self, folder: &Path, model: &Arc<Model>) {
+        let mut cache = self.models.read_cache(model);
+        self.understand_all(folder, model, &mut cache);
+        if cache.is_changed() {
+            self.models.write_cache(model, &cache);
+        }
+    }
+
+    fn understand_all(&self, folder: &Path, model: &Arc<Model>, cache: &mut Cache) {
+        let go_on = || *self.stage.borrow() != Stage::Closed;
+        loop {
+            let made = self.made.load_full();
+            let lacking = made.index.without_vectors(model.fingerprint());
+            let mut fresh = Vec::new();
+            for segment in lacking {
+                let Some(part) = made.from.get(segment.server()) else {
+                    continue;
+                };
+                let tools: Vec<_> = tools(part).collect();
+                match model.vectors(&tools, cache, &go_on) {
+                    Ok(Some(vectors)) => fresh.push((Arc::clone(segment), vectors)),
+                    Ok(None) => return,
+                    Err(error) => return self.models.failed(folder, &error),
+                }
+            }
+            if fresh.is_empty() {
+                return;
+            }
+            self.change(|made| {
+                for (segment, vectors) in fresh {
+                    made.index = made.index.with_vectors(&segment, vectors);
+                }
+                made.model = Some(Arc::clone(model));
+            });
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Made)) {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = Made::clone(&self.made.load());
+        change(&mut made);
+        self.made.store(Arc::new(made));
+    }
+
+    fn advance(&self, from: Stage, to: Stage) {
+        self.stage.send_if_modified(|stage| {
+            let is_from = *stage == from;
+            if is_from {
+                *stage = to;
+            }
+            is_from
+        });
+    }
+
+    /// How it is.
+    pub(crate) fn parts(&self, settings: &Embeddings) -> [Part; 2] {
+        let made = self.made.load();
+        let stage = *self.stage.borrow();
+        let search = Part {
+            name: "search".to_owned(),
+            state: match stage {
+                Stage::Building => PartState::Initializing,
+                Stage::Asleep | Stage::Ready => PartState::Ready,
+                Stage::Closed => PartState::Error {
+                    message: "closed".into(),
+                },
+            },
+            note: (stage == Stage::Asleep).then(|| "begins with the first search".into()),
+        };
+        [search, self.models.part(made.model.as_deref(), settings)]
+    }
+}
+
+/// Keeps the index in line with the catalogue, from the first search on.
+async fn follow(context: Weak<Context>) {
+    let Some((mut changes, mut settings, stages)) = context.upgrade().map(|context| {
+        let finder = &context.finder;
+        let changes = context.shelf.changes();
+        (
+            changes,
+            finder.settings.subscribe(),
+            finder.stage.subscribe(),
+        )
+    }) else {
+        return;
+    };
+    if !awake(stages, Stage::Building).await {
+        return;
+    }
+    loop {
+        let Some(context) = context.upgrade() else {
+            return;
+        };
+        changes.borrow_and_update();
+        settings.borrow_and_update();
+        let work = tokio::task::spawn_blocking(move || {
+            let catalogue = context.shelf.catalogue_full();
+            let settings = context.config.load().search.embeddings.clone();
+            context.finder.follow(&catalogue, &settings);
+        });
+        if work.await.is_err() {
+            tracing::error!("The search index could not be made; it is tried again.");
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        }
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            changed = settings.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+/// Brings in the sentence model, if there is one, and shows it every new tool.
+async fn understand(context: Weak<Context>) {
+    let Some((mut changes, mut settings, stages)) = context.upgrade().map(|context| {
+        let finder = &context.finder;
+        let changes = context.shelf.changes();
+        (
+            changes,
+            finder.settings.subscribe(),
+            finder.stage.subscribe(),
+        )
+    }) else {
+        return;
+    };
+    if !awake(stages, Stage::Ready).await {
+        return;
+    }
+    loop {
+        changes.borrow_and_update();
+        settings.borrow_and_update();
+        let Some(context) = context.upgrade() else {
+            return;
+        };
+        let wanted = context.config.load().search.embeddings.clone();
+        if let Some((folder, source)) = context.finder.models.wanted(&wanted) {
+            if let Some(source) = source.filter(|_| !folder.is_dir()) {
+                let fetched = source.fetch(&folder).await;
+                if let Err(error) = &fetched {
+                    tracing::warn!(%error, "The sentence model could not be fetched.");
+                }
+                let problem = fetched.err().map(|error| error.to_string().into());
+                context.finder.models.set_problem(problem);
+            }
+            let work = tokio::task::spawn_blocking(move || {
+                let finder = &context.finder;
+                let is_said = matches!(wanted, Embeddings::Folder(_));
+                if let Some(model) = finder.models.load(&folder, is_said) {
+                    finder.understand(&folder, &model);
+                }
+            });
+            // A fault in there costs the vectors, and nothing else.
+            let _ = work.await;
+        } else {
+            drop(context);
+        }
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            changed = settings.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+/// Writes down what was learnt, now and then.
+async fn keep_lessons(context: Weak<Context>) {
+    let Some(stages) = context
+        .upgrade()
+        .map(|context| context.finder.stage.subscribe())
+    else {
+        return;
+    };
+    if !awake(stages, Stage::Building).await {
+        return;
+    }
+    if let Some(context) = context.upgrade() {
+        let _ = tokio::task::spawn_blocking(move || context.finder.lessons.load()).await;
+    }
+    loop {
+        tokio::time::sleep(KEEP).await;
+        let Some(context) = context.upgrade() else {
+            return;
+        };
+        let _ = tokio::task::spawn_blocking(move || context.finder.lessons.keep()).await;
+    }
+}
+
+/// Waits for a stage; whether it was reached before the end.
+async fn awake(mut stages: watch::Receiver<Stage>, wanted: Stage) -> bool {
+    let reached = stages.wait_for(|stage| *stage >= wanted).await;
+    reached.is_ok_and(|stage| *stage != Stage::Closed)
+}
+
+fn vectors_of(model: &Model, part: &ServerPart) -> Option<Vectors> {
+    let tools: Vec<_> = tools(part).collect();
+    model.vectors(&tools, &mut Cache::none(), &|| true).ok()?
+}
+
+/// The tools of a server, ready to be searched.
+fn segment(catalogue: &Catalogue, part: &ServerPart) -> Segment {
+    let others = others(catalogue, part.name());
+    let is_trusted = |tool: &Tool<'_>| {
+        let findings = scan(tool.definition, &others);
+        findings
+            .iter()
+            .all(|finding| finding.severity < Severity::Warn)
+    };
+    let tools = tools(part).map(|tool| Tool {
+        trusted: is_trusted(&tool),
+        ..tool
+    });
+    Segment::new(part.name(), &LANGUAGE, tools)
+}
+
+/// What the servers other than this one, and their tools, are called.
+pub(crate) fn others(catalogue: &Catalogue, name: &str) -> Others {
+    let mut others = Others::default();
+    for other in catalogue.servers().filter(|other| **other.name() != *name) {
+        others.add(
+            other.name(),
+            other.items(Kind::Tool).map(|tool| tool.name()),
+        );
+    }
+    others
+}
+
+fn tools(part: &ServerPart) -> impl Iterator<Item = Tool<'_>> {
+    part.items(Kind::Tool).map(|item| Tool {
+        name: item.name(),
+        definition: item.raw(),
+        trusted: true,
+    })
+}

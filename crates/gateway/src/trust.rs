@@ -1,0 +1,174 @@
+//! Which tools somebody has approved: the ledgers of all servers, on disk.
+//!
+//! A ledger is read when its server says what it offers, and written before any of that is shown. None is
+//! kept in memory: what is held back is, and that is little.
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use switchboard_catalog::{Held, Offers};
+use switchboard_client::Raw;
+use switchboard_config::{Server, Transport, Trust as Wanted};
+use switchboard_trust::{DecisionError, Fingerprint, Ledger, Policy, Verdict, folder};
+
+/// What a server wants models to know is judged like a tool, under a name that no tool has.
+pub(crate) const INSTRUCTIONS: &str = "(instructions)";
+
+/// The ledgers of all servers. Its methods read and write files: they are for threads that may wait.
+#[derive(Debug)]
+pub(crate) struct Ledgers {
+    /// Held while a ledger is read, changed and written.
+    dir: Mutex<PathBuf>,
+}
+
+/// What a person says of tools that are held back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Approve(Option<Seen>),
+    Reject(Seen),
+}
+
+impl Decision {
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::Approve(_) => "approved",
+            Self::Reject(_) => "rejected",
+        }
+    }
+}
+
+/// A tool, and which definition of it the person has looked at, if that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) tool: String,
+    pub(crate) fingerprint: Option<Fingerprint>,
+}
+
+/// Why a decision came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Undecided {
+    #[error(transparent)]
+    Decision(#[from] DecisionError),
+    #[error("the decision could not be written down, so nothing has changed: {0}")]
+    File(#[from] switchboard_trust::LedgerError),
+}
+
+impl Ledgers {
+    pub(crate) fn new(dir: PathBuf) -> Self {
+        Self {
+            dir: Mutex::new(dir),
+        }
+    }
+
+    /// The ledger of a server, empty if it was never seen.
+    pub(crate) fn read(&self, name: &str, server: &Server) -> Ledger {
+        open(&self.lock(), name, &identity(server))
+    }
+
+    /// Says what of these offers is to be held back.
+    pub(crate) fn judge(&self, name: &str, server: &Server, offers: &Offers) -> Held {
+        let dir = self.lock();
+        let mut ledger = open(&dir, name, &identity(server));
+        let mut judged = offers.tools.clone();
+        judged.extend(offers.instructions.as_deref().map(instructions));
+        let verdicts = ledger.judge(policy(server.trust), &judged, now());
+        if verdicts.changed
+            && let Err(error) = folder::write(&dir, &ledger)
+        {
+            // What cannot be written down is forgotten at the next start, and judged again.
+            tracing::error!(server = name, %error, "Cannot keep which tools are approved.");
+        }
+        let held = judged.iter().zip(&verdicts.tools);
+        let held = held.filter(|(_, verdict)| **verdict != Verdict::Approved);
+        let tools = held.filter_map(|(tool, _)| tool.member("name")?.to_text());
+        Held {
+            all: server.trust == Wanted::Ask && ledger.pins().next().is_none(),
+            tools: tools.collect(),
+        }
+    }
+
+    /// Carries out what a person has decided.
+    pub(crate) fn decide(
+        &self,
+        name: &str,
+        server: &Server,
+        decision: &Decision,
+    ) -> Result<(), Undecided> {
+        let dir = self.lock();
+        let mut ledger = open(&dir, name, &identity(server));
+        match decision {
+            Decision::Approve(Some(seen)) => ledger.approve(&seen.tool, seen.fingerprint, now())?,
+            Decision::Approve(None) => {
+                ledger.approve_all(now());
+            }
+            Decision::Reject(seen) => ledger.reject(&seen.tool, seen.fingerprint)?,
+        }
+        Ok(folder::write(&dir, &ledger)?)
+    }
+
+    /// The server is no longer configured.
+    pub(crate) fn remove(&self, name: &str) {
+        if let Err(error) = folder::remove(&self.lock(), name) {
+            tracing::warn!(server = name, %error, "Cannot remove which tools were approved.");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PathBuf> {
+        self.dir.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn open(dir: &std::path::Path, name: &str, identity: &str) -> Ledger {
+    match folder::load(dir, name) {
+        Ok(Some(ledger)) if ledger.is_of(identity) => ledger,
+        // The user has put another server under this name.
+        Ok(_) => Ledger::new(name, identity),
+        Err(error) => {
+            tracing::error!(server = name, %error, "Every tool is held back until it is approved.");
+            Ledger::damaged(name, identity)
+        }
+    }
+}
+
+fn policy(wanted: Wanted) -> Policy {
+    match wanted {
+        Wanted::First => Policy::First,
+        Wanted::Ask => Policy::Ask,
+        Wanted::Always => Policy::Always,
+    }
+}
+
+fn instructions(text: &str) -> Raw {
+    Raw::object([
+        ("name", Raw::string(INSTRUCTIONS)),
+        ("description", Raw::string(text)),
+    ])
+}
+
+/// What makes a server the one that was approved: what is started or reached. Keys and tokens are renewed
+/// and make no other server of it.
+fn identity(server: &Server) -> String {
+    let parts: Vec<&str> = match &server.transport {
+        Transport::Command(line) => std::iter::once("command")
+            .chain([line.command.as_str()])
+            .chain(line.args.iter().map(String::as_str))
+            .collect(),
+        Transport::Remote(remote) => vec!["remote", &remote.url],
+        Transport::Container(container) => std::iter::once("container")
+            .chain([container.image.as_str()])
+            .chain(container.args.iter().map(String::as_str))
+            .collect(),
+    };
+    // As JSON, so that no two lists are spelled alike.
+    serde_json::to_string(&parts).unwrap_or_default()
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}
