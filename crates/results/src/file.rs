@@ -1,0 +1,123 @@
+//! A kept result as a file.
+//!
+//! The name of the file is that of the result. It begins with a line that says what it is, whose
+//! result it is (as a digest), until when it is kept and a checksum over all of that and the rest.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sha2::{Digest, Sha256};
+
+use crate::ledger::Owner;
+
+const MAGIC: &[u8; 21] = b"switchboard result 1\n";
+
+/// How many bytes come before what is kept.
+pub(crate) const HEAD_BYTES: usize = MAGIC.len() + 8 + 32 + 32;
+
+/// What a file says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) owner: Owner,
+    pub(crate) expires: SystemTime,
+    checksum: [u8; 32],
+}
+
+impl Head {
+    pub(crate) fn new(owner: Owner, expires: SystemTime, body: &[u8]) -> Self {
+        let checksum = checksum(&owner, expires, body);
+        Self {
+            owner,
+            expires,
+            checksum,
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.extend_from_slice(&milliseconds(self.expires).to_le_bytes());
+        out.extend_from_slice(&self.owner);
+        out.extend_from_slice(&self.checksum);
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let rest = bytes.strip_prefix(MAGIC)?;
+        let (expires, rest) = rest.split_first_chunk()?;
+        let (owner, rest) = rest.split_first_chunk()?;
+        let (checksum, _) = rest.split_first_chunk()?;
+        let expires = Duration::from_millis(u64::from_le_bytes(*expires));
+        Some(Self {
+            owner: *owner,
+            expires: UNIX_EPOCH.checked_add(expires)?,
+            checksum: *checksum,
+        })
+    }
+}
+
+/// Writes a file that only its owner can read, whole or not at all: first under another name.
+pub(crate) fn write(path: &Path, head: &Head, body: &[u8]) -> io::Result<()> {
+    let new = path.with_extension(NEW);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&new).and_then(|mut file| {
+        file.write_all(&head.encode())?;
+        file.write_all(body)
+    });
+    // No waiting for the disk: what a crash damages is found by its checksum, and the tool can be
+    // called again.
+    written
+        .and_then(|()| fs::rename(&new, path))
+        .inspect_err(|_| {
+            let _ = fs::remove_file(&new);
+        })
+}
+
+/// The ending of files that are being written.
+pub(crate) const NEW: &str = "new";
+
+/// What a file says of itself, and how long the rest is; `None` if it is no file of ours.
+pub(crate) fn read_head(path: &Path) -> Option<(Head, u64)> {
+    // A pipe or a device would be waited for, so it is not opened.
+    let found = fs::symlink_metadata(path).ok()?;
+    if !found.is_file() {
+        return None;
+    }
+    let body = found.len().checked_sub(HEAD_BYTES as u64)?;
+    let mut head = [0; HEAD_BYTES];
+    File::open(path).ok()?.read_exact(&mut head).ok()?;
+    Some((Head::decode(&head)?, body))
+}
+
+/// What is kept in a file of at most so many bytes; `None` if it is damaged or another's.
+pub(crate) fn read(path: &Path, owner: &Owner, most: u64) -> Option<Vec<u8>> {
+    let (head, body) = read_head(path)?;
+    if head.owner != *owner || body > most {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(body).ok()? + HEAD_BYTES);
+    let file = File::open(path).ok()?;
+    file.take(body + HEAD_BYTES as u64)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    let body = bytes.split_off(HEAD_BYTES.min(bytes.len()));
+    let head = Head::decode(&bytes)?;
+    (head.checksum == checksum(owner, head.expires, &body)).then_some(body)
+}
+
+fn checksum(owner: &Owner, expires: SystemTime, body: &[u8]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    digest.update(owner);
+    digest.update(milliseconds(expires).to_le_bytes());
+    digest.update(body);
+    digest.finalize().into()
+}
+
+fn milliseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

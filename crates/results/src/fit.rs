@@ -1,0 +1,393 @@
+//! [`fit`]: a result as an agent can take it.
+
+use std::sync::Arc;
+
+use switchboard_wire::Raw;
+
+use crate::border::border;
+use crate::budget::{Budget, Room};
+use crate::id::ResultId;
+use crate::json;
+use crate::kept::Kept;
+use crate::limits::{MEDIA_TOKENS, NOTES, PIECE_BYTES};
+use crate::note;
+use crate::part::{self, Part, Parts, Text, Whole, whole};
+use crate::shrink::shrink;
+use crate::tokens::estimate_tokens;
+
+/// What may be done with the structured content of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Structured {
+    /// The tool has an output schema: clients refuse its results without structured content. It is
+    /// shortened by elements of arrays and ends of texts, and keeps its shape.
+    Keep,
+    /// It may be left out if it is too large.
+    MayGo,
+}
+
+/// Whether a result fits.
+#[derive(Debug)]
+pub enum Fit {
+    /// It does; it stays as it is.
+    Whole,
+    /// It does not.
+    Cut(Box<Cut>),
+}
+
+/// A result that is cut: what is shown of it, and all of it to be kept.
+#[derive(Debug)]
+pub struct Cut {
+    result: Raw,
+    blocks: Vec<Shown>,
+    structured: Option<Raw>,
+    end: End,
+    kept: Arc<Kept>,
+}
+
+/// One block of what is shown.
+#[derive(Debug)]
+enum Shown {
+    Block(Raw),
+    /// A note in place of a block, which is at this place of what is kept.
+    Note {
+        what: String,
+        offset: usize,
+    },
+}
+
+/// What is missing at the end.
+#[derive(Debug, Default)]
+struct End {
+    /// Where what is not shown begins.
+    next: Option<usize>,
+    /// Of the array that was cut: how many elements are shown and how many there are.
+    elements: Option<(usize, usize)>,
+    /// Whether structured content was left out or shortened, and nothing else says so.
+    structured: bool,
+}
+
+/// Cuts a result that is too large for a budget. It shows the beginning of what the texts say, at most
+/// half of the room for structured content that has to stay, and images as far as they fit. Everything
+/// is kept, in an order in which it can be read on from where the shown part ends.
+///
+/// Most results fit, and cost no more than a look at their length. What is not the result of a tool is
+/// left alone, as are members that nobody knows; the budget counts texts as they are read, without
+/// their escapes.
+///
+/// ```
+/// use switchboard_results::{Budget, Fit, Structured, fit};
+/// use switchboard_wire::Raw;
+///
+/// let budget = Budget { bytes: 1000, tokens: 400, ..Budget::default() };
+/// let short = Raw::parse(r#"{"content":[{"type":"text","text":"It is done."}]}"#)?;
+/// assert!(matches!(fit(&short, &budget, Structured::MayGo), Fit::Whole));
+///
+/// let text = Raw::string(&"All work and no play. ".repeat(1000));
+/// let block = Raw::object([("type", Raw::string("text")), ("text", text)]);
+/// let long = Raw::object([("content", Raw::array([block]))]);
+/// let Fit::Cut(cut) = fit(&long, &budget, Structured::MayGo) else { panic!() };
+/// assert!(cut.shown(None).as_bytes().len() < 1200);
+/// assert_eq!(cut.kept().total(), 22_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn fit(result: &Raw, budget: &Budget, structured: Structured) -> Fit {
+    let bytes = result.as_bytes().len();
+    // No token is shorter than a byte.
+    if bytes <= budget.bytes && bytes <= budget.tokens {
+        return Fit::Whole;
+    }
+    if bytes <= budget.bytes && estimate_tokens(result.as_str()) <= budget.tokens {
+        return Fit::Whole;
+    }
+    let Some(parts) = part::read(result) else {
+        return Fit::Whole;
+    };
+    Cutter::new(result, parts, budget).cut(structured)
+}
+
+impl Cut {
+    /// What is to be kept, under the name by which [`shown`](Self::shown) refers to it.
+    pub fn kept(&self) -> &Arc<Kept> {
+        &self.kept
+    }
+
+    /// The result as it is shown, with a last block that says what is missing and how to read on; or,
+    /// if it cannot be kept, that the rest is gone.
+    pub fn shown(&self, id: Option<&ResultId>) -> Raw {
+        let mut blocks: Vec<Raw> = Vec::with_capacity(self.blocks.len() + 1);
+        for shown in &self.blocks {
+            blocks.push(match shown {
+                Shown::Block(block) => block.clone(),
+                Shown::Note { what, offset } => note::block(&match id {
+                    Some(id) => {
+                        let call = note::next_call(id, *offset);
+                        format!("[{what}, is not shown. To get it: {call}]")
+                    }
+                    None => format!("[{what}, is not shown: it is too large.]"),
+                }),
+            });
+        }
+        blocks.extend(self.last_note(id).map(|text| note::block(&text)));
+        self.assembled(&Raw::array(blocks))
+    }
+
+    fn last_note(&self, id: Option<&ResultId>) -> Option<String> {
+        let structured = self.end.structured;
+        let Some(next) = self.end.next else {
+            let note = "[The structured content is cut. The text above says all that it said.]";
+            return structured.then(|| note.to_owned());
+        };
+        let structured = if structured {
+            " The structured content is cut too."
+        } else {
+            ""
+        };
+        let total = self.kept.total();
+        let elements = match self.end.elements {
+            Some((shown @ 1.., all)) => format!(", elements 0 to {} of {all}", shown - 1),
+            _ => String::new(),
+        };
+        let rest = match id {
+            Some(id) => format!("Next: {}", note::next_call(id, next)),
+            None => "The rest is too large to be kept; ask the tool for less".to_owned(),
+        };
+        Some(format!(
+            "[Cut: this is the beginning, {next} of {total} bytes{elements}.{structured} {rest}]"
+        ))
+    }
+
+    /// The result with other content; everything else stays.
+    fn assembled(&self, content: &Raw) -> Raw {
+        let with = |result: &Raw| {
+            let result = match &self.structured {
+                Some(structured) => result.with_member("structuredContent", structured).ok()?,
+                // Taking out what is not there would respell what is.
+                None if result.member("structuredContent").is_none() => result.clone(),
+                None => result.without(&["structuredContent"]),
+            };
+            result.with_member("content", content).ok()
+        };
+        with(&self.result)
+            // A member of that name came twice; both go.
+            .or_else(|| with(&self.result.without(&["content", "structuredContent"])))
+            .unwrap_or_else(|| self.result.clone())
+    }
+}
+
+struct Cutter<'a> {
+    result: &'a Raw,
+    parts: Parts,
+    /// Whether the structured content says what the texts say too.
+    twice: bool,
+    room: Room,
+    blocks: Vec<Shown>,
+    end: End,
+}
+
+impl<'a> Cutter<'a> {
+    fn new(result: &'a Raw, parts: Parts, budget: &Budget) -> Self {
+        let others = result.without(&["content", "structuredContent"]);
+        let mut room = Room::new(budget);
+        room.spend(others.as_str());
+        let structured = parts.structured.as_ref();
+        let twice = structured.is_some_and(|structured| is_told(structured, &parts.content));
+        Self {
+            result,
+            parts,
+            twice,
+            room,
+            blocks: Vec::new(),
+            end: End::default(),
+        }
+    }
+
+    fn cut(mut self, structured: Structured) -> Fit {
+        if self.fits() {
+            return Fit::Whole;
+        }
+        self.room.reserve_note();
+        // What has to stay is made short first, so that the texts get the rest.
+        let shortened = match (&self.parts.structured, structured) {
+            (Some(value), Structured::Keep) => {
+                let half = self.room.half();
+                let short = shrink(value, half.bytes.min(2 * half.tokens));
+                self.room.spend(short.as_str());
+                Some(short)
+            }
+            _ => None,
+        };
+        let mut parts = std::mem::take(&mut self.parts.content);
+        self.show(&parts);
+        let shown = match (self.parts.structured.take(), shortened) {
+            (None, _) => None,
+            (Some(value), Some(short)) => Some(self.kept_short(&value, short, &mut parts)),
+            (Some(value), None) => self.kept_whole(value, &mut parts),
+        };
+        Fit::Cut(Box::new(Cut {
+            result: self.result.clone(),
+            blocks: self.blocks,
+            structured: shown,
+            end: self.end,
+            kept: Arc::new(Kept::new(parts)),
+        }))
+    }
+
+    /// Whether it fits after all: what is told twice counts once, and images are no text.
+    fn fits(&self) -> bool {
+        let mut room = self.room;
+        let content = self.parts.content.iter().all(|part| match part {
+            Part::Text(text) => room.take(text.frame.as_str()) && room.take(&text.words),
+            Part::Whole(block) => match whole(block) {
+                Whole::Media => room.take_media(block),
+                Whole::Other => room.take(block.as_str()),
+            },
+        });
+        let structured = self.parts.structured.as_ref().filter(|_| !self.twice);
+        content && structured.is_none_or(|value| room.take(value.as_str()))
+    }
+
+    /// Shows the beginning of the texts, and every other block that there is room for or a note about
+    /// it.
+    fn show(&mut self, parts: &[Part]) {
+        let mut wholes = self.wholes(parts).into_iter();
+        let mut notes = 0;
+        let mut start = 0;
+        for part in parts {
+            match part {
+                Part::Text(text) => self.show_text(text, start),
+                Part::Whole(block) if wholes.next() == Some(true) => {
+                    self.blocks.push(Shown::Block(block.clone()));
+                }
+                Part::Whole(block) => {
+                    notes += 1;
+                    if notes <= NOTES {
+                        let what = note::describe(block);
+                        self.blocks.push(Shown::Note {
+                            what,
+                            offset: start,
+                        });
+                    } else if notes == NOTES + 1 {
+                        let what = "More of this kind".to_owned();
+                        self.blocks.push(Shown::Note {
+                            what,
+                            offset: start,
+                        });
+                    }
+                }
+            }
+            start += part.len();
+        }
+    }
+
+    /// Which of the blocks that cannot be divided are shown. Texts are to have some room beside them.
+    fn wholes(&mut self, parts: &[Part]) -> Vec<bool> {
+        let mut shown = Vec::new();
+        let mut notes = 0;
+        for part in parts {
+            let Part::Whole(block) = part else {
+                continue;
+            };
+            let fits = match whole(block) {
+                Whole::Media => 2 * MEDIA_TOKENS <= self.room.tokens && self.room.take_media(block),
+                Whole::Other => {
+                    block.as_bytes().len() <= self.room.bytes / 4 && self.room.take(block.as_str())
+                }
+            };
+            notes += usize::from(!fits);
+            if !fits && notes <= NOTES + 1 {
+                self.room.reserve_note();
+            }
+            shown.push(fits);
+        }
+        shown
+    }
+
+    /// Shows a text that begins at `start`, or its beginning, unless something before it was cut.
+    fn show_text(&mut self, part: &Text, start: usize) {
+        if self.end.next.is_some() {
+            return;
+        }
+        let text = &part.words;
+        let block =
+            |text: &str| part::with_text(&part.frame, text).unwrap_or_else(|| part::plain(text));
+        self.room.spend(part.frame.as_str());
+        if self.room.take(text) {
+            self.blocks.push(Shown::Block(block(text)));
+            return;
+        }
+        let most = self.room.prefix(text);
+        if most < PIECE_BYTES {
+            self.end.next = Some(start);
+            return;
+        }
+        let cut = border(text, part.json, 0, most);
+        self.end.next = Some(start + cut);
+        let beginning = part.json.then(|| json::beginning(text, cut)).flatten();
+        let shown = match &beginning {
+            Some(beginning) => &beginning.text,
+            None => &text[..cut],
+        };
+        self.blocks.push(Shown::Block(block(shown)));
+        self.end.elements = beginning.and_then(|beginning| beginning.elements);
+    }
+
+    /// Structured content that has to stay. If it lost anything, all of it comes after the texts.
+    fn kept_short(&mut self, value: &Raw, short: Raw, parts: &mut Vec<Part>) -> Raw {
+        self.end.structured = short != *value;
+        if self.end.structured && !self.twice {
+            let start = parts.iter().map(Part::len).sum();
+            self.end.next.get_or_insert(start);
+            parts.push(Part::Text(Text::of_json(value)));
+        }
+        short
+    }
+
+    /// Structured content that may go: it stays if the texts are all shown and it fits too. Else it
+    /// is told as a text after them, unless they tell it already.
+    fn kept_whole(&mut self, value: Raw, parts: &mut Vec<Part>) -> Option<Raw> {
+        if self.end.next.is_none() && self.room.take(value.as_str()) {
+            return Some(value);
+        }
+        if !self.twice {
+            let start = parts.iter().map(Part::len).sum();
+            let text = Text::of_json(&value);
+            self.show_text(&text, start);
+            parts.push(Part::Text(text));
+        }
+        None
+    }
+}
+
+/// Whether the texts of a result say what its structured content says, in the ways in which servers
+/// tell everything twice: as JSON, as the one text that is wrapped in a member, as a text for each
+/// element.
+fn is_told(structured: &Raw, content: &[Part]) -> bool {
+    let texts = content.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text),
+        Part::Whole(_) => None,
+    });
+    let texts: Vec<&Text> = texts.collect();
+    let says = |text: &Text, value: &Raw| {
+        if value.as_bytes().first() == Some(&b'"') {
+            value.to_text().as_ref() == Some(&text.words)
+        } else {
+            json::same(&text.words, value.as_str())
+        }
+    };
+    let inner = match structured.members().as_deref() {
+        Some([(_, inner)]) => Some(inner.clone()),
+        _ => None,
+    };
+    match &*texts {
+        [] => false,
+        [text] if says(text, structured) => true,
+        [text] if inner.as_ref().is_some_and(|inner| says(text, inner)) => true,
+        texts => {
+            let elements = inner.unwrap_or_else(|| structured.clone()).elements();
+            elements.is_some_and(|elements| {
+                let mut pairs = texts.iter().zip(&elements);
+                elements.len() == texts.len() && pairs.all(|(text, value)| says(text, value))
+            })
+        }
+    }
+}

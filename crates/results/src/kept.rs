@@ -1,0 +1,182 @@
+//! [`Kept`]: a whole result, to be read piece by piece.
+
+use switchboard_wire::Raw;
+
+use crate::border::border;
+use crate::budget::{Budget, Room};
+use crate::id::ResultId;
+use crate::note;
+use crate::part::{Part, Text, Whole, whole};
+
+/// A whole result, to be read piece by piece.
+///
+/// There is one way to say a place in it: the texts of all blocks, and then the structured content if
+/// it says anything else, are counted through in bytes from 0. A block that cannot be divided, such as
+/// an image, counts as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    parts: Vec<Part>,
+}
+
+/// A piece of a kept result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Page {
+    /// The blocks of this piece. A text is a block, or goes on with the one before it.
+    pub content: Vec<Raw>,
+    /// Where the piece begins: where it was asked for, or a character's beginning before that.
+    pub offset: usize,
+    /// Where the next piece begins; `None` at the end.
+    pub next: Option<usize>,
+    /// How long the whole result is.
+    pub total: usize,
+}
+
+impl Kept {
+    pub(crate) fn new(parts: Vec<Part>) -> Self {
+        Self { parts }
+    }
+
+    /// How long the whole result is.
+    pub fn total(&self) -> usize {
+        self.parts.iter().map(Part::len).sum()
+    }
+
+    /// The piece that begins at `offset`, of at most `limit` bytes and never more than the budget. It
+    /// ends where something ends, and says where to read on; pieces put together are the whole.
+    ///
+    /// An image comes whole, however large it is, for somebody asked for it.
+    pub fn read(&self, offset: usize, limit: Option<usize>, budget: &Budget) -> Page {
+        let total = self.total();
+        let mut room = Room::new(budget);
+        room.reserve_note();
+        room.bytes = room.bytes.min(limit.unwrap_or(usize::MAX)).max(1);
+        let mut page = Page {
+            content: Vec::new(),
+            offset: offset.min(total),
+            next: None,
+            total,
+        };
+        let mut start = 0;
+        let mut at = page.offset;
+        for part in &self.parts {
+            let end = start + part.len();
+            if at < end {
+                let taken = match part {
+                    Part::Text(text) => page.take_text(text, start, &mut at, &mut room),
+                    Part::Whole(block) => page.take_whole(block, &mut room),
+                };
+                if !taken {
+                    page.next = Some(at);
+                    break;
+                }
+                at = end;
+            }
+            start = end;
+        }
+        page
+    }
+}
+
+/// How a kept result is written: each part as a letter, two lengths and what they are of.
+impl Kept {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for part in &self.parts {
+            let (letter, frame, words) = match part {
+                Part::Text(text) => {
+                    let letter = if text.json { JSON } else { TEXT };
+                    (letter, text.frame.as_bytes(), text.words.as_bytes())
+                }
+                Part::Whole(block) => (WHOLE, block.as_bytes(), &[][..]),
+            };
+            out.push(letter);
+            out.extend_from_slice(&(frame.len() as u64).to_le_bytes());
+            out.extend_from_slice(&(words.len() as u64).to_le_bytes());
+            out.extend_from_slice(frame);
+            out.extend_from_slice(words);
+        }
+        out
+    }
+
+    /// `None` if this was not written by [`encode`](Self::encode).
+    pub(crate) fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let mut parts = Vec::new();
+        while let Some((letter, rest)) = bytes.split_first() {
+            let (frame_length, rest) = rest.split_first_chunk()?;
+            let (words_length, rest) = rest.split_first_chunk()?;
+            let length = |bytes| usize::try_from(u64::from_le_bytes(bytes)).ok();
+            let (frame, rest) = rest.split_at_checked(length(*frame_length)?)?;
+            let (words, rest) = rest.split_at_checked(length(*words_length)?)?;
+            let frame = Raw::parse(frame.to_vec()).ok()?;
+            parts.push(match *letter {
+                WHOLE => Part::Whole(frame),
+                letter @ (TEXT | JSON) => Part::Text(Text {
+                    frame,
+                    words: String::from_utf8(words.to_vec()).ok()?,
+                    json: letter == JSON,
+                }),
+                _ => return None,
+            });
+            bytes = rest;
+        }
+        Some(Self { parts })
+    }
+}
+
+const TEXT: u8 = b't';
+const JSON: u8 = b'j';
+const WHOLE: u8 = b'w';
+
+impl Page {
+    /// Takes from a text that begins at `start`, from `at` on. `false` if it is not all of it.
+    fn take_text(&mut self, part: &Text, start: usize, at: &mut usize, room: &mut Room) -> bool {
+        let text = &part.words;
+        let from = text.floor_char_boundary(*at - start);
+        if self.content.is_empty() {
+            self.offset = start + from;
+        }
+        let most = room.prefix(&text[from..]);
+        if most == 0 && !self.content.is_empty() {
+            return false;
+        }
+        let end = border(text, part.json, from, from + most);
+        let piece = &text[from..end];
+        self.content.push(part.piece(piece, from == 0));
+        room.spend(piece);
+        *at = start + end;
+        end == text.len()
+    }
+
+    /// Takes a block that cannot be divided, if there is room or nothing else.
+    fn take_whole(&mut self, block: &Raw, room: &mut Room) -> bool {
+        let fits = match whole(block) {
+            Whole::Media => room.take_media(block),
+            Whole::Other => room.take(block.as_str()),
+        };
+        let taken = fits || self.content.is_empty();
+        if taken {
+            self.content.push(block.clone());
+        }
+        if !fits {
+            // Nothing goes beside a block that is larger than it should be.
+            room.bytes = 0;
+        }
+        taken
+    }
+
+    /// The piece as the result of a tool, with a last block that says where to read on.
+    pub fn to_result(&self, id: &ResultId) -> Raw {
+        let (offset, total) = (self.offset, self.total);
+        let note = match self.next {
+            Some(next) => {
+                let call = note::next_call(id, next);
+                format!("[Bytes {offset} to {next} of {total}. Next: {call}]")
+            }
+            None if offset >= total => format!("[The result ends at {total}: nothing is left.]"),
+            None => format!("[Bytes {offset} to {total} of {total}: this is the end.]"),
+        };
+        let blocks = self.content.iter().cloned();
+        Raw::object([("content", Raw::array(blocks.chain([note::block(&note)])))])
+    }
+}

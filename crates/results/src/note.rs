@@ -1,0 +1,57 @@
+//! What an agent is told about what it does not see.
+
+use switchboard_wire::Raw;
+
+use crate::id::ResultId;
+use crate::limits::NOTE_BYTES;
+use crate::part;
+
+/// The tool by which the rest of a result is read.
+pub const READ_RESULT: &str = "read_result";
+
+/// How the rest is reached, exactly as it is to be called.
+pub(crate) fn next_call(id: &ResultId, offset: usize) -> String {
+    format!(r#"{READ_RESULT} {{"id":"{id}","offset":{offset}}}"#)
+}
+
+/// A note as a block. It is short by construction; should it not be, its end is cut.
+pub(crate) fn block(note: &str) -> Raw {
+    let note = &note[..note.floor_char_boundary(NOTE_BYTES)];
+    part::plain(note)
+}
+
+/// A block that is shown whole or not at all, in a few words: `image/png, 340 kB`.
+pub(crate) fn describe(block: &Raw) -> String {
+    let resource = block.member("resource");
+    let mime = [Some(block), resource.as_ref()]
+        .into_iter()
+        .flatten()
+        .find_map(|part| part.member("mimeType")?.to_text())
+        .or_else(|| part::kind(block))
+        .unwrap_or_else(|| "block".to_owned());
+    let data = [
+        block.member("data"),
+        resource.and_then(|r| r.member("blob")),
+    ];
+    let data = data.into_iter().flatten().next();
+    let bytes = match data {
+        // Four letters of base64 are three bytes.
+        Some(data) => data.as_bytes().len().saturating_sub(2) / 4 * 3,
+        None => block.as_bytes().len(),
+    };
+    let mime: String = mime
+        .chars()
+        .filter(char::is_ascii_graphic)
+        .take(60)
+        .collect();
+    format!("{mime}, {}", size(bytes))
+}
+
+/// A size in words: `340 kB`.
+pub(crate) fn size(bytes: usize) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}

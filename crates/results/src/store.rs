@@ -1,0 +1,329 @@
+//! [`Store`]: results that were too large, kept for a while.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest, Sha256};
+
+use crate::file::{self, Head};
+use crate::id::ResultId;
+use crate::kept::Kept;
+use crate::ledger::{Change, Entry, Ledger, Owner, Place};
+use crate::limits::{CLOCK_SLACK, FILES};
+
+/// How much is kept, and for how long. When there is no more room, the oldest go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// In memory, for those that were used last.
+    pub memory_bytes: u64,
+    /// On disk.
+    pub disk_bytes: u64,
+    /// Of one result. A larger one is not kept.
+    pub each_bytes: u64,
+    /// How long a result is kept.
+    pub ttl: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 8 * 1024 * 1024,
+            disk_bytes: 256 * 1024 * 1024,
+            each_bytes: 32 * 1024 * 1024,
+            ttl: Duration::from_hours(1),
+        }
+    }
+}
+
+/// Why a result is not kept, or cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// It is larger than any result may be.
+    #[error("the result has {bytes} bytes, and at most {most} are kept; ask the tool for less")]
+    TooLarge {
+        /// How large it is.
+        bytes: u64,
+        /// How large it may be.
+        most: u64,
+    },
+    /// It cannot be written, and is too large to be kept in memory alone.
+    #[error("the result cannot be written to {path}; free space there or make it writable")]
+    Unwritable {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The system gives no random numbers to name it by.
+    #[error("the system gives no random numbers")]
+    NoRandomness,
+    /// There is no such result, or it is somebody else's, or it made room for others.
+    #[error("no result of this id is kept; call the tool again")]
+    Unknown,
+    /// It was kept long enough.
+    #[error("this result was kept until {} ago; call the tool again", words(*.ago))]
+    Expired {
+        /// How long ago that was.
+        ago: Duration,
+    },
+    /// What is on disk is not what was written.
+    #[error("this result was damaged on disk and is gone; call the tool again")]
+    Damaged,
+}
+
+/// Results that were too large, kept for a while: on disk, and in memory as long as they are used.
+///
+/// Every result belongs to an owner, and nobody else can read it. What is on disk outlives the process;
+/// the next one takes it over. If the disk cannot be written, small results are kept in memory alone.
+///
+/// All functions wait for the disk, so they are not to be called where others wait for the thread.
+/// Several threads may call them at once.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    limits: Limits,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    ledger: Ledger,
+    memory: HashMap<ResultId, Arc<Kept>>,
+}
+
+impl Store {
+    /// Opens the folder and takes over what an earlier process kept in it. What is too old, damaged or
+    /// half written is removed. Files that are not this store's are left alone.
+    pub fn open(folder: &Path, limits: Limits, now: SystemTime) -> Self {
+        let mut found = Vec::new();
+        for path in files(folder) {
+            match taken_over(&path, &limits, now) {
+                Some(entry) => found.push(entry),
+                None => drop(fs::remove_file(&path)),
+            }
+        }
+        found.sort_by_key(|(_, entry)| entry.expires);
+        let mut ledger = Ledger::new(limits);
+        let mut changes = Vec::new();
+        for (id, entry) in found {
+            changes.extend(ledger.put(&id, entry, now));
+        }
+        let store = Self {
+            folder: folder.to_owned(),
+            limits,
+            state: Mutex::new(State {
+                ledger,
+                memory: HashMap::new(),
+            }),
+        };
+        store.apply(changes);
+        store
+    }
+
+    /// Keeps a result for its owner and names it.
+    pub fn put(
+        &self,
+        owner: &str,
+        kept: Arc<Kept>,
+        now: SystemTime,
+    ) -> Result<ResultId, StoreError> {
+        let body = kept.encode();
+        let bytes = body.len() as u64 + file::HEAD_BYTES as u64;
+        if !self.lock().ledger.takes(bytes, true) {
+            let most = self.limits.each_bytes.min(self.limits.disk_bytes);
+            return Err(StoreError::TooLarge { bytes, most });
+        }
+        let owner = digest(owner);
+        let expires = now + self.limits.ttl;
+        let id = ResultId::new(expires).ok_or(StoreError::NoRandomness)?;
+        let written = self.write(&id, &Head::new(owner, expires, &body), &body);
+        let on_disk = written.is_ok();
+        drop(body);
+        let mut state = self.lock();
+        if let Err(source) = written
+            && !state.ledger.takes(bytes, false)
+        {
+            let path = self.folder.clone();
+            return Err(StoreError::Unwritable { path, source });
+        }
+        let entry = Entry {
+            owner,
+            bytes,
+            expires,
+            on_disk,
+        };
+        let mut changes = state.ledger.put(&id, entry, now);
+        changes.extend(state.hold(&id, kept));
+        drop(state);
+        self.apply(changes);
+        Ok(id)
+    }
+
+    /// Reads a result of this owner. The id is what somebody wrote, so it may be anything.
+    pub fn get(&self, owner: &str, id: &str, now: SystemTime) -> Result<Arc<Kept>, StoreError> {
+        let id = ResultId::parse(id).ok_or(StoreError::Unknown)?;
+        let owner = digest(owner);
+        let mut state = self.lock();
+        let changes = state.ledger.expire(now);
+        let place = state.ledger.find(&id, &owner, now);
+        let held = state.memory.get(&id).cloned();
+        drop(state);
+        self.apply(changes);
+        match (place, held) {
+            (None, _) => Err(match now.duration_since(id.expires()) {
+                Ok(ago) => StoreError::Expired { ago },
+                Err(_) => StoreError::Unknown,
+            }),
+            (Some(Place::Memory), Some(kept)) => Ok(kept),
+            (Some(_), _) => self.read(&id, &owner),
+        }
+    }
+
+    /// Removes what was kept long enough. Whoever reads finds nothing too old in any case; this gives
+    /// the room back, so call it now and then.
+    pub fn sweep(&self, now: SystemTime) {
+        let changes = self.lock().ledger.expire(now);
+        self.apply(changes);
+    }
+
+    fn read(&self, id: &ResultId, owner: &Owner) -> Result<Arc<Kept>, StoreError> {
+        let path = self.path(id);
+        let body = file::read(&path, owner, self.limits.each_bytes);
+        let kept = body.and_then(|body| Kept::decode(&body));
+        let mut state = self.lock();
+        let Some(kept) = kept else {
+            // It may have made room for others meanwhile, which is no damage.
+            let known = state.ledger.contains(id);
+            state.ledger.remove(id);
+            drop(state);
+            self.apply(vec![Change::Remove(id.clone())]);
+            return Err(if known {
+                StoreError::Damaged
+            } else {
+                StoreError::Unknown
+            });
+        };
+        let kept = Arc::new(kept);
+        let changes = state.hold(id, Arc::clone(&kept));
+        drop(state);
+        self.apply(changes);
+        Ok(kept)
+    }
+
+    fn write(&self, id: &ResultId, head: &Head, body: &[u8]) -> io::Result<()> {
+        let path = self.path(id);
+        match file::write(&path, head, body) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make_folder(&self.folder)?;
+                file::write(&path, head, body)
+            }
+            other => other,
+        }
+    }
+
+    /// Does what the ledger decided.
+    fn apply(&self, changes: Vec<Change>) {
+        let mut released = Vec::new();
+        let mut removed = Vec::new();
+        let mut state = self.lock();
+        for change in changes {
+            match change {
+                // Somebody may have read it in again since.
+                Change::Release(id) if state.ledger.is_held(&id) => {}
+                Change::Release(id) => released.extend(state.memory.remove(&id)),
+                Change::Remove(id) => {
+                    released.extend(state.memory.remove(&id));
+                    removed.push(id);
+                }
+            }
+        }
+        drop(state);
+        // Memory is freed and files are removed where nobody waits for it.
+        drop(released);
+        for id in removed {
+            // A file that is not there is gone already.
+            let _ = fs::remove_file(self.path(&id));
+        }
+    }
+
+    fn path(&self, id: &ResultId) -> PathBuf {
+        self.folder.join(id.as_str())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing in here can panic half way through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Holds a result in memory if the ledger wants it there.
+    fn hold(&mut self, id: &ResultId, kept: Arc<Kept>) -> Vec<Change> {
+        let (held, changes) = self.ledger.hold(id);
+        if held {
+            self.memory.insert(id.clone(), kept);
+        }
+        changes
+    }
+}
+
+/// The files of the folder that are this store's, by their names.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.take(FILES).flatten().map(|entry| entry.path());
+    paths.filter(|path| name(path).is_some()).collect()
+}
+
+/// The result that a file is, or was to become.
+fn name(path: &Path) -> Option<ResultId> {
+    let name = path.file_name()?.to_str()?;
+    let id = name
+        .strip_suffix(&format!(".{}", file::NEW))
+        .unwrap_or(name);
+    ResultId::parse(id).filter(|parsed| parsed.as_str() == id)
+}
+
+/// What a file says of itself, if it is whole as far as that can be told without reading it all.
+fn taken_over(path: &Path, limits: &Limits, now: SystemTime) -> Option<(ResultId, Entry)> {
+    if path.extension().is_some() {
+        return None;
+    }
+    let id = name(path)?;
+    let (head, body) = file::read_head(path)?;
+    let entry = Entry {
+        owner: head.owner,
+        bytes: body + file::HEAD_BYTES as u64,
+        expires: head.expires,
+        on_disk: true,
+    };
+    let latest = now + limits.ttl + CLOCK_SLACK;
+    let right = entry.bytes <= limits.each_bytes && entry.expires > now && entry.expires <= latest;
+    right.then_some((id, entry))
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn digest(owner: &str) -> Owner {
+    Sha256::digest(owner.as_bytes()).into()
+}
+
+/// A duration in words, as far as anybody wants to know.
+fn words(duration: Duration) -> String {
+    match duration.as_secs() {
+        0..60 => "a moment".to_owned(),
+        seconds @ 60..7200 => format!("{} minutes", seconds / 60),
+        seconds => format!("{} hours", seconds / 3600),
+    }
+}
