@@ -144,6 +144,8 @@ impl Page {
         let piece = &text[from..end];
         self.content.push(part.piece(piece, from == 0));
         room.spend(piece);
+        // Very many short texts would else bring very many frames.
+        room.spend(part.frame.as_str());
         *at = start + end;
         end == text.len()
     }
@@ -178,5 +180,26 @@ impl Page {
         };
         let blocks = self.content.iter().cloned();
         Raw::object([("content", Raw::array(blocks.chain([note::block(&note)])))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn bytes_that_nobody_wrote_are_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..60), letter in "[tjwx]") {
+            let _ = Kept::decode(&bytes);
+            bytes.splice(0..0, letter.bytes());
+            let _ = Kept::decode(&bytes);
+            let part = Part::Whole(Raw::number(7));
+            let mut written = Kept::new(vec![part]).encode();
+            prop_assert!(Kept::decode(&written).is_some());
+            written.pop();
+            prop_assert!(Kept::decode(&written).is_none());
+        }
     }
 }

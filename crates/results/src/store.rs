@@ -140,7 +140,7 @@ impl Store {
             return Err(StoreError::TooLarge { bytes, most });
         }
         let owner = digest(owner);
-        let expires = now + self.limits.ttl;
+        let expires = later(now, self.limits.ttl);
         let id = ResultId::new(expires).ok_or(StoreError::NoRandomness)?;
         let written = self.write(&id, &Head::new(owner, expires, &body), &body);
         let on_disk = written.is_ok();
@@ -302,7 +302,7 @@ fn taken_over(path: &Path, limits: &Limits, now: SystemTime) -> Option<(ResultId
         expires: head.expires,
         on_disk: true,
     };
-    let latest = now + limits.ttl + CLOCK_SLACK;
+    let latest = later(now, limits.ttl.saturating_add(CLOCK_SLACK));
     let right = entry.bytes <= limits.each_bytes && entry.expires > now && entry.expires <= latest;
     right.then_some((id, entry))
 }
@@ -313,6 +313,12 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
+}
+
+/// A time so much later. Nothing is kept for longer than a year, for times have an end.
+fn later(now: SystemTime, by: Duration) -> SystemTime {
+    let year = Duration::from_hours(365 * 24);
+    now.checked_add(by.min(year)).unwrap_or(now)
 }
 
 fn digest(owner: &str) -> Owner {
