@@ -70,7 +70,8 @@ struct End {
 /// half of the room for structured content that has to stay, and images as far as they fit. Everything
 /// is kept, in an order in which it can be read on from where the shown part ends.
 ///
-/// Most results fit, and cost no more than a look at their length. What is not the result of a tool is
+/// Most results fit, and cost no more than a look at their length. One that has to be cut takes some
+/// ten milliseconds for each megabyte, so a large one is better cut where nobody waits. What is not the result of a tool is
 /// left alone, as are members that nobody knows; the budget counts texts as they are read, without
 /// their escapes.
 ///
@@ -186,9 +187,10 @@ struct Cutter<'a> {
 
 impl<'a> Cutter<'a> {
     fn new(result: &'a Raw, parts: Parts, budget: &Budget) -> Self {
-        let others = result.without(&["content", "structuredContent"]);
         let mut room = Room::new(budget);
-        room.spend(others.as_str());
+        for other in &parts.others {
+            room.spend(other.as_str());
+        }
         let structured = parts.structured.as_ref();
         let twice = structured.is_some_and(|structured| is_told(structured, &parts.content));
         Self {

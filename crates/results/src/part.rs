@@ -34,16 +34,25 @@ pub(crate) enum Whole {
 impl Part {
     /// Reads a block of content.
     pub(crate) fn of_block(block: &Raw) -> Self {
-        let text = match kind(block).as_deref() {
-            Some("text") => Text::in_member(block, block.member("text")),
-            Some("resource") => {
-                let resource = block.member("resource");
-                let text = resource.and_then(|resource| resource.member("text"));
-                Text::in_member(block, text)
-            }
+        // Each look at a member reads the whole block, which may be long; so one look has to do.
+        let members = block.members().unwrap_or_default();
+        let member = |name: &str| members.iter().rev().find(|(other, _)| other == name);
+        let kind = member("type").and_then(|(_, kind)| kind.to_text());
+        let text = match kind.as_deref() {
+            Some("text") => member("text").and_then(|(_, text)| {
+                let frame = block.with_member("text", &Raw::string("")).ok()?;
+                Text::new(frame, text)
+            }),
+            Some("resource") => member("resource").and_then(|(_, resource)| {
+                let text = resource.member("text")?;
+                let resource = resource.with_member("text", &Raw::string("")).ok()?;
+                let frame = block.with_member("resource", &resource).ok()?;
+                Text::new(frame, &text)
+            }),
             _ => None,
         };
-        text.map_or_else(|| Self::Whole(block.clone()), Self::Text)
+        // What is kept must not hold on to the message that it came in.
+        text.map_or_else(|| Self::Whole(block.detached()), Self::Text)
     }
 
     /// How many places of a kept result it takes: one for every byte of text, and one for a block that
@@ -67,14 +76,13 @@ impl Text {
         }
     }
 
-    /// A text that is a member of the block, or of its resource.
-    fn in_member(block: &Raw, text: Option<Raw>) -> Option<Self> {
-        let text = text?.to_text()?;
-        let frame = with_text(block, "")?;
+    /// A text in its block. `None` if it is no text.
+    fn new(frame: Raw, text: &Raw) -> Option<Self> {
+        let words = text.to_text()?;
         Some(Self {
-            json: json::is_json(&text),
+            json: json::is_json(&words),
             frame,
-            words: text,
+            words,
         })
     }
 
@@ -89,23 +97,27 @@ impl Text {
     }
 }
 
-/// The blocks of a result's content, as parts; and what was structured beside them.
+/// A result, taken apart.
 pub(crate) struct Parts {
     pub(crate) content: Vec<Part>,
     pub(crate) structured: Option<Raw>,
+    /// What else the result says.
+    pub(crate) others: Vec<Raw>,
 }
 
 /// Reads a result; `None` if it is not what results of tools are.
 pub(crate) fn read(result: &Raw) -> Option<Parts> {
-    if !result.is_object() {
-        return None;
+    let mut blocks = Vec::new();
+    let mut structured = None;
+    let mut others = Vec::new();
+    for (name, value) in result.members()? {
+        match &*name {
+            "content" => blocks = value.elements()?,
+            "structuredContent" => structured = Some(value),
+            _ => others.push(value),
+        }
     }
-    let structured = result.member("structuredContent");
     let structured = structured.filter(|value| value.as_bytes() != b"null");
-    let mut blocks = match result.member("content") {
-        Some(content) => content.elements()?,
-        None => Vec::new(),
-    };
     if blocks.is_empty() && structured.is_none() {
         return None;
     }
@@ -118,6 +130,7 @@ pub(crate) fn read(result: &Raw) -> Option<Parts> {
     Some(Parts {
         content,
         structured,
+        others,
     })
 }
 
