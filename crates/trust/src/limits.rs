@@ -30,3 +30,10 @@ pub const LEDGER_BYTES: usize = 96 * 1024 * 1024;
 
 /// How many ledgers are read from one folder.
 pub const LEDGER_FILES: usize = 10_000;
+
+/// How many bytes of text of one definition are looked at for instructions. A longer definition is
+/// suspicious for that alone.
+pub const SCAN_BYTES: usize = 256 * 1024;
+
+/// How many findings of one definition are told.
+pub const FINDINGS: usize = 40;

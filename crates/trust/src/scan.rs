@@ -1,11 +1,44 @@
-//! [`scan`]: what is suspicious about a definition.
+//! [`scan()`]: what is suspicious about a definition.
+//!
+//! Everything that a client may show a model is looked at: names, titles, descriptions, enums, defaults,
+//! examples, of parameters and of results. It is a reader's aid and no proof. What it finds deserves a
+//! look; a text in which it finds nothing may still be an attack, in words that nobody thought of.
+//!
+//! The same definition always has the same findings. The time it takes grows with the length of the
+//! text and with nothing else.
+
+use std::cmp::Reverse;
 
 use serde::Serialize;
 use switchboard_wire::Raw;
 
-use crate::{fields, json::Value, show};
+use crate::{
+    fields::{self, Field, Role},
+    json::{Text, Value},
+    limits, show,
+};
 
+mod alike;
+mod encoded;
+mod markup;
+mod others;
+mod rules;
 mod unseen;
+mod words;
+
+pub use others::Others;
+
+use rules::Hit;
+use words::Words;
+
+/// How many texts within texts are followed: base64 of base64.
+const LAYERS: usize = 2;
+
+/// Encoded text of so many words is worth knowing of, whatever it says.
+const ENCODED_WORDS: usize = 4;
+
+/// A name that is longer is a text.
+const NAME_BYTES: usize = 64;
 
 /// Something suspicious about a definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,7 +51,7 @@ pub struct Finding {
     pub field: String,
     /// The text around it, cut, with characters that nobody sees written as ⟨U+200B⟩.
     pub excerpt: String,
-    /// What it means, in one sentence for a person.
+    /// What it means, in one sentence for a person; "it" is the field.
     pub says: String,
 }
 
@@ -47,39 +80,43 @@ pub enum Kind {
     Control,
     /// Characters that mean what two sides agreed on.
     PrivateUse,
-}
-
-/// What other servers there are, and their tools: a definition that speaks of them reaches beyond its
-/// own server.
-#[derive(Clone, Debug, Default)]
-pub struct Others {
-    names: Vec<String>,
-}
-
-impl Others {
-    /// Adds another server and what its tools are called.
-    pub fn add<'a>(&mut self, server: &str, tools: impl IntoIterator<Item = &'a str>) {
-        self.names.push(server.to_owned());
-        self.names.extend(tools.into_iter().map(str::to_owned));
-    }
+    /// Letters of one script that pass for those of another.
+    LookAlike,
+    /// Text that is pushed out of sight with white space.
+    OutOfSight,
+    /// Comments, made-up tags, the marks of a model's prompt.
+    Markup,
+    /// Text within text: base64, escapes, letters in reverse.
+    Encoded,
+    /// The model is to drop its instructions, or to give them away.
+    Override,
+    /// The user is not to know.
+    Secrecy,
+    /// Keys, files, conversations or messages are to go somewhere.
+    Exfiltration,
+    /// The tool wants to be used where nobody asked for it.
+    Steering,
+    /// It speaks of the tools of other servers.
+    OtherTools,
+    /// The definition is too long to be looked at as a whole.
+    Cut,
 }
 
 /// What is suspicious about a definition, the worst first.
-pub fn scan(definition: &Raw, _others: &Others) -> Vec<Finding> {
+pub fn scan(definition: &Raw, others: &Others) -> Vec<Finding> {
     let value = Value::read(definition);
-    let mut findings = Vec::new();
-    fields::each(&value, &mut |field, _, text| {
-        for found in unseen::find(text) {
-            findings.push(Finding {
-                kind: found.kind,
-                severity: found.severity,
-                field: field.name(),
-                excerpt: show::excerpt(&text.text, found.at),
-                says: format!("{} ({} of them)", found.says, found.count),
-            });
-        }
+    let mut scan = Scan {
+        others,
+        findings: Vec::new(),
+        left: limits::SCAN_BYTES,
+        cut: false,
+    };
+    fields::each(&value, &mut |field, role, text| {
+        scan.text(field, role, text);
     });
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let mut findings = scan.findings;
+    findings.sort_by_key(|finding| Reverse(finding.severity));
+    findings.truncate(limits::FINDINGS);
     findings
 }
 
@@ -90,4 +127,181 @@ pub(crate) fn has_hidden(value: &Value<'_>) -> bool {
         hidden = hidden || unseen::is_hidden(text);
     });
     hidden
+}
+
+struct Scan<'o> {
+    others: &'o Others,
+    findings: Vec<Finding>,
+    /// How many bytes may still be looked at.
+    left: usize,
+    /// Whether they were too few, which is told once.
+    cut: bool,
+}
+
+impl Scan<'_> {
+    fn text(&mut self, field: &Field<'_>, role: Role, text: &Text<'_>) {
+        self.unseen(field, text);
+        let whole = &*text.text;
+        let end = whole.floor_char_boundary(self.left);
+        if end < whole.len() && !self.cut {
+            self.cut = true;
+            let says = "the definition is too long to be looked at as a whole";
+            self.find(field, Kind::Cut, Severity::Warn, says.to_owned(), || {
+                show::excerpt(whole, end)
+            });
+        }
+        self.left -= end;
+        let text = &whole[..end];
+        // Keywords of schemas and short values are most texts, and there is nothing to say in them.
+        if text.len() < 4 {
+            return;
+        }
+        if let Some(at) = alike::find_mixed(text) {
+            let says = "it mixes letters that look the same, so a word is not what it seems to be";
+            self.find(
+                field,
+                Kind::LookAlike,
+                Severity::Warn,
+                says.to_owned(),
+                || show::excerpt(text, at),
+            );
+        }
+        if role == Role::Name && text.len() <= NAME_BYTES {
+            let words = Words::of_name(text);
+            for hit in rules::find_in_name(&words) {
+                self.hit(field, text, &words, hit);
+            }
+            return;
+        }
+        self.prose(field, text);
+        if let Some(mention) = self.others.find(text) {
+            let says = if mention.name == mention.server {
+                format!("it speaks of another server, {}", mention.server)
+            } else {
+                format!(
+                    "it speaks of {}, a tool of the server {}",
+                    mention.name, mention.server
+                )
+            };
+            self.find(field, Kind::OtherTools, mention.severity, says, || {
+                show::excerpt(text, mention.at)
+            });
+        }
+    }
+
+    fn unseen(&mut self, field: &Field<'_>, text: &Text<'_>) {
+        for found in unseen::find(text) {
+            let says = match found.reads {
+                Some(reads) => format!(
+                    "{} ({} of them; they read {reads:?})",
+                    found.says, found.count
+                ),
+                None => format!("{} ({} of them)", found.says, found.count),
+            };
+            self.find(field, found.kind, found.severity, says, || {
+                show::excerpt(&text.text, found.at)
+            });
+        }
+    }
+
+    fn prose(&mut self, field: &Field<'_>, text: &str) {
+        for mark in markup::find(text) {
+            self.find(
+                field,
+                mark.kind,
+                mark.severity,
+                mark.says.to_owned(),
+                || show::excerpt(text, mark.at),
+            );
+        }
+        let words = Words::of(text);
+        for hit in rules::find(&words) {
+            self.hit(field, text, &words, hit);
+        }
+        for (turned, how) in encoded::turned(text, &words) {
+            let hits = rules::find(&turned);
+            if let Some(hit) = hits.iter().find(|hit| hit.severity >= Severity::Warn) {
+                self.encoded(field, how, Some(hit), || show::excerpt(text, 0));
+            }
+        }
+        self.layers(field, text, LAYERS);
+    }
+
+    /// Looks into texts within the text.
+    fn layers(&mut self, field: &Field<'_>, text: &str, layers: usize) {
+        for decoded in encoded::find(text) {
+            let words = Words::of(&decoded.text);
+            let hits = rules::find(&words);
+            let hit = hits.iter().find(|hit| hit.severity >= Severity::Warn);
+            let telling = match decoded.how {
+                encoded::BINARY => true,
+                encoded::ESCAPED => false,
+                _ => words.len() >= ENCODED_WORDS,
+            };
+            if hit.is_none()
+                && decoded.how != encoded::ESCAPED
+                && encoded::is_command(&decoded.text)
+            {
+                let says = format!("it holds a command in {}", decoded.how);
+                self.find(field, Kind::Encoded, Severity::Warn, says, || {
+                    show::excerpt(&decoded.text, 0)
+                });
+            } else if hit.is_some() || telling {
+                let at = hit.map_or(0, |hit| words.at(hit.word));
+                self.encoded(field, decoded.how, hit, || show::excerpt(&decoded.text, at));
+            }
+            if layers > 1 {
+                self.layers(field, &decoded.text, layers - 1);
+            }
+        }
+    }
+
+    fn encoded(
+        &mut self,
+        field: &Field<'_>,
+        how: &str,
+        hit: Option<&Hit>,
+        excerpt: impl FnOnce() -> String,
+    ) {
+        let (severity, says) = match hit {
+            Some(hit) => (Severity::Warn, format!("in {how}, {}", hit.says)),
+            None if how == encoded::BINARY => (Severity::Warn, format!("it holds text in {how}")),
+            None => (Severity::Note, format!("it holds text in {how}")),
+        };
+        self.find(field, Kind::Encoded, severity, says, excerpt);
+    }
+
+    fn hit(&mut self, field: &Field<'_>, text: &str, words: &Words, hit: Hit) {
+        self.find(field, hit.kind, hit.severity, hit.says.to_owned(), || {
+            show::excerpt(text, words.at(hit.word))
+        });
+    }
+
+    fn find(
+        &mut self,
+        field: &Field<'_>,
+        kind: Kind,
+        severity: Severity,
+        says: String,
+        excerpt: impl FnOnce() -> String,
+    ) {
+        // Twice the limit, so that a flood of notes leaves room for what is worse.
+        if self.findings.len() >= 2 * limits::FINDINGS && severity == Severity::Note
+            || self.findings.len() >= 8 * limits::FINDINGS
+        {
+            return;
+        }
+        let field = field.name();
+        let known = |finding: &Finding| finding.says == says && finding.field == field;
+        if self.findings.iter().any(known) {
+            return;
+        }
+        self.findings.push(Finding {
+            kind,
+            severity,
+            field,
+            excerpt: excerpt(),
+            says,
+        });
+    }
 }

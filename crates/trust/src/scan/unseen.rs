@@ -15,7 +15,7 @@ const MESSAGE: usize = 8;
 const HALVES: usize = 2;
 
 /// Characters of one sort in a text.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Unseen {
     pub(super) kind: Kind,
     pub(super) severity: Severity,
@@ -24,6 +24,8 @@ pub(super) struct Unseen {
     pub(super) at: usize,
     /// How many there are.
     pub(super) count: usize,
+    /// What they read, if they stand for letters.
+    pub(super) reads: Option<String>,
 }
 
 /// Whether something is hidden in a text. It is the quick answer to the question that
@@ -53,6 +55,7 @@ pub(super) fn find(text: &Text<'_>) -> Vec<Unseen> {
             says: HALF,
             at: *at,
             count,
+            reads: None,
         });
     }
     let text = &*text.text;
@@ -79,8 +82,31 @@ pub(super) fn find(text: &Text<'_>) -> Vec<Unseen> {
         if one.kind == Kind::Invisible && one.severity == Severity::Note && one.count > MESSAGE {
             one.severity = Severity::Hidden;
         }
+        if one.says == TAGS || one.says == SELECTORS {
+            one.reads = smuggled(text);
+        }
     }
     found
+}
+
+/// What tags and selectors read, the start of it: a tag stands for a letter, a selector for a byte.
+fn smuggled(text: &str) -> Option<String> {
+    let bytes = text.chars().filter_map(|c| {
+        let code = u32::from(c);
+        match c {
+            '\u{E0020}'..='\u{E007E}' => u8::try_from(code - 0xE0000).ok(),
+            '\u{FE00}'..='\u{FE0E}' => u8::try_from(code - 0xFE00).ok(),
+            '\u{E0100}'..='\u{E01EF}' => u8::try_from(code - 0xE0100 + 16).ok(),
+            _ => None,
+        }
+    });
+    let bytes: Vec<u8> = bytes.take(show::EXCERPT_CHARACTERS).collect();
+    let printed = bytes
+        .iter()
+        .filter(|byte| matches!(byte, b' '..=b'~'))
+        .count();
+    (printed > 3 && printed * 10 > bytes.len() * 9)
+        .then(|| show::excerpt(&String::from_utf8_lossy(&bytes), 0))
 }
 
 const TAGS: &str = "it holds tag characters, which a model reads as letters and nobody sees";
@@ -114,6 +140,7 @@ fn note(found: &mut Vec<Unseen>, kind: Kind, severity: Severity, says: &'static 
             says,
             at,
             count: 1,
+            reads: None,
         }),
     }
 }

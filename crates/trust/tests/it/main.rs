@@ -1,14 +1,23 @@
 //! The crate as others see it.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
 
+mod attacks;
+mod benign;
 mod diff;
 mod files;
+mod fuzz;
 mod ledger;
 mod properties;
 
 use switchboard_wire::Raw;
 
 /// A tool of this name and description.
-pub fn tool(name: &str, description: &str) -> Raw {
+fn tool(name: &str, description: &str) -> Raw {
     Raw::object([
         ("name", Raw::string(name)),
         ("description", Raw::string(description)),

@@ -1,0 +1,304 @@
+//! A text as the words that a model would read in it, however they are dressed up.
+//!
+//! Letters are brought to one form: wide, bold, circled and accented ones to plain ones, upper case to
+//! lower case, look-alikes of other scripts within a Latin word to what they look like, digits within a
+//! word to the letters they stand for (`1gn0re`). Characters that are not shown are dropped, letters
+//! that stand `a p a r t` are put together. What is left is cut into words; scripts that do not part
+//! words are cut into characters.
+
+use icu_normalizer::{DecomposingNormalizer, DecomposingNormalizerBorrowed};
+
+use super::alike;
+use crate::show;
+
+/// As many letters in a row that stand alone make a word.
+const APART: usize = 4;
+
+/// A text cut into words.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    /// All words, one after the other.
+    letters: String,
+    words: Vec<Word>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    /// Where it ends in `letters`; it begins where the one before ends.
+    end: usize,
+    /// Where it begins in the text.
+    at: usize,
+    /// Whether a sentence ends with it.
+    last: bool,
+}
+
+impl Words {
+    /// Cuts a text.
+    pub(super) fn of(text: &str) -> Self {
+        Cutter::new(text, false).cut()
+    }
+
+    /// Cuts a name, at humps too: `readMyFile` is three words.
+    pub(super) fn of_name(name: &str) -> Self {
+        Cutter::new(name, true).cut()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// A word, or nothing after the last.
+    pub(super) fn get(&self, n: usize) -> &str {
+        let before = n.checked_sub(1).and_then(|before| self.words.get(before));
+        let start = before.map_or(0, |before| before.end);
+        let word = self.words.get(n);
+        word.map_or("", |word| &self.letters[start..word.end])
+    }
+
+    /// Where in the text a word begins.
+    pub(super) fn at(&self, n: usize) -> usize {
+        self.words.get(n).map_or(0, |word| word.at)
+    }
+
+    /// Whether a sentence ends with this word.
+    pub(super) fn ends_sentence(&self, n: usize) -> bool {
+        self.words.get(n).is_some_and(|word| word.last)
+    }
+
+    /// The same words, each changed.
+    pub(super) fn map(&self, mut change: impl FnMut(&str, &mut String)) -> Self {
+        let mut letters = String::with_capacity(self.letters.len());
+        let mut words = self.words.clone();
+        for (n, word) in words.iter_mut().enumerate() {
+            change(self.get(n), &mut letters);
+            word.end = letters.len();
+        }
+        Self { letters, words }
+    }
+
+    fn push(&mut self, word: &str, at: usize) {
+        self.letters.push_str(word);
+        self.words.push(Word {
+            end: self.letters.len(),
+            at,
+            last: false,
+        });
+    }
+}
+
+struct Cutter<'a> {
+    text: &'a str,
+    humps: bool,
+    /// Whether all words are Latin, so that one of nothing but look-alikes is so too.
+    latin: bool,
+    words: Words,
+    /// The word that is being read, and where it begins.
+    word: Vec<char>,
+    start: usize,
+    /// Letters that stand alone, and where the first is and the last ends.
+    apart: Vec<(char, usize)>,
+    apart_end: usize,
+}
+
+impl<'a> Cutter<'a> {
+    fn new(text: &'a str, humps: bool) -> Self {
+        Self {
+            text,
+            humps,
+            latin: alike::is_latin(text),
+            words: Words::default(),
+            word: Vec::new(),
+            start: 0,
+            apart: Vec::new(),
+            apart_end: 0,
+        }
+    }
+
+    fn cut(mut self) -> Words {
+        let mut chars = self.text.char_indices().peekable();
+        let mut before = ' ';
+        while let Some((at, c)) = chars.next() {
+            let next = chars.peek().map(|(_, next)| *next);
+            if c.is_ascii() {
+                self.ascii(at, c, before, next);
+            } else if is_cut_alone(c) {
+                self.end_word(at);
+                self.end_apart();
+                self.words.push(c.encode_utf8(&mut [0; 4]), at);
+            } else if show::is_shown(c) || c.is_whitespace() {
+                self.other(at, c);
+            } else {
+                // What is not shown parts no words.
+                continue;
+            }
+            before = c;
+        }
+        self.end_word(self.text.len());
+        self.end_apart();
+        self.words
+    }
+
+    fn ascii(&mut self, at: usize, c: char, before: char, next: Option<char>) {
+        if c.is_ascii_alphanumeric() {
+            if self.humps && c.is_ascii_uppercase() && before.is_ascii_lowercase() {
+                self.end_word(at);
+            }
+            self.letter(at, c.to_ascii_lowercase());
+            return;
+        }
+        // "don't" is one word.
+        let within = before.is_alphanumeric() && next.is_some_and(char::is_alphanumeric);
+        if c == '\'' && within {
+            return;
+        }
+        self.end_word(at);
+        if c == '@' && within {
+            self.end_apart();
+            self.words.push("@", at);
+        }
+        let ends = match c {
+            '.' | '!' | '?' | ';' => next.is_none_or(char::is_whitespace),
+            '\n' => next == Some('\n'),
+            _ => false,
+        };
+        if ends {
+            self.end_sentence();
+        }
+    }
+
+    fn other(&mut self, at: usize, c: char) {
+        if matches!(c, '’' | 'ʼ' | '＇') && !self.word.is_empty() {
+            return;
+        }
+        if matches!(c, '。' | '！' | '？' | '．' | '…' | '؟' | '।' | '；') {
+            self.end_word(at);
+            self.end_sentence();
+            return;
+        }
+        if let Some(plain) = alike::plain(c) {
+            for c in plain.chars() {
+                self.letter(at, c);
+            }
+            return;
+        }
+        for c in NORMAL.normalize_iter(std::iter::once(c)) {
+            if is_mark(c) {
+                continue;
+            }
+            for c in c.to_lowercase() {
+                match alike::plain(c) {
+                    Some(plain) => plain.chars().for_each(|c| self.letter(at, c)),
+                    None if c.is_alphanumeric() => self.letter(at, c),
+                    None => self.end_word(at),
+                }
+            }
+        }
+    }
+
+    fn letter(&mut self, at: usize, c: char) {
+        if self.word.is_empty() {
+            self.start = at;
+        }
+        self.word.push(c);
+    }
+
+    fn end_word(&mut self, at: usize) {
+        let mut word = std::mem::take(&mut self.word);
+        match word.as_slice() {
+            [] => {}
+            [alone] if alone.is_ascii_alphabetic() => {
+                // Further apart than by one sign is another word.
+                if self.start > self.apart_end + 1 {
+                    self.end_apart();
+                }
+                self.apart.push((*alone, self.start));
+                self.apart_end = at;
+            }
+            _ => {
+                self.end_apart();
+                alike::unmask(&mut word, self.latin);
+                let word: String = word.into_iter().collect();
+                self.words.push(&word, self.start);
+            }
+        }
+    }
+
+    /// Puts letters together that stand apart, if they are many; else each is a word.
+    fn end_apart(&mut self) {
+        let apart = std::mem::take(&mut self.apart);
+        if let (true, Some((_, at))) = (apart.len() >= APART, apart.first()) {
+            let word: String = apart.iter().map(|(c, _)| *c).collect();
+            self.words.push(&word, *at);
+            return;
+        }
+        for (c, at) in apart {
+            self.words.push(c.encode_utf8(&mut [0; 4]), at);
+        }
+    }
+
+    fn end_sentence(&mut self) {
+        self.end_apart();
+        if let Some(word) = self.words.words.last_mut() {
+            word.last = true;
+        }
+    }
+}
+
+/// Compatible forms taken apart: `ﬁ` is `fi`, `é` is `e` and an accent, `𝐚` is `a`.
+const NORMAL: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizer::new_nfkd();
+
+/// Scripts that do not part words, or not as others do.
+fn is_cut_alone(c: char) -> bool {
+    matches!(c,
+        '\u{3041}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}'
+        | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFD}')
+}
+
+/// Accents and vowel points.
+fn is_mark(c: char) -> bool {
+    matches!(c,
+        '\u{300}'..='\u{36F}' | '\u{483}'..='\u{487}' | '\u{591}'..='\u{5C7}'
+        | '\u{64B}'..='\u{65F}' | '\u{670}' | '\u{20D0}'..='\u{20FF}' | '\u{FE20}'..='\u{FE2F}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> String {
+        let words = Words::of(text);
+        let all: Vec<_> = (0..words.len())
+            .map(|n| {
+                let end = if words.ends_sentence(n) { "." } else { "" };
+                format!("{}{end}", words.get(n))
+            })
+            .collect();
+        all.join(" ")
+    }
+
+    #[test]
+    fn words_are_brought_to_one_form() {
+        for (text, plain) in [
+            ("Don't IGNORE it! e.g. x", "dont ignore it. e g. x"),
+            (
+                "Ｉｇｎｏｒｅ 𝐩𝐫𝐞𝐯𝐢𝐨𝐮𝐬 Ⓡⓤⓛⓔⓢ ﬁle",
+                "ignore previous rules file",
+            ),
+            ("ig\u{200b}no\u{ad}re", "ignore"),
+            ("ígñóre ìt, Größe", "ignore it grosse"),
+            ("іgnоrе аll", "ignore all"),
+            ("1gn0re pr3vious base64", "ignore previous basega"),
+            ("i g n o r e  a-l-l-o-w", "ignore allow"),
+            ("a b", "a b"),
+            ("ɪɢɴᴏʀᴇ 🅰🅻🅻", "ignore all"),
+            ("忽略。指令", "忽 略. 指 令"),
+            ("a@b.example", "a @ b example"),
+            ("не говори", "не говори"),
+            ("line\n\nline\nline", "line. line line"),
+        ] {
+            assert_eq!(words(text), plain, "{text}");
+        }
+        let name = Words::of_name("contentOf_sshKey");
+        assert_eq!((name.len(), name.get(2), name.at(2)), (4, "ssh", 10));
+    }
+}
