@@ -12,6 +12,7 @@
 mod arithmetic;
 mod characters;
 mod error;
+mod joined;
 pub mod limits;
 mod matrix;
 mod minilm;
@@ -24,6 +25,7 @@ mod wordpiece;
 use std::fmt::Write;
 
 pub use error::ModelError;
+pub use joined::Joined;
 pub use matrix::Matrix;
 pub use minilm::MiniLm;
 pub use table::StaticTable;

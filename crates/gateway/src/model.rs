@@ -6,7 +6,7 @@ use std::{
 };
 
 use switchboard_config::Embeddings;
-use switchboard_embed::{Embedder, MiniLm, ModelError, StaticTable};
+use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, StaticTable};
 use switchboard_search::{Cache, Tool, Vectors};
 
 use crate::{fetch, health::PartState, status::Part};
@@ -15,7 +15,7 @@ use crate::{fetch, health::PartState, status::Part};
 pub(crate) enum Model {
     /// Part of the program.
     BuiltIn(&'static StaticTable),
-    Sentences(MiniLm),
+    Sentences(Joined),
 }
 
 impl Model {
@@ -135,7 +135,7 @@ impl Models {
         }
         match MiniLm::open(folder) {
             Ok(model) => {
-                let model = Arc::new(Model::Sentences(model));
+                let model = Arc::new(Model::Sentences(Joined::new(model)));
                 state.loaded = Some((folder.to_owned(), Arc::clone(&model)));
                 state.problem = None;
                 Some(model)

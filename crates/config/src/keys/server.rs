@@ -133,10 +133,11 @@ pub(crate) const SERVER: Keys = Keys {
         ),
         key(
             "trust",
-            Shape::Choice(&["first", "ask", "always"]),
+            Shape::Either(&Shape::Choice(&["first", "ask", "always"]), &Shape::Flag),
             r#""first""#,
             "Whether its tools are shown: \"first\" as they are when first seen, a changed one when it is \
-             approved; \"ask\" none before it is approved; \"always\" all, also changed ones.",
+             approved; \"ask\" none before it is approved; \"always\" all, also changed ones. (true and false \
+             are another program's, and mean nothing here.)",
         ),
         bare(
             "maxResultBytes",
@@ -187,7 +188,6 @@ pub(crate) const SERVER: Keys = Keys {
         ),
         ignored("autoApprove"),
         ignored("alwaysAllow"),
-        ignored("trust"),
         ignored("description"),
         ignored("name"),
         ignored("icon"),

@@ -65,7 +65,14 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.includeTools", r#"["other"]"#),
     ("mcpServers.*.excludeTools", r#"["other"]"#),
     ("mcpServers.*.disabledTools", r#"["other"]"#),
+    ("mcpServers.*.trust", r#""ask""#),
+    ("mcpServers.*.maxResultBytes", "2000"),
+    ("mcpServers.*.maxResultTokens", "2000"),
     ("mcpServers.*.approve", r#""always""#),
+    ("results.maxBytes", "2000"),
+    ("results.maxTokens", "2000"),
+    ("results.keepSeconds", "2"),
+    ("search.learn", "false"),
 ];
 
 /// Configurations to try a key on: one for each way to reach a server.
