@@ -30,9 +30,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("clients", &["config"]),
     ("store", &[]),
     ("catalog", &["wire"]),
+    ("results", &["wire"]),
+    ("schema", &["wire"]),
+    ("search", &["embed", "wire"]),
+    ("trust", &["wire"]),
     (
         "gateway",
-        &["catalog", "client", "config", "contain", "store", "wire"],
+        &[
+            "catalog", "client", "config", "contain", "embed", "results", "schema", "search",
+            "store", "trust", "wire",
+        ],
     ),
     (
         "switchboard",

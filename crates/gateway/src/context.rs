@@ -12,9 +12,9 @@ use switchboard_store::Store;
 use switchboard_wire::method;
 
 use crate::{
-    cache::Reads, call::Kept, events::Events, finder::Finder, lessons::Lessons, logs::Logs,
-    metrics::Metrics, model::Models, pace::Pace, park::Parking, seal::Seal, session::Audience,
-    shelf::Shelf,
+    cache::Reads, call::Kept, desk::fit::Results, events::Events, finder::Finder, lessons::Lessons,
+    logs::Logs, metrics::Metrics, model::Models, pace::Pace, park::Parking, seal::Seal,
+    session::Audience, shelf::Shelf,
 };
 
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct Context {
     pub(crate) pace: Pace,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) finder: Finder,
+    /// What was too long for an answer.
+    pub(crate) results: Results,
     pub(crate) store: Store,
     /// Clients that can be told things unasked.
     pub(crate) audience: Audience,
@@ -74,6 +76,7 @@ impl Context {
             pace: Pace::new(),
             shelf,
             finder: finder(&home),
+            results: Results::new(home.results()),
             store,
             config: ArcSwap::from_pointee(config),
             started: SystemTime::now(),

@@ -3,7 +3,7 @@
 //! A client sees one of two views: everything of every server under names of the gateway's making, or
 //! one server with its names as they are. In the first, tools may be behind a menu.
 
-mod fit;
+pub(crate) mod fit;
 pub(crate) mod menu;
 
 use std::{
@@ -15,6 +15,7 @@ use std::{
 use memchr::memmem::Finder;
 use switchboard_catalog::{BadCursor, Catalogue, Kind, Page, ServerPart, Target};
 use switchboard_client::{ErrorObject, Raw};
+use switchboard_results::Structured;
 use switchboard_wire::{Era, code, header::ParamHeaders, meta, method};
 use tokio::{task::JoinSet, time::timeout};
 
@@ -30,8 +31,6 @@ use crate::{
     tasks, translate,
     upstream::Upstream,
 };
-
-use menu::Keep;
 
 /// What a client sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -292,7 +291,7 @@ impl Room<'_> {
                 let result = self.with_tasks(&server, result);
                 let result = switchboard_catalog::expose_content(&server, &result);
                 let result = translate::content(result, self.guest.revision());
-                Ok(self.fit(&server, result, None, Keep::Structure).await)
+                Ok(self.fit(&server, result, None, Structured::Keep).await)
             }
             View::Server(server) => {
                 let upstream = upstream(self.gateway, server)?;

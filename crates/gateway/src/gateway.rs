@@ -321,6 +321,8 @@ async fn sweep_sessions(gateway: Weak<Gateway>) {
             return;
         };
         gateway.sessions.sweep();
+        let context = Arc::clone(&gateway.context);
+        tokio::task::spawn_blocking(move || context.results.sweep());
     }
 }
 

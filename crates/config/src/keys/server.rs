@@ -136,8 +136,8 @@ pub(crate) const SERVER: Keys = Keys {
             Shape::Either(&Shape::Choice(&["first", "ask", "always"]), &Shape::Flag),
             r#""first""#,
             "Whether its tools are shown: \"first\" as they are when first seen, a changed one when it is \
-             approved; \"ask\" none before it is approved; \"always\" all, also changed ones. (true and false \
-             are another program's, and mean nothing here.)",
+             approved; \"ask\" none before it is approved; \"always\" all, also changed ones. true and false \
+             are another program's, and mean nothing here.",
         ),
         bare(
             "maxResultBytes",

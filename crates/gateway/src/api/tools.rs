@@ -156,6 +156,8 @@ async fn locate(gateway: &Gateway, name: &str) -> Result<(View, String), Problem
     let Some((server, tool)) = split(name, |server| gateway.upstream(server).is_some()) else {
         return Err(unknown_tool(&catalogue, name));
     };
+    let permitted = shelf.permits(server, Some(tool));
+    permitted.map_err(|unapproved| unapproved.failure(server, Some(tool)))?;
     let part = desk::part(gateway, server).await?;
     let catalogue = shelf.catalogue_full();
     let found = look_up(&catalogue, name).map(|tool| view(tool.server(), tool.name()));

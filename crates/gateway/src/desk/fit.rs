@@ -1,18 +1,165 @@
 //! Results that fit: what is too long for an agent is cut, and can be read on.
-use super::{Room, menu::Keep};
-use crate::failure::Failure;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::SystemTime,
+};
+
+use serde::Deserialize;
 use switchboard_client::Raw;
+use switchboard_config::Config;
+use switchboard_results::{Budget, Fit, Limits, ResultId, Store, Structured, fit};
+
+use super::Room;
+use crate::{answer, caller::Principal, context::Context, failure::Failure};
+
+/// The results that were cut, whole. Opened when the first is.
+#[derive(Debug)]
+pub(crate) struct Results {
+    folder: PathBuf,
+    store: OnceLock<Store>,
+}
+
+/// What is longer is looked at away from those who wait behind it.
+const QUICK_BYTES: usize = 32 * 1024;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    id: String,
+    #[serde(default)]
+    offset: usize,
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+impl Results {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            store: OnceLock::new(),
+        }
+    }
+
+    /// It reads files when it is first asked for.
+    fn store(&self, config: &Config) -> &Store {
+        self.store.get_or_init(|| {
+            let limits = Limits {
+                ttl: config.results.keep,
+                ..Limits::default()
+            };
+            Store::open(&self.folder, limits, SystemTime::now())
+        })
+    }
+
+    /// Gives back the room of what was kept long enough. It may remove files.
+    pub(crate) fn sweep(&self) {
+        if let Some(store) = self.store.get() {
+            store.sweep(SystemTime::now());
+        }
+    }
+}
+
 impl Room<'_> {
+    /// The result of a server's tool, cut if it is too long for the agent. One that cannot be kept is not
+    /// cut: nothing is lost.
     pub(super) async fn fit(
         &self,
-        _server: &str,
+        server: &str,
         result: Raw,
-        _own: Option<usize>,
-        _keep: Keep,
+        own_bytes: Option<usize>,
+        structured: Structured,
     ) -> Raw {
-        result
+        let budget = self.budget(Some(server), own_bytes);
+        if result.as_bytes().len() <= QUICK_BYTES
+            && matches!(fit(&result, &budget, structured), Fit::Whole)
+        {
+            return result;
+        }
+        let context = Arc::clone(self.gateway.context());
+        let owner = owner(self.caller.principal);
+        let whole = result.clone();
+        let cutting = move || cut(&context, owner, &result, &budget, structured);
+        match tokio::task::spawn_blocking(cutting).await {
+            Ok(Some(cut)) => cut,
+            Ok(None) | Err(_) => whole,
+        }
     }
-    pub(super) async fn read_result(&self, _params: &Raw) -> Result<Raw, Failure> {
-        Err(Failure::invalid_params("none"))
+
+    /// Reads on in a result that was cut.
+    pub(super) async fn read_result(&self, params: &Raw) -> Result<Raw, Failure> {
+        let arguments = params.member("arguments");
+        let asked = arguments.and_then(|arguments| arguments.read_owned::<Asked>().ok());
+        let Some(asked) = asked else {
+            let text = "`read_result` takes the `id` that the cut result names, an `offset` and a `limit` in bytes: {\"id\": \"r_…\", \"offset\": 0}";
+            return Ok(answer::error(text));
+        };
+        let Some(id) = ResultId::parse(&asked.id) else {
+            let text =
+                "This is no id of a result; the last lines of a result that was cut name it.";
+            return Ok(answer::error(text));
+        };
+        let budget = self.budget(None, None);
+        let context = Arc::clone(self.gateway.context());
+        let owner = owner(self.caller.principal);
+        let reading = tokio::task::spawn_blocking(move || {
+            let store = context.results.store(&context.config.load());
+            let kept = store.get(owner, &asked.id, SystemTime::now())?;
+            let page = kept.read(asked.offset, asked.limit, &budget);
+            Ok::<_, switchboard_results::StoreError>(page.to_result(&id))
+        });
+        Ok(match reading.await {
+            Ok(Ok(page)) => page,
+            Ok(Err(error)) => answer::error(&error.to_string()),
+            Err(_) => answer::error("the result could not be read; ask again"),
+        })
+    }
+
+    /// How much an agent is given at once: what the call says, else its server's settings, else those for
+    /// all.
+    fn budget(&self, server: Option<&str>, own_bytes: Option<usize>) -> Budget {
+        let all = self.gateway.context().config.load().results;
+        let server = server.and_then(|server| self.gateway.upstream(server));
+        let settings = server.map(|server| server.settings());
+        let bytes = settings.as_ref().and_then(|server| server.max_result_bytes);
+        let tokens = settings
+            .as_ref()
+            .and_then(|server| server.max_result_tokens);
+        let bytes = bytes.unwrap_or(all.max_bytes);
+        Budget {
+            bytes: own_bytes.map_or(bytes, |own| own.min(bytes)),
+            tokens: tokens.unwrap_or(all.max_tokens),
+            ..Budget::default()
+        }
+    }
+}
+
+/// What is shown of a result; `None` if all of it is.
+fn cut(
+    context: &Context,
+    owner: &str,
+    result: &Raw,
+    budget: &Budget,
+    structured: Structured,
+) -> Option<Raw> {
+    let Fit::Cut(cut) = fit(result, budget, structured) else {
+        return None;
+    };
+    let store = context.results.store(&context.config.load());
+    match store.put(owner, Arc::clone(cut.kept()), SystemTime::now()) {
+        Ok(id) => Some(cut.shown(Some(&id))),
+        Err(error) => {
+            tracing::warn!(%error, "A long result cannot be kept, so it is handed on whole.");
+            None
+        }
+    }
+}
+
+/// Whose results are whose.
+fn owner(principal: Principal) -> &'static str {
+    match principal {
+        Principal::Owner => "owner",
+        Principal::Anyone => "anyone",
     }
 }

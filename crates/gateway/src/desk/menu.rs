@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use switchboard_catalog::{Catalogue, Item, Kind, Offers, ServerPart};
 use switchboard_client::Raw;
+use switchboard_results::Structured;
 use switchboard_schema::{Checker, shape};
 use switchboard_search::Found;
 use switchboard_wire::{Era, method};
@@ -202,7 +203,9 @@ impl Room<'_> {
         let own_limit = outer
             .member("max_bytes")
             .and_then(|most| most.read_owned().ok());
-        Ok(self.fit(&server, result, own_limit, Keep::Text).await)
+        Ok(self
+            .fit(&server, result, own_limit, Structured::MayGo)
+            .await)
     }
 
     /// The call that followed a question went well.
@@ -279,15 +282,6 @@ impl Room<'_> {
             names.join(", ")
         ))
     }
-}
-
-/// What may be left out of a result that is cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
-    /// Structured content may be: its text says the same, and no schema was promised.
-    Text,
-    /// Structured content has to stay what the tool's schema says.
-    Structure,
 }
 
 /// The right shape of arguments takes so much room in an error.

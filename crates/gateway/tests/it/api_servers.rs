@@ -71,8 +71,19 @@ async fn a_server_is_added_switched_and_removed_in_the_file_too() {
             .contains("location: /api/v1/servers/a%20b\r\n"),
         "{answer:?}"
     );
+    // Who comes over TCP adds servers that somebody has to approve.
+    let mut entry = fixture();
+    entry["trust"] = "ask".into();
+    assert_eq!(file(&rig)["mcpServers"]["a b"], entry);
+    rig.until("/api/v1/trust", |trust| {
+        trust["servers"][0]["held"][0]["why"] == "new"
+    })
+    .await;
+    let detail = rig.call("a b:echo", json!({})).await.problem(409);
+    assert!(detail.contains("`switchboard trust show a b"), "{detail}");
+    let answer = rig.post("/api/v1/trust/a%20b/approve", &json!({})).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
     rig.until_known("a%20b").await;
-    assert_eq!(file(&rig)["mcpServers"]["a b"], fixture());
 
     let detail = rig.post("/api/v1/servers", &new).await.problem(409);
     assert!(
