@@ -11,6 +11,8 @@ pub(crate) const SERVER: &str = "switchboard";
 pub(crate) const GET_STATUS: &str = "get_status";
 /// Reads on in a result that was cut.
 pub(crate) const READ_RESULT: &str = "read_result";
+/// The same among the tools of all servers.
+pub(crate) const READ_RESULT_EXPOSED: &str = "switchboard__read_result";
 
 /// The gateway's own tools.
 pub(crate) const TOOLS: [&str; 2] = [

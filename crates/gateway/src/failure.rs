@@ -172,10 +172,7 @@ impl Failure {
                 if let Some(reason) = reason {
                     message = format!("{message} ({reason})");
                 }
-                let data = [
-                    ("part", Raw::string(server)),
-                    ("retryAfterMs", millis(*retry_after)),
-                ];
+                let data = [("part", Raw::string(server)), retry(*retry_after)];
                 (codes::INITIALIZING, message, Some(Raw::object(data)))
             }
             Self::InitializationFailed {
@@ -189,7 +186,7 @@ impl Failure {
                     message = format!("{message}; {action}");
                 }
                 let next = match retry_after {
-                    Some(after) => ("retryAfterMs", millis(*after)),
+                    Some(after) => retry(*after),
                     None => ("permanent", Raw::from(true)),
                 };
                 let data = [("part", Raw::string(server)), next];
@@ -233,28 +230,15 @@ impl Failure {
             }
             Self::Indexing { retry_after } => {
                 let message = "initializing: the search index is not ready yet".to_owned();
-                let data = [
-                    ("part", Raw::string("search")),
-                    ("retryAfterMs", millis(*retry_after)),
-                ];
+                let data = [("part", Raw::string("search")), retry(*retry_after)];
                 (codes::INITIALIZING, message, Some(Raw::object(data)))
             }
             Self::SearchClosed => {
                 let message = "the gateway is stopping, and tools cannot be searched any more";
-                let data = Raw::object([("part", Raw::string("search"))]);
-                (codes::UNAVAILABLE, message.to_owned(), Some(data))
+                (codes::UNAVAILABLE, message.to_owned(), None)
             }
             Self::Unapproved { server, tool } => {
-                let (what, name) = match tool {
-                    Some(tool) => (
-                        format!("tool '{tool}' of server '{server}'"),
-                        format!("{server}:{tool}"),
-                    ),
-                    None => (format!("server '{server}'"), server.to_string()),
-                };
-                let message = format!(
-                    "{what} is held back until a person approves it; they can look at it with `switchboard trust show {name}`"
-                );
+                let message = unapproved(server, tool.as_deref());
                 (code::INVALID_PARAMS, message, Some(named(server)))
             }
             Self::Broken { server, reason } => {
@@ -285,6 +269,23 @@ const fn is_own(code: i64) -> bool {
 
 fn named(server: &str) -> Raw {
     Raw::object([("server", Raw::string(server))])
+}
+
+fn retry(after: Duration) -> (&'static str, Raw) {
+    ("retryAfterMs", millis(after))
+}
+
+fn unapproved(server: &str, tool: Option<&str>) -> String {
+    let (what, name) = match tool {
+        Some(tool) => (
+            format!("tool '{tool}' of server '{server}'"),
+            format!("{server}:{tool}"),
+        ),
+        None => (format!("server '{server}'"), server.to_owned()),
+    };
+    format!(
+        "{what} is held back until a person approves it; they can look at it with `switchboard trust show {name}`"
+    )
 }
 
 fn millis(duration: Duration) -> Raw {

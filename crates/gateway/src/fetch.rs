@@ -1,6 +1,7 @@
 //! Fetching the files of a model, in the background, once.
 
 use std::{
+    fmt::Write,
     io,
     path::{Path, PathBuf},
     time::Duration,
@@ -79,9 +80,7 @@ impl Source {
 
     /// The folder for what comes from here.
     pub(crate) fn folder_name(&self) -> String {
-        let hash = Sha256::digest(&self.address);
-        let hash = hash.iter().take(8).map(|byte| format!("{byte:02x}"));
-        hash.collect::<String>()
+        hex(&Sha256::digest(&self.address)[..8])
     }
 
     /// Fetches all files into this folder, which is there only when it is whole.
@@ -138,11 +137,7 @@ impl Source {
             file.write_all(&chunk).await.map_err(file_error)?;
         }
         file.sync_all().await.map_err(file_error)?;
-        let hash: String = hash
-            .finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let hash = hex(&hash.finalize());
         if wanted.is_some_and(|wanted| wanted != hash) {
             let address = self.address_of(name);
             return Err(FetchError::Other { address });
@@ -160,4 +155,12 @@ impl Source {
             source,
         }
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

@@ -15,7 +15,7 @@ use crate::{fetch, health::PartState, status::Part};
 pub(crate) enum Model {
     /// Part of the program.
     BuiltIn(&'static StaticTable),
-    Sentences(Joined),
+    Sentences(Box<Joined>),
 }
 
 impl Model {
@@ -27,7 +27,7 @@ impl Model {
     fn embedder(&self) -> &dyn Embedder {
         match self {
             Self::BuiltIn(table) => *table,
-            Self::Sentences(model) => model,
+            Self::Sentences(model) => &**model,
         }
     }
 
@@ -135,7 +135,7 @@ impl Models {
         }
         match MiniLm::open(folder) {
             Ok(model) => {
-                let model = Arc::new(Model::Sentences(Joined::new(model)));
+                let model = Arc::new(Model::Sentences(Box::new(Joined::new(model))));
                 state.loaded = Some((folder.to_owned(), Arc::clone(&model)));
                 state.problem = None;
                 Some(model)

@@ -6,11 +6,10 @@ use switchboard_wire::Raw;
 
 use crate::border::border;
 use crate::budget::{Budget, Room};
-use crate::id::ResultId;
 use crate::json;
 use crate::kept::Kept;
 use crate::limits::{MEDIA_TOKENS, NOTES, PIECE_BYTES};
-use crate::note;
+use crate::note::{self, Reader};
 use crate::part::{self, Part, Parts, Text, Whole, whole};
 use crate::shrink::shrink;
 use crate::tokens::estimate_tokens;
@@ -114,25 +113,25 @@ impl Cut {
 
     /// The result as it is shown, with a last block that says what is missing and how to read on; or,
     /// if it cannot be kept, that the rest is gone.
-    pub fn shown(&self, id: Option<&ResultId>) -> Raw {
+    pub fn shown(&self, reader: Option<Reader<'_>>) -> Raw {
         let mut blocks: Vec<Raw> = Vec::with_capacity(self.blocks.len() + 1);
         for shown in &self.blocks {
             blocks.push(match shown {
                 Shown::Block(block) => block.clone(),
-                Shown::Note { what, offset } => note::block(&match id {
-                    Some(id) => {
-                        let call = note::next_call(id, *offset);
+                Shown::Note { what, offset } => note::block(&match reader {
+                    Some(reader) => {
+                        let call = reader.next_call(*offset);
                         format!("[{what}, is not shown. To get it: {call}]")
                     }
                     None => format!("[{what}, is not shown: it is too large.]"),
                 }),
             });
         }
-        blocks.extend(self.last_note(id).map(|text| note::block(&text)));
+        blocks.extend(self.last_note(reader).map(|text| note::block(&text)));
         self.assembled(&Raw::array(blocks))
     }
 
-    fn last_note(&self, id: Option<&ResultId>) -> Option<String> {
+    fn last_note(&self, reader: Option<Reader<'_>>) -> Option<String> {
         let structured = self.end.structured;
         let Some(next) = self.end.next else {
             let note = "[The structured content is cut. The text above says all that it said.]";
@@ -148,8 +147,8 @@ impl Cut {
             Some((shown @ 1.., all)) => format!(", elements 0 to {} of {all}", shown - 1),
             _ => String::new(),
         };
-        let rest = match id {
-            Some(id) => format!("Next: {}", note::next_call(id, next)),
+        let rest = match reader {
+            Some(reader) => format!("Next: {}", reader.next_call(next)),
             None => "The rest is too large to be kept; ask the tool for less".to_owned(),
         };
         Some(format!(

@@ -4,8 +4,7 @@ use switchboard_wire::Raw;
 
 use crate::border::border;
 use crate::budget::{Budget, Room};
-use crate::id::ResultId;
-use crate::note;
+use crate::note::{self, Reader};
 use crate::part::{Part, Text, Whole, whole};
 
 /// A whole result, to be read piece by piece.
@@ -168,11 +167,11 @@ impl Page {
     }
 
     /// The piece as the result of a tool, with a last block that says where to read on.
-    pub fn to_result(&self, id: &ResultId) -> Raw {
+    pub fn to_result(&self, reader: Reader<'_>) -> Raw {
         let (offset, total) = (self.offset, self.total);
         let note = match self.next {
             Some(next) => {
-                let call = note::next_call(id, next);
+                let call = reader.next_call(next);
                 format!("[Bytes {offset} to {next} of {total}. Next: {call}]")
             }
             None if offset >= total => format!("[The result ends at {total}: nothing is left.]"),

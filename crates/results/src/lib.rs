@@ -28,6 +28,6 @@ pub use budget::Budget;
 pub use fit::{Cut, Fit, Structured, fit};
 pub use id::ResultId;
 pub use kept::{Kept, Page};
-pub use note::READ_RESULT;
+pub use note::Reader;
 pub use store::{Limits, Store, StoreError};
 pub use tokens::estimate_tokens;

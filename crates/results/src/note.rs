@@ -6,12 +6,21 @@ use crate::id::ResultId;
 use crate::limits::NOTE_BYTES;
 use crate::part;
 
-/// The tool by which the rest of a result is read.
-pub const READ_RESULT: &str = "read_result";
+/// How the rest of a result is read: with which tool, as the agent knows it, and under which id.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    /// The tool's name.
+    pub tool: &'a str,
+    /// The result's.
+    pub id: &'a ResultId,
+}
 
-/// How the rest is reached, exactly as it is to be called.
-pub(crate) fn next_call(id: &ResultId, offset: usize) -> String {
-    format!(r#"{READ_RESULT} {{"id":"{id}","offset":{offset}}}"#)
+impl Reader<'_> {
+    /// The call that reads on, exactly as it is to be made.
+    pub(crate) fn next_call(self, offset: usize) -> String {
+        let Self { tool, id } = self;
+        format!(r#"{tool} {{"id":"{id}","offset":{offset}}}"#)
+    }
 }
 
 /// A note as a block. It is short by construction; should it not be, its end is cut.

@@ -187,11 +187,11 @@ impl Index {
     /// How much of a word's worth a tool gets for having it in these places.
     fn share(&self, segment: &Segment, places: &[Posting]) -> f32 {
         let entry = &segment.tools()[places[0].tool as usize];
-        let often: f32 = places.iter().map(|place| self.often(place, entry)).sum();
+        let often: f32 = places.iter().map(|place| self.often(*place, entry)).sum();
         often / (SATURATION + often)
     }
 
-    fn often(&self, place: &Posting, entry: &Entry) -> f32 {
+    fn often(&self, place: Posting, entry: &Entry) -> f32 {
         let field = usize::from(place.field);
         let share = LENGTH_SHARES[field];
         let length = f32::from(entry.lengths[field]) / self.averages[field];

@@ -145,7 +145,6 @@ impl Language {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "ranks are small")]
 fn cost(rank: u32) -> f32 {
     (rank as f32 + 10.0).ln()
 }

@@ -180,7 +180,9 @@ impl Learnt {
         self.by_word.clear();
         self.by_place.clear();
         let lessons: Vec<Lesson> = self.lessons.keys().cloned().collect();
-        lessons.into_iter().for_each(|lesson| self.file(lesson));
+        for lesson in lessons {
+            self.file(lesson);
+        }
     }
 
     fn file(&mut self, lesson: Lesson) {

@@ -27,6 +27,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "scores compare, and need no more digits than they have"
+)]
+
 mod document;
 mod index;
 mod language;

@@ -45,14 +45,13 @@ impl Vectors {
             let says = model.embed_all(&says)?;
             let mut fresh = names.into_iter().zip(says);
             for text in &texts {
-                let row = match cache.get(text) {
-                    Some(row) => row,
-                    None => {
-                        let (name, says) = fresh.next().unwrap_or_default();
-                        let row = both(name, says, model.dimensions());
-                        cache.put(text, &row);
-                        row
-                    }
+                let row = if let Some(row) = cache.get(text) {
+                    row
+                } else {
+                    let (name, says) = fresh.next().unwrap_or_default();
+                    let row = both(name, says, model.dimensions());
+                    cache.put(text, &row);
+                    row
                 };
                 matrix.push(&row)?;
             }

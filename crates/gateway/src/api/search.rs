@@ -54,7 +54,8 @@ pub(super) struct Answer {
 struct Tool {
     name: String,
     server: Arc<str>,
-    tool: Arc<str>,
+    #[serde(rename = "tool")]
+    own_name: Arc<str>,
     summary: String,
     score: f32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,7 +115,7 @@ pub(super) async fn search(
             score: hit.score,
             why: hit.why.map(Reasons::from),
             server: hit.server,
-            tool: hit.name,
+            own_name: hit.name,
         })
     };
     Ok(Json(Answer {

@@ -9,10 +9,10 @@ use std::{
 use serde::Deserialize;
 use switchboard_client::Raw;
 use switchboard_config::Config;
-use switchboard_results::{Budget, Fit, Limits, ResultId, Store, Structured, fit};
+use switchboard_results::{Budget, Fit, Limits, Reader, ResultId, Store, Structured, fit};
 
-use super::Room;
-use crate::{answer, caller::Principal, context::Context, failure::Failure};
+use super::{Room, menu};
+use crate::{answer, builtin, caller::Principal, context::Context, failure::Failure};
 
 /// The results that were cut, whole. Opened when the first is.
 #[derive(Debug)]
@@ -80,7 +80,8 @@ impl Room<'_> {
         let context = Arc::clone(self.gateway.context());
         let owner = owner(self.caller.principal);
         let whole = result.clone();
-        let cutting = move || cut(&context, owner, &result, &budget, structured);
+        let tool = self.reading_tool();
+        let cutting = move || cut(&context, owner, tool, &result, &budget, structured);
         match tokio::task::spawn_blocking(cutting).await {
             Ok(Some(cut)) => cut,
             Ok(None) | Err(_) => whole,
@@ -102,18 +103,27 @@ impl Room<'_> {
         };
         let budget = self.budget(None, None);
         let context = Arc::clone(self.gateway.context());
-        let owner = owner(self.caller.principal);
+        let (owner, tool) = (owner(self.caller.principal), self.reading_tool());
         let reading = tokio::task::spawn_blocking(move || {
             let store = context.results.store(&context.config.load());
             let kept = store.get(owner, &asked.id, SystemTime::now())?;
             let page = kept.read(asked.offset, asked.limit, &budget);
-            Ok::<_, switchboard_results::StoreError>(page.to_result(&id))
+            Ok::<_, switchboard_results::StoreError>(page.to_result(Reader { tool, id: &id }))
         });
         Ok(match reading.await {
             Ok(Ok(page)) => page,
             Ok(Err(error)) => answer::error(&error.to_string()),
             Err(_) => answer::error("the result could not be read; ask again"),
         })
+    }
+
+    /// What the agent calls the tool that reads on.
+    fn reading_tool(&self) -> &'static str {
+        if menu::is_shown(self.gateway.context(), self.view) {
+            builtin::READ_RESULT
+        } else {
+            builtin::READ_RESULT_EXPOSED
+        }
     }
 
     /// How much an agent is given at once: what the call says, else its server's settings, else those for
@@ -139,6 +149,7 @@ impl Room<'_> {
 fn cut(
     context: &Context,
     owner: &str,
+    tool: &str,
     result: &Raw,
     budget: &Budget,
     structured: Structured,
@@ -148,7 +159,7 @@ fn cut(
     };
     let store = context.results.store(&context.config.load());
     match store.put(owner, Arc::clone(cut.kept()), SystemTime::now()) {
-        Ok(id) => Some(cut.shown(Some(&id))),
+        Ok(id) => Some(cut.shown(Some(Reader { tool, id: &id }))),
         Err(error) => {
             tracing::warn!(%error, "A long result cannot be kept, so it is handed on whole.");
             None

@@ -117,7 +117,7 @@ impl Room<'_> {
 
     async fn retrieve(&self, params: &Raw) -> Result<Raw, Failure> {
         let arguments = own_arguments(params);
-        if let Some(wrong) = check(&MENU_CHECKS[0], RETRIEVE, &arguments) {
+        if let Some(wrong) = check(MENU_CHECKS[0].as_ref(), RETRIEVE, &arguments) {
             return Ok(wrong);
         }
         let Ok(asked) = arguments.read_owned::<Retrieve>() else {
@@ -152,21 +152,21 @@ impl Room<'_> {
 
     fn describe(&self, params: &Raw) -> Result<Raw, Failure> {
         let arguments = own_arguments(params);
-        if let Some(wrong) = check(&MENU_CHECKS[1], DESCRIBE, &arguments) {
+        if let Some(wrong) = check(MENU_CHECKS[1].as_ref(), DESCRIBE, &arguments) {
             return Ok(wrong);
         }
         let name = text(&arguments, "name")?;
         let catalogue = self.gateway.context().shelf.catalogue();
         Ok(match look_up(&catalogue, &name) {
             Some(tool) => answer::described(&catalogue, &tool),
-            None => self.no_tool(&catalogue, &name),
+            None => no_tool(&catalogue, &name),
         })
     }
 
     /// Calls the tool that is named in the arguments, and hands on its result.
     async fn call_found(&self, params: &Raw) -> Result<Raw, Failure> {
         let outer = own_arguments(params);
-        if let Some(wrong) = check(&MENU_CHECKS[2], CALL, &outer) {
+        if let Some(wrong) = check(MENU_CHECKS[2].as_ref(), CALL, &outer) {
             return Ok(self.own_result(wrong));
         }
         let called = text(&outer, "name")?;
@@ -241,7 +241,7 @@ impl Room<'_> {
         let catalogue = shelf.catalogue();
         match look_up(&catalogue, name) {
             Some(tool) => Ok((tool.server().clone(), tool.name().into())),
-            None => Err(self.no_tool(&catalogue, name)),
+            None => Err(no_tool(&catalogue, name)),
         }
     }
 
@@ -259,18 +259,6 @@ impl Room<'_> {
             shape.text
         );
         Some(answer::error(&text))
-    }
-
-    fn no_tool(&self, catalogue: &Catalogue, name: &str) -> Raw {
-        let near = catalogue
-            .suggest_tool(name)
-            .and_then(|exposed| catalogue.tool(exposed))
-            .map(|target| format!("did you mean \"{}:{}\"? ", target.server, target.name));
-        answer::error(&format!(
-            "There is no tool \"{}\"; {}retrieve_tools finds tools by what they do.",
-            cut(name),
-            near.unwrap_or_default()
-        ))
     }
 
     fn no_server(&self, name: &str) -> Raw {
@@ -296,14 +284,26 @@ static MENU_CHECKS: LazyLock<[Option<(Raw, Checker)>; 3]> = LazyLock::new(|| {
 });
 
 /// What is wrong with the arguments of a tool of the menu.
-fn check(with: &Option<(Raw, Checker)>, tool: &str, arguments: &Raw) -> Option<Raw> {
-    let (schema, checker) = with.as_ref()?;
+fn check(with: Option<&(Raw, Checker)>, tool: &str, arguments: &Raw) -> Option<Raw> {
+    let (schema, checker) = with?;
     let wrong = checker.check(arguments).err()?;
     let shape = shape(schema, SHAPE_BYTES);
     Some(answer::error(&format!(
         "The arguments do not fit {tool}.\n{wrong}\nThe right shape:\n{}",
         shape.text
     )))
+}
+
+fn no_tool(catalogue: &Catalogue, name: &str) -> Raw {
+    let near = catalogue
+        .suggest_tool(name)
+        .and_then(|exposed| catalogue.tool(exposed))
+        .map(|target| format!("did you mean \"{}:{}\"? ", target.server, target.name));
+    answer::error(&format!(
+        "There is no tool \"{}\"; {}retrieve_tools finds tools by what they do.",
+        cut(name),
+        near.unwrap_or_default()
+    ))
 }
 
 fn own_arguments(params: &Raw) -> Raw {

@@ -71,7 +71,7 @@ fn texts_are_cut_between_lines_and_say_how_to_read_on() {
     );
     let cut = cut(&raw(json), &budget(1000), Structured::MayGo);
     let id = crate::stores::an_id();
-    let shown = cut.shown(Some(&id));
+    let shown = cut.shown(Some(crate::reader(&id)));
     assert!(
         shown
             .as_str()
@@ -153,7 +153,7 @@ fn images_that_are_too_large_are_told_and_handed_over_on_demand() {
     ];
     let cut = cut(&result(blocks.clone()), &budget(5000), Structured::MayGo);
     let id = crate::stores::an_id();
-    let shown = cut.shown(Some(&id));
+    let shown = cut.shown(Some(crate::reader(&id)));
     assert_eq!(
         texts(&shown),
         [
@@ -380,7 +380,7 @@ proptest! {
             return Ok(());
         };
         let id = crate::stores::an_id();
-        let shown = cut.shown(Some(&id));
+        let shown = cut.shown(Some(crate::reader(&id)));
         prop_assert_eq!(shown.member("x-other").unwrap(), raw("[1.0]"));
         if keep {
             prop_assert_eq!(shown.member("structuredContent").is_some(), result.member("structuredContent").is_some());

@@ -10,7 +10,7 @@ mod fits;
 mod pages;
 mod stores;
 
-use switchboard_results::{Budget, Cut, Fit, Structured, fit};
+use switchboard_results::{Budget, Cut, Fit, Reader, ResultId, Structured, fit};
 use switchboard_wire::Raw;
 
 fn raw(text: impl Into<String>) -> Raw {
@@ -57,4 +57,12 @@ fn texts(result: &Raw) -> Vec<String> {
         text.map_or_else(String::new, |text| text.to_text().unwrap())
     });
     texts.collect()
+}
+
+/// The tool by which results are read on.
+fn reader(id: &ResultId) -> Reader<'_> {
+    Reader {
+        tool: "read_result",
+        id,
+    }
 }

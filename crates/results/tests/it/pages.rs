@@ -75,7 +75,7 @@ fn a_page_says_where_to_read_on() {
     let text = "One line of text.\n".repeat(100);
     let kept = kept(std::slice::from_ref(&text));
     let page = kept.read(0, Some(200), &budget(1000));
-    let shown = texts(&page.to_result(&id));
+    let shown = texts(&page.to_result(crate::reader(&id)));
     assert_eq!(shown[0], text[..198]);
     assert_eq!(
         shown[1],
@@ -83,12 +83,12 @@ fn a_page_says_where_to_read_on() {
     );
     let last = kept.read(1800, None, &budget(1000));
     assert_eq!(
-        texts(&last.to_result(&id))[1],
+        texts(&last.to_result(crate::reader(&id)))[1],
         "[Bytes 1800 to 1801 of 1801: this is the end.]"
     );
     let beyond = kept.read(9999, None, &budget(1000));
     assert_eq!(
-        texts(&beyond.to_result(&id)),
+        texts(&beyond.to_result(crate::reader(&id))),
         ["[The result ends at 1801: nothing is left.]"]
     );
 }
