@@ -15,11 +15,11 @@ use tokio::{
 pub(crate) const FIXTURE: &str = env!("CARGO_BIN_EXE_switchboard-gateway-fixture");
 pub(crate) const TOKEN: &str = "t0ken";
 /// Nothing that a test waits for takes this long unless it never comes.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running gateway with both its doors open.
 pub(crate) struct Rig {
-    _folder: TempDir,
+    folder: TempDir,
     pub(crate) home: Arc<Home>,
     pub(crate) gateway: Arc<Gateway>,
     port: u16,
@@ -52,8 +52,20 @@ impl Rig {
         home.create().unwrap();
         std::fs::write(home.config_file(), config.to_string()).unwrap();
         prepare(&home);
+        Self::start(folder, Arc::new(home)).await
+    }
+
+    /// Ends the gateway and starts another one in the same home, with something done to it in between.
+    pub(crate) async fn restarted(self, prepare: impl FnOnce(&Home)) -> Self {
+        timeout(PATIENCE, self.gateway.stop()).await.unwrap();
+        let Self { folder, home, .. } = self;
+        let _ = std::fs::remove_file(home.socket());
+        prepare(&home);
+        Self::start(folder, home).await
+    }
+
+    async fn start(folder: TempDir, home: Arc<Home>) -> Self {
         let config = Config::load(home.config_file()).unwrap();
-        let home = Arc::new(home);
         let gateway = Gateway::start(Arc::clone(&home), config, Some(FIXTURE.into())).unwrap();
         let doors = Doors::new(Arc::clone(&gateway), TOKEN);
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -63,7 +75,7 @@ impl Rig {
         tokio::spawn(async move { doors.serve_tcp(tcp).await });
         tokio::spawn(async move { second.serve_socket(socket).await });
         Self {
-            _folder: folder,
+            folder,
             home,
             gateway,
             port,
@@ -147,6 +159,23 @@ impl Rig {
         self.until(&path, |server| server["tools"] == 5).await;
     }
 
+    /// Writes another configuration, and has it applied.
+    pub(crate) async fn reconfigure(&self, config: &Value) {
+        std::fs::write(self.config_file(), config.to_string()).unwrap();
+        self.reload().await;
+    }
+
+    /// Has the configuration file applied as it is.
+    pub(crate) async fn reload(&self) {
+        let answer = self.ask("POST", "/api/v1/config/reload", None).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+
+    /// A connection to the socket.
+    pub(crate) async fn knock(&self) -> UnixStream {
+        UnixStream::connect(self.home.socket()).await.unwrap()
+    }
+
     pub(crate) fn config_file(&self) -> &Path {
         self.home.config_file()
     }
@@ -225,7 +254,7 @@ impl Answer {
     }
 }
 
-async fn head(reader: &mut (impl AsyncBufReadExt + Unpin)) -> (u16, String) {
+pub(crate) async fn head(reader: &mut (impl AsyncBufReadExt + Unpin)) -> (u16, String) {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         assert!(reader.read_line(&mut head).await.unwrap() > 0, "{head}");

@@ -13,3 +13,6 @@ mod api_rig;
 mod api_servers;
 mod api_streams;
 mod containers;
+mod mcp_rig;
+mod search_menu;
+mod stage_rig;

@@ -1,0 +1,447 @@
+//! Clients that speak MCP by hand: over a pipe, and over HTTP.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+use switchboard_gateway::{Face, View};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    time::timeout,
+};
+
+use crate::api_rig::{Answer, PATIENCE, Rig, TOKEN};
+
+pub(crate) const REVISIONS: [&str; 5] = [
+    "2024-11-05",
+    "2025-03-26",
+    "2025-06-18",
+    "2025-11-25",
+    MODERN,
+];
+pub(crate) const LEGACY: &str = "2025-06-18";
+pub(crate) const MODERN: &str = "2026-07-28";
+pub(crate) const LIST_CHANGED: &str = "notifications/tools/list_changed";
+
+pub(crate) fn search() -> View {
+    View::All(Face::Search)
+}
+
+pub(crate) fn direct() -> View {
+    View::All(Face::Direct)
+}
+
+pub(crate) fn configured() -> View {
+    View::All(Face::Configured)
+}
+
+pub(crate) fn server(name: &str) -> View {
+    View::Server(name.into())
+}
+
+/// A message as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    pub(crate) text: String,
+    pub(crate) json: Value,
+}
+
+/// The result in an answer, byte for byte.
+pub(crate) fn result_text(answer: &str) -> &str {
+    #[derive(Deserialize)]
+    struct Whole<'a> {
+        #[serde(borrow)]
+        result: &'a RawValue,
+    }
+    let whole: Whole<'_> =
+        serde_json::from_str(answer).unwrap_or_else(|error| panic!("{error}: {answer}"));
+    whole.result.get()
+}
+
+/// All texts of a result.
+pub(crate) fn text_of(result: &Value) -> String {
+    let blocks = result["content"].as_array();
+    let blocks = blocks.unwrap_or_else(|| panic!("no content: {result}"));
+    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The names in an answer of `retrieve_tools`, best first.
+pub(crate) fn names_of(result: &Value) -> Vec<String> {
+    let tools = result["structuredContent"]["tools"].as_array();
+    let tools = tools.unwrap_or_else(|| panic!("no tools: {result}"));
+    let names = tools.iter().map(|tool| tool["name"].as_str().unwrap());
+    names.map(str::to_owned).collect()
+}
+
+/// The names in a list of tools.
+pub(crate) fn listed(list: &Value) -> Vec<String> {
+    let tools = list["tools"].as_array();
+    let tools = tools.unwrap_or_else(|| panic!("no tools: {list}"));
+    let names = tools.iter().map(|tool| tool["name"].as_str().unwrap());
+    names.map(str::to_owned).collect()
+}
+
+/// Asks until it is so, and tells how long that took.
+pub(crate) async fn until<F: Future<Output = bool>>(
+    what: &str,
+    within: Duration,
+    mut so: impl FnMut() -> F,
+) -> Duration {
+    let start = Instant::now();
+    while !so().await {
+        assert!(start.elapsed() < within, "not within {within:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    start.elapsed()
+}
+
+fn dressed(revision: &str, capabilities: &Value, mut params: Value) -> Value {
+    if revision == MODERN {
+        let mut meta = json!({
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
+            "io.modelcontextprotocol/clientInfo": { "name": "it", "version": "1" },
+            "io.modelcontextprotocol/logLevel": "debug",
+        });
+        if let Some(Value::Object(own)) = params.get_mut("_meta").map(Value::take) {
+            meta.as_object_mut().unwrap().extend(own);
+        }
+        params["_meta"] = meta;
+    }
+    params
+}
+
+/// What every client of these tests can do.
+fn capabilities() -> Value {
+    json!({ "elicitation": {}, "sampling": {}, "roots": {} })
+}
+
+/// A client on a pipe.
+pub(crate) struct Pipe {
+    revision: &'static str,
+    reader: BufReader<Box<dyn AsyncRead + Unpin + Send>>,
+    writer: Box<dyn AsyncWrite + Unpin + Send>,
+    /// What came while something else was waited for.
+    aside: Vec<Said>,
+    next: u64,
+    /// What was said in answer to `initialize` or `server/discover`.
+    pub(crate) greeting: Value,
+}
+
+impl Pipe {
+    /// Opens a conversation of 2025-06-18.
+    pub(crate) async fn open(rig: &Rig, view: View) -> Self {
+        Self::open_as(rig, view, LEGACY).await
+    }
+
+    pub(crate) async fn open_as(rig: &Rig, view: View, revision: &'static str) -> Self {
+        let (ours, theirs) = tokio::io::duplex(1024 * 1024);
+        let gateway = std::sync::Arc::clone(&rig.gateway);
+        let (reader, writer) = tokio::io::split(theirs);
+        tokio::spawn(async move { gateway.serve_pipe(view, reader, writer).await });
+        Self::over(ours, revision).await
+    }
+
+    /// Opens a conversation over a stream that is a pipe already.
+    pub(crate) async fn over(
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        revision: &'static str,
+    ) -> Self {
+        let (reader, writer) = tokio::io::split(stream);
+        let mut pipe = Self {
+            revision,
+            reader: BufReader::new(Box::new(reader)),
+            writer: Box::new(writer),
+            aside: Vec::new(),
+            next: 0,
+            greeting: Value::Null,
+        };
+        pipe.greeting = if revision == MODERN {
+            pipe.result("server/discover", json!({})).await
+        } else {
+            let params = json!({
+                "protocolVersion": revision,
+                "capabilities": capabilities(),
+                "clientInfo": { "name": "it", "version": "1" },
+            });
+            let greeting = pipe.result("initialize", params).await;
+            pipe.tell("notifications/initialized", json!({})).await;
+            greeting
+        };
+        pipe
+    }
+
+    async fn write(&mut self, message: &Value) {
+        let line = format!("{message}\n");
+        self.writer.write_all(line.as_bytes()).await.unwrap();
+    }
+
+    pub(crate) async fn tell(&mut self, method: &str, params: Value) {
+        let params = dressed(self.revision, &capabilities(), params);
+        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        self.write(&message).await;
+    }
+
+    /// Sends a request, and gives its id.
+    pub(crate) async fn send(&mut self, method: &str, params: Value) -> Value {
+        self.next += 1;
+        let id = json!(self.next);
+        let params = dressed(self.revision, &capabilities(), params);
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.write(&message).await;
+        id
+    }
+
+    pub(crate) async fn send_call(&mut self, tool: &str, arguments: Value) -> Value {
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.send("tools/call", params).await
+    }
+
+    /// The next message; questions of servers are answered.
+    async fn read(&mut self) -> Said {
+        loop {
+            let mut text = String::new();
+            let reading = self.reader.read_line(&mut text);
+            let count = timeout(PATIENCE, reading).await.unwrap().unwrap();
+            assert!(count > 0, "the gateway has closed the pipe");
+            let json: Value = serde_json::from_str(&text).unwrap();
+            if json.get("id").is_some() && json.get("method").is_some() {
+                let result = kind_answer(json["method"].as_str().unwrap());
+                let answer = json!({ "jsonrpc": "2.0", "id": json["id"], "result": result });
+                self.write(&answer).await;
+                continue;
+            }
+            let text = text.trim_end().to_owned();
+            return Said { text, json };
+        }
+    }
+
+    async fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Said {
+        if let Some(at) = self.aside.iter().position(|said| is_it(&said.json)) {
+            return self.aside.remove(at);
+        }
+        loop {
+            let said = self.read().await;
+            if is_it(&said.json) {
+                return said;
+            }
+            self.aside.push(said);
+        }
+    }
+
+    /// Waits for the answer to a request.
+    pub(crate) async fn finish(&mut self, id: &Value) -> Said {
+        self.until(|said| said["id"] == *id && said.get("method").is_none())
+            .await
+    }
+
+    /// Waits for a notification, and gives its parameters.
+    pub(crate) async fn until_told(&mut self, method: &str) -> Value {
+        let said = self.until(|said| said["method"] == method).await;
+        said.json["params"].clone()
+    }
+
+    /// What was said besides answers so far.
+    pub(crate) fn told(&self) -> Vec<&Value> {
+        self.aside.iter().map(|said| &said.json).collect()
+    }
+
+    /// Forgets what was said besides answers so far.
+    pub(crate) fn forget(&mut self) {
+        self.aside.clear();
+    }
+
+    /// The whole answer to a request, after all rounds of questions.
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Said {
+        let mut asked = params.clone();
+        loop {
+            let id = self.send(method, asked).await;
+            let answer = self.finish(&id).await;
+            let result = &answer.json["result"];
+            if result["resultType"] != "input_required" {
+                return answer;
+            }
+            assert_eq!(self.revision, MODERN, "an older client got {answer:?}");
+            asked = params.clone();
+            let questions = result["inputRequests"].as_object().unwrap();
+            let answers = questions.iter().map(|(key, question)| {
+                let method = question["method"].as_str().unwrap();
+                (key.clone(), kind_answer(method))
+            });
+            asked["inputResponses"] = Value::Object(answers.collect());
+            asked["requestState"] = result["requestState"].clone();
+        }
+    }
+
+    /// The result of a request that succeeds.
+    pub(crate) async fn result(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.ask(method, params).await;
+        let result = answer.json.get("result").cloned();
+        result.unwrap_or_else(|| panic!("{method}: {answer:?}"))
+    }
+
+    /// The result of a tool, whatever it says.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.result("tools/call", params).await
+    }
+
+    /// What a call that fails is told, as an error or as a result.
+    pub(crate) async fn refusal(&mut self, tool: &str, arguments: Value) -> String {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let answer = self.ask("tools/call", params).await.json;
+        refusal_of(&answer)
+    }
+
+    /// The names of all tools.
+    pub(crate) async fn tools(&mut self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut params = json!({});
+        loop {
+            let list = self.result("tools/list", params).await;
+            names.extend(listed(&list));
+            if list["nextCursor"].is_null() {
+                return names;
+            }
+            params = json!({ "cursor": list["nextCursor"] });
+        }
+    }
+
+    /// The names that a search finds, best first.
+    pub(crate) async fn retrieve(&mut self, query: &str) -> Vec<String> {
+        let found = self.call("retrieve_tools", json!({ "query": query })).await;
+        names_of(&found)
+    }
+
+    /// Calls a tool over the menu.
+    pub(crate) async fn call_found(&mut self, tool: &str, arguments: Value) -> Value {
+        let arguments = json!({ "name": tool, "arguments": arguments });
+        self.call("call_tool", arguments).await
+    }
+}
+
+/// What a call that fails is told, as an error or as a result.
+pub(crate) fn refusal_of(answer: &Value) -> String {
+    if let Some(message) = answer["error"]["message"].as_str() {
+        return message.to_owned();
+    }
+    assert_eq!(answer["result"]["isError"], true, "no refusal: {answer}");
+    text_of(&answer["result"])
+}
+
+fn kind_answer(method: &str) -> Value {
+    match method {
+        "elicitation/create" => json!({ "action": "accept", "content": { "who": "Ada" } }),
+        "sampling/createMessage" => {
+            json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "Ah." } })
+        }
+        "roots/list" => json!({ "roots": [] }),
+        other => panic!("asked {other}"),
+    }
+}
+
+/// A client over HTTP. Each request has a connection of its own.
+pub(crate) struct Web<'a> {
+    rig: &'a Rig,
+    path: String,
+    revision: &'static str,
+    token: bool,
+    session: Option<String>,
+}
+
+impl<'a> Web<'a> {
+    pub(crate) async fn open(rig: &'a Rig, path: &str, revision: &'static str) -> Self {
+        Self::open_with(rig, path, revision, true).await
+    }
+
+    /// A client that shows no token.
+    pub(crate) async fn anyone(rig: &'a Rig, path: &str) -> Self {
+        Self::open_with(rig, path, LEGACY, false).await
+    }
+
+    async fn open_with(rig: &'a Rig, path: &str, revision: &'static str, token: bool) -> Self {
+        let mut web = Self {
+            rig,
+            path: path.to_owned(),
+            revision,
+            token,
+            session: None,
+        };
+        if revision != MODERN {
+            let params = json!({
+                "protocolVersion": revision,
+                "capabilities": capabilities(),
+                "clientInfo": { "name": "it", "version": "1" },
+            });
+            let answer = web.post("initialize", params).await;
+            let session = answer
+                .headers
+                .lines()
+                .find_map(|line| line.strip_prefix("mcp-session-id: "));
+            web.session = Some(session.unwrap_or_else(|| panic!("{answer:?}")).to_owned());
+        }
+        web
+    }
+
+    async fn post(&self, method: &str, params: Value) -> Answer {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let params = dressed(self.revision, &capabilities(), params);
+        let mut headers = String::from("Content-Type: application/json\r\n");
+        headers.push_str("Accept: application/json, text/event-stream\r\n");
+        if self.token {
+            headers.push_str(&format!("Authorization: Bearer {TOKEN}\r\n"));
+        }
+        if let Some(session) = &self.session {
+            headers.push_str(&format!("Mcp-Session-Id: {session}\r\n"));
+        }
+        if self.revision == MODERN {
+            headers.push_str(&format!(
+                "MCP-Protocol-Version: {MODERN}\r\nMcp-Method: {method}\r\n"
+            ));
+            if let Some(name) = params["name"].as_str() {
+                headers.push_str(&format!("Mcp-Name: {name}\r\n"));
+            }
+        }
+        let id = NEXT.fetch_add(1, Relaxed);
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let rig = self.rig;
+        rig.ask_with("POST", &self.path, &headers, &body.to_string())
+            .await
+    }
+
+    /// The whole answer to a request, byte for byte.
+    pub(crate) async fn ask(&self, method: &str, params: Value) -> Said {
+        let answer = self.post(method, params).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let text = if answer.headers.contains("text/event-stream") {
+            let events = answer.body.lines().filter_map(|line| {
+                let data = line.strip_prefix("data: ")?;
+                data.contains("\"id\"").then_some(data)
+            });
+            events.last().unwrap().to_owned()
+        } else {
+            answer.body
+        };
+        let json = serde_json::from_str(&text).unwrap();
+        Said { text, json }
+    }
+
+    pub(crate) async fn result(&self, method: &str, params: Value) -> Value {
+        let answer = self.ask(method, params).await;
+        let result = answer.json.get("result").cloned();
+        result.unwrap_or_else(|| panic!("{method}: {answer:?}"))
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.result("tools/call", params).await
+    }
+
+    pub(crate) async fn tools(&self) -> Vec<String> {
+        listed(&self.result("tools/list", json!({})).await)
+    }
+}

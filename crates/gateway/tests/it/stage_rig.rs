@@ -1,0 +1,169 @@
+//! A server that plays what a test wants, while it runs.
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{io::AsyncWriteExt, net::UnixStream};
+
+use crate::{
+    api_rig::{FIXTURE, Rig},
+    mcp_rig::LIST_CHANGED,
+};
+
+/// A server that plays what is in its folder.
+pub(crate) struct Stage {
+    folder: TempDir,
+}
+
+/// A tool that takes nothing in particular.
+pub(crate) fn tool(name: &str, description: &str) -> Value {
+    json!({ "name": name, "description": description, "inputSchema": { "type": "object" } })
+}
+
+/// As many tools as wanted, each with a word of its own.
+pub(crate) fn many_tools(count: usize) -> Vec<Value> {
+    (0..count)
+        .map(|n| tool(&format!("tool_{n}"), &format!("Does the work number{n}.")))
+        .collect()
+}
+
+impl Stage {
+    pub(crate) fn new(tools: &[Value]) -> Self {
+        let stage = Self {
+            folder: TempDir::new().unwrap(),
+        };
+        fs::create_dir(stage.path("results")).unwrap();
+        stage.set_tools(tools);
+        stage
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Its entry in a configuration. It runs all the time.
+    pub(crate) fn entry(&self) -> Value {
+        let folder = self.folder.path();
+        json!({ "command": FIXTURE, "args": ["stage", folder], "start": "eager" })
+    }
+
+    /// The same, with settings of its own.
+    pub(crate) fn entry_with(&self, settings: &Value) -> Value {
+        let mut entry = self.entry();
+        for (name, value) in settings.as_object().unwrap() {
+            entry[name] = value.clone();
+        }
+        entry
+    }
+
+    /// The same as a server of 2026-07-28.
+    pub(crate) fn modern_entry(&self) -> Value {
+        let folder = self.folder.path();
+        self.entry_with(&json!({ "args": ["stage", folder, "modern"] }))
+    }
+
+    /// One that is started when it is used.
+    pub(crate) fn lazy_entry(&self) -> Value {
+        self.entry_with(&json!({ "start": "lazy" }))
+    }
+
+    /// What it offers from now on. Nobody is told.
+    pub(crate) fn set_tools(&self, tools: &[Value]) {
+        self.set("tools.json", &Value::from(tools).to_string());
+    }
+
+    pub(crate) fn set_tools_text(&self, tools: &str) {
+        self.set("tools.json", tools);
+    }
+
+    pub(crate) fn set_prompts(&self, prompts: &Value) {
+        self.set("prompts.json", &prompts.to_string());
+    }
+
+    pub(crate) fn set_resources(&self, resources: &Value) {
+        self.set("resources.json", &resources.to_string());
+    }
+
+    pub(crate) fn set_instructions(&self, text: &str) {
+        self.set("instructions.txt", text);
+    }
+
+    /// What a tool answers, byte for byte. It has to be on one line.
+    pub(crate) fn set_result(&self, tool: &str, result: &str) {
+        self.set(&format!("results/{tool}.json"), result);
+    }
+
+    fn set(&self, name: &str, text: &str) {
+        // The server never finds half of it.
+        let new = self.path("new");
+        fs::write(&new, text).unwrap();
+        fs::rename(new, self.path(name)).unwrap();
+    }
+
+    /// Has the server tell that its tools have changed.
+    pub(crate) async fn tell_changed(&self) {
+        let line = json!({ "jsonrpc": "2.0", "method": LIST_CHANGED });
+        let mut control = UnixStream::connect(self.path("control")).await.unwrap();
+        control
+            .write_all(format!("{line}\n").as_bytes())
+            .await
+            .unwrap();
+    }
+
+    /// Offers these tools from now on, and says so.
+    pub(crate) async fn change_tools(&self, tools: &[Value]) {
+        self.set_tools(tools);
+        self.tell_changed().await;
+    }
+
+    /// What it was asked so far.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.path("asked.log")).unwrap_or_default();
+        log.lines().map(str::to_owned).collect()
+    }
+
+    /// How often a tool of it was called.
+    pub(crate) fn calls(&self) -> usize {
+        let asked = self.asked();
+        let calls = asked.iter().filter(|line| line.starts_with("tools/call "));
+        calls.count()
+    }
+
+    /// Waits until it was asked something.
+    pub(crate) async fn until_asked(&self, what: &str) -> String {
+        let start = std::time::Instant::now();
+        loop {
+            if let Some(line) = self.asked().into_iter().find(|line| line.contains(what)) {
+                return line;
+            }
+            assert!(start.elapsed() < Duration::from_secs(30), "never: {what}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+impl Rig {
+    /// Waits until so many tools of a server are shown.
+    pub(crate) async fn until_tools(&self, server: &str, count: usize) {
+        let path = format!("/api/v1/servers/{server}");
+        self.until(&path, |server| server["tools"] == count).await;
+    }
+
+    /// How far a server is trusted.
+    pub(crate) async fn trust(&self, server: &str) -> Value {
+        let path = format!("/api/v1/trust?server={server}");
+        self.get(&path).await.json()["servers"][0].clone()
+    }
+
+    /// Waits until something of a server is held back, and gives it.
+    pub(crate) async fn until_held(&self, server: &str, tool: &str) -> Value {
+        let path = format!("/api/v1/trust?server={server}");
+        let held = |trust: &Value| {
+            let held = trust["servers"][0]["held"].as_array().unwrap().iter();
+            held.clone().find(|held| held["tool"] == tool).cloned()
+        };
+        let trust = self.until(&path, |trust| held(trust).is_some()).await;
+        held(&trust).unwrap()
+    }
+}
