@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, process::Command};
 use crate::{USAGE, is_help, root, run_release};
 
 const HELP: &str = "\
-cargo xtask bench wire|connection|gateway|revisions|flat|disk|start|idle [--quick] [--json FILE]
+cargo xtask bench wire|connection|gateway|revisions|flat|disk|start|idle|search [--quick] [--json FILE]
 
 Builds bench/ for release, and the gateway if it is measured, and runs it. Ratios come first, because they
 hold on any machine.
@@ -24,6 +24,7 @@ hold on any machine.
   start        from the start of `switchboard stdio` to its first tool list, against `cat`, with 50 servers
                that need 5 s each: known from before, unknown, and joining a running gateway
   idle         processes, memory, CPU time and wake-ups of a gateway that nobody calls
+  search       finding tools among 1,000, 10,000 and 100,000: time, memory, and time to index them
 
   --quick      fewer and shorter rounds, to see that it works
   --json FILE  the figures as JSON, into this file as well
@@ -54,6 +55,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if args.iter().any(|arg| is_help(arg)) {
         println!("{USAGE} {HELP}");
         return Ok(());
+    }
+    if let Some(("search", rest)) = args.split_first().map(|(what, rest)| (what.as_str(), rest)) {
+        let args: Vec<String> = std::iter::once("speed".to_owned())
+            .chain(rest.iter().cloned())
+            .collect();
+        return run_release("switchboard-eval", &args);
     }
     let wrong = || format!("{USAGE} {HELP}");
     let (what, options) = args.split_first().ok_or_else(wrong)?;

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It has a terminal, and talks to it.
 
 mod bench;
+mod eval;
 mod fuzz;
 mod simulate;
 mod tidy;
@@ -23,6 +24,11 @@ const COMMANDS: &[Command] = &[
         name: "bench",
         summary: "measure what the wire and a connection cost",
         run: bench::run,
+    },
+    Command {
+        name: "eval",
+        summary: "measure how often the right tool is found",
+        run: eval::run,
     },
     Command {
         name: "fuzz",

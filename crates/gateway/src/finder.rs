@@ -179,22 +179,20 @@ impl Finder {
             .map(|part| {
                 let segment = Arc::new(segment(catalogue, part));
                 let vectors = built_in.as_ref().and_then(|model| vectors_of(model, part));
+                let vectors = vectors.map(Arc::new);
                 (part, segment, vectors)
             })
             .collect();
         self.change(|made| {
-            let gone: Vec<_> = made.from.keys().cloned().collect();
-            for name in gone.iter().filter(|name| catalogue.server(name).is_none()) {
-                made.index = made.index.with(name, None);
-                made.from.remove(name);
-            }
-            for (part, segment, vectors) in fresh {
-                made.index = made.index.with(part.name(), Some(Arc::clone(&segment)));
-                if let Some(vectors) = vectors {
-                    made.index = made.index.with_vectors(&segment, vectors);
-                }
+            made.from.retain(|name, _| catalogue.server(name).is_some());
+            let known = made.from.clone();
+            let is_fresh = |name: &str| fresh.iter().any(|(part, _, _)| **part.name() == *name);
+            let has_changed = |name: &str| !known.contains_key(name) || is_fresh(name);
+            let segments = fresh.iter().map(|(part, segment, vectors)| {
                 made.from.insert(Arc::clone(part.name()), Arc::clone(part));
-            }
+                (Arc::clone(segment), vectors.clone())
+            });
+            made.index = made.index.with_all(has_changed, segments);
             match (&made.model, built_in) {
                 (_, None) => made.model = None,
                 (None, Some(model)) => made.model = Some(Arc::new(model)),

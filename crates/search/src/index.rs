@@ -1,12 +1,12 @@
 //! [`Index`]: the tools of all servers, searched by words.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     document::Field,
     language::Concept,
     query::Filter,
-    segment::{Entry, FIELDS, Posting, Segment},
+    segment::{Entry, FIELDS, Posting, Segment, index_of},
     vectors::Vectors,
 };
 
@@ -16,17 +16,31 @@ use crate::{
 pub struct Index {
     /// In the order of the servers' names.
     parts: Vec<Part>,
+    directory: Arc<Directory>,
     tools: usize,
     /// How many words each field has in a tool, on average.
     averages: [f32; FIELDS],
 }
 
-/// The share of one server.
+/// The share of one server. Its tools are numbered through with those of all others.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub(crate) segment: Arc<Segment>,
     /// What its tools mean, once that is known.
     pub(crate) vectors: Option<Arc<Vectors>>,
+    /// The number of its first tool.
+    pub(crate) start: usize,
+}
+
+/// In which parts a word stands, so that a query need not ask each of them.
+#[derive(Debug, Default)]
+struct Directory(HashMap<Box<str>, Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    /// How many tools have the word.
+    tools: usize,
+    parts: Vec<u32>,
 }
 
 /// How much a word counts in each field.
@@ -50,16 +64,30 @@ pub struct Match {
 }
 
 impl Index {
+    /// An index of these segments, one a server.
+    pub fn from_segments(segments: impl IntoIterator<Item = Arc<Segment>>) -> Self {
+        let part = |segment| (segment, None);
+        Self::from_parts(segments.into_iter().map(part).collect())
+    }
+
     /// This index with the segment of one server replaced, added, or (with `None`) removed.
     #[must_use]
     pub fn with(&self, server: &str, segment: Option<Arc<Segment>>) -> Self {
+        let change = |name: &str| name == server;
+        self.with_all(change, segment.map(|segment| (segment, None)))
+    }
+
+    /// This index without the segments of servers that have changed, and with these.
+    #[must_use]
+    pub fn with_all(
+        &self,
+        has_changed: impl Fn(&str) -> bool,
+        fresh: impl IntoIterator<Item = (Arc<Segment>, Option<Arc<Vectors>>)>,
+    ) -> Self {
         let others = self.parts.iter();
-        let others = others.filter(|other| **other.segment.server() != *server);
-        let part = segment.map(|segment| Part {
-            segment,
-            vectors: None,
-        });
-        Self::from_parts(others.cloned().chain(part).collect())
+        let others = others.filter(|other| !has_changed(other.segment.server()));
+        let others = others.map(|other| (Arc::clone(&other.segment), other.vectors.clone()));
+        Self::from_parts(others.chain(fresh).collect())
     }
 
     /// This index, with vectors for the tools of this very segment. If it has been replaced meanwhile,
@@ -67,36 +95,39 @@ impl Index {
     #[must_use]
     pub fn with_vectors(&self, segment: &Arc<Segment>, vectors: Vectors) -> Self {
         let mut index = self.clone();
-        let part = index
-            .parts
-            .iter_mut()
-            .find(|part| Arc::ptr_eq(&part.segment, segment));
-        if let Some(part) = part {
+        let mut parts = index.parts.iter_mut();
+        if let Some(part) = parts.find(|part| Arc::ptr_eq(&part.segment, segment)) {
             part.vectors = Some(Arc::new(vectors));
         }
         index
     }
 
-    /// An index of these segments, one a server.
-    pub fn from_segments(segments: impl IntoIterator<Item = Arc<Segment>>) -> Self {
-        let part = |segment| Part {
-            segment,
-            vectors: None,
+    fn from_parts(mut parts: Vec<(Arc<Segment>, Option<Arc<Vectors>>)>) -> Self {
+        parts.sort_by(|(one, _), (other, _)| one.server().cmp(other.server()));
+        let mut directory = Directory::default();
+        let mut start = 0;
+        let mut totals = [0_u64; FIELDS];
+        let part = |(at, (segment, vectors)): (u32, (Arc<Segment>, Option<Arc<Vectors>>))| {
+            for (stem, tools) in segment.terms() {
+                directory.enter(stem, at, tools);
+            }
+            for (total, more) in totals.iter_mut().zip(segment.totals()) {
+                *total += more;
+            }
+            let part = Part {
+                segment,
+                vectors,
+                start,
+            };
+            start += part.segment.tools().len();
+            part
         };
-        Self::from_parts(segments.into_iter().map(part).collect())
-    }
-
-    fn from_parts(mut parts: Vec<Part>) -> Self {
-        parts.sort_by(|one, other| one.segment.server().cmp(other.segment.server()));
-        let segments = || parts.iter().map(|part| &part.segment);
-        let tools: usize = segments().map(|segment| segment.tools().len()).sum();
-        let averages = std::array::from_fn(|field| {
-            let total: u64 = segments().map(|segment| segment.totals()[field]).sum();
-            (total as f32 / tools.max(1) as f32).max(1.0)
-        });
+        let parts: Vec<Part> = (0..).zip(parts).map(part).collect();
+        let averages = totals.map(|total| (total as f32 / start.max(1) as f32).max(1.0));
         Self {
             parts,
-            tools,
+            directory: Arc::new(directory),
+            tools: start,
             averages,
         }
     }
@@ -119,6 +150,12 @@ impl Index {
         &self.parts
     }
 
+    /// The part that has the tool of this number.
+    pub(crate) fn part_of(&self, tool: usize) -> Option<&Part> {
+        let after = self.parts.partition_point(|part| part.start <= tool);
+        self.parts.get(after.checked_sub(1)?)
+    }
+
     /// How many tools there are.
     pub fn len(&self) -> usize {
         self.tools
@@ -129,59 +166,44 @@ impl Index {
         self.tools == 0
     }
 
-    /// What the words of a query are worth for each tool, segment by segment.
-    pub(crate) fn by_words(&self, query: &[Concept], filter: &Filter<'_>) -> Vec<Vec<f32>> {
-        let mut scores: Vec<Vec<f32>> = self
-            .segments()
-            .map(|segment| vec![0.0; segment.tools().len()])
-            .collect();
+    /// What the words of a query are worth for each tool.
+    pub(crate) fn by_words(&self, query: &[Concept], filter: &Filter<'_>) -> Vec<f32> {
+        let mut scores = vec![0.0; self.tools];
+        // Of several words for one thing the best counts, and no two of them.
+        let mut best = vec![0.0_f32; self.tools];
+        let mut touched = Vec::new();
         for concept in query {
-            self.add(concept, filter, &mut scores);
+            for (stem, worth, parts) in self.sought(concept) {
+                let parts = parts.iter().filter_map(|at| self.parts.get(*at as usize));
+                for part in parts.filter(|part| filter.admits_server(part.segment.server())) {
+                    let places = part.segment.postings(stem);
+                    for run in places.chunk_by(|one, other| one.tool == other.tool) {
+                        let tool = part.start + run[0].tool as usize;
+                        let score = worth * self.share(&part.segment, run);
+                        if best[tool] == 0.0 {
+                            touched.push(tool);
+                        }
+                        best[tool] = best[tool].max(score);
+                    }
+                }
+            }
+            for tool in touched.drain(..) {
+                scores[tool] += std::mem::take(&mut best[tool]);
+            }
         }
         scores
     }
 
-    /// Adds what one word is worth for each tool.
-    fn add(&self, concept: &Concept, filter: &Filter<'_>, scores: &mut [Vec<f32>]) {
-        let mut best: Vec<(u32, f32)> = Vec::new();
-        let sought = self.sought(concept);
-        for (segment, scores) in self.segments().zip(scores) {
-            if !filter.admits_server(segment.server()) {
-                continue;
-            }
-            best.clear();
-            for (stem, worth) in &sought {
-                for run in segment
-                    .postings(stem)
-                    .chunk_by(|one, other| one.tool == other.tool)
-                {
-                    best.push((run[0].tool, worth * self.share(segment, run)));
-                }
-            }
-            if sought.len() > 1 {
-                // Of several words for one thing the best counts, and no two of them.
-                best.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
-                best.dedup_by_key(|(tool, _)| *tool);
-            }
-            for (tool, score) in &best {
-                scores[*tool as usize] += score;
-            }
-        }
-    }
-
-    /// The stems that stand for a word of the query and are there, and what each is worth.
-    fn sought<'c>(&self, concept: &'c Concept) -> Vec<(&'c str, f32)> {
-        let worth = |(stem, standing): &'c (String, f32)| {
-            let tools: usize = self
-                .segments()
-                .map(|segment| segment.tools_with(stem))
-                .sum();
-            (tools > 0).then(|| {
-                let rarity = rarity(tools, self.tools);
-                (stem.as_str(), standing * concept.weight * rarity)
-            })
-        };
-        concept.stems.iter().filter_map(worth).collect()
+    /// The stems that stand for a word of the query and are there, what each is worth, and where.
+    fn sought<'c>(
+        &'c self,
+        concept: &'c Concept,
+    ) -> impl Iterator<Item = (&'c str, f32, &'c [u32])> {
+        concept.stems.iter().filter_map(|(stem, standing)| {
+            let entries = self.directory.0.get(stem.as_str())?;
+            let worth = standing * concept.weight * rarity(entries.tools, self.tools);
+            Some((stem.as_str(), worth, &*entries.parts))
+        })
     }
 
     /// How much of a word's worth a tool gets for having it in these places.
@@ -199,30 +221,40 @@ impl Index {
     }
 
     /// Which words of a query speak for one tool.
-    pub(crate) fn matches(&self, query: &[Concept], segment: &Segment, tool: u32) -> Vec<Match> {
+    pub(crate) fn matches(&self, query: &[Concept], segment: &Segment, tool: usize) -> Vec<Match> {
         let mut matches: Vec<Match> = query
             .iter()
             .filter_map(|concept| {
-                let found = self
-                    .sought(concept)
-                    .into_iter()
-                    .filter_map(|(stem, worth)| {
-                        let places = segment.places(stem, tool);
-                        (!places.is_empty()).then(|| Match {
-                            word: concept.word.clone(),
-                            stem: stem.to_owned(),
-                            fields: places
-                                .iter()
-                                .map(|place| Field::ALL[usize::from(place.field)])
-                                .collect(),
-                            score: worth * self.share(segment, places),
-                        })
-                    });
+                let found = self.sought(concept).filter_map(|(stem, worth, _)| {
+                    let places = segment.places(stem, index_of(tool));
+                    (!places.is_empty()).then(|| Match {
+                        word: concept.word.clone(),
+                        stem: stem.to_owned(),
+                        fields: places
+                            .iter()
+                            .map(|place| Field::ALL[usize::from(place.field)])
+                            .collect(),
+                        score: worth * self.share(segment, places),
+                    })
+                });
                 found.max_by(|one, other| one.score.total_cmp(&other.score))
             })
             .collect();
         matches.sort_by(|one, other| other.score.total_cmp(&one.score));
         matches
+    }
+}
+
+impl Directory {
+    fn enter(&mut self, stem: &str, part: u32, tools: usize) {
+        // Most words are known already, and need no copy.
+        if !self.0.contains_key(stem) {
+            self.0.insert(stem.into(), Entries::default());
+        }
+        if let Some(entries) = self.0.get_mut(stem) {
+            entries.tools += tools;
+            entries.parts.push(part);
+        }
     }
 }
 

@@ -14,6 +14,8 @@ use crate::language::{Concept, Language};
 const LESSONS: usize = 4_096;
 /// So many words of a question.
 const WORDS: usize = 16;
+/// Questions that share less than this are not alike.
+const ALIKE: f32 = 0.25;
 /// After so many repetitions a lesson is learnt as well as can be.
 const SURE: f32 = 3.0;
 
@@ -111,6 +113,9 @@ impl Learnt {
             let known = question.len() as f32;
             // Of two long questions that share one word neither was meant.
             let alike = (shared / all.max(f32::EPSILON)) * (known.min(words) / known.max(words));
+            if alike < ALIKE {
+                continue;
+            }
             let times = self
                 .lessons
                 .get(lesson)

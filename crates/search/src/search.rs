@@ -4,12 +4,13 @@
 //! of a way has 1) and added. Ranks alone would throw away how sure a way is of its first: adding them
 //! (reciprocal rank fusion) finds less, measured.
 
+use std::collections::HashMap;
+
 use crate::{
     index::Index,
-    language::Language,
+    language::{Concept, Language},
     learnt::Learnt,
     query::{Hit, Query, Why},
-    segment::Segment,
 };
 
 /// The meaning of a query, in the vectors of one model.
@@ -43,13 +44,13 @@ const LEARNT: f32 = 0.5;
 /// Tools that have no word of the query are shown if their meaning is this near.
 const NEAR: f32 = 0.25;
 
-struct Candidate<'a> {
-    segment: &'a Segment,
-    tool: u32,
-    words: f32,
-    meaning: Option<f32>,
-    learnt: f32,
-    score: f32,
+/// What each way of searching says of every tool.
+struct Opinions {
+    words: Vec<f32>,
+    /// Not a number where it is not known.
+    meanings: Option<Vec<f32>>,
+    /// By the tool's number.
+    learnt: HashMap<usize, f32>,
 }
 
 impl Index {
@@ -62,113 +63,165 @@ impl Index {
         query: &Query<'_>,
     ) -> Found {
         let concepts = language.concepts(query.text);
-        let words = self.by_words(&concepts, &query.filter);
-        let mut candidates = Vec::new();
-        for (part, words) in self.parts().iter().zip(words) {
-            let segment = &part.segment;
-            if !query.filter.admits_server(segment.server()) {
-                continue;
-            }
-            let meanings = meaning.zip(part.vectors.as_ref());
-            let meanings = meanings.and_then(|(meaning, vectors)| vectors.nearness(&meaning));
-            let entries = (0..).zip(segment.tools()).zip(words);
-            candidates.extend(
-                entries
-                    .filter(|((_, entry), _)| query.filter.admits(entry))
-                    .map(|((tool, _), words)| Candidate {
-                        segment,
-                        tool,
-                        words,
-                        meaning: meanings.as_ref().map(|near| near[tool as usize]),
-                        learnt: 0.0,
-                        score: 0.0,
-                    }),
-            );
-        }
-        let lessons = learnt.recall(&concepts);
-        if !lessons.is_empty() {
-            for candidate in &mut candidates {
-                let name = &candidate.segment.tools()[candidate.tool as usize].name;
-                let lesson = lessons.get(&(&**candidate.segment.server(), &**name));
-                candidate.learnt = lesson.copied().unwrap_or_default();
-            }
-        }
-        let by_meaning = weigh(
-            &mut candidates,
+        let opinions = Opinions {
+            words: self.by_words(&concepts, &query.filter),
+            meanings: meaning.and_then(|meaning| self.by_meaning(&meaning)),
+            learnt: self.by_lessons(learnt, &concepts),
+        };
+        let scale = self.scale(
+            &opinions,
+            query,
             meaning.map_or(1.0, |meaning| meaning.words),
         );
-        candidates.retain(|candidate| candidate.score > 0.0);
-        let limit = query.limit.min(candidates.len());
-        if limit > 0 && limit < candidates.len() {
-            candidates.select_nth_unstable_by(limit - 1, Candidate::best_first);
-        }
-        candidates.truncate(limit);
-        candidates.sort_unstable_by(Candidate::best_first);
-        let hit = |candidate: Candidate<'_>| {
+        let best = self.best(&opinions, &scale, query);
+        let hit = |(score, tool): (f32, usize)| {
+            let part = self.part_of(tool)?;
+            let own = tool - part.start;
             let why = || Why {
-                words: candidate.words,
-                meaning: candidate.meaning,
-                learnt: candidate.learnt,
-                matches: self.matches(&concepts, candidate.segment, candidate.tool),
+                words: scale.words(opinions.words[tool]),
+                meaning: opinions.meaning(tool).filter(|_| scale.by_meaning),
+                learnt: opinions.learnt(tool),
+                matches: self.matches(&concepts, &part.segment, own),
             };
-            Hit {
-                server: candidate.segment.server().clone(),
-                name: candidate.segment.tools()[candidate.tool as usize]
-                    .name
-                    .clone(),
-                score: candidate.score.min(1.0),
+            Some(Hit {
+                server: part.segment.server().clone(),
+                name: part.segment.tools().get(own)?.name.clone(),
+                score: score.min(1.0),
                 why: query.explain.then(why),
-            }
+            })
         };
         Found {
-            hits: candidates.into_iter().map(hit).collect(),
-            by_meaning,
+            hits: best.into_iter().filter_map(hit).collect(),
+            by_meaning: scale.by_meaning,
         }
     }
-}
 
-/// Brings what each way of searching says to one scale, and adds it up. Tells whether vectors had a say.
-fn weigh(candidates: &mut [Candidate<'_>], words_beside_meaning: f32) -> bool {
-    let most_words = candidates.iter().map(|one| one.words).fold(0.0, f32::max);
-    let meanings = || candidates.iter().filter_map(|one| one.meaning);
-    let (count, sum) = meanings().fold((0.0_f32, 0.0), |(n, sum), near| (n + 1.0, sum + near));
-    let nearest = meanings().fold(0.0, f32::max);
-    let usual = sum / count.max(1.0);
-    // Of a query that means nothing to the model, what happens to be nearest is nothing.
-    let by_meaning = count > 0.0 && nearest >= NEAR;
-    let spread = (nearest - usual).max(f32::EPSILON);
-    for candidate in candidates {
-        if most_words > 0.0 {
-            candidate.words /= most_words;
+    /// How near each tool is to what is meant; `None` if that is known of none.
+    fn by_meaning(&self, meaning: &Meaning<'_>) -> Option<Vec<f32>> {
+        let mut all = Vec::with_capacity(self.len());
+        let mut is_known = false;
+        for part in self.parts() {
+            let near = part.vectors.as_ref();
+            let near = near.and_then(|vectors| vectors.nearness(meaning));
+            is_known |= near.is_some();
+            all.extend(near.unwrap_or_default());
+            all.resize(part.start + part.segment.tools().len(), f32::NAN);
         }
-        let near = candidate.meaning.unwrap_or(usual);
-        let meaning = by_meaning.then(|| ((near - usual) / spread).max(0.0));
-        candidate.score = match meaning {
-            // A single tool is as near as it is usual.
-            Some(meaning) if count > 1.0 => {
-                let relevant = candidate.words > 0.0 || near >= NEAR || candidate.learnt > 0.0;
-                let score = meaning + words_beside_meaning * candidate.words;
-                let score = (score + LEARNT * candidate.learnt) / (1.0 + words_beside_meaning);
-                if relevant { score } else { 0.0 }
+        is_known.then_some(all)
+    }
+
+    fn by_lessons(&self, learnt: &Learnt, concepts: &[Concept]) -> HashMap<usize, f32> {
+        let recalled = learnt.recall(concepts).into_iter();
+        let known = recalled.filter_map(|((server, tool), score)| {
+            let at = self
+                .parts()
+                .binary_search_by(|part| (**part.segment.server()).cmp(server));
+            let part = &self.parts()[at.ok()?];
+            Some((part.start + part.segment.find(tool)?, score))
+        });
+        known.collect()
+    }
+
+    /// The numbers of the tools that may be shown.
+    fn admitted<'a>(&'a self, query: &'a Query<'_>) -> impl Iterator<Item = usize> + 'a {
+        let parts = self.parts().iter();
+        let parts = parts.filter(|part| query.filter.admits_server(part.segment.server()));
+        parts.flat_map(|part| {
+            let tools = part.segment.tools().iter().enumerate();
+            let tools = tools.filter(|(_, tool)| query.filter.admits(tool));
+            tools.map(|(at, _)| part.start + at)
+        })
+    }
+
+    /// How what each way says is brought to one scale.
+    fn scale(&self, opinions: &Opinions, query: &Query<'_>, beside: f32) -> Scale {
+        let (mut most, mut nearest, mut sum, mut count) = (0.0_f32, 0.0_f32, 0.0, 0.0_f32);
+        for tool in self.admitted(query) {
+            most = most.max(opinions.words[tool]);
+            if let Some(near) = opinions.meaning(tool) {
+                nearest = nearest.max(near);
+                sum += near;
+                count += 1.0;
             }
-            Some(_) if candidate.words == 0.0 => near,
-            _ => candidate.words + LEARNT * candidate.learnt,
-        };
-        candidate.meaning = candidate.meaning.filter(|_| by_meaning);
+        }
+        let usual = sum / count.max(1.0);
+        Scale {
+            most_words: most,
+            usual,
+            // A single tool is as near as it is usual.
+            spread: (nearest - usual).max(0.05),
+            // Of a query that means nothing to the model, what happens to be nearest is nothing.
+            by_meaning: count > 0.0 && nearest >= NEAR,
+            beside,
+        }
     }
-    by_meaning
+
+    /// The best tools, the best first; among equals in the order of their names, so that the same question
+    /// has the same answer.
+    fn best(&self, opinions: &Opinions, scale: &Scale, query: &Query<'_>) -> Vec<(f32, usize)> {
+        let mut best: Vec<(f32, usize)> =
+            Vec::with_capacity(query.limit.saturating_add(1).min(1_024));
+        for tool in self.admitted(query) {
+            let score = scale.score(opinions, tool);
+            let is_in = score > 0.0
+                && (best.len() < query.limit || best.last().is_some_and(|last| score > last.0));
+            if is_in {
+                let at = best.partition_point(|other| other.0 >= score);
+                best.insert(at, (score, tool));
+                best.truncate(query.limit);
+            }
+        }
+        best
+    }
 }
 
-impl Candidate<'_> {
-    /// By score; among equals by name, so that the same question has the same answer.
-    fn best_first(&self, other: &Self) -> std::cmp::Ordering {
-        let name = |one: &Self| {
-            let entry = &one.segment.tools()[one.tool as usize];
-            (one.segment.server().clone(), entry.name.clone())
+impl Opinions {
+    fn meaning(&self, tool: usize) -> Option<f32> {
+        let near = *self.meanings.as_ref()?.get(tool)?;
+        (!near.is_nan()).then_some(near)
+    }
+
+    fn learnt(&self, tool: usize) -> f32 {
+        self.learnt.get(&tool).copied().unwrap_or_default()
+    }
+}
+
+/// How what each way of searching says is brought to one scale, on which its best tool has 1.
+struct Scale {
+    most_words: f32,
+    /// How near tools are to the query, on average.
+    usual: f32,
+    /// How much nearer than that the nearest is.
+    spread: f32,
+    by_meaning: bool,
+    /// How much the words count beside the meaning.
+    beside: f32,
+}
+
+impl Scale {
+    fn words(&self, words: f32) -> f32 {
+        if self.most_words > 0.0 {
+            words / self.most_words
+        } else {
+            0.0
+        }
+    }
+
+    fn score(&self, opinions: &Opinions, tool: usize) -> f32 {
+        let words = self.words(opinions.words[tool]);
+        let learnt = if opinions.learnt.is_empty() {
+            0.0
+        } else {
+            LEARNT * opinions.learnt(tool)
         };
-        other
-            .score
-            .total_cmp(&self.score)
-            .then_with(|| name(self).cmp(&name(other)))
+        if !self.by_meaning {
+            return words + learnt;
+        }
+        let near = opinions.meaning(tool).unwrap_or(self.usual);
+        if words == 0.0 && learnt == 0.0 && near < NEAR {
+            return 0.0;
+        }
+        let meaning = ((near - self.usual) / self.spread).max(0.0);
+        (meaning + self.beside * words + learnt) / (1.0 + self.beside)
     }
 }

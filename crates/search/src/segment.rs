@@ -28,6 +28,7 @@ pub struct Tool<'a> {
 pub struct Segment {
     server: Arc<str>,
     tools: Vec<Entry>,
+    by_name: HashMap<Arc<str>, u32>,
     terms: HashMap<Box<str>, Places>,
     postings: Vec<Posting>,
     /// How many words there are in each field, all tools together.
@@ -107,17 +108,21 @@ impl Segment {
         for (stem, mut list) in found {
             list.sort_unstable_by_key(|place| (place.tool, place.field));
             let tools = list.chunk_by(|one, other| one.tool == other.tool).count();
-            let start = index(postings.len());
+            let start = index_of(postings.len());
             postings.extend(list);
             let places = Places {
                 start,
-                end: index(postings.len()),
-                tools: index(tools),
+                end: index_of(postings.len()),
+                tools: index_of(tools),
             };
             terms.insert(stem.into_boxed_str(), places);
         }
         Self {
             server: server.into(),
+            by_name: (0..)
+                .zip(&entries)
+                .map(|(at, entry)| (Arc::clone(&entry.name), at))
+                .collect(),
             tools: entries,
             terms,
             postings,
@@ -138,11 +143,15 @@ impl Segment {
         &self.totals
     }
 
-    /// How many tools have a word.
-    pub(crate) fn tools_with(&self, stem: &str) -> usize {
-        self.terms
-            .get(stem)
-            .map_or(0, |places| places.tools as usize)
+    /// Every word, and how many tools have it.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = (&str, usize)> {
+        let terms = self.terms.iter();
+        terms.map(|(stem, places)| (&**stem, places.tools as usize))
+    }
+
+    /// The tool of this name.
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).map(|at| *at as usize)
     }
 
     /// Where a word stands in one tool.
@@ -164,6 +173,6 @@ impl Segment {
 }
 
 /// Positions are kept small. There are fewer by far than would not fit.
-fn index(at: usize) -> u32 {
+pub(crate) fn index_of(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

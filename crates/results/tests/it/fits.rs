@@ -386,9 +386,10 @@ proptest! {
             prop_assert_eq!(shown.member("structuredContent").is_some(), result.member("structuredContent").is_some());
         }
         // Texts, notes included, and structured content are within the budget, but for the frames of
-        // blocks and texts too short to be shortened.
+        // blocks, escapes, and texts too short to be shortened.
         let texts = texts(&shown);
-        let structured = shown.member("structuredContent").map_or(0, |value| value.as_bytes().len());
+        let structured = shown.member("structuredContent").and_then(|value| value.member("value")?.to_text());
+        let structured = structured.map_or(0, |text| text.len());
         let size: usize = texts.iter().map(String::len).sum::<usize>() + structured;
         prop_assert!(size <= bytes + limits::NOTE_BYTES + 200, "{} for {}", size, bytes);
         let tokens: usize = texts.iter().map(|text| estimate_tokens(text)).sum();

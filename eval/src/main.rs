@@ -1,0 +1,23 @@
+//! How well tools are found, how fast, and what that costs.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // It has a terminal, and talks to it.
+
+mod quality;
+mod speed;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        Some((what, rest)) if what == "search" => quality::run(rest),
+        Some((what, rest)) if what == "speed" => speed::run(rest),
+        _ => Err("usage: switchboard-eval search|speed [OPTIONS]".to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
