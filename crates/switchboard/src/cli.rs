@@ -168,6 +168,18 @@ Examples:
     Tools(commands::tools::Tools),
     #[command(after_long_help = "\
 Examples:
+  switchboard search create an issue in a repository
+  switchboard search \"weather in Berlin\" --limit 3 --explain
+  switchboard search --forget")]
+    Search(commands::search::Search),
+    #[command(after_long_help = "\
+Examples:
+  switchboard trust                          what is held back, and why
+  switchboard trust show files:read_file     what changed, what is suspicious, what it says
+  switchboard trust approve files:read_file")]
+    Trust(commands::trust::Trust),
+    #[command(after_long_help = "\
+Examples:
   switchboard call files:read_file '{\"path\": \"/data/notes.txt\"}'
   echo '{\"timezone\": \"UTC\"}' | switchboard call time:get_current_time - --json")]
     Call(commands::call::Call),
@@ -229,6 +241,8 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
         Command::Status(args) => commands::status::run(&home, args),
         Command::List(args) => commands::list::run(&home, args),
         Command::Tools(args) => commands::tools::run(&home, args),
+        Command::Search(args) => commands::search::run(&home, args),
+        Command::Trust(args) => commands::trust::run(&home, args),
         Command::Call(args) => commands::call::run(&home, args),
         Command::Logs(args) => commands::logs::run(&home, args),
         Command::Doctor(args) => commands::doctor::run(&home, args),

@@ -6,11 +6,14 @@ pub(crate) mod doctor;
 pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod logs;
+pub(crate) mod search;
 pub(crate) mod servers;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod tools;
+pub(crate) mod trust;
 
+mod agree;
 mod backups;
 mod config_file;
 mod shapes;

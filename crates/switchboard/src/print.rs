@@ -63,19 +63,34 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     data(&format!("{text}\n"))
 }
 
-/// A difference, with its lines in the usual colours.
+/// A difference between two files, with its lines in the usual colours.
 pub(crate) fn difference(diff: &str) -> Result<(), Failure> {
-    let mut text = String::with_capacity(diff.len());
-    for line in diff.lines() {
+    coloured(diff, |line| match line.as_bytes().first() {
+        Some(b'+') => Some(Colour::Green),
+        Some(b'-') => Some(Colour::Red),
+        Some(b'@') => Some(Colour::Cyan),
+        _ => None,
+    })
+}
+
+/// What changed in a definition: the names of fields, and under each its lines with `-` and `+`.
+pub(crate) fn changes(diff: &str) -> Result<(), Failure> {
+    coloured(diff, |line| match line.as_bytes() {
+        [b' ', b' ', b'+', ..] => Some(Colour::Green),
+        [b' ', b' ', b'-', ..] => Some(Colour::Red),
+        [b' ', ..] => None,
+        _ => Some(Colour::Cyan),
+    })
+}
+
+fn coloured(lines: &str, colour: impl Fn(&str) -> Option<Colour>) -> Result<(), Failure> {
+    let mut text = String::with_capacity(lines.len());
+    for line in lines.lines() {
         let line = clean(line);
-        let colour = match line.as_bytes().first() {
-            Some(b'+') => Some(Colour::Green),
-            Some(b'-') => Some(Colour::Red),
-            Some(b'@') => Some(Colour::Cyan),
-            _ => None,
-        };
-        let line = colour.map_or_else(|| line.clone(), |c| paint(&io::stdout(), c, &line));
-        text.push_str(&line);
+        match colour(&line) {
+            Some(colour) => text.push_str(&paint(&io::stdout(), colour, &line)),
+            None => text.push_str(&line),
+        }
         text.push('\n');
     }
     data(&text)
@@ -99,21 +114,35 @@ pub(crate) fn confirm(question: &str) -> io::Result<bool> {
     ))
 }
 
-/// Rows under a heading.
+/// Rows under a heading, and lines between them.
 #[derive(Debug)]
 pub(crate) struct Table {
-    rows: Vec<Vec<String>>,
+    lines: Vec<Line>,
+}
+
+#[derive(Debug)]
+enum Line {
+    Row(Vec<String>),
+    /// Stands under a row and in no column; it is never cut.
+    Note(String),
 }
 
 impl Table {
     pub(crate) fn new(heading: &[&str]) -> Self {
+        let heading = heading.iter().map(|&cell| cell.to_owned()).collect();
         Self {
-            rows: vec![heading.iter().map(|&cell| cell.to_owned()).collect()],
+            lines: vec![Line::Row(heading)],
         }
     }
 
     pub(crate) fn row<const COLUMNS: usize>(&mut self, cells: [String; COLUMNS]) {
-        self.rows.push(cells.map(|cell| one_line(&cell)).into());
+        let cells = cells.map(|cell| one_line(&cell));
+        self.lines.push(Line::Row(cells.into()));
+    }
+
+    /// Adds a line under the last row.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.lines.push(Line::Note(one_line(text)));
     }
 
     pub(crate) fn print(&self) -> Result<(), Failure> {
@@ -123,15 +152,29 @@ impl Table {
 
     /// The table; with a width, the last column is cut to it.
     fn render(&self, width: Option<usize>) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let rows = || {
+            self.lines.iter().filter_map(|line| match line {
+                Line::Row(cells) => Some(cells),
+                Line::Note(_) => None,
+            })
+        };
+        let columns = rows().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns)
             .map(|column| {
-                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                let cells = rows().filter_map(|row| row.get(column));
                 cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
             })
             .collect();
         let mut text = String::new();
-        for row in &self.rows {
+        for line in &self.lines {
+            let row = match line {
+                Line::Row(cells) => cells,
+                Line::Note(note) => {
+                    // Writing to a string cannot fail.
+                    let _ = writeln!(text, "      {note}");
+                    continue;
+                }
+            };
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
                 // Writing to a string cannot fail.
@@ -163,6 +206,30 @@ pub(crate) fn clean(text: &str) -> String {
 pub(crate) fn one_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     clean(&line.replace('\t', " "))
+}
+
+/// A name as a person can paste it into a shell, whatever is in it.
+pub(crate) fn shell_word(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let is_seen =
+        |c: char| c == ' ' || c.is_ascii_graphic() || (!c.is_ascii() && c.is_alphanumeric());
+    if name.chars().all(is_seen) {
+        return format!("'{}'", name.replace('\'', r"'\''"));
+    }
+    let mut word = "$'".to_owned();
+    for c in name.chars() {
+        match c {
+            '\'' | '\\' => word.extend(['\\', c]),
+            c if is_seen(c) => word.push(c),
+            // Writing to a string cannot fail.
+            c => drop(write!(word, "\\U{:08X}", u32::from(c))),
+        }
+    }
+    word.push('\'');
+    word
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -211,6 +278,32 @@ mod tests {
             table.render(Some(20)),
             "NAME         STATE …\na-long-name  ready\nb            parked…\n"
         );
+    }
+
+    #[test]
+    fn a_note_stands_under_its_row_and_is_never_cut() {
+        let mut table = Table::new(&["NAME", "TEXT"]);
+        table.row(["a".into(), "a text that is too long for the line".into()]);
+        table.note("a note that is longer than the line");
+        assert_eq!(
+            table.render(Some(20)),
+            "NAME  TEXT\na     a text that i…\n      a note that is longer than the line\n"
+        );
+    }
+
+    #[test]
+    fn names_can_be_pasted_into_a_shell() {
+        for (name, expected) in [
+            ("files:read_file", "files:read_file"),
+            ("", "''"),
+            ("files:(instructions)", "'files:(instructions)'"),
+            ("a; rm -rf $HOME", "'a; rm -rf $HOME'"),
+            ("it's", r"'it'\''s'"),
+            ("a\nhint: b", r"$'a\U0000000Ahint: b'"),
+            ("it's a\u{200b}b\\", r"$'it\'s a\U0000200Bb\\'"),
+        ] {
+            assert_eq!(shell_word(name), expected);
+        }
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! `switchboard connect`: puts the gateway into a client's configuration, and takes it out again.
 
 use std::{
-    env, fs, io,
-    io::IsTerminal,
+    env, fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
@@ -13,7 +12,7 @@ use switchboard_clients::{
 };
 use switchboard_config::{Config, Home};
 
-use super::backups;
+use super::{agree::CHANGE, backups};
 use crate::{cli::Place, failure::Failure, print};
 
 /// Put the gateway into a client's configuration.
@@ -136,7 +135,7 @@ fn carry_out(home: &Home, plan: &Plan, args: &Connect) -> Result<bool, Failure> 
     if args.dry_run {
         return Ok(false);
     }
-    agree(args.yes, &format!("Change {}?", plan.file.display()))?;
+    CHANGE.agree(args.yes, &format!("Change {}?", plan.file.display()))?;
     let applied = apply(plan, &backups::folder(home))?;
     if let Some(file) = applied.written {
         print::say(&format!("changed {}", file.display()));
@@ -150,26 +149,6 @@ fn carry_out(home: &Home, plan: &Plan, args: &Connect) -> Result<bool, Failure> 
 fn notes(plan: &Plan) {
     for note in &plan.notes {
         print::warn(note);
-    }
-}
-
-/// Goes on only with a yes.
-pub(super) fn agree(yes: bool, question: &str) -> Result<(), Failure> {
-    if yes {
-        return Ok(());
-    }
-    if !io::stdin().is_terminal() {
-        return Err(
-            Failure::usage("nothing was changed: there is nobody to ask")
-                .hint("give --yes, or --dry-run to look only"),
-        );
-    }
-    let agreed = print::confirm(question)
-        .map_err(|error| Failure::new(format!("cannot ask on the terminal: {error}")))?;
-    if agreed {
-        Ok(())
-    } else {
-        Err(Failure::new("nothing was changed"))
     }
 }
 

@@ -8,9 +8,9 @@ use switchboard_clients::{Client, Dirs, Error, Found, read, read_file};
 use switchboard_config::{EditError, Home, add_server, remove_server};
 
 use super::{
+    agree::CHANGE,
     backups::{self, ImportNote},
     config_file::{ConfigFile, cannot},
-    connect::agree,
 };
 use crate::{failure::Failure, link::Link, print};
 
@@ -69,7 +69,7 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
         return Ok(());
     }
     let names: Vec<_> = merge.added.iter().map(|(name, _)| name.clone()).collect();
-    agree(args.yes, &format!("Add {}?", count(names.len())))?;
+    CHANGE.agree(args.yes, &format!("Add {}?", count(names.len())))?;
     let note = ImportNote {
         file: file.path.clone(),
         backup: None,

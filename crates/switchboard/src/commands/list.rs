@@ -6,7 +6,11 @@ use serde_json::{Value, json};
 use switchboard_config::{Home, Start};
 use switchboard_gateway::describe;
 
-use super::{config_file::ConfigFile, shapes::Server};
+use super::{
+    config_file::ConfigFile,
+    shapes::{Server, Status, count},
+    trust,
+};
 use crate::{
     failure::Failure,
     link::Link,
@@ -24,7 +28,8 @@ pub(crate) struct List {
 }
 
 pub(crate) fn run(home: &Home, args: &List) -> Result<(), Failure> {
-    let servers: Value = match Link::find(home)? {
+    let link = Link::find(home)?;
+    let servers: Value = match &link {
         Some(link) => link.get("/api/v1/servers")?,
         None => from_config(home)?,
     };
@@ -39,7 +44,28 @@ pub(crate) fn run(home: &Home, args: &List) -> Result<(), Failure> {
         );
         return Ok(());
     }
-    table(&servers).print()
+    table(&servers).print()?;
+    if let Some(link) = link {
+        let status: Status = link.get("/api/v1/status")?;
+        mention_held(&link, &status)?;
+    }
+    Ok(())
+}
+
+/// Says that tools wait for a decision, and where. Those that were rejected do not.
+pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Failure> {
+    if status.held == 0 {
+        return Ok(());
+    }
+    let trust: trust::Answer = trust::ask(link, None)?;
+    let pending = trust.servers.iter().flat_map(trust::ServerTrust::pending);
+    let pending = pending.count() as u64;
+    if pending > 0 {
+        let tools = count(pending, "tool is", "tools are");
+        print::say(&format!("{tools} held back and cannot be called"));
+        print::hint("`switchboard trust` shows which and why, and what to do");
+    }
+    Ok(())
 }
 
 pub(super) fn table(servers: &[Server]) -> Table {

@@ -61,6 +61,9 @@ pub(super) struct Status {
     pub(super) clients: u64,
     #[serde(default)]
     pub(super) tools: u64,
+    /// How many tools wait for somebody to approve them, or were rejected.
+    #[serde(default)]
+    pub(super) held: u64,
     #[serde(default)]
     pub(super) parts: Vec<Part>,
     #[serde(default)]
@@ -86,4 +89,10 @@ pub(super) struct Tool {
     pub(super) name: String,
     #[serde(default)]
     pub(super) description: Option<String>,
+}
+
+/// So many of something.
+pub(super) fn count(many: u64, one: &str, more: &str) -> String {
+    let what = if many == 1 { one } else { more };
+    format!("{many} {what}")
 }

@@ -5,7 +5,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use switchboard_config::Home;
 
-use super::{list, shapes::Status};
+use super::{
+    list,
+    shapes::{Part, Status},
+};
 use crate::{failure::Failure, link::Link, print};
 
 /// Show how the gateway is: since when it runs, where, and what of it needs attention.
@@ -17,7 +20,8 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) fn run(home: &Home, args: &StatusArgs) -> Result<(), Failure> {
-    let status: Value = Link::need(home)?.get("/api/v1/status")?;
+    let link = Link::need(home)?;
+    let status: Value = link.get("/api/v1/status")?;
     if args.json {
         return print::json(&status);
     }
@@ -26,8 +30,8 @@ pub(crate) fn run(home: &Home, args: &StatusArgs) -> Result<(), Failure> {
     })?;
     print::data(&summary(&status))?;
     for part in &status.parts {
-        // Servers have a line of their own below.
-        if part.name.starts_with("server:") {
+        // Servers have a line of their own below, and so has how tools are found above.
+        if part.name.starts_with("server:") || is_told(part) {
             continue;
         }
         let words = [part.message.as_deref(), part.note.as_deref()];
@@ -46,11 +50,26 @@ pub(crate) fn run(home: &Home, args: &StatusArgs) -> Result<(), Failure> {
             "the configuration was changed and cannot be applied; the one before stays\n{problem}"
         ));
     }
-    if status.servers.is_empty() {
-        return Ok(());
+    if !status.servers.is_empty() {
+        print::data("\n")?;
+        list::table(&status.servers).print()?;
     }
-    print::data("\n")?;
-    list::table(&status.servers).print()
+    list::mention_held(&link, &status)
+}
+
+/// Whether what this part says stands in the summary: how tools are found is no warning.
+fn is_told(part: &Part) -> bool {
+    matches!(part.name.as_str(), "search" | "embeddings") && part.state != "error"
+}
+
+/// How tools are found.
+fn search(status: &Status) -> &str {
+    let mut told = status.parts.iter().filter(|part| is_told(part));
+    let note = told.find_map(|part| match part.state.as_str() {
+        "initializing" => Some("is being prepared"),
+        _ => part.note.as_deref(),
+    });
+    note.unwrap_or("does not work")
 }
 
 fn summary(status: &Status) -> String {
@@ -58,12 +77,17 @@ fn summary(status: &Status) -> String {
         Some(address) => format!("http://{address}/mcp"),
         None => "its socket only".to_owned(),
     };
+    let held = match status.held {
+        0 => String::new(),
+        held => format!(" ({held} more held back)"),
+    };
     let sum = |of: fn(&super::shapes::Server) -> u64| status.servers.iter().map(of).sum::<u64>();
     format!(
         "Switchboard {}, {} since {} (process {})\n\
          listening on  {listen}\n\
          clients       {}\n\
-         tools         {}\n\
+         tools         {}{held}\n\
+         search        {}\n\
          calls         {} ({} failed, {} under way)\n",
         status.version,
         status.state,
@@ -71,6 +95,7 @@ fn summary(status: &Status) -> String {
         status.pid,
         status.clients,
         status.tools,
+        print::one_line(search(status)),
         sum(|server| server.calls),
         sum(|server| server.errors),
         sum(|server| server.in_flight),

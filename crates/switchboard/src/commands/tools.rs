@@ -7,12 +7,13 @@ use std::{
 
 use clap::Args;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use switchboard_config::Home;
 
 use super::{
     list,
     shapes::{Server, Tool},
+    trust,
 };
 use crate::{
     failure::Failure,
@@ -23,10 +24,13 @@ use crate::{
 /// How long to wait for servers that are starting.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How many tools are named beside the table.
+const MENTIONED: usize = 8;
 
 /// List the tools of all servers, or of one.
 ///
-/// Servers that are just starting are waited for, up to five seconds.
+/// Servers that are just starting are waited for, up to five seconds. Tools that are held back until
+/// somebody approves them cannot be called and are told of below.
 #[derive(Debug, Args)]
 pub(crate) struct Tools {
     /// Only the tools of this server
@@ -51,7 +55,7 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
         None => "/api/v1/tools".to_owned(),
     };
     let until = Instant::now() + PATIENCE;
-    let (value, answer, missing) = loop {
+    let (mut value, answer, missing) = loop {
         let value: Value = link.get(&path)?;
         let answer = Answer::deserialize(&value).map_err(|error| {
             Failure::new(format!("the gateway's list is not understood: {error}"))
@@ -63,7 +67,9 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
         }
         thread::sleep(LOOK_AGAIN);
     };
+    let trust: trust::Answer = trust::ask(&link, args.name.as_deref())?;
     if args.json {
+        value["held"] = held(&trust).collect();
         print::json(&value)?;
     } else if answer.tools.is_empty() {
         if missing.is_empty() {
@@ -86,7 +92,48 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
             server.name, server.state
         ));
     }
+    if !args.json {
+        mention(&trust);
+    }
     Ok(())
+}
+
+/// The tools that are held back, for programs.
+fn held(trust: &trust::Answer) -> impl Iterator<Item = Value> {
+    let of = |server: &trust::ServerTrust| {
+        let held = server.held.iter();
+        let held = held.map(|held| json!({"name": held.name, "server": server.name, "tool": held.tool, "why": held.why}));
+        held.collect::<Vec<_>>()
+    };
+    trust.servers.iter().flat_map(of)
+}
+
+/// Says which tools wait for a decision, and which are suspicious.
+fn mention(trust: &trust::Answer) {
+    let held = trust.servers.iter().flat_map(trust::ServerTrust::pending);
+    let held: Vec<_> = held
+        .map(|held| format!("{} ({})", print::one_line(&held.name), held.reason()))
+        .collect();
+    let flagged = trust.servers.iter().flat_map(|server| &server.flagged);
+    let flagged: Vec<_> = flagged.map(|tool| print::one_line(&tool.name)).collect();
+    if !held.is_empty() {
+        print::warn(&format!("held back: {}", some(&held)));
+    }
+    if !flagged.is_empty() {
+        print::warn(&format!("suspicious: {}", some(&flagged)));
+    }
+    if !(held.is_empty() && flagged.is_empty()) {
+        print::hint("`switchboard trust` shows why, and what to do");
+    }
+}
+
+/// The first few.
+fn some(names: &[String]) -> String {
+    let shown = &names[..names.len().min(MENTIONED)];
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// How the servers are whose tools are not known.

@@ -18,6 +18,14 @@ fn what_needs_a_gateway_says_so() {
         &["tools", "a"],
         &["call", "a:b"],
         &["restart", "a"],
+        &["search", "anything"],
+        &["search", "anything", "--json"],
+        &["search", "--forget"],
+        &["trust"],
+        &["trust", "list", "a", "--json"],
+        &["trust", "show", "a"],
+        &["trust", "approve", "a:b", "--yes"],
+        &["trust", "reject", "a:b"],
     ] {
         place.check(args, 3, "", &err);
     }
@@ -157,6 +165,14 @@ fn wrong_usage_is_told_apart() {
         &["add", "a", "--header", "A=b", "--", "x"],
         &["add", "a", "--env", "A", "--", "x"],
         &["call"],
+        &["search"],
+        &["search", " "],
+        &["search", "x", "--limit", "0"],
+        &["search", "x", "--forget"],
+        &["search", "--forget", "--json"],
+        &["trust", "show"],
+        &["trust", "aprove", "a"],
+        &["trust", "reject", "a"],
         &["connect", "emacs"],
         &["completions", "dos"],
     ] {

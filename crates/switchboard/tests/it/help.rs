@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 20] = [
     "serve",
     "stdio",
     "add",
@@ -15,6 +15,8 @@ const COMMANDS: [&str; 18] = [
     "status",
     "list",
     "tools",
+    "search",
+    "trust",
     "call",
     "logs",
     "doctor",
@@ -42,9 +44,32 @@ fn every_command_has_an_example_and_knows_its_place() {
 #[test]
 fn every_read_command_has_json() {
     let place = Place::new();
-    for command in ["status", "list", "tools", "call", "logs", "doctor"] {
-        let help = place.run(&[command, "--help"]);
-        assert!(help.out.contains("--json"), "{command}");
+    for command in [
+        &["status"][..],
+        &["list"],
+        &["tools"],
+        &["search"],
+        &["trust"],
+        &["trust", "list"],
+        &["trust", "show"],
+        &["call"],
+        &["logs"],
+        &["doctor"],
+    ] {
+        let help = place.run(&[command, &["--help"]].concat());
+        assert!(help.out.contains("--json"), "{command:?}");
+    }
+}
+
+#[test]
+fn what_can_be_done_about_trust_has_examples() {
+    let place = Place::new();
+    for what in ["list", "show", "approve", "reject"] {
+        let help = place.run(&["trust", what, "--help"]);
+        assert_eq!(help.code, Some(0), "{what}");
+        let (_, example) = help.out.split_once("\nExample").unwrap();
+        let command = format!("switchboard trust {what}");
+        assert!(example.contains(&command), "{what}: {example}");
     }
 }
 

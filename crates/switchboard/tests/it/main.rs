@@ -5,8 +5,11 @@
 
 mod alone;
 mod clients;
+mod deciding;
 mod doctor;
 mod help;
 mod running;
+mod search;
 mod support;
 mod terminal;
+mod trust;

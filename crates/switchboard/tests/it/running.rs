@@ -11,13 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::support::{Gateway, PATIENCE, Place, is_running, until};
-
-fn json(place: &Place, args: &[&str]) -> Value {
-    let done = place.run(args);
-    assert_eq!(done.code, Some(0), "{done:?}");
-    serde_json::from_str(&done.out).unwrap()
-}
+use crate::support::{Gateway, PATIENCE, Place, is_running, json, until};
 
 fn state(place: &Place) -> Value {
     json(place, &["list", "--json"])["servers"][0]["state"].clone()

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_switchboard");
@@ -38,6 +39,30 @@ for line in sys.stdin:
         print("called", params["name"], file=sys.stderr, flush=True)
         result = {"content": [{"type": "text", "text": json.dumps(params.get("arguments"))}],
                   "isError": params["name"] == "fail"}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"#;
+
+/// A server whose tools stand in a file, which is read whenever somebody asks for them.
+const SHIFTY: &str = r#"
+import json, sys
+def offered():
+    with open(sys.argv[1]) as file:
+        return json.load(file)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    method, params = asked["method"], asked.get("params") or {}
+    result = {}
+    if method == "initialize":
+        result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "shifty", "version": "1"}}
+        if "instructions" in offered():
+            result["instructions"] = offered()["instructions"]
+    elif method == "tools/list":
+        result = {"tools": offered()["tools"]}
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": "called " + params["name"]}]}
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 "#;
 
@@ -96,6 +121,14 @@ impl Place {
     pub(crate) fn echo(&self) -> [String; 3] {
         let script = self.write("echo.py", ECHO);
         ["python3".into(), "-S".into(), script.display().to_string()]
+    }
+
+    /// The words that start a server with the tools that stand in the file of this name.
+    pub(crate) fn shifty(&self, file: &str) -> [String; 4] {
+        let script = self.write("shifty.py", SHIFTY);
+        let file = self.dir.path().join(file);
+        let [script, file] = [script, file].map(|path| path.display().to_string());
+        ["python3".into(), "-S".into(), script, file]
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
@@ -159,6 +192,8 @@ impl Place {
 /// A gateway, killed with the test if it was not stopped.
 pub(crate) struct Gateway {
     pub(crate) child: Child,
+    /// Where it listens, `HOST:PORT`.
+    pub(crate) address: String,
     _out: BufReader<ChildStdout>,
 }
 
@@ -176,8 +211,13 @@ impl Gateway {
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
-        assert!(line.contains("http://127.0.0.1:"), "{line}");
-        Self { child, _out: out }
+        let (_, address) = line.split_once("http://").unwrap();
+        let (address, _) = address.split_once('/').unwrap();
+        Self {
+            child,
+            address: address.to_owned(),
+            _out: out,
+        }
     }
 
     /// What it wrote to standard error.
@@ -192,6 +232,14 @@ impl Drop for Gateway {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What a command prints with `--json`.
+#[track_caller]
+pub(crate) fn json(place: &Place, args: &[&str]) -> Value {
+    let done = place.run(args);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    serde_json::from_str(&done.out).unwrap()
 }
 
 /// Waits until something is so.

@@ -4,51 +4,95 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{Read as _, Write as _},
+    process::Child,
+    sync::mpsc::{self, Receiver},
     thread,
 };
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::support::Place;
+use crate::support::{PATIENCE, Place};
+
+/// A command on a terminal.
+pub(crate) struct Session {
+    child: Child,
+    keyboard: File,
+    screen: Receiver<Vec<u8>>,
+    seen: Vec<u8>,
+}
+
+impl Session {
+    pub(crate) fn start(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&controller).unwrap();
+        unlockpt(&controller).unwrap();
+        let name = ptsname(&controller, Vec::new()).unwrap();
+        let terminal = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(name.to_str().unwrap())
+            .unwrap();
+        let child = place
+            .command(args)
+            .env("TERM", "xterm")
+            .envs(variables.iter().copied())
+            .stdin(terminal.try_clone().unwrap())
+            .stdout(terminal.try_clone().unwrap())
+            .stderr(terminal)
+            .spawn()
+            .unwrap();
+        let keyboard = File::from(controller);
+        let mut reader = keyboard.try_clone().unwrap();
+        let (sender, screen) = mpsc::channel();
+        thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            // The end of a terminal is an error.
+            while let Ok(read @ 1..) = reader.read(&mut chunk) {
+                if sender.send(chunk[..read].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self {
+            child,
+            keyboard,
+            screen,
+            seen: Vec::new(),
+        }
+    }
+
+    /// What a person types.
+    pub(crate) fn type_in(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Waits until this stands on the screen.
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        while !String::from_utf8_lossy(&self.seen).contains(text) {
+            let more = self.screen.recv_timeout(PATIENCE);
+            assert!(more.is_ok(), "{text:?} is not seen: {more:?}");
+            self.seen.extend(more.into_iter().flatten());
+        }
+    }
+
+    /// The exit code, and all that was seen.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        let code = self.child.wait().unwrap().code();
+        self.seen.extend(self.screen.iter().flatten());
+        (code, String::from_utf8(self.seen).unwrap())
+    }
+}
 
 /// Runs a command on a terminal, with what a person types there; the exit code and what is seen.
-fn run(
+pub(crate) fn run(
     place: &Place,
     args: &[&str],
     typed: &str,
     variables: &[(&str, &str)],
 ) -> (Option<i32>, String) {
-    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&controller).unwrap();
-    unlockpt(&controller).unwrap();
-    let name = ptsname(&controller, Vec::new()).unwrap();
-    let terminal = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(name.to_str().unwrap())
-        .unwrap();
-    let mut child = place
-        .command(args)
-        .env("TERM", "xterm")
-        .envs(variables.iter().copied())
-        .stdin(terminal.try_clone().unwrap())
-        .stdout(terminal.try_clone().unwrap())
-        .stderr(terminal)
-        .spawn()
-        .unwrap();
-    let mut controller = File::from(controller);
-    controller.write_all(typed.as_bytes()).unwrap();
-    let seen = thread::spawn(move || {
-        let mut seen = Vec::new();
-        let mut chunk = [0; 4096];
-        // The end of a terminal is an error.
-        while let Ok(read @ 1..) = controller.read(&mut chunk) {
-            seen.extend_from_slice(&chunk[..read]);
-        }
-        String::from_utf8(seen).unwrap()
-    });
-    let code = child.wait().unwrap().code();
-    (code, seen.join().unwrap())
+    let mut session = Session::start(place, args, variables);
+    session.type_in(typed);
+    session.end()
 }
 
 #[test]

@@ -1,0 +1,150 @@
+//! `switchboard trust`: which tools are approved, which are held back and why, and the decision about them.
+//!
+//! What servers say of their tools is hostile until somebody has read it: names are made fit for a terminal
+//! and a shell, and characters that nobody sees are spelled out before a definition is shown.
+
+mod decide;
+mod list;
+mod shapes;
+mod show;
+
+use clap::{Args, Subcommand};
+use serde::de::DeserializeOwned;
+use switchboard_catalog::escape;
+use switchboard_config::Home;
+
+pub(super) use shapes::{Answer, ServerTrust};
+
+use crate::{failure::Failure, link::Link};
+
+/// See which tools are held back until you approve them, and decide.
+///
+/// The definition of a tool is pinned when it is approved: on first sight, unless the server has
+/// `"trust": "ask"`. If the server changes it later, or it has characters that nobody sees, it is
+/// neither shown to agents nor called until you have looked at it.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Trust {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    #[command(after_long_help = "\
+Examples:
+  switchboard trust list
+  switchboard trust list files --json")]
+    List(list::List),
+    #[command(after_long_help = "\
+Examples:
+  switchboard trust show files:read_file
+  switchboard trust show files")]
+    Show(show::Show),
+    #[command(after_long_help = "\
+Examples:
+  switchboard trust approve files:read_file
+  switchboard trust approve files              all that are held, after a look at the list
+  switchboard trust approve files --all --yes")]
+    Approve(decide::Approve),
+    #[command(after_long_help = "\
+Example:
+  switchboard trust reject files:read_file")]
+    Reject(decide::Reject),
+}
+
+pub(crate) fn run(home: &Home, args: &Trust) -> Result<(), Failure> {
+    match &args.what {
+        None => list::run(home, &list::List::all(args.json)),
+        Some(What::List(args)) => list::run(home, args),
+        Some(What::Show(args)) => show::run(home, args),
+        Some(What::Approve(args)) => decide::approve(home, args),
+        Some(What::Reject(args)) => decide::reject(home, args),
+    }
+}
+
+/// How far servers are trusted: all of them, or one.
+pub(super) fn ask<T: DeserializeOwned>(link: &Link, server: Option<&str>) -> Result<T, Failure> {
+    link.get(&match server {
+        Some(name) => format!("/api/v1/trust?server={}", escape(name)),
+        None => "/api/v1/trust".to_owned(),
+    })
+}
+
+/// How far one server is trusted.
+fn ask_one(link: &Link, server: &str) -> Result<ServerTrust, Failure> {
+    let answer: Answer = ask(link, Some(server))?;
+    let found = answer.servers.into_iter().next();
+    found.ok_or_else(|| Failure::new(format!("there is no server {server:?} any more")))
+}
+
+/// One tool, as it is approved and as it is held back.
+fn ask_tool<T: DeserializeOwned>(link: &Link, server: &str, tool: &str) -> Result<T, Failure> {
+    let (server, tool) = (escape(server), escape(tool));
+    link.get(&format!("/api/v1/trust/{server}?tool={tool}"))
+}
+
+/// What a person means by a name: a server, or one of its tools.
+#[derive(Debug, PartialEq, Eq)]
+struct Target<'a> {
+    server: &'a str,
+    tool: Option<&'a str>,
+}
+
+impl<'a> Target<'a> {
+    /// Both names may have colons of their own, so it depends on the servers that there are.
+    fn find(link: &Link, name: &'a str) -> Result<Self, Failure> {
+        #[derive(serde::Deserialize)]
+        struct Servers {
+            servers: Vec<super::shapes::Server>,
+        }
+        let known: Servers = link.get("/api/v1/servers")?;
+        let is_server = |name: &str| known.servers.iter().any(|server| server.name == name);
+        Ok(Self::split(name, is_server))
+    }
+
+    fn split(name: &'a str, is_server: impl Fn(&str) -> bool) -> Self {
+        let at = |(at, _)| Self {
+            server: &name[..at],
+            tool: Some(&name[at + 1..]),
+        };
+        let whole = Self {
+            server: name,
+            tool: None,
+        };
+        if is_server(name) {
+            return whole;
+        }
+        let mut pairs = name.match_indices(':').map(at);
+        let first = name.match_indices(':').map(at).next();
+        let found = pairs.find(|pair| is_server(pair.server));
+        // Of a server that is not there, the gateway says which one may be meant.
+        found.or(first).unwrap_or(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_split_at_a_server() {
+        let is_server = |name: &str| matches!(name, "files" | "a:b" | "My server: 1");
+        for (name, server, tool) in [
+            ("files", "files", None),
+            ("files:read", "files", Some("read")),
+            ("files:a:b", "files", Some("a:b")),
+            ("a:b", "a:b", None),
+            ("a:b:c", "a:b", Some("c")),
+            ("My server: 1:x", "My server: 1", Some("x")),
+            ("flies:read:x", "flies", Some("read:x")),
+            ("flies", "flies", None),
+            ("files:", "files", Some("")),
+        ] {
+            assert_eq!(Target::split(name, is_server), Target { server, tool });
+        }
+    }
+}

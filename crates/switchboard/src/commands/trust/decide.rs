@@ -1,0 +1,176 @@
+//! `switchboard trust approve` and `reject`. What is approved is what was shown: each decision carries the
+//! fingerprint of the definition that stood on the screen, and the gateway refuses it for any other.
+
+use clap::Args;
+use serde_json::json;
+use switchboard_catalog::escape;
+use switchboard_config::Home;
+
+use super::{
+    Target, list,
+    shapes::{Held, ServerTrust, Shown},
+    show,
+};
+use crate::{
+    commands::{agree::APPROVE, shapes::count},
+    failure::Failure,
+    link::Link,
+    print::{self, shell_word},
+};
+
+/// Approve a tool that is held back, or all of a server.
+///
+/// Shows what it says and asks first. If the tool changes meanwhile, what you have not seen is not
+/// approved. Without a tool, approves all that are held of the server, but for those that were
+/// rejected.
+#[derive(Debug, Args)]
+pub(super) struct Approve {
+    /// The tool, or the server
+    #[arg(value_name = "NAME[:TOOL]")]
+    name: String,
+    /// All that are held; if the record of what was approved was lost, it begins anew with this
+    #[arg(long)]
+    all: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Say no to a tool that is held back.
+///
+/// It stays away, and nobody is asked about it again until it changes.
+#[derive(Debug, Args)]
+pub(super) struct Reject {
+    /// The tool
+    #[arg(value_name = "NAME:TOOL")]
+    name: String,
+}
+
+pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    match Target::find(&link, &args.name)? {
+        Target {
+            server,
+            tool: Some(tool),
+        } if !args.all => approve_one(&link, server, tool, args),
+        Target { server, tool: None } => approve_many(&link, server, args),
+        Target { server, .. } => Err(Failure::usage("--all goes with a server, not with a tool")
+            .hint(format!(
+                "`switchboard trust approve {} --all`",
+                shell_word(server)
+            ))),
+    }
+}
+
+pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Failure> {
+    let no_tool = || {
+        let name = shell_word(&args.name);
+        Failure::usage("which tool is rejected?").hint(format!(
+            "give it as {name}:TOOL; `switchboard trust list {name}` shows what is held back"
+        ))
+    };
+    if !args.name.contains(':') {
+        return Err(no_tool());
+    }
+    let link = Link::need(home)?;
+    let Target { server, tool } = Target::find(&link, &args.name)?;
+    let tool = tool.ok_or_else(no_tool)?;
+    let body = json!({ "tool": tool });
+    link.post(
+        &format!("/api/v1/trust/{}/reject", escape(server)),
+        Some(&body),
+    )?;
+    print::say(&format!(
+        "rejected `{}`: it stays away until it changes",
+        args.name
+    ));
+    Ok(())
+}
+
+fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<(), Failure> {
+    let name = &args.name;
+    let shown: Shown = super::ask_tool(link, server, tool)?;
+    let Some(held) = shown.held else {
+        print::say(&format!("`{name}` is approved already"));
+        return Ok(());
+    };
+    show::to_decide(&held)?;
+    APPROVE.agree(args.yes, &format!("Approve {}?", print::one_line(name)))?;
+    decide(link, server, &held)?;
+    print::say(&format!("approved `{name}`"));
+    more(&super::ask_one(link, server)?);
+    Ok(())
+}
+
+fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure> {
+    let trust = super::ask_one(link, server)?;
+    let pending: Vec<&Held> = trust.pending().collect();
+    let begins_anew = args.all && trust.note.is_some();
+    if pending.is_empty() && !begins_anew {
+        print::say(&format!("nothing of `{server}` waits to be approved"));
+        return Ok(());
+    }
+    let tools = count(pending.len() as u64, "tool", "tools");
+    if !pending.is_empty() {
+        list::held(pending.iter().copied()).print()?;
+        let word = shell_word(server);
+        print::hint(&format!(
+            "`switchboard trust show {word}` shows what they say"
+        ));
+    }
+    APPROVE.agree(args.yes, &format!("Approve {tools} of {server}?"))?;
+    let mut done = 0;
+    let mut failed = None;
+    for held in &pending {
+        match decide(link, server, held) {
+            Ok(()) => done += 1,
+            // Others may be fine still.
+            Err(failure) => {
+                if let Some(before) = failed.replace(failure) {
+                    print::complain(&before);
+                }
+            }
+        }
+    }
+    if done > 0 {
+        let tools = count(done, "tool", "tools");
+        print::say(&format!("approved {tools} of `{server}`"));
+    }
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
+    let now = super::ask_one(link, server)?;
+    // This request approves whatever is held, so it is made only if that is nothing.
+    if begins_anew && now.pending().next().is_none() {
+        let body = json!({});
+        link.post(
+            &format!("/api/v1/trust/{}/approve", escape(server)),
+            Some(&body),
+        )?;
+        print::say(&format!(
+            "the record of what is approved of `{server}` begins anew"
+        ));
+    }
+    more(&now);
+    Ok(())
+}
+
+/// Approves what was shown, and nothing else.
+fn decide(link: &Link, server: &str, held: &Held) -> Result<(), Failure> {
+    let body = json!({"tool": held.tool, "fingerprint": held.fingerprint});
+    let address = format!("/api/v1/trust/{}/approve", escape(server));
+    link.post(&address, Some(&body)).map(drop)
+}
+
+/// Says if there is more to decide.
+fn more(trust: &ServerTrust) {
+    let pending = trust.pending().count() as u64;
+    if pending > 0 {
+        let name = &trust.name;
+        print::hint(&format!(
+            "{} held back of `{name}`: `switchboard trust list {}` shows which",
+            count(pending, "more tool is", "more tools are"),
+            shell_word(name)
+        ));
+    }
+}

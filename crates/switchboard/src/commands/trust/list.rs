@@ -1,0 +1,125 @@
+//! `switchboard trust list`: how far each server is trusted, what is held back, what is suspicious.
+
+use clap::Args;
+use serde_json::Value;
+use switchboard_config::Home;
+
+use super::shapes::{Answer, Finding, Held, ServerTrust};
+use crate::{
+    failure::Failure,
+    link::Link,
+    print::{self, Table, shell_word},
+};
+
+/// Show how far each server is trusted, and which tools are held back or suspicious.
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Only this server
+    name: Option<String>,
+    /// Print JSON, with definitions and differences
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(super) fn all(json: bool) -> Self {
+        Self { name: None, json }
+    }
+}
+
+pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let name = args.name.as_deref();
+    if args.json {
+        return print::json(&super::ask::<Value>(&link, name)?);
+    }
+    let Answer { servers } = super::ask(&link, name)?;
+    if servers.is_empty() {
+        print::say("there are no servers");
+        return Ok(());
+    }
+    overview(&servers).print()?;
+    if servers.iter().any(|server| !server.held.is_empty()) {
+        print::data("\n")?;
+        held(servers.iter().flat_map(|server| &server.held)).print()?;
+    }
+    if servers.iter().any(|server| !server.flagged.is_empty()) {
+        print::data("\n")?;
+        flagged(&servers).print()?;
+    }
+    advise(&servers);
+    Ok(())
+}
+
+fn overview(servers: &[ServerTrust]) -> Table {
+    let mut table = Table::new(&["SERVER", "TRUST", "APPROVED", "HELD", "SUSPICIOUS"]);
+    for server in servers {
+        table.row([
+            server.name.clone(),
+            server.trust.clone(),
+            server.approved.to_string(),
+            server.held.len().to_string(),
+            server.flagged.len().to_string(),
+        ]);
+    }
+    table
+}
+
+/// The tools that are held back, with the worst that is to be said of each.
+pub(super) fn held<'a>(held: impl Iterator<Item = &'a Held>) -> Table {
+    let mut table = Table::new(&["HELD BACK", "WHY", "SINCE", "SUSPICIOUS"]);
+    for tool in held {
+        let worst = tool.findings.first();
+        table.row([
+            tool.name.clone(),
+            tool.reason().to_owned(),
+            tool.since(),
+            worst.map_or_else(String::new, Finding::sentence),
+        ]);
+    }
+    table
+}
+
+fn flagged(servers: &[ServerTrust]) -> Table {
+    let mut table = Table::new(&["SUSPICIOUS, BUT SHOWN", "WHAT"]);
+    for tool in servers.iter().flat_map(|server| &server.flagged) {
+        let worst = tool.findings.first();
+        table.row([
+            tool.name.clone(),
+            worst.map_or_else(String::new, Finding::sentence),
+        ]);
+    }
+    table
+}
+
+/// What to do next.
+fn advise(servers: &[ServerTrust]) {
+    for server in servers {
+        if let Some(note) = &server.note {
+            print::warn(&format!("`{}`: {note}", server.name));
+            print::hint(&format!(
+                "`switchboard trust approve {} --all` ends that",
+                shell_word(&server.name)
+            ));
+        }
+    }
+    if let Some(first) = servers.iter().find_map(|server| server.pending().next()) {
+        let word = first.word();
+        print::hint(&format!(
+            "`switchboard trust show {word}` shows what it says and what changed; then \
+             `switchboard trust approve {word}` or `switchboard trust reject {word}`"
+        ));
+        return;
+    }
+    if servers.iter().all(|server| server.held.is_empty()) {
+        print::say("nothing is held back");
+    }
+    let flagged = servers.iter().flat_map(|server| &server.flagged).next();
+    if let Some(flagged) = flagged {
+        print::hint(&format!(
+            "`switchboard trust show {}` shows all of it; `tools` in the server's configuration, \
+             with `deny`, hides a tool",
+            shell_word(&flagged.name)
+        ));
+    }
+}

@@ -1,0 +1,137 @@
+//! What the gateway says of trust, as far as it is shown. `--json` hands on all of it.
+
+use serde::Deserialize;
+use switchboard_wire::Raw;
+
+use crate::print::{self, shell_word};
+
+/// The name under which the gateway holds back what a server tells models of itself.
+const INSTRUCTIONS: &str = "(instructions)";
+
+#[derive(Debug, Deserialize)]
+pub(in crate::commands) struct Answer {
+    pub(in crate::commands) servers: Vec<ServerTrust>,
+}
+
+/// How far one server is trusted.
+#[derive(Debug, Deserialize)]
+pub(in crate::commands) struct ServerTrust {
+    pub(in crate::commands) name: String,
+    /// What its configuration says: `first`, `ask` or `always`.
+    pub(super) trust: String,
+    pub(super) approved: u64,
+    pub(in crate::commands) held: Vec<Held>,
+    pub(in crate::commands) flagged: Vec<Flagged>,
+    /// What a person should know of the server's record as a whole.
+    #[serde(default)]
+    pub(super) note: Option<String>,
+}
+
+impl ServerTrust {
+    /// What somebody has to decide about.
+    pub(in crate::commands) fn pending(&self) -> impl Iterator<Item = &Held> {
+        self.held.iter().filter(|held| held.why != "rejected")
+    }
+}
+
+/// A tool that is held back.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::commands) struct Held {
+    pub(in crate::commands) name: String,
+    pub(in crate::commands) tool: String,
+    pub(in crate::commands) why: String,
+    pub(super) fingerprint: String,
+    since_ms: u64,
+    #[serde(default)]
+    pub(super) diff: Option<String>,
+    #[serde(default)]
+    pub(super) findings: Vec<Finding>,
+    /// As it is now. It is kept as it was spelled: a member that is there twice is shown twice.
+    #[serde(default)]
+    pub(super) definition: Option<Raw>,
+}
+
+impl Held {
+    /// Why it is held, for a person.
+    pub(in crate::commands) fn reason(&self) -> &str {
+        match self.why.as_str() {
+            "changed" => "changed since approved",
+            "hidden" => "hidden characters",
+            other => other,
+        }
+    }
+
+    pub(super) fn since(&self) -> String {
+        time(self.since_ms)
+    }
+
+    /// Its name in a command.
+    pub(super) fn word(&self) -> String {
+        shell_word(&self.name)
+    }
+
+    /// Its name, and what it is if it is no tool.
+    pub(super) fn title(&self) -> String {
+        let name = print::one_line(&self.name);
+        if self.tool == INSTRUCTIONS {
+            format!("{name}, what the server tells models of itself,")
+        } else {
+            name
+        }
+    }
+}
+
+/// A tool that is shown and says something suspicious.
+#[derive(Debug, Deserialize)]
+pub(in crate::commands) struct Flagged {
+    pub(in crate::commands) name: String,
+    pub(in crate::commands) findings: Vec<Finding>,
+}
+
+/// Something suspicious. The worst come first.
+#[derive(Debug, Deserialize)]
+pub(in crate::commands) struct Finding {
+    pub(super) severity: String,
+    field: String,
+    pub(super) excerpt: String,
+    says: String,
+}
+
+impl Finding {
+    /// Where it is and what it means.
+    pub(in crate::commands) fn sentence(&self) -> String {
+        print::one_line(&format!("{}: {}", self.field, self.says))
+    }
+}
+
+/// One tool, as it is approved and as it is held back.
+#[derive(Debug, Deserialize)]
+pub(super) struct Shown {
+    pub(super) held: Option<Held>,
+    pub(super) approved: Option<Approved>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Approved {
+    pub(super) name: String,
+    pub(super) fingerprint: String,
+    at_ms: u64,
+    pub(super) definition: Option<Raw>,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Approved {
+    pub(super) fn since(&self) -> String {
+        time(self.at_ms)
+    }
+}
+
+fn time(ms: u64) -> String {
+    let time = i64::try_from(ms).ok().and_then(|ms| {
+        // Nobody cares for less than a second.
+        jiff::Timestamp::from_second(ms / 1000).ok()
+    });
+    time.map_or_else(|| "an unknown time".to_owned(), |time| time.to_string())
+}

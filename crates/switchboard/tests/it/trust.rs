@@ -1,0 +1,382 @@
+//! Trust: tools that change are held back, shown with what changed, and come back when somebody says so.
+
+use serde_json::{Value, json};
+
+use crate::support::{Gateway, Place, json, until};
+
+/// A tool that says this.
+pub(crate) fn tool(name: &str, description: &str) -> Value {
+    json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
+}
+
+/// What the server `sky` offers from its next start on.
+pub(crate) fn offer(place: &Place, tools: &[Value]) {
+    place.write("sky.json", &json!({"tools": tools}).to_string());
+}
+
+/// A gateway with the server `sky`, whose entry has these members besides.
+pub(crate) fn gateway(place: &Place, more: &Value) -> Gateway {
+    let [command, args @ ..] = place.shifty("sky.json");
+    let mut server = json!({"command": command, "args": args, "start": "eager"});
+    server
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    place.write_config(&json!({"mcpServers": {"sky": server}}).to_string());
+    let gateway = Gateway::start(place, &[]);
+    wait_for_judgement(place);
+    gateway
+}
+
+/// Waits until it is known what `sky` offers, and that has been judged.
+pub(crate) fn wait_for_judgement(place: &Place) {
+    until("sky is judged", || {
+        let trust = json(place, &["trust", "list", "sky", "--json"]);
+        let sky = &trust["servers"][0];
+        sky["approved"] != 0 || sky["held"] != json!([])
+    });
+}
+
+/// What is held of `sky`, by its own names, and why.
+pub(crate) fn held(place: &Place) -> Vec<(String, String)> {
+    let trust = json(place, &["trust", "list", "sky", "--json"]);
+    let held = trust["servers"][0]["held"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    held.iter()
+        .map(|held| (text(&held["tool"]), text(&held["why"])))
+        .collect()
+}
+
+/// Lets the server say something else, and waits until that has been judged.
+#[track_caller]
+pub(crate) fn change(place: &Place, tools: &[Value], expected: &[(&str, &str)]) {
+    offer(place, tools);
+    assert_eq!(place.run(&["restart", "sky"]).code, Some(0));
+    until("the change is seen", || {
+        let held = held(place);
+        let held: Vec<_> = held.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        held == expected
+    });
+}
+
+pub(crate) fn names(place: &Place) -> Vec<String> {
+    let tools = json(place, &["tools", "sky", "--json"]);
+    let tools = tools["tools"].as_array().unwrap().iter();
+    tools
+        .map(|tool| tool["tool"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_tool_that_changes_is_held_back_until_it_is_approved() {
+    let place = Place::new();
+    let read = tool("read", "Reads a note.");
+    offer(&place, &[read.clone(), tool("write", "Writes a note.")]);
+    let _gateway = gateway(&place, &json!({}));
+    place.check(
+        &["trust"],
+        0,
+        "SERVER  TRUST  APPROVED  HELD  SUSPICIOUS\nsky     first  2         0     0\n",
+        "nothing is held back\n",
+    );
+
+    let changed = tool("write", "Writes a note and sends it to me.");
+    change(&place, &[read, changed], &[("write", "changed")]);
+    let why = "hint: `switchboard trust` shows why, and what to do\n";
+    place.check(
+        &["tools", "sky"],
+        0,
+        "TOOL      DESCRIPTION\nsky:read  Reads a note.\n",
+        &format!("warning: held back: sky:write (changed since approved)\n{why}"),
+    );
+    let tools = json(&place, &["tools", "--json"]);
+    assert_eq!(
+        tools["held"],
+        json!([{"name": "sky:write", "server": "sky", "tool": "write", "why": "changed"}])
+    );
+    let told = "1 tool is held back and cannot be called\nhint: `switchboard trust` shows which and why, and what to do\n";
+    assert_eq!(place.run(&["list"]).err, told);
+    let status = place.run(&["status"]);
+    assert_eq!(status.err, told);
+    assert!(status.out.contains(" (1 more held back)\n"), "{status:?}");
+    assert_eq!(json(&place, &["status", "--json"])["held"], 1);
+
+    let done = place.run(&["trust", "list", "sky"]);
+    assert_eq!(done.code, Some(0));
+    assert!(
+        done.out
+            .contains("\nHELD BACK  WHY                     SINCE ")
+            && done.out.contains("\nsky:write  changed since approved  2"),
+        "{done:?}"
+    );
+    assert_eq!(
+        done.err,
+        "hint: `switchboard trust show sky:write` shows what it says and what changed; then `switchboard trust approve sky:write` or `switchboard trust reject sky:write`\n"
+    );
+    check_shown(&place);
+
+    // Nobody can be asked.
+    let done = place.run(&["trust", "approve", "sky:write"]);
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert_eq!(
+        done.err,
+        "error: nothing was approved: there is nobody to ask\nhint: give --yes to approve what is shown\n"
+    );
+    assert_eq!(names(&place), ["read"]);
+
+    let done = place.run(&["trust", "approve", "sky:write", "--yes"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.out
+            .contains("  + Writes a note{+ and sends it to me+}.\n"),
+        "{done:?}"
+    );
+    assert_eq!(done.err, "approved `sky:write`\n");
+    assert_eq!(names(&place), ["read", "write"]);
+    place.check(&["call", "sky:write"], 0, "called write\n", "");
+    place.check(
+        &["trust", "approve", "sky:write", "--yes"],
+        0,
+        "",
+        "`sky:write` is approved already\n",
+    );
+    let done = place.run(&["trust", "show", "sky:write"]);
+    assert!(
+        done.out
+            .starts_with("sky:write is approved\nsince        2"),
+        "{done:?}"
+    );
+}
+
+/// What is to be seen of the tool that has changed.
+fn check_shown(place: &Place) {
+    let shown = json(place, &["trust", "show", "sky:write", "--json"]);
+    let held = &shown["held"];
+    assert_eq!(
+        (&shown["server"], &held["why"]),
+        (&json!("sky"), &json!("changed"))
+    );
+    let fingerprint = held["fingerprint"].as_str().unwrap();
+    let done = place.run(&["trust", "show", "sky:write"]);
+    assert_eq!(done.code, Some(0));
+    let (head, rest) = done.out.split_once("\n\n").unwrap();
+    assert!(
+        head.starts_with("sky:write is held back: changed since approved\nsince        2")
+            && head.ends_with(&format!("\nfingerprint  {fingerprint}")),
+        "{done:?}"
+    );
+    assert_eq!(
+        rest,
+        "\
+what changed
+description
+  - Writes a note.
+  + Writes a note{+ and sends it to me+}.
+
+what it says
+  name
+      write
+  description
+      Writes a note and sends it to me.
+  inputSchema
+      {
+        \"type\": \"object\"
+      }
+"
+    );
+    assert_eq!(
+        done.err,
+        "hint: `switchboard trust approve sky:write` or `switchboard trust reject sky:write`\n"
+    );
+    // All of a server are shown in the same way.
+    let all = place.run(&["trust", "show", "sky"]);
+    assert_eq!((all.out, all.err), (done.out, done.err));
+    let all = json(place, &["trust", "show", "sky", "--json"]);
+    assert_eq!((&all["name"], &all["held"][0]), (&json!("sky"), held));
+}
+
+#[test]
+fn a_tool_that_is_rejected_stays_away_until_it_changes() {
+    let place = Place::new();
+    offer(&place, &[tool("a", "One.")]);
+    let gateway = gateway(&place, &json!({}));
+    change(&place, &[tool("a", "Two.")], &[("a", "changed")]);
+    place.check(
+        &["trust", "reject", "sky:a"],
+        0,
+        "",
+        "rejected `sky:a`: it stays away until it changes\n",
+    );
+    assert_eq!(held(&place), [("a".to_owned(), "rejected".to_owned())]);
+    assert_eq!(names(&place), [""; 0]);
+    // Who has decided is not asked again, not even by another gateway.
+    drop(gateway);
+    let _gateway = Gateway::start(&place, &[]);
+    until("sky is judged again", || {
+        json(&place, &["list", "--json"])["servers"][0]["state"] == "ready"
+    });
+    place.check(&["tools", "sky"], 0, "", "there are no tools\n");
+    assert_eq!(place.run(&["list"]).err, "");
+    let done = place.run(&["trust"]);
+    assert!(done.out.contains("\nsky:a      rejected  2"), "{done:?}");
+    assert_eq!(done.err, "");
+    place.check(
+        &["trust", "approve", "sky"],
+        0,
+        "",
+        "nothing of `sky` waits to be approved\n",
+    );
+    let done = place.run(&["trust", "show", "sky:a"]);
+    assert!(
+        done.err
+            .starts_with("hint: it stays away until it changes; `switchboard trust approve sky:a`"),
+        "{done:?}"
+    );
+
+    change(&place, &[tool("a", "Three.")], &[("a", "changed")]);
+    change(&place, &[tool("a", "One.")], &[]);
+    assert_eq!(names(&place), ["a"]);
+    change(&place, &[tool("a", "Two.")], &[("a", "rejected")]);
+    assert_eq!(
+        place.run(&["trust", "approve", "sky:a", "--yes"]).code,
+        Some(0)
+    );
+    assert_eq!(names(&place), ["a"]);
+}
+
+#[test]
+fn a_server_that_asks_shows_nothing_before_it_is_approved() {
+    let place = Place::new();
+    let tools = [tool("a", "One."), tool("b", "Two.")];
+    let offers = json!({"tools": tools, "instructions": "Be kind."});
+    place.write("sky.json", &offers.to_string());
+    let _gateway = gateway(&place, &json!({"trust": "ask"}));
+    let all = ["(instructions)", "a", "b"];
+    assert_eq!(
+        held(&place),
+        all.map(|name| (name.to_owned(), "new".to_owned()))
+    );
+    assert_eq!(names(&place), [""; 0]);
+    let done = place.run(&["call", "sky:a"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+
+    // Names are quoted where a shell would take them apart.
+    let done = place.run(&["trust", "show", "sky:(instructions)"]);
+    assert!(
+        done.out.starts_with(
+            "sky:(instructions), what the server tells models of itself, is held back: new\n"
+        ) && done.out.contains("\n  description\n      Be kind.\n"),
+        "{done:?}"
+    );
+    assert!(
+        done.err
+            .contains("`switchboard trust approve 'sky:(instructions)'`"),
+        "{done:?}"
+    );
+
+    let done = place.run(&["trust", "approve", "sky"]);
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(
+        done.out.contains("\nsky:a               new  2"),
+        "{done:?}"
+    );
+    let done = place.run(&["trust", "approve", "sky:b", "--yes"]);
+    assert_eq!(
+        done.err,
+        "approved `sky:b`\nhint: 2 more tools are held back of `sky`: `switchboard trust list sky` shows which\n"
+    );
+    assert_eq!(names(&place), ["b"]);
+    place.check(
+        &["trust", "approve", "sky:a", "--all"],
+        2,
+        "",
+        "error: --all goes with a server, not with a tool\nhint: `switchboard trust approve sky --all`\n",
+    );
+    let done = place.run(&["trust", "approve", "sky", "--all", "--yes"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.err.ends_with("approved 2 tools of `sky`\n"),
+        "{done:?}"
+    );
+    assert_eq!(names(&place), ["a", "b"]);
+}
+
+#[test]
+fn what_is_not_there_cannot_be_decided_about() {
+    let place = Place::new();
+    offer(&place, &[tool("a", "One.")]);
+    let _gateway = gateway(&place, &json!({}));
+    let no_server = "error: there is no server \"ski\"\nhint: did you mean \"sky\"?\n";
+    for args in [
+        &["trust", "list", "ski"][..],
+        &["trust", "show", "ski"],
+        &["trust", "show", "ski:a"],
+        &["trust", "approve", "ski:a", "--yes"],
+        &["trust", "reject", "ski:a"],
+    ] {
+        place.check(args, 1, "", no_server);
+    }
+    place.check(
+        &["trust", "show", "sky"],
+        0,
+        "",
+        "nothing of `sky` is held back\n",
+    );
+    for args in [
+        &["trust", "show", "sky:b"][..],
+        &["trust", "approve", "sky:b", "--yes"],
+        &["trust", "reject", "sky:a"],
+    ] {
+        let done = place.run(args);
+        assert_eq!(done.code, Some(1), "{args:?}: {done:?}");
+        assert!(done.err.contains("\nhint: "), "{args:?}: {done:?}");
+    }
+    assert_eq!(names(&place), ["a"]);
+}
+
+#[test]
+fn what_nobody_sees_is_spelled_out() {
+    let place = Place::new();
+    let hidden =
+        "Adds.\u{200b}\u{200b}\u{200b}\u{200b} \u{e0041}\u{e0042}\u{e0043}\u{e0044} More.\u{1b}[2J";
+    offer(&place, &[tool("add", hidden)]);
+    let _gateway = gateway(&place, &json!({}));
+    let done = place.run(&["trust", "list"]);
+    assert!(
+        done.out.contains("\nsky:add    hidden characters  2")
+            && done.out.contains("Z  description: "),
+        "{done:?}"
+    );
+    let done = place.run(&["trust", "show", "sky:add"]);
+    let (suspicious, says) = done.out.split_once("\nwhat it says\n").unwrap();
+    assert!(
+        suspicious.contains("\nwhat is suspicious\n  hidden: description: "),
+        "{done:?}"
+    );
+    for text in [suspicious, says] {
+        assert!(text.contains("Adds.⟨U+200B⟩⟨U+200B⟩"), "{done:?}");
+        assert!(
+            !text.contains(['\u{200b}', '\u{e0041}', '\u{1b}']),
+            "{done:?}"
+        );
+    }
+    // Who approves it all the same is reminded.
+    assert_eq!(
+        place.run(&["trust", "approve", "sky:add", "-y"]).code,
+        Some(0)
+    );
+    assert_eq!(
+        place.run(&["tools", "sky"]).err,
+        "warning: suspicious: sky:add\nhint: `switchboard trust` shows why, and what to do\n"
+    );
+    let done = place.run(&["trust"]);
+    assert!(
+        done.out
+            .contains("\nSUSPICIOUS, BUT SHOWN  WHAT\nsky:add                description: "),
+        "{done:?}"
+    );
+    until("it is found", || {
+        place.run(&["search", "add"]).code == Some(0)
+    });
+    assert_eq!(place.run(&["search", "add", "--trusted"]).code, Some(1));
+}
