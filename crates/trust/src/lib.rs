@@ -36,9 +36,11 @@ mod ledger;
 pub mod limits;
 mod scan;
 mod show;
+mod verdict;
 
 pub use diff::{Change, Diff, diff};
 pub use file::LedgerError;
 pub use fingerprint::{BadFingerprint, Fingerprint, fingerprint};
-pub use ledger::{By, DecisionError, Held, Ledger, LeftOut, Pin, Policy, Verdict, Verdicts, Why};
+pub use ledger::{DecisionError, Ledger};
 pub use scan::{Finding, Kind, Others, Severity, scan};
+pub use verdict::{By, Held, LeftOut, Pin, Policy, Verdict, Verdicts, Why};

@@ -166,7 +166,9 @@ impl Scan<'_> {
                 || show::excerpt(text, at),
             );
         }
-        if role == Role::Name && text.len() <= NAME_BYTES {
+        // A single short word says no more than a name does, and most values are one.
+        let is_word = text.len() < encoded::RUN && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if is_word || role == Role::Name && text.len() <= NAME_BYTES {
             let words = Words::of_name(text);
             for hit in rules::find_in_name(&words) {
                 self.hit(field, text, &words, hit);

@@ -3,7 +3,7 @@
 use super::words::Words;
 
 /// The shortest run of base64 or of digits that is looked at. Less has no room for an instruction.
-const RUN: usize = 24;
+pub(super) const RUN: usize = 24;
 
 /// How many escapes make a text that somebody did not want to be read.
 const ESCAPES: usize = 6;

@@ -103,16 +103,19 @@ impl Others {
             let own = self.own.iter().any(|own| own.ends_with(name));
             return (!own && (telling || is_called(&text[..at], after))).then(|| server.clone());
         }
-        let is_server = self.servers.contains(name)
-            && [" server", " mcp", "'s tool", " tools"]
-                .iter()
-                .any(|word| after.starts_with(word));
+        let is_server = self.servers.contains(name) && is_called_server(after);
         is_server.then(|| name.to_owned())
     }
 }
 
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
+fn is_called_server(after: &str) -> bool {
+    let words = [" server", " mcp", "'s tool", " tools"];
+    let mut rest = words.iter().filter_map(|word| after.strip_prefix(word));
+    rest.any(|rest| !rest.starts_with(is_name))
 }
 
 /// Whether a word that may mean anything is used as the name of a tool: in quotes, and called so.
@@ -230,6 +233,7 @@ mod tests {
             "Unlike a search, this lists.",
             "Use `search` with a search tool. SEARCH() now.",
             "Use file to read.",
+            "Do not use it: github server-side hooks do the rest.",
             "call__me",
         ] {
             assert_eq!(others().find(text), None, "{text}");

@@ -76,8 +76,8 @@ impl Words {
         Self { letters, words }
     }
 
-    fn push(&mut self, word: &str, at: usize) {
-        self.letters.push_str(word);
+    fn push(&mut self, word: impl IntoIterator<Item = char>, at: usize) {
+        self.letters.extend(word);
         self.words.push(Word {
             end: self.letters.len(),
             at,
@@ -124,7 +124,7 @@ impl<'a> Cutter<'a> {
             } else if is_cut_alone(c) {
                 self.end_word(at);
                 self.end_apart();
-                self.words.push(c.encode_utf8(&mut [0; 4]), at);
+                self.words.push([c], at);
             } else if show::is_shown(c) || c.is_whitespace() {
                 self.other(at, c);
             } else {
@@ -154,7 +154,7 @@ impl<'a> Cutter<'a> {
         self.end_word(at);
         if c == '@' && within {
             self.end_apart();
-            self.words.push("@", at);
+            self.words.push(['@'], at);
         }
         let ends = match c {
             '.' | '!' | '?' | ';' => next.is_none_or(char::is_whitespace),
@@ -203,37 +203,37 @@ impl<'a> Cutter<'a> {
     }
 
     fn end_word(&mut self, at: usize) {
-        let mut word = std::mem::take(&mut self.word);
-        match word.as_slice() {
-            [] => {}
+        match self.word.as_slice() {
+            [] => return,
             [alone] if alone.is_ascii_alphabetic() => {
+                let alone = *alone;
                 // Further apart than by one sign is another word.
                 if self.start > self.apart_end + 1 {
                     self.end_apart();
                 }
-                self.apart.push((*alone, self.start));
+                self.apart.push((alone, self.start));
                 self.apart_end = at;
             }
             _ => {
                 self.end_apart();
-                alike::unmask(&mut word, self.latin);
-                let word: String = word.into_iter().collect();
-                self.words.push(&word, self.start);
+                alike::unmask(&mut self.word, self.latin);
+                self.words.push(self.word.iter().copied(), self.start);
             }
         }
+        self.word.clear();
     }
 
     /// Puts letters together that stand apart, if they are many; else each is a word.
     fn end_apart(&mut self) {
-        let apart = std::mem::take(&mut self.apart);
-        if let (true, Some((_, at))) = (apart.len() >= APART, apart.first()) {
-            let word: String = apart.iter().map(|(c, _)| *c).collect();
-            self.words.push(&word, *at);
-            return;
+        match self.apart.as_slice() {
+            [] => return,
+            [(_, at), ..] if self.apart.len() >= APART => {
+                let letters = self.apart.iter().map(|(c, _)| *c);
+                self.words.push(letters, *at);
+            }
+            few => few.iter().for_each(|(c, at)| self.words.push([*c], *at)),
         }
-        for (c, at) in apart {
-            self.words.push(c.encode_utf8(&mut [0; 4]), at);
-        }
+        self.apart.clear();
     }
 
     fn end_sentence(&mut self) {
