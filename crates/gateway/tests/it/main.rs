@@ -14,5 +14,7 @@ mod api_servers;
 mod api_streams;
 mod containers;
 mod mcp_rig;
+mod search_changes;
 mod search_menu;
+mod search_retrieve;
 mod stage_rig;

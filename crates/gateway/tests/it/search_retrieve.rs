@@ -1,0 +1,387 @@
+//! `retrieve_tools` and `describe_tool`: small answers to any question.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::{
+    api_rig::Rig,
+    mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, Web, names_of, result_text, search, text_of},
+    stage_rig::{Stage, tool},
+};
+
+/// The answer that an agent gets for every question, unless it asks for more.
+const ANSWER_BYTES: usize = 1_536;
+
+/// A gateway with one server that has these tools.
+async fn with_tools(tools: &[Value]) -> (Stage, Rig) {
+    let stage = Stage::new(tools);
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    rig.until_tools("s", tools.len()).await;
+    (stage, rig)
+}
+
+fn usual() -> Vec<Value> {
+    let mut tools = vec![
+        json!({
+            "name": "create_issue",
+            "description": "Creates an issue in a GitHub repository. It takes a title and a body.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "repository": { "type": "string" },
+                    "title": { "type": "string" },
+                    "body": { "type": "string" },
+                },
+                "required": ["repository", "title"],
+            },
+        }),
+        json!({
+            "name": "list_issues",
+            "description": "Lists the issues of a GitHub repository.",
+            "inputSchema": { "type": "object" },
+            "annotations": { "readOnlyHint": true },
+        }),
+        tool("send_mail", "Sends a mail to somebody."),
+        tool("weather", "查询城市的天气预报"),
+        tool("translate", "文章を別の言語に翻訳します"),
+    ];
+    tools.extend((0..10).map(|n| {
+        let description = format!("Closes the issue of kind {n} in a repository.");
+        tool(&format!("close_issue_{n}"), &description)
+    }));
+    tools
+}
+
+#[tokio::test]
+async fn a_question_finds_the_tool_and_shows_how_to_call_it() {
+    let (_stage, rig) = with_tools(&usual()).await;
+    for revision in [LEGACY, MODERN] {
+        let mut pipe = Pipe::open_as(&rig, search(), revision).await;
+        let query = json!({ "query": "create an issue in a GitHub repository" });
+        let found = pipe.call("retrieve_tools", query).await;
+        assert_eq!(found.get("isError"), None, "{found}");
+        assert_eq!(names_of(&found).len(), 5);
+        let best = &found["structuredContent"]["tools"][0];
+        assert_eq!(best["name"], "s:create_issue");
+        assert!(
+            best["summary"].as_str().unwrap().contains("issue"),
+            "{best}"
+        );
+        assert!(
+            best["parameters"].as_str().unwrap().contains("title"),
+            "{best}"
+        );
+        assert!(best["score"].as_f64().unwrap() > 0.0, "{best}");
+        let text = text_of(&found);
+        assert_eq!(text.lines().count(), 5, "{text}");
+        assert!(text.starts_with("s:create_issue("), "{text}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn the_answer_is_small_in_every_revision() {
+    let (_stage, rig) = with_tools(&usual()).await;
+    for revision in REVISIONS {
+        let web = Web::open(&rig, "/mcp/search", revision).await;
+        let arguments = json!({ "query": "close an issue of a repository" });
+        let call = json!({ "name": "retrieve_tools", "arguments": arguments });
+        let answer = web.ask("tools/call", call).await;
+        assert_eq!(names_of(&answer.json["result"]).len(), 5);
+        let bytes = result_text(&answer.text).len();
+        assert!(bytes <= ANSWER_BYTES, "{revision}: {bytes} bytes");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn the_answer_is_small_whatever_servers_write() {
+    let word = "gardening ".repeat(2_000);
+    let properties: serde_json::Map<String, Value> = (0..200)
+        .map(|n| {
+            let name = format!("a_parameter_with_a_long_name_{n}");
+            (
+                name,
+                json!({ "type": "string", "description": "What is it? ".repeat(9) }),
+            )
+        })
+        .collect();
+    let quotes = "\"\\👩".repeat(500);
+    for (what, name, description) in [
+        ("long descriptions", "gardening".to_owned(), word.clone()),
+        (
+            "long names",
+            format!("gardening_{}", "x".repeat(100)),
+            word.clone(),
+        ),
+        (
+            "much to escape",
+            "gardening".to_owned(),
+            format!("gardening {quotes}"),
+        ),
+        (
+            "no end of a word",
+            "gardening".to_owned(),
+            "gardening".repeat(5_000),
+        ),
+    ] {
+        let tools: Vec<Value> = (0..9)
+            .map(|n| {
+                json!({
+                    "name": format!("{name}_{n}"),
+                    "description": description,
+                    "inputSchema": { "type": "object", "properties": properties },
+                })
+            })
+            .collect();
+        let (_stage, rig) = with_tools(&tools).await;
+        for revision in [LEGACY, MODERN] {
+            let web = Web::open(&rig, "/mcp/search", revision).await;
+            let call = json!({ "name": "retrieve_tools", "arguments": { "query": "gardening" } });
+            let answer = web.ask("tools/call", call).await;
+            assert_eq!(names_of(&answer.json["result"]).len(), 5, "{what}");
+            let bytes = result_text(&answer.text).len();
+            assert!(bytes <= ANSWER_BYTES, "{what}: {bytes} bytes ({revision})");
+        }
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_can_be_narrowed() {
+    let (_stage, rig) = with_tools(&usual()).await;
+    let other = Stage::new(&[tool("create_issue", "Creates an issue in a tracker.")]);
+    let path = rig.config_file().to_owned();
+    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    config["mcpServers"]["other"] = other.entry();
+    rig.reconfigure(&config).await;
+    rig.until_tools("other", 1).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    for limit in [1, 3, 12] {
+        let asked = json!({ "query": "issue", "limit": limit });
+        let found = pipe.call("retrieve_tools", asked).await;
+        assert_eq!(names_of(&found).len(), limit, "{found}");
+    }
+    let asked = json!({ "query": "create an issue", "server": "other" });
+    let found = pipe.call("retrieve_tools", asked).await;
+    assert_eq!(names_of(&found), ["other:create_issue"]);
+    let asked = json!({ "query": "issue", "read_only": true });
+    let found = pipe.call("retrieve_tools", asked).await;
+    assert_eq!(names_of(&found), ["s:list_issues"]);
+    let asked = json!({ "query": "create an issue", "detail": "full", "limit": 1, "server": "s" });
+    let found = pipe.call("retrieve_tools", asked).await;
+    let best = &found["structuredContent"]["tools"][0];
+    assert_eq!(best["name"], "s:create_issue");
+    assert_eq!(best["inputSchema"], usual()[0]["inputSchema"]);
+    assert_eq!(best["description"], usual()[0]["description"]);
+    let asked = json!({ "query": "x", "server": "nobody" });
+    let text = pipe.refusal("retrieve_tools", asked).await;
+    assert!(text.contains("nobody"), "{text}");
+    assert!(text.contains("other, s"), "{text}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_told_by_name_with_the_right_shape() {
+    let (_stage, rig) = with_tools(&usual()).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    for (tool, arguments, field) in [
+        ("retrieve_tools", json!({}), "query"),
+        ("retrieve_tools", json!({ "query": 7 }), "query"),
+        ("retrieve_tools", json!({ "query": null }), "query"),
+        (
+            "retrieve_tools",
+            json!({ "query": "a", "limit": 0 }),
+            "limit",
+        ),
+        (
+            "retrieve_tools",
+            json!({ "query": "a", "limit": 51 }),
+            "limit",
+        ),
+        (
+            "retrieve_tools",
+            json!({ "query": "a", "limit": "5" }),
+            "limit",
+        ),
+        (
+            "retrieve_tools",
+            json!({ "query": "a", "detail": "some" }),
+            "detail",
+        ),
+        (
+            "retrieve_tools",
+            json!({ "query": "a", "read_only": "yes" }),
+            "read_only",
+        ),
+        (
+            "retrieve_tools",
+            json!({ "query": "a", "serve": "s" }),
+            "serve",
+        ),
+        ("describe_tool", json!({}), "name"),
+        ("describe_tool", json!({ "name": ["s:weather"] }), "name"),
+        ("call_tool", json!({}), "name"),
+        (
+            "call_tool",
+            json!({ "name": "s:weather", "arguments": "{}" }),
+            "arguments",
+        ),
+        (
+            "call_tool",
+            json!({ "name": "s:weather", "max_bytes": 5 }),
+            "max_bytes",
+        ),
+        (
+            "call_tool",
+            json!({ "name": "s:weather", "args": {} }),
+            "args",
+        ),
+    ] {
+        let text = pipe.refusal(tool, arguments.clone()).await;
+        assert!(
+            text.contains(&format!("arguments.{field}")),
+            "{arguments}: {text}"
+        );
+        let shape = text.split("The right shape").nth(1);
+        let wanted = if tool == "retrieve_tools" {
+            "query"
+        } else {
+            "name"
+        };
+        assert!(shape.is_some_and(|shape| shape.contains(wanted)), "{text}");
+        assert!(text.len() < 3_000, "{}", text.len());
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_found_says_so_and_what_to_do() {
+    let (_stage, rig) = with_tools(&[]).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let asked = json!({ "query": "water the plants", "server": "s" });
+    let found = pipe.call("retrieve_tools", asked).await;
+    assert_eq!(found.get("isError"), None, "{found}");
+    assert!(names_of(&found).is_empty());
+    let text = text_of(&found);
+    assert!(text.contains("No tool fits"), "{text}");
+    assert!(text.contains("other words"), "{text}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn questions_in_other_scripts_find_what_is_written_in_them() {
+    let (_stage, rig) = with_tools(&usual()).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    for (query, best) in [
+        ("天气", "s:weather"),
+        ("我想查询天气预报", "s:weather"),
+        ("翻訳", "s:translate"),
+        ("言語の翻訳をしたい", "s:translate"),
+    ] {
+        let found = pipe.retrieve(query).await;
+        assert_eq!(found[0], best, "{query}: {found:?}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn any_question_is_answered_sensibly_and_soon() {
+    let (_stage, rig) = with_tools(&usual()).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    pipe.retrieve("warm up").await;
+    let long = "close the issue and then send a mail about it; ".repeat(2_200);
+    let huge = "issue ".repeat(175_000);
+    for query in [
+        "",
+        " ",
+        "\n\t\r\n",
+        "👩‍🚀🚀",
+        "\u{0}\u{1}\u{7f}",
+        "\u{202E}eussi",
+        "the of and",
+        "?!...",
+        "SELECT * FROM tools; DROP TABLE tools",
+        &"x".repeat(100_000),
+        &"界".repeat(50_000),
+        &long,
+        &huge,
+        &"界".repeat(340_000),
+    ] {
+        let start = Instant::now();
+        let found = pipe.call("retrieve_tools", json!({ "query": query })).await;
+        let took = start.elapsed();
+        let shown: String = query.chars().take(20).collect();
+        assert_eq!(found.get("isError"), None, "{shown:?}: {found}");
+        assert!(names_of(&found).len() <= 5, "{shown:?}: {found}");
+        assert!(!text_of(&found).is_empty(), "{shown:?}: {found}");
+        assert!(took < Duration::from_secs(5), "{shown:?}: {took:?}");
+    }
+    // What matters in a long question is still found.
+    let query = format!("send a mail to somebody, {}", "please ".repeat(10_000));
+    assert_eq!(pipe.retrieve(&query).await[0], "s:send_mail");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_raw_of_what_a_terminal_obeys_reaches_an_answer() {
+    let stage = Stage::new(&[json!({
+        "name": "paint",
+        "description": "Paints\u{1b}[2J a wall\u{7}\u{9b}31m with\u{8} colour.",
+        "inputSchema": {
+            "type": "object",
+            "properties": { "co\u{1b}[1mlour": { "type": "string" } },
+        },
+    })]);
+    let entry = stage.entry_with(&json!({ "trust": "always" }));
+    let rig = Rig::with(json!({ "s": entry })).await;
+    rig.until_tools("s", 1).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    // JSON spells these out, and whole definitions are JSON; the summaries have no others either.
+    let obeyed = |c: char| c < ' ' && c != '\n';
+    for arguments in [
+        json!({ "query": "paint a wall" }),
+        json!({ "query": "paint a wall", "detail": "full" }),
+    ] {
+        let found = pipe.call("retrieve_tools", arguments.clone()).await;
+        assert_eq!(names_of(&found), ["s:paint"]);
+        let text = text_of(&found);
+        assert!(!text.contains(obeyed), "{arguments}: {text:?}");
+        if arguments.get("detail").is_none() {
+            let structure = found["structuredContent"]["tools"][0].as_object().unwrap();
+            for (name, value) in structure {
+                // Also none of those that JSON does not spell out.
+                let text = value.as_str().unwrap_or_default();
+                assert!(!text.chars().any(char::is_control), "{name}: {text:?}");
+            }
+        }
+    }
+    let described = pipe
+        .call("describe_tool", json!({ "name": "s:paint" }))
+        .await;
+    let text = text_of(&described);
+    assert!(!text.contains(obeyed), "{text:?}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_description_is_the_whole_definition_by_either_name() {
+    let (_stage, rig) = with_tools(&usual()).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    for name in ["s:create_issue", "s__create_issue"] {
+        let described = pipe.call("describe_tool", json!({ "name": name })).await;
+        let definition = &described["structuredContent"];
+        assert_eq!(definition["name"], "s:create_issue");
+        assert_eq!(definition["inputSchema"], usual()[0]["inputSchema"]);
+        assert_eq!(definition["description"], usual()[0]["description"]);
+        let text: Value = serde_json::from_str(&text_of(&described)).unwrap();
+        assert_eq!(text, *definition);
+    }
+    let text = pipe
+        .refusal("describe_tool", json!({ "name": "s:create_isue" }))
+        .await;
+    assert!(text.contains("s:create_issue"), "{text}");
+    assert!(text.contains("retrieve_tools"), "{text}");
+    rig.stop().await;
+}
