@@ -129,9 +129,11 @@ impl Link {
             let mut stream = UnixStream::connect(&self.socket)?;
             stream.set_write_timeout(Some(PATIENCE))?;
             stream.set_read_timeout(patience)?;
-            stream.write_all(head.as_bytes())?;
-            stream.write_all(body.as_bytes())?;
-            Ok(stream)
+            match stream.write_all(format!("{head}{body}").as_bytes()) {
+                // It may answer without reading all of it, if there is no such server.
+                Err(error) if is_closed(&error) => Ok(stream),
+                sent => sent.map(|()| stream),
+            }
         };
         let stream = send().map_err(|error| lost(&error))?;
         Answer::read_head(stream)?.or_problem()
@@ -146,6 +148,13 @@ pub(crate) fn no_gateway(home: &Home) -> Failure {
     ))
 }
 
+fn is_closed(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+    )
+}
+
 fn lost(error: &io::Error) -> Failure {
     let what = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "the gateway does not answer",
@@ -153,4 +162,28 @@ fn lost(error: &io::Error) -> Failure {
     };
     Failure::unreachable(format!("{what}: {error}"))
         .hint("`switchboard status` shows whether it still runs")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::unix::net::UnixListener, thread};
+
+    use super::*;
+
+    #[test]
+    fn an_answer_to_half_a_question_is_heard() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("socket");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let gateway = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let answer = "HTTP/1.1 404 Not Found\r\n\r\n{\"detail\":\"no such server\"}";
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        // More than the socket holds.
+        let body = "x".repeat(8 * 1024 * 1024);
+        let answer = Link { socket }.post_and_wait("/", &body);
+        assert_eq!(answer.unwrap_err().message(), "no such server");
+        gateway.join().unwrap();
+    }
 }

@@ -4,6 +4,7 @@
 //! and a shell, and characters that nobody sees are spelled out before a definition is shown.
 
 mod decide;
+mod definition;
 mod list;
 mod shapes;
 mod show;

@@ -10,6 +10,7 @@ use switchboard_wire::Raw;
 
 use super::{
     Target,
+    definition::readable,
     shapes::{Approved, Finding, Held, Shown},
 };
 use crate::{
@@ -144,22 +145,12 @@ fn findings(findings: &[Finding]) -> Result<(), Failure> {
     print::data(&text)
 }
 
-/// A definition, field by field. It is shown as what is new in it against nothing, because in that
-/// nothing is hidden.
 fn definition(definition: Option<&Raw>) -> Result<(), Failure> {
     heading("what it says")?;
-    let Some(definition) = definition else {
-        return print::data("  it is too large to be kept; only its fingerprint is\n");
-    };
-    let mut text = String::new();
-    for field in switchboard_trust::diff(&Raw::empty_object(), definition).changes {
-        let said = field.after.unwrap_or_default();
-        let _ = writeln!(text, "  {}", field.field);
-        for line in said.split('\n') {
-            let _ = writeln!(text, "      {line}");
-        }
+    match definition {
+        Some(definition) => print::data(&readable(definition)),
+        None => print::data("  it is too large to be kept; only its fingerprint is\n"),
     }
-    print::data(&print::clean(&text))
 }
 
 fn heading(text: &str) -> Result<(), Failure> {
