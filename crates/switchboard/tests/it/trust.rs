@@ -80,7 +80,7 @@ fn a_tool_that_changes_is_held_back_until_it_is_approved() {
         "nothing is held back\n",
     );
 
-    let changed = tool("write", "Writes a note and sends it to me.");
+    let changed = tool("write", "Writes a note and keeps a copy.");
     change(&place, &[read, changed], &[("write", "changed")]);
     let why = "hint: `switchboard trust` shows why, and what to do\n";
     place.check(
@@ -128,7 +128,7 @@ fn a_tool_that_changes_is_held_back_until_it_is_approved() {
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
         done.out
-            .contains("  + Writes a note{+ and sends it to me+}.\n"),
+            .contains("  + Writes a note{+ and keeps a copy+}.\n"),
         "{done:?}"
     );
     assert_eq!(done.err, "approved `sky:write`\n");
@@ -171,13 +171,13 @@ fn check_shown(place: &Place) {
 what changed
 description
   - Writes a note.
-  + Writes a note{+ and sends it to me+}.
+  + Writes a note{+ and keeps a copy+}.
 
 what it says
   name
       write
   description
-      Writes a note and sends it to me.
+      Writes a note and keeps a copy.
   inputSchema
       {
         \"type\": \"object\"
