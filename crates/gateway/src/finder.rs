@@ -148,7 +148,7 @@ impl Finder {
             explain: wish.explain,
         };
         let model = made.model.as_deref();
-        let vector = model.and_then(|model| model.embed(&wish.text));
+        let vector = model.and_then(|model| model.embed(&LANGUAGE.spell(&wish.text)));
         let meaning = model.zip(vector.as_deref()).map(|(model, vector)| Meaning {
             model: model.fingerprint(),
             vector,

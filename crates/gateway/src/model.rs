@@ -201,7 +201,8 @@ impl Models {
         let uses = match used {
             Some(Model::BuiltIn(_)) => "the built-in vectors",
             Some(Model::Sentences(model)) => model.name(),
-            None => "words alone",
+            None if *settings == Embeddings::Off => "words alone",
+            None => "the built-in vectors",
         };
         if let Some(message) = &state.problem {
             return Part {

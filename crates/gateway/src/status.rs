@@ -33,7 +33,7 @@ pub struct Status {
     pub clients: usize,
     /// Tools that can be called.
     pub tools: usize,
-    /// Tools that are held back until somebody approves them.
+    /// Tools that are held back, since nobody has approved them.
     pub held: usize,
     /// What may be slow to come up.
     pub parts: Vec<Part>,

@@ -4,6 +4,7 @@
 //! kept in memory: what is held back is, and that is little.
 
 use std::{
+    collections::BTreeSet,
     path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
@@ -12,10 +13,13 @@ use std::{
 use switchboard_catalog::{Held, Offers};
 use switchboard_client::Raw;
 use switchboard_config::{Server, Transport, Trust as Wanted};
-use switchboard_trust::{DecisionError, Fingerprint, Ledger, Policy, Verdict, folder};
+use switchboard_trust::{DecisionError, Fingerprint, Ledger, LeftOut, Policy, Verdict, folder};
 
 /// What a server wants models to know is judged like a tool, under a name that no tool has.
 pub(crate) const INSTRUCTIONS: &str = "(instructions)";
+
+/// Stands for a server that has nothing else to be approved.
+const WHOLE_SERVER: &str = "(server)";
 
 /// The ledgers of all servers. Its methods read and write files: they are for threads that may wait.
 #[derive(Debug)]
@@ -72,8 +76,7 @@ impl Ledgers {
     pub(crate) fn judge(&self, name: &str, server: &Server, offers: &Offers) -> Held {
         let dir = self.lock();
         let mut ledger = open(&dir, name, &identity(server));
-        let mut judged = offers.tools.clone();
-        judged.extend(offers.instructions.as_deref().map(instructions));
+        let judged = judged(server, offers);
         let verdicts = ledger.judge(policy(server.trust), &judged, now());
         if verdicts.changed
             && let Err(error) = folder::write(&dir, &ledger)
@@ -82,11 +85,22 @@ impl Ledgers {
             tracing::error!(server = name, %error, "Cannot keep which tools are approved.");
         }
         let held = judged.iter().zip(&verdicts.tools);
-        let held = held.filter(|(_, verdict)| **verdict != Verdict::Approved);
-        let tools = held.filter_map(|(tool, _)| tool.member("name")?.to_text());
+        let held = held.filter(|(_, verdict)| is_withheld(**verdict));
+        let mut tools: BTreeSet<String> = held
+            .filter_map(|(tool, _)| tool.member("name")?.to_text())
+            .collect();
+        let named = |tool: &Raw| tool.member("name").and_then(|name| name.to_text());
+        if offers
+            .tools
+            .iter()
+            .any(|tool| named(tool).as_deref() == Some(INSTRUCTIONS))
+        {
+            // A tool that goes by this name is up to no good.
+            tools.insert(INSTRUCTIONS.to_owned());
+        }
         Held {
             all: server.trust == Wanted::Ask && ledger.pins().next().is_none(),
-            tools: tools.collect(),
+            tools,
         }
     }
 
@@ -141,11 +155,31 @@ fn policy(wanted: Wanted) -> Policy {
     }
 }
 
-fn instructions(text: &str) -> Raw {
-    Raw::object([
-        ("name", Raw::string(INSTRUCTIONS)),
-        ("description", Raw::string(text)),
-    ])
+/// What is judged of a server's offers: its tools, and what it says of itself. That comes first, so that no
+/// tool can take its place.
+fn judged(server: &Server, offers: &Offers) -> Vec<Raw> {
+    let item = |name: &str, text: &str| {
+        Raw::object([
+            ("name", Raw::string(name)),
+            ("description", Raw::string(text)),
+        ])
+    };
+    let mut judged = Vec::with_capacity(offers.tools.len() + 1);
+    if let Some(text) = &offers.instructions {
+        judged.push(item(INSTRUCTIONS, text));
+    } else if server.trust == Wanted::Ask && offers.tools.is_empty() {
+        judged.push(item(WHOLE_SERVER, "prompts and resources"));
+    }
+    judged.extend(offers.tools.iter().cloned());
+    judged
+}
+
+/// Whether a tool is not to be shown. One that came twice is shown as it came first.
+fn is_withheld(verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::Approved | Verdict::LeftOut(LeftOut::Twice | LeftOut::Unnamed) => false,
+        Verdict::Held(_) | Verdict::LeftOut(LeftOut::LongName | LeftOut::TooMany) => true,
+    }
 }
 
 /// What makes a server the one that was approved: what is started or reached. Keys and tokens are renewed

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use switchboard_embed::{StaticTable, WordPiece};
 
 use crate::{
+    glossary,
     stem::stem,
     synonyms,
     words::{self, Term},
@@ -115,11 +116,25 @@ impl Language {
         }
     }
 
+    /// A query in the words that a model knows.
+    pub fn spell(&self, query: &str) -> String {
+        let query = &query[..query.floor_char_boundary(QUERY_BYTES)];
+        let foreign = glossary::english(query);
+        if foreign.is_empty() {
+            return query.to_owned();
+        }
+        format!("{} {query}", foreign.join(" "))
+    }
+
     /// What a query looks for.
     pub(crate) fn concepts(&self, query: &str) -> Vec<Concept> {
         let query = &query[..query.floor_char_boundary(QUERY_BYTES)];
         let mut concepts: Vec<Concept> = Vec::new();
-        for term in words::terms(query) {
+        let foreign = glossary::english(query).join(" ");
+        for term in words::terms(query)
+            .into_iter()
+            .chain(words::terms(&foreign))
+        {
             if synonyms::is_empty_word(&term.word)
                 || concepts.iter().any(|known| known.stems[0].0 == term.stem)
             {

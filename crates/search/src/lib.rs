@@ -33,6 +33,7 @@
 )]
 
 mod document;
+mod glossary;
 mod index;
 mod language;
 mod learnt;

@@ -11,6 +11,7 @@ use crate::{
     language::{Concept, Language},
     learnt::Learnt,
     query::{Hit, Query, Why},
+    vectors::NEAREST,
 };
 
 /// The meaning of a query, in the vectors of one model.
@@ -79,7 +80,10 @@ impl Index {
             let own = tool - part.start;
             let why = || Why {
                 words: scale.words(opinions.words[tool]),
-                meaning: opinions.meaning(tool).filter(|_| scale.by_meaning),
+                meaning: opinions
+                    .meaning(tool)
+                    .filter(|_| scale.by_meaning)
+                    .map(|near| (near / NEAREST).clamp(0.0, 1.0)),
                 learnt: opinions.learnt(tool),
                 matches: self.matches(&concepts, &part.segment, own),
             };

@@ -10,6 +10,8 @@ use crate::{document, search::Meaning, segment::Tool};
 
 /// Beside what a tool does, its name counts so much.
 const NAME: f32 = 0.3;
+/// The nearness of a tool that is all that is meant.
+pub(crate) const NEAREST: f32 = 1.0 + NAME;
 /// So many tools are embedded at a time.
 const BATCH: usize = 16;
 

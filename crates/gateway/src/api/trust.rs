@@ -15,7 +15,7 @@ use super::ask::{Asked, Named, Said, find};
 use crate::{
     gateway::Gateway,
     problem::Problem,
-    trust::{Decision, Seen, Undecided},
+    trust::{Decision, INSTRUCTIONS, Seen, Undecided},
     upstream::Upstream,
 };
 
@@ -236,17 +236,18 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
                 findings,
             })
         });
+    let held: Vec<HeldTool> = ledger
+        .held()
+        .map(|held| held_tool(name, held, &others))
+        .collect();
+    let is_held = |pin: &Pin| held.iter().any(|held| held.tool == pin.tool);
+    let counts =
+        |pin: &Pin| pin.vanished_ms.is_none() && *pin.tool != *INSTRUCTIONS && !is_held(pin);
     ServerTrust {
         name: Arc::clone(name),
         trust: upstream.settings().trust.as_str(),
-        approved: ledger
-            .pins()
-            .filter(|pin| pin.vanished_ms.is_none())
-            .count(),
-        held: ledger
-            .held()
-            .map(|held| held_tool(name, held, &others))
-            .collect(),
+        approved: ledger.pins().filter(counts).count(),
+        held,
         flagged: flagged.collect(),
         note: ledger.note(),
     }
