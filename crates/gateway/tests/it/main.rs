@@ -14,6 +14,8 @@ mod api_servers;
 mod api_streams;
 mod containers;
 mod mcp_rig;
+mod results;
+mod search_call;
 mod search_changes;
 mod search_menu;
 mod search_retrieve;

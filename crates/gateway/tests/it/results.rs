@@ -1,0 +1,410 @@
+//! Results that are too long: cut, and read on until nothing is missing.
+
+use serde_json::{Value, json};
+
+use crate::{
+    api_rig::Rig,
+    mcp_rig::{LEGACY, MODERN, Pipe, Web, configured, direct, result_text, search, text_of, until},
+    stage_rig::{Stage, tool},
+};
+
+const READ: &str = "read_result";
+const READ_EXPOSED: &str = "switchboard__read_result";
+
+/// A text in which no two places are alike.
+fn long_text(bytes: usize) -> String {
+    let lines = (0..).map(|n| format!("Line {n} says something — like every line.\n"));
+    let mut text = String::new();
+    for line in lines {
+        if text.len() + line.len() > bytes {
+            return text;
+        }
+        text.push_str(&line);
+    }
+    text
+}
+
+fn text_result(text: &str) -> String {
+    json!({ "content": [{ "type": "text", "text": text }] }).to_string()
+}
+
+fn tools() -> Vec<Value> {
+    let mut typed = tool("typed", "Gives many rows.");
+    typed["outputSchema"] = json!({
+        "type": "object",
+        "properties": { "rows": { "type": "array" } },
+        "required": ["rows"],
+    });
+    vec![tool("long", "Gives much."), typed]
+}
+
+async fn staged(settings: &Value, mut config: Value) -> (Stage, Rig) {
+    let stage = Stage::new(&tools());
+    config["mcpServers"] = json!({ "s": stage.entry_with(settings) });
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 2).await;
+    (stage, rig)
+}
+
+/// The id and the offset that a cut result, or a page of it, says to read on with.
+fn next(result: &Value, tool: &str) -> Option<(String, u64)> {
+    let blocks = result["content"].as_array().unwrap();
+    let note = blocks.last()?["text"].as_str()?;
+    let (_, call) = note.split_once(&format!("Next: {tool} "))?;
+    let call: Value = serde_json::from_str(call.trim_end_matches(']')).unwrap();
+    let id = call["id"].as_str().unwrap().to_owned();
+    Some((id, call["offset"].as_u64().unwrap()))
+}
+
+/// All blocks of a kept result, read from its beginning page by page.
+async fn read_all(pipe: &mut Pipe, tool: &str, id: &str, limit: Option<u64>) -> Vec<Value> {
+    let mut blocks = Vec::new();
+    let mut offset = 0;
+    loop {
+        let mut asked = json!({ "id": id, "offset": offset });
+        if let Some(limit) = limit {
+            asked["limit"] = json!(limit);
+        }
+        let page = pipe.call(tool, asked).await;
+        assert_eq!(page.get("isError"), None, "{page}");
+        let mut content = page["content"].as_array().unwrap().clone();
+        content.pop();
+        blocks.extend(content);
+        match next(&page, tool) {
+            Some((_, further)) => {
+                assert!(further > offset, "{further} after {offset}");
+                offset = further;
+            }
+            None => return blocks,
+        }
+    }
+}
+
+fn joined(blocks: &[Value]) -> String {
+    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+    texts.collect()
+}
+
+#[tokio::test]
+async fn a_long_text_is_cut_and_nothing_is_lost() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    let text = long_text(300_000);
+    stage.set_result("long", &text_result(&text));
+    for revision in [LEGACY, MODERN] {
+        let mut pipe = Pipe::open_as(&rig, search(), revision).await;
+        let cut = pipe.call_found("s:long", json!({})).await;
+        assert_eq!(cut.get("isError"), None, "{cut}");
+        assert!(cut.to_string().len() < 70_000, "{}", cut.to_string().len());
+        let (id, offset) = next(&cut, READ).unwrap_or_else(|| panic!("{}", text_of(&cut)));
+        // What is shown is the beginning, and the handle goes on from there.
+        let shown = cut["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with(shown));
+        assert_eq!(shown.len() as u64, offset);
+        assert_eq!(joined(&read_all(&mut pipe, READ, &id, None).await), text);
+        let small = read_all(&mut pipe, READ, &id, Some(5_000)).await;
+        assert_eq!(joined(&small), text);
+        assert!(small.len() > 50, "{}", small.len());
+        // Anywhere, also in the middle of a character, and beyond the end.
+        for offset in [1, 33, 34, 35, 150_000] {
+            let asked = json!({ "id": id, "offset": offset, "limit": 100 });
+            let page = pipe.call(READ, asked).await;
+            let piece = page["content"][0]["text"].as_str().unwrap();
+            assert!(text.contains(piece), "{piece}");
+            assert!(piece.len() <= 100, "{piece}");
+        }
+        let asked = json!({ "id": id, "offset": 9_999_999 });
+        let end = pipe.call(READ, asked).await;
+        assert!(text_of(&end).contains("nothing is left"), "{end}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn what_fits_stays_as_it_is() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    let whole = text_result(&long_text(40_000));
+    stage.set_result("long", &whole);
+    for path in ["/mcp/search", "/mcp/direct", "/mcp"] {
+        let web = Web::open(&rig, path, LEGACY).await;
+        let call = match path {
+            "/mcp/search" => json!({ "name": "call_tool", "arguments": { "name": "s:long" } }),
+            _ => json!({ "name": "s__long", "arguments": {} }),
+        };
+        let answer = web.ask("tools/call", call).await;
+        assert_eq!(result_text(&answer.text), whole, "{path}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_list_is_cut_between_its_elements_and_stays_a_list() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    let rows: Vec<Value> = (0..5_000)
+        .map(|n| json!({ "n": n, "says": format!("row {n} — \"quoted\"") }))
+        .collect();
+    let rows = Value::from(rows);
+    stage.set_result("long", &text_result(&rows.to_string()));
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let cut = pipe.call_found("s:long", json!({})).await;
+    let shown: Value = serde_json::from_str(cut["content"][0]["text"].as_str().unwrap()).unwrap();
+    let shown = shown.as_array().unwrap();
+    assert!(shown.len() > 100, "{}", shown.len());
+    assert_eq!(*shown, rows.as_array().unwrap()[..shown.len()]);
+    assert!(text_of(&cut).contains("of 5000"), "{}", text_of(&cut));
+    let (id, _) = next(&cut, READ).unwrap();
+    let all = joined(&read_all(&mut pipe, READ, &id, None).await);
+    assert_eq!(serde_json::from_str::<Value>(&all).unwrap(), rows);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn structured_content_can_be_read_to_its_end() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    let rows: Vec<Value> = (0..6_000).map(|n| json!({ "n": n, "t": "row" })).collect();
+    let structure = json!({ "rows": rows });
+    let result = json!({
+        "content": [{ "type": "text", "text": "6000 rows." }],
+        "structuredContent": structure,
+    });
+    stage.set_result("long", &result.to_string());
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let cut = pipe.call_found("s:long", json!({})).await;
+    assert!(cut.to_string().len() < 70_000);
+    let (id, _) = next(&cut, READ).unwrap();
+    let all = joined(&read_all(&mut pipe, READ, &id, None).await);
+    let told = all.strip_prefix("6000 rows.").unwrap();
+    assert_eq!(serde_json::from_str::<Value>(told).unwrap(), structure);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn an_image_that_is_too_large_is_told_of_and_can_be_had() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    let image = json!({
+        "type": "image",
+        "mimeType": "image/png",
+        "data": "QUJD".repeat(400_000),
+        "annotations": { "audience": ["user"] },
+    });
+    let result = json!({ "content": [{ "type": "text", "text": "Look:" }, image] });
+    stage.set_result("long", &result.to_string());
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let cut = pipe.call_found("s:long", json!({})).await;
+    assert!(cut.to_string().len() < 70_000);
+    assert_eq!(cut["content"][0]["text"], "Look:");
+    let text = text_of(&cut);
+    assert!(text.contains("image/png"), "{text}");
+    let (_, call) = text.split_once("read_result ").unwrap();
+    let call: Value = serde_json::from_str(call.split_inclusive('}').next().unwrap()).unwrap();
+    let read = pipe.call(READ, call).await;
+    assert_eq!(read["content"][0], image);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn the_budget_is_the_calls_the_servers_or_the_configurations() {
+    let text = long_text(30_000);
+    let all = json!({ "results": { "maxBytes": 20_000, "maxTokens": 100_000 } });
+    let own = json!({ "maxResultBytes": 5_000 });
+    for (settings, config, max_bytes, most) in [
+        (json!({}), all.clone(), None, 20_000),
+        (own.clone(), all.clone(), None, 5_000),
+        (own.clone(), all.clone(), Some(2_000), 2_000),
+        // What a call may ask for is less, never more.
+        (own, all.clone(), Some(25_000), 5_000),
+        (json!({ "maxResultBytes": 100_000 }), all, None, 100_000),
+        (
+            json!({}),
+            json!({ "results": { "maxTokens": 1_000 } }),
+            None,
+            6_000,
+        ),
+        (json!({ "maxResultTokens": 500 }), json!({}), None, 3_000),
+    ] {
+        let what = format!("{settings} {config} {max_bytes:?}");
+        let (stage, rig) = staged(&settings, config).await;
+        stage.set_result("long", &text_result(&text));
+        let mut pipe = Pipe::open(&rig, search()).await;
+        let mut arguments = json!({ "name": "s:long" });
+        if let Some(max_bytes) = max_bytes {
+            arguments["max_bytes"] = json!(max_bytes);
+        }
+        let cut = pipe.call("call_tool", arguments).await;
+        let bytes = cut.to_string().len();
+        assert!(bytes <= most + 300, "{what}: {bytes}");
+        if most < text.len() {
+            assert!(bytes > most / 3, "{what}: {bytes}");
+            let (id, _) = next(&cut, READ).unwrap();
+            assert_eq!(joined(&read_all(&mut pipe, READ, &id, None).await), text);
+        } else {
+            assert_eq!(next(&cut, READ), None, "{what}");
+            assert_eq!(text_of(&cut), text, "{what}");
+        }
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn the_budget_can_be_changed_while_the_gateway_runs() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    stage.set_result("long", &text_result(&long_text(30_000)));
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let whole = pipe.call_found("s:long", json!({})).await;
+    assert_eq!(next(&whole, READ), None);
+    let config = json!({
+        "results": { "maxBytes": 4_096 },
+        "mcpServers": { "s": stage.entry() },
+    });
+    rig.reconfigure(&config).await;
+    let cut = pipe.call_found("s:long", json!({})).await;
+    assert!(next(&cut, READ).is_some(), "{cut}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn the_direct_view_cuts_too_and_keeps_what_a_schema_promises() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    let text = long_text(100_000);
+    stage.set_result("long", &text_result(&text));
+    let rows: Vec<Value> = (0..9_000).map(|n| json!({ "n": n, "t": "row" })).collect();
+    let structure = json!({ "rows": rows });
+    let result = json!({
+        "content": [{ "type": "text", "text": structure.to_string() }],
+        "structuredContent": structure,
+    });
+    stage.set_result("typed", &result.to_string());
+    for view in [direct(), configured()] {
+        for revision in [LEGACY, MODERN] {
+            let mut pipe = Pipe::open_as(&rig, view.clone(), revision).await;
+            assert!(pipe.tools().await.contains(&READ_EXPOSED.to_owned()));
+            let cut = pipe.call("s__long", json!({})).await;
+            let (id, _) = next(&cut, READ_EXPOSED).unwrap();
+            let all = read_all(&mut pipe, READ_EXPOSED, &id, None).await;
+            assert_eq!(joined(&all), text);
+            let cut = pipe.call("s__typed", json!({})).await;
+            assert!(cut.to_string().len() < 70_000);
+            let shown = cut["structuredContent"]["rows"].as_array().unwrap();
+            assert!(!shown.is_empty());
+            assert_eq!(*shown, rows[..shown.len()]);
+            let (id, _) = next(&cut, READ_EXPOSED).unwrap();
+            let all = joined(&read_all(&mut pipe, READ_EXPOSED, &id, None).await);
+            assert_eq!(serde_json::from_str::<Value>(&all).unwrap(), structure);
+        }
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_servers_own_view_and_rest_cut_nothing() {
+    let (stage, rig) = staged(&json!({ "maxResultBytes": 1_024 }), json!({})).await;
+    let whole = text_result(&long_text(200_000));
+    stage.set_result("long", &whole);
+    let web = Web::open(&rig, "/mcp/s/s", LEGACY).await;
+    let call = json!({ "name": "long", "arguments": {} });
+    let answer = web.ask("tools/call", call).await;
+    assert_eq!(result_text(&answer.text), whole);
+    assert_eq!(rig.call("s:long", json!({})).await.body, whole);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_reads_the_results_of_somebody_else() {
+    let config = json!({ "auth": { "mcp": "none" }, "results": { "maxBytes": 1_024 } });
+    let (stage, rig) = staged(&json!({}), config).await;
+    stage.set_result("long", &text_result(&long_text(10_000)));
+    let owner = Web::open(&rig, "/mcp/search", LEGACY).await;
+    let anyone = Web::anyone(&rig, "/mcp/search").await;
+    let call = json!({ "name": "s:long" });
+    let (owners, _) = next(&owner.call("call_tool", call.clone()).await, READ).unwrap();
+    let (anyones, _) = next(&anyone.call("call_tool", call).await, READ).unwrap();
+    for (client, own, other) in [(&owner, &owners, &anyones), (&anyone, &anyones, &owners)] {
+        let read = client.call(READ, json!({ "id": own })).await;
+        assert!(text_of(&read).contains("Line 0"), "{read}");
+        let read = client.call(READ, json!({ "id": other })).await;
+        assert_eq!(read["isError"], true, "{read}");
+        assert!(!text_of(&read).contains("Line"), "{read}");
+        assert!(text_of(&read).contains("call the tool again"), "{read}");
+    }
+    // Another client of the same user can: it may be another agent of theirs.
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let read = pipe.call(READ, json!({ "id": owners })).await;
+    assert!(text_of(&read).contains("Line 0"), "{read}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_says_what_to_do() {
+    let config = json!({ "results": { "maxBytes": 1_024, "keepSeconds": 1 } });
+    let (stage, rig) = staged(&json!({}), config).await;
+    stage.set_result("long", &text_result(&long_text(10_000)));
+    let mut pipe = Pipe::open(&rig, search()).await;
+    for (arguments, said) in [
+        (json!({}), "`id`"),
+        (json!({ "id": 7 }), "`id`"),
+        (json!({ "id": "r_x", "offset": -1 }), "`offset`"),
+        (json!({ "id": "r_x", "page": 1 }), "`id`"),
+        (json!({ "id": "" }), "no id"),
+        (json!({ "id": "../../etc/passwd" }), "no id"),
+        (
+            json!({ "id": format!("r_zzzzzzzz{}", "0".repeat(26)) }),
+            "call the tool again",
+        ),
+        (
+            json!({ "id": format!("r_00000000{}", "0".repeat(26)) }),
+            "call the tool again",
+        ),
+    ] {
+        let text = pipe.refusal(READ, arguments.clone()).await;
+        assert!(text.contains(said), "{arguments}: {text}");
+    }
+    let cut = pipe.call_found("s:long", json!({})).await;
+    let (id, _) = next(&cut, READ).unwrap();
+    let pipe = tokio::sync::Mutex::new(&mut pipe);
+    let is_gone = async || {
+        let read = pipe.lock().await.call(READ, json!({ "id": id })).await;
+        read["isError"] == true
+    };
+    until("it is expired", std::time::Duration::from_secs(20), || {
+        is_gone()
+    })
+    .await;
+    let read = pipe.lock().await.call(READ, json!({ "id": id })).await;
+    assert!(text_of(&read).contains("was kept until"), "{read}");
+    assert!(text_of(&read).contains("call the tool again"), "{read}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_result_can_be_read_on_after_a_restart() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    let text = long_text(200_000);
+    stage.set_result("long", &text_result(&text));
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let cut = pipe.call_found("s:long", json!({})).await;
+    let (id, _) = next(&cut, READ).unwrap();
+    let rig = rig.restarted(|_| {}).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    assert_eq!(joined(&read_all(&mut pipe, READ, &id, None).await), text);
+    let rig = rig
+        .restarted(|home| std::fs::remove_dir_all(home.results()).unwrap())
+        .await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let text = pipe.refusal(READ, json!({ "id": id })).await;
+    assert!(text.contains("call the tool again"), "{text}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_not_cut() {
+    let config = json!({ "results": { "maxBytes": 1_024 } });
+    let (stage, rig) = staged(&json!({}), config).await;
+    // A file where the folder should be, and more than is kept in memory alone.
+    std::fs::write(rig.home.results(), "").unwrap();
+    let whole = text_result(&long_text(10_000_000));
+    stage.set_result("long", &whole);
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let params = json!({ "name": "call_tool", "arguments": { "name": "s:long" } });
+    let answer = pipe.ask("tools/call", params).await;
+    assert_eq!(result_text(&answer.text).len(), whole.len());
+    rig.stop().await;
+}

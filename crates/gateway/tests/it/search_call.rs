@@ -1,0 +1,311 @@
+//! `call_tool`: the tool's own result, unchanged, and everything that passes on the way to it.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::{
+    api_rig::{Rig, fixture},
+    mcp_rig::{LEGACY, MODERN, Pipe, Web, refusal_of, result_text, search, server, text_of},
+    stage_rig::{Stage, tool},
+};
+
+fn tools() -> Vec<Value> {
+    let mut tools: Vec<Value> = [
+        "say", "refuse", "wait", "work", "elicit", "sample", "odd", "a:b",
+    ]
+    .map(|name| tool(name, "Does it."))
+    .into();
+    tools.push(json!({
+        "name": "order",
+        "description": "Orders something.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "what": { "type": "string", "enum": ["tea", "coffee"] },
+                "count": { "type": "integer", "minimum": 1 },
+                "to": {
+                    "type": "object",
+                    "properties": { "street": { "type": "string" } },
+                    "required": ["street"],
+                },
+            },
+            "required": ["what"],
+            "additionalProperties": false,
+        },
+    }));
+    tools
+}
+
+async fn staged() -> (Stage, Rig) {
+    let stage = Stage::new(&tools());
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    rig.until_tools("s", tools().len()).await;
+    (stage, rig)
+}
+
+#[tokio::test]
+async fn a_result_is_byte_for_byte_what_the_server_sent() {
+    let (stage, rig) = staged().await;
+    for result in [
+        r#"{"content":[{"type":"text","text":"\u0061\/b"}],  "structuredContent":{"n": 1.10,"n2":1e2},"y":1.50}"#,
+        r#"{"isError" : true,"content":[ ]}"#,
+        r#"{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource_link","uri":"x:y","name":"n"}],"_meta":{"a/b":[1.0]}}"#,
+        r#"{"content":[{"type":"resource","resource":{"uri":"file:///a","text":"  t "}}]}"#,
+    ] {
+        stage.set_result("odd", result);
+        for revision in [LEGACY, MODERN] {
+            let menu = Web::open(&rig, "/mcp/search", revision).await;
+            let own = Web::open(&rig, "/mcp/s/s", revision).await;
+            let direct = json!({ "name": "odd", "arguments": {} });
+            let direct = own.ask("tools/call", direct).await;
+            for name in ["s:odd", "s__odd"] {
+                let arguments = json!({ "name": name, "arguments": {} });
+                let call = json!({ "name": "call_tool", "arguments": arguments });
+                let found = menu.ask("tools/call", call).await;
+                let found = result_text(&found.text);
+                assert_eq!(found, result_text(&direct.text), "{revision}");
+                if revision == LEGACY {
+                    assert_eq!(found, result);
+                }
+            }
+        }
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn arguments_reach_the_server_as_they_are_and_may_be_left_out() {
+    let rig = Rig::with(json!({ "a": fixture() })).await;
+    rig.until_known("a").await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let arguments = json!({ "n": 1.5, "deep": { "list": [null, true, "é"] }, "name": "x" });
+    let called = pipe.call_found("a:echo", arguments.clone()).await;
+    assert_eq!(called["structuredContent"], arguments);
+    let called = pipe.call("call_tool", json!({ "name": "a:echo" })).await;
+    assert_eq!(called["structuredContent"], json!({}));
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn an_error_of_the_server_is_handed_on() {
+    let (_stage, rig) = staged().await;
+    for revision in [LEGACY, MODERN] {
+        let mut menu = Pipe::open_as(&rig, search(), revision).await;
+        let mut own = Pipe::open_as(&rig, server("s"), revision).await;
+        let inner = json!({ "name": "refuse", "arguments": {} });
+        let outer = json!({ "name": "call_tool", "arguments": { "name": "s:refuse" } });
+        let found = menu.ask("tools/call", outer).await.json;
+        let direct = own.ask("tools/call", inner).await.json;
+        assert_eq!(found["error"], direct["error"], "{revision}");
+        assert_eq!(found["error"]["code"], -32050);
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn reports_and_questions_of_a_call_go_through_in_both_eras() {
+    let stage = Stage::new(&tools());
+    for entry in [stage.entry(), stage.modern_entry()] {
+        let is_modern = entry["args"][2] == "modern";
+        let rig = Rig::with(json!({ "s": entry })).await;
+        rig.until_tools("s", tools().len()).await;
+        for revision in [LEGACY, MODERN] {
+            let what = format!("{revision}, server modern: {is_modern}");
+            let mut pipe = Pipe::open_as(&rig, search(), revision).await;
+            let call = json!({
+                "name": "call_tool",
+                "arguments": { "name": "s:work" },
+                "_meta": { "progressToken": "p1" },
+            });
+            let done = pipe.result("tools/call", call).await;
+            assert_eq!(text_of(&done), "done", "{what}");
+            let told = pipe.told();
+            let of = |method: &str| {
+                let told = told.iter().filter(move |said| said["method"] == method);
+                told.map(|said| said["params"].clone()).collect::<Vec<_>>()
+            };
+            let steps = of("notifications/progress");
+            assert_eq!(steps.len(), 2, "{what}: {told:?}");
+            assert_eq!(steps[1]["progressToken"], "p1", "{what}");
+            assert_eq!(steps[1]["progress"], 2, "{what}");
+            let logs = of("notifications/message");
+            assert_eq!(logs.len(), 1, "{what}: {told:?}");
+            assert_eq!(logs[0]["data"], "on the way", "{what}");
+
+            let asked = pipe.call_found("s:elicit", json!({})).await;
+            assert!(text_of(&asked).contains("Ada"), "{what}: {asked}");
+            let asked = pipe.call_found("s:sample", json!({})).await;
+            assert!(text_of(&asked).contains("Ah."), "{what}: {asked}");
+        }
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_withdrawn_is_withdrawn_at_the_server() {
+    for revision in [LEGACY, MODERN] {
+        let (stage, rig) = staged().await;
+        let mut pipe = Pipe::open_as(&rig, search(), revision).await;
+        let call = json!({ "name": "s:wait" });
+        let id = pipe.send_call("call_tool", call).await;
+        stage.until_asked("\"wait\"").await;
+        pipe.tell(
+            "notifications/cancelled",
+            json!({ "requestId": id, "reason": "enough" }),
+        )
+        .await;
+        let said = stage.until_asked("notifications/cancelled").await;
+        assert!(said.contains("enough"), "{said}");
+        // And the pipe goes on.
+        let called = pipe.call_found("s:odd", json!({})).await;
+        assert_eq!(text_of(&called), "odd was called");
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn wrong_arguments_never_reach_the_server() {
+    let (stage, rig) = staged().await;
+    for revision in [LEGACY, MODERN] {
+        let mut pipe = Pipe::open_as(&rig, search(), revision).await;
+        for (arguments, field) in [
+            (json!({}), "what"),
+            (json!({ "what": "milk" }), "what"),
+            (json!({ "what": 1 }), "what"),
+            (json!({ "what": "tea", "count": "two" }), "count"),
+            (json!({ "what": "tea", "count": 0 }), "count"),
+            (json!({ "what": "tea", "sugar": true }), "sugar"),
+            (json!({ "what": "tea", "to": {} }), "to.street"),
+            (json!({ "what": "tea", "to": { "street": 7 } }), "to.street"),
+        ] {
+            let wrong = pipe.call_found("s:order", arguments.clone()).await;
+            assert_eq!(wrong["isError"], true, "{arguments}: {wrong}");
+            let text = text_of(&wrong);
+            assert!(text.contains(field), "{arguments}: {text}");
+            assert!(text.contains("s:order"), "{text}");
+            assert!(text.contains("not called"), "{text}");
+            let shape = text.split("The right shape").nth(1).unwrap();
+            for name in ["what", "count", "street"] {
+                assert!(shape.contains(name), "{text}");
+            }
+        }
+    }
+    assert_eq!(stage.calls(), 0);
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let arguments = json!({ "what": "tea", "count": 2, "to": { "street": "High" } });
+    let called = pipe.call_found("s:order", arguments).await;
+    assert_eq!(text_of(&called), "order was called");
+    assert_eq!(stage.calls(), 1);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_schema_that_cannot_be_used_is_left_to_the_server() {
+    let schemas = [
+        json!({ "type": "object", "properties": { "a": { "$ref": "https://example.com/s.json" } } }),
+        json!({ "type": "object", "properties": { "a": { "type": "wood" } } }),
+        json!({ "type": "object", "properties": { "a": { "pattern": "(" } } }),
+        json!({ "$schema": "https://example.com/own", "type": "object", "required": ["b"] }),
+        json!({ "type": "object", "required": "a lot" }),
+    ];
+    let tools: Vec<Value> = schemas
+        .iter()
+        .enumerate()
+        .map(|(n, schema)| json!({ "name": format!("t{n}"), "inputSchema": schema }))
+        .collect();
+    let stage = Stage::new(&tools);
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    rig.until_tools("s", tools.len()).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    for (n, schema) in schemas.iter().enumerate() {
+        let called = pipe.call_found(&format!("s:t{n}"), json!({ "a": 1 })).await;
+        assert_eq!(text_of(&called), format!("t{n} was called"), "{schema}");
+    }
+    assert_eq!(stage.calls(), schemas.len());
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_is_not_there_is_named_with_the_nearest_one() {
+    let (stage, rig) = staged().await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    for name in ["s:ordr", "s__ordr"] {
+        let text = pipe.refusal("call_tool", json!({ "name": name })).await;
+        assert!(text.contains(name), "{text}");
+        assert!(text.contains("\"s:order\""), "{text}");
+        assert!(text.contains("retrieve_tools"), "{text}");
+    }
+    for name in ["", ":", "__", "nobody:x", "s:"] {
+        let text = pipe.refusal("call_tool", json!({ "name": name })).await;
+        assert!(text.contains("There is no tool"), "{text}");
+    }
+    assert_eq!(stage.calls(), 0);
+    // A colon may be in the name of a tool.
+    let called = pipe.call_found("s:a:b", json!({})).await;
+    assert_eq!(text_of(&called), "a:b was called");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_name_that_is_far_too_long_is_refused_at_once() {
+    let (stage, rig) = staged().await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    for name in [
+        "s:x".repeat(30_000),
+        "s__x".repeat(30_000),
+        "x".repeat(100_000),
+    ] {
+        for tool in ["describe_tool", "call_tool"] {
+            let start = Instant::now();
+            let text = pipe.refusal(tool, json!({ "name": name })).await;
+            assert!(text.contains("There is no tool"), "{text}");
+            assert!(text.len() < 1_000, "{}", text.len());
+            let took = start.elapsed();
+            assert!(
+                took < Duration::from_secs(2),
+                "{tool} {}: {took:?}",
+                &name[..4]
+            );
+        }
+    }
+    assert_eq!(stage.calls(), 0);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn the_gateways_own_tools_can_be_called_over_the_menu_too() {
+    let (_stage, rig) = staged().await;
+    for revision in [LEGACY, MODERN] {
+        let mut pipe = Pipe::open_as(&rig, search(), revision).await;
+        for name in ["switchboard:get_status", "switchboard__get_status"] {
+            let status = pipe.call_found(name, json!({})).await;
+            assert_eq!(status["structuredContent"]["state"], "running", "{name}");
+        }
+        let status = pipe.call("get_status", json!({})).await;
+        assert_eq!(status["structuredContent"]["servers"][0]["name"], "s");
+        let arguments = json!({ "id": "r_nonsense" });
+        let read = pipe.call_found("switchboard:read_result", arguments).await;
+        assert_eq!(read["isError"], true, "{read}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_up_is_started_or_told_of() {
+    let stage = Stage::new(&tools());
+    let rig = Rig::configured(json!({
+        "waitTimeoutMs": 20_000,
+        "mcpServers": { "s": stage.lazy_entry(), "gone": { "command": "/does/not/exist" } },
+    }))
+    .await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    // At once: nobody has seen it yet.
+    let called = pipe.call_found("s:odd", json!({})).await;
+    assert_eq!(text_of(&called), "odd was called");
+    let params = json!({ "name": "call_tool", "arguments": { "name": "gone:x" } });
+    let text = refusal_of(&pipe.ask("tools/call", params).await.json);
+    assert!(text.contains("gone"), "{text}");
+    assert!(text.contains("/does/not/exist"), "{text}");
+    rig.stop().await;
+}
