@@ -173,8 +173,9 @@ impl Cache {
             body.extend(row.numbers.iter().map(|number| number.cast_unsigned()));
         }
         let mut file = MAGIC.to_vec();
-        file.extend_from_slice(&u32::try_from(self.dimensions).unwrap_or(0).to_le_bytes());
-        file.extend_from_slice(&Sha256::digest(&body));
+        let dimensions = u32::try_from(self.dimensions).unwrap_or(0).to_le_bytes();
+        file.extend_from_slice(&dimensions);
+        file.extend_from_slice(&checksum(dimensions, &body));
         file.extend_from_slice(&body);
         file
     }
@@ -184,7 +185,7 @@ impl Cache {
         let rest = file.strip_prefix(MAGIC)?;
         let (dimensions, rest) = rest.split_first_chunk::<4>()?;
         let (hash, body) = rest.split_first_chunk::<32>()?;
-        if Sha256::digest(body)[..] != hash[..] {
+        if checksum(*dimensions, body) != *hash {
             return None;
         }
         let dimensions = usize::try_from(u32::from_le_bytes(*dimensions)).ok()?;
@@ -205,6 +206,11 @@ impl Cache {
             changed: false,
         })
     }
+}
+
+fn checksum(dimensions: [u8; 4], body: &[u8]) -> [u8; 32] {
+    let hash = Sha256::new().chain_update(dimensions).chain_update(body);
+    hash.finalize().into()
 }
 
 fn key((name, says): &(String, String)) -> Key {
