@@ -20,3 +20,5 @@ mod search_changes;
 mod search_menu;
 mod search_retrieve;
 mod stage_rig;
+mod trust;
+mod trust_settings;
