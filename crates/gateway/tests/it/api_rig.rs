@@ -122,6 +122,31 @@ impl Rig {
         Answer::read(stream).await
     }
 
+    /// Asks over the socket with a body; `None` if nobody serves it any more.
+    pub(crate) async fn try_ask_socket(
+        &self,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> Option<Answer> {
+        let mut stream = UnixStream::connect(self.home.socket()).await.ok()?;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await.ok()?;
+        stream.write_all(body.as_bytes()).await.ok()?;
+        let mut answer = Vec::new();
+        timeout(PATIENCE, stream.read_to_end(&mut answer))
+            .await
+            .unwrap()
+            .ok()?;
+        if answer.is_empty() {
+            return None;
+        }
+        Some(Answer::read(&*answer).await)
+    }
+
     /// Opens a stream of events.
     pub(crate) async fn follow(&self, path: &str) -> Events {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();

@@ -1,0 +1,376 @@
+//! The search index and the models behind it, from the start of the gateway to its end.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::TcpListener,
+};
+
+use crate::{
+    api_rig::Rig,
+    mcp_rig::{LEGACY, MODERN, Pipe, names_of, search, text_of, until},
+    stage_rig::{Stage, many_tools, tool},
+};
+
+/// An index of thousands of tools takes its time in a program that is not optimised.
+const SLOW: Duration = Duration::from_secs(120);
+
+fn part<'a>(status: &'a Value, name: &str) -> &'a Value {
+    let mut parts = status["parts"].as_array().unwrap().iter();
+    parts.find(|part| part["name"] == name).unwrap()
+}
+
+#[tokio::test]
+async fn the_first_search_after_the_start_waits_for_the_index_and_is_answered() {
+    let stage = Stage::new(&many_tools(500));
+    let config = json!({
+        "waitTimeoutMs": 60_000,
+        "mcpServers": { "s": stage.entry() },
+    });
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 500).await;
+    for revision in [LEGACY, MODERN] {
+        let rig = Rig::configured(json!({ "mcpServers": {} })).await;
+        // There is nothing to find yet but the gateway's own, and that is an answer.
+        let mut pipe = Pipe::open_as(&rig, search(), revision).await;
+        let found = pipe
+            .call("retrieve_tools", json!({ "query": "paint" }))
+            .await;
+        assert_eq!(found.get("isError"), None, "{found}");
+        rig.stop().await;
+    }
+    let rig = rig.restarted(|_| {}).await;
+    let status = rig.get("/api/v1/status").await.json();
+    assert_eq!(part(&status, "search")["state"], "ready", "{status}");
+    // Hundreds of tools from the snapshot, and nobody has searched before.
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let found = pipe.retrieve("number123").await;
+    assert_eq!(found[0], "s:tool_123", "{found:?}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn an_index_that_takes_too_long_says_so_and_is_ready_later() {
+    let stage = Stage::new(&many_tools(2_000));
+    let config = json!({ "waitTimeoutMs": 1, "mcpServers": { "s": stage.entry() } });
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 2_000).await;
+    let mut pipe = Pipe::open_as(&rig, search(), MODERN).await;
+    let asked = json!({ "query": "number1234" });
+    let first = pipe.call("retrieve_tools", asked.clone()).await;
+    assert_eq!(first["isError"], true, "{first}");
+    assert!(text_of(&first).contains("not ready yet"), "{first}");
+    assert_eq!(first["structuredContent"]["part"], "search", "{first}");
+    assert!(
+        first["structuredContent"]["retryAfterMs"].is_u64(),
+        "{first}"
+    );
+    let pipe = tokio::sync::Mutex::new(&mut pipe);
+    let is_ready = async || {
+        let found = pipe
+            .lock()
+            .await
+            .call("retrieve_tools", asked.clone())
+            .await;
+        found["isError"] != true && names_of(&found)[0] == "s:tool_1234"
+    };
+    until("the index is ready", SLOW, || is_ready()).await;
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn searches_are_answered_while_thousands_of_tools_are_taken_in() {
+    let few = Stage::new(&[tool("paint", "Paints a wall.")]);
+    let many = Stage::new(&[tool("say", "Says it.")]);
+    let rig = Rig::with(json!({ "few": few.entry(), "many": many.entry() })).await;
+    rig.until_tools("few", 1).await;
+    rig.until_tools("many", 1).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    assert_eq!(pipe.retrieve("paint a wall").await[0], "few:paint");
+    many.change_tools(&many_tools(5_000)).await;
+    let start = Instant::now();
+    let mut answered = 0;
+    loop {
+        let asked = Instant::now();
+        assert_eq!(pipe.retrieve("paint a wall").await[0], "few:paint");
+        let found = pipe.retrieve("number4321").await;
+        assert!(
+            asked.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            asked.elapsed()
+        );
+        answered += 1;
+        if found.first().is_some_and(|best| best == "many:tool_4321") {
+            break;
+        }
+        assert!(start.elapsed() < SLOW, "{found:?}");
+    }
+    assert!(answered > 1, "it was all there at once: nothing was tested");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_search_while_the_gateway_stops_is_answered_or_says_so() {
+    let stage = Stage::new(&[tool("paint", "Paints a wall.")]);
+    // One that does not leave when it is asked to keeps the gateway from being done at once.
+    let stubborn = json!({
+        "command": "sh",
+        "args": ["-c", "trap '' TERM; while :; do sleep 1; done"],
+        "start": "eager",
+        "closeTimeoutMs": 1_000,
+        "termTimeoutMs": 1_000,
+    });
+    let rig = Rig::with(json!({ "s": stage.entry(), "stubborn": stubborn })).await;
+    rig.until_tools("s", 1).await;
+    rig.until("/api/v1/servers/stubborn", |server| {
+        server["state"] == "starting"
+    })
+    .await;
+    assert_eq!(
+        Pipe::open(&rig, search()).await.retrieve("paint").await[0],
+        "s:paint"
+    );
+    let gateway = std::sync::Arc::clone(&rig.gateway);
+    let stopping = tokio::spawn(async move { gateway.stop().await });
+    rig.gateway.stopped().await;
+    let body = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": { "name": "retrieve_tools", "arguments": { "query": "paint a wall" } },
+    });
+    let mut answers = 0;
+    // Over the socket, whose user can watch the gateway stop.
+    while let Some(answer) = rig
+        .try_ask_socket("POST", "/mcp/search", &body.to_string())
+        .await
+    {
+        answers += 1;
+        let answer = answer.json();
+        match answer.get("error") {
+            Some(error) => {
+                let message = error["message"].as_str().unwrap();
+                assert!(message.contains("stopping"), "{answer}");
+            }
+            None => assert_eq!(names_of(&answer["result"])[0], "s:paint", "{answer}"),
+        }
+    }
+    assert!(answers > 0);
+    stopping.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_search_that_waits_for_the_index_ends_with_the_gateway() {
+    let stage = Stage::new(&many_tools(5_000));
+    let config = json!({ "waitTimeoutMs": 600_000, "mcpServers": { "s": stage.entry() } });
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 5_000).await;
+    let question = rig.get("/api/v1/search?q=number77");
+    let stop = async {
+        // The question is in when the index is being made, or has been.
+        let begun = |status: &Value| part(status, "search")["note"].is_null();
+        rig.until("/api/v1/status", begun).await;
+        rig.gateway.stop().await;
+    };
+    let both = async { tokio::join!(question, stop) };
+    let start = Instant::now();
+    let (answer, ()) = tokio::time::timeout(SLOW, both).await.unwrap();
+    // Whatever comes first, it is an answer: what was found, that it is stopping, or an end.
+    assert!(start.elapsed() < SLOW);
+    if answer.status != 200 {
+        let detail = answer.problem(503);
+        assert!(detail.contains("stopping"), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn how_tools_are_found_by_meaning_can_be_changed_while_the_gateway_runs() {
+    let stage = Stage::new(&[
+        tool("paint", "Paints a wall."),
+        tool("cook", "Cooks a meal."),
+    ]);
+    let config = |embeddings: &str| json!({ "search": { "embeddings": embeddings }, "mcpServers": { "s": stage.entry() } });
+    let rig = Rig::configured(config("auto")).await;
+    rig.until_tools("s", 2).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    for (embeddings, by_meaning) in [
+        ("auto", true),
+        ("off", false),
+        ("built-in", true),
+        ("off", false),
+        ("auto", true),
+    ] {
+        rig.reconfigure(&config(embeddings)).await;
+        assert_eq!(
+            pipe.retrieve("paint a wall").await[0],
+            "s:paint",
+            "{embeddings}"
+        );
+        let found = rig.get("/api/v1/search?q=paint+a+wall").await.json();
+        assert_eq!(found["byMeaning"], by_meaning, "{embeddings}");
+        assert_eq!(found["tools"][0]["name"], "s:paint", "{embeddings}");
+        let status = rig.get("/api/v1/status").await.json();
+        let part = part(&status, "embeddings");
+        assert_eq!(part["state"], "ready", "{embeddings}: {part}");
+        let with = if by_meaning {
+            "built-in vectors"
+        } else {
+            "words alone"
+        };
+        assert!(
+            part["note"].as_str().unwrap().contains(with),
+            "{embeddings}: {part}"
+        );
+    }
+    rig.stop().await;
+}
+
+/// Waits until the models say what is wrong with them, while searches go on.
+async fn assert_says(embeddings: &str, said: &str) {
+    let stage = Stage::new(&[tool("paint", "Paints a wall.")]);
+    let config = json!({
+        "search": { "embeddings": embeddings },
+        "mcpServers": { "s": stage.entry() },
+    });
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 1).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    assert_eq!(pipe.retrieve("paint a wall").await[0], "s:paint");
+    let status = rig
+        .until("/api/v1/status", |status| {
+            part(status, "embeddings")["state"] == "error"
+        })
+        .await;
+    let part = part(&status, "embeddings");
+    let message = part["message"].as_str().unwrap();
+    assert!(message.contains(said), "{message}");
+    assert!(
+        part["note"].as_str().unwrap().contains("built-in"),
+        "{part}"
+    );
+    assert_eq!(pipe.retrieve("paint a wall").await[0], "s:paint");
+    // It is no reason to call the whole gateway unready.
+    assert_eq!(rig.get("/readyz").await.status, 200);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_folder_that_is_no_model_is_told_of_and_searches_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    assert_says(path, path).await;
+    let missing = folder.path().join("nothing");
+    let missing = missing.to_str().unwrap();
+    assert_says(missing, missing).await;
+    let file = folder.path().join("file");
+    std::fs::write(&file, "no folder").unwrap();
+    assert_says(file.to_str().unwrap(), "file").await;
+    for name in ["config.json", "tokenizer.json", "model.safetensors"] {
+        std::fs::write(folder.path().join(name), "{}").unwrap();
+    }
+    assert_says(path, path).await;
+}
+
+/// Serves the files of a folder, or nothing, until it is dropped. Gives the address.
+async fn serve_files(folder: Option<PathBuf>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/a/model", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut stream = BufReader::new(stream);
+            let mut asked = String::new();
+            stream.read_line(&mut asked).await.unwrap();
+            let mut line = String::new();
+            while line != "\r\n" {
+                line.clear();
+                if stream.read_line(&mut line).await.unwrap() == 0 {
+                    break;
+                }
+            }
+            let name = asked.split(' ').nth(1).unwrap().strip_prefix("/a/model/");
+            let file = name
+                .zip(folder.as_deref())
+                .and_then(|(name, folder)| std::fs::read(Path::new(folder).join(name)).ok());
+            let status = if file.is_some() {
+                "200 OK"
+            } else {
+                "404 Not Found"
+            };
+            let file = file.unwrap_or_default();
+            let length = file.len();
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+            );
+            let _ = stream.write_all(head.as_bytes()).await;
+            let _ = stream.write_all(&file).await;
+            let _ = stream.read_to_end(&mut Vec::new()).await;
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_be_fetched_is_told_of_and_searches_go_on() {
+    let address = serve_files(None).await;
+    assert_says(&address, "404").await;
+    // Nobody there.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/model", listener.local_addr().unwrap());
+    drop(listener);
+    assert_says(&address, &address).await;
+    // Files that are no model.
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["config.json", "tokenizer.json", "model.safetensors"] {
+        std::fs::write(folder.path().join(name), "{}").unwrap();
+    }
+    let address = serve_files(Some(folder.path().to_owned())).await;
+    assert_says(&address, "").await;
+}
+
+#[tokio::test]
+#[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
+async fn a_model_is_fetched_in_the_background_and_used() {
+    let Some(model) = std::env::var_os("SWITCHBOARD_MODEL").map(PathBuf::from) else {
+        println!("skipped: SWITCHBOARD_MODEL does not name the folder of all-MiniLM-L6-v2");
+        return;
+    };
+    let address = serve_files(Some(model)).await;
+    let stage = Stage::new(&[
+        tool("paint", "Paints a wall."),
+        tool("cook", "Cooks a meal."),
+    ]);
+    let config = json!({
+        "search": { "embeddings": address },
+        "mcpServers": { "s": stage.entry() },
+    });
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 2).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    // Nobody waits for it.
+    let start = Instant::now();
+    assert_eq!(pipe.retrieve("paint a wall").await[0], "s:paint");
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        start.elapsed()
+    );
+    let used = |status: &Value| {
+        let part = part(status, "embeddings");
+        part["state"] == "ready" && part["note"].as_str().unwrap().contains("MiniLM")
+    };
+    rig.until("/api/v1/status", used).await;
+    assert_eq!(pipe.retrieve("prepare some food").await[0], "s:cook");
+    let found = rig.get("/api/v1/search?q=prepare+some+food").await.json();
+    assert_eq!(found["byMeaning"], true);
+    // It is there at the next start, whoever serves it.
+    let rig = rig.restarted(|_| {}).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    pipe.retrieve("prepare some food").await;
+    rig.until("/api/v1/status", used).await;
+    rig.stop().await;
+}
