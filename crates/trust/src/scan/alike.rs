@@ -146,7 +146,8 @@ impl Mixed {
 }
 
 fn latin(c: char) -> Option<char> {
-    if c.is_ascii() {
+    // Few scripts have any.
+    if !matches!(c, '\u{131}'..='\u{58F}') {
         return None;
     }
     ALIKE.iter().find_map(|(alike, latin)| {

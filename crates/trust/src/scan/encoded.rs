@@ -226,7 +226,7 @@ fn escape(text: &str) -> Option<(char, usize)> {
         return fixed(1, 2);
     }
     let entity = text.strip_prefix("&#")?;
-    let end = entity.find(';').filter(|end| *end <= 8)?;
+    let end = entity.bytes().take(9).position(|byte| byte == b';')?;
     let code = match entity[..end].strip_prefix(['x', 'X']) {
         Some(digits) => u32::from_str_radix(digits, 16).ok()?,
         None => entity[..end].parse().ok()?,

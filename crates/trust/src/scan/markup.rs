@@ -165,11 +165,21 @@ fn comments(text: &str, found: &mut Vec<Mark>) {
     ];
     for (open, close) in pairs {
         let mut start = 0;
+        let last = text.rfind(close);
         while let Some(at) = text[start..].find(open) {
             let at = start + at;
             let inner = &text[at + open.len()..];
-            let end = inner.find(close).unwrap_or(inner.len());
-            let severity = if Words::of(&inner[..end]).len() > COMMENT_WORDS {
+            // One that is not closed ends with its line, as an example in prose does.
+            let is_closed = last.is_some_and(|last| last >= at + open.len());
+            let end = if is_closed {
+                inner.find(close)
+            } else {
+                inner.find('\n')
+            };
+            let end = end.unwrap_or(inner.len());
+            // Mail programs know conditions in comments.
+            let is_condition = inner.starts_with("[if ");
+            let severity = if !is_condition && Words::of(&inner[..end]).len() > COMMENT_WORDS {
                 Severity::Warn
             } else {
                 Severity::Note
@@ -326,6 +336,11 @@ mod tests {
         ] {
             assert_eq!(worst(text), None, "{text}");
         }
-        assert_eq!(worst("e.g. <!-- wp:html -->"), Some(Severity::Note));
+        for text in [
+            "e.g. <!-- wp:html -->",
+            "Add <!--[if mso]> where Outlook needs it",
+        ] {
+            assert_eq!(worst(text), Some(Severity::Note), "{text}");
+        }
     }
 }

@@ -14,6 +14,9 @@ use crate::show;
 /// As many letters in a row that stand alone make a word.
 const APART: usize = 4;
 
+/// What is longer is no word of any rule, and is cut.
+const WORD_LETTERS: usize = 64;
+
 /// A text cut into words.
 #[derive(Debug, Default)]
 pub(super) struct Words {
@@ -196,6 +199,9 @@ impl<'a> Cutter<'a> {
     }
 
     fn letter(&mut self, at: usize, c: char) {
+        if self.word.len() == WORD_LETTERS {
+            self.end_word(at);
+        }
         if self.word.is_empty() {
             self.start = at;
         }

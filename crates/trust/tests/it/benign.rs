@@ -25,6 +25,8 @@ const DESCRIPTIONS: &[&str] = &[
     "Do not show raw JSON to the reader; summarise it in a table.",
     "Tell the user how many rows were changed, and mention every error.",
     "Let the user know when the export has finished.",
+    "Don't bother telling the user about ids, unless they ask for them.",
+    "Example: curl -X POST https://api.example.com/v1/files -H \"Authorization: Token $TOKEN\"",
     "Before calling it, read the documentation that `get_docs` returns.",
     "Note for LLMs: request the least detail that answers the question.",
     "This tool should be called after each edit, without asking for permission again.",

@@ -24,6 +24,7 @@ const REGARDLESS: &str = "it tells the model to act whatever the user says";
 const FIRST: &str = "it wants to be used before, or instead of, all other tools";
 const ALWAYS: &str = "it wants to be used at every message";
 const NO_QUESTION: &str = "it tells the model not to ask the user first";
+const BOTHER: &str = "it tells the model that the user need not hear of something";
 const TO_THE_MODEL: &str = "it speaks to the model rather than about the tool";
 
 const fn rules(
@@ -107,7 +108,7 @@ pub(super) const RULES: &[Rules] = &[
         Severity::Warn,
         SECRECY,
         &[
-            "do_not|dont|never|must_not|should_not|shouldnt|mustnt|may_not|avoid|without|refrain_from|no_need_to|not_to ..2 tell|telling|mention|mentioning|inform|informing|reveal|revealing|disclose|disclosing|admit|admitting|confess|confessing|confide|explain|explaining|let ..5 the_user|user|users|human|humans|anyone|anybody|customer|person|operator|owner|sender|them",
+            "-bother do_not|dont|never|must_not|should_not|shouldnt|mustnt|may_not|avoid|without|refrain_from|no_need_to|not_to ..2 tell|telling|mention|mentioning|inform|informing|reveal|revealing|disclose|disclosing|admit|admitting|confess|confessing|confide|explain|explaining|let ..5 the_user|user|users|human|humans|anyone|anybody|customer|person|operator|owner|sender|them",
             "do_not|dont|never|must_not|without|avoid ..2 notify|notifying|alert|alerting|warn|warning|report|reporting|show|showing|display|displaying|surface|say|saying ..5 the_user|the_human|the_person|the_operator|anyone|anybody|the_customer",
             "do_not|dont|never|must_not|without|avoid ..2 mention|mentioning|reveal|revealing|disclose|disclosing|talk_about|discuss|discussing|acknowledge|acknowledging|refer_to|describe|reference|speak_of ..2 this|these|that|it|having ..2 instruction|instructions|step|steps|action|actions|note|message|directive|behavior|behaviour|requirement|section|rule|request|detail|details|call|read|sent|done",
             "do_not|dont|never|must_not|without|avoid ..1 mention|mentioning|reveal|revealing|disclose|disclosing|say|saying|admit|admitting|acknowledge|acknowledging|explain|tell ..1 that_you|that_this|that_these|that_it|you_have|you_did|you_are_doing|having_read|having_sent",
@@ -182,7 +183,7 @@ pub(super) const RULES: &[Rules] = &[
             "also|additionally|then|afterwards|quietly|silently|automatically|and ..1 sends|posts|uploads|forwards|transmits|copies|reports|mirrors|send|post|upload|forward|transmit|mirror ..5 to|at ..2 external|third_party|remote|outside|foreign|attackers|our_external|an_external ..2 endpoint|server|host|url|address|service|collector|site|machine|api",
             "send|post|upload|forward|transmit|submit|copy|exfiltrate|leak|relay|mirror ..3 every|all|each|any|the ..4 result|results|output|outputs|response|responses|answer|answers|conversation|message|messages|data|file|files|secrets|keys|credentials|reply|replies ..4 to|via|through ..2 http|https|webhook_site|attacker|evil|pastebin|our_server|external_server|collector|following_url|following_address|following_endpoint",
             "webhook_site|requestbin|burpcollaborator|interact_sh|oastify|hookbin|beeceptor|requestcatcher",
-            "curl|wget ..6 http|https ..8 env|passwd|ssh|id_rsa|token|key|secret|cookie|base64",
+            "curl|wget ..6 http|https ..8 env|passwd|ssh|id_rsa|cookie|base64",
             "base64 ..6 append|add|attach|put|include|send ..6 url|query|image|link|http|https",
         ],
     ),
@@ -244,6 +245,12 @@ pub(super) const RULES: &[Rules] = &[
         &[
             "do_not|dont|never|without ..1 ask|asking|seek|seeking|request|requesting|wait_for|waiting_for|prompting|require ..3 permission|confirmation|approval|consent|the_user|user",
         ],
+    ),
+    rules(
+        Kind::Secrecy,
+        Severity::Note,
+        BOTHER,
+        &["bother|bothering ..1 tell|telling|mention|mentioning|inform|informing ..4 user|users"],
     ),
     rules(
         Kind::Steering,
