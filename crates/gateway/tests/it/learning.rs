@@ -77,7 +77,7 @@ async fn what_is_called_after_a_question_ranks_higher_when_it_is_asked_again() {
         let now = pipe.lock().await.retrieve(QUESTION).await;
         rank(&now, &called) < rank(&before, &called)
     };
-    until("it ranks higher", Duration::from_secs(10), || is_higher()).await;
+    until("it ranks higher", Duration::from_secs(10), is_higher).await;
     // It is known to everybody, and in other words.
     let mut other = Pipe::open(&rig, search()).await;
     let now = other.retrieve("tidying the workshop").await;

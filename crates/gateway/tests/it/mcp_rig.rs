@@ -393,17 +393,16 @@ impl<'a> Web<'a> {
         let mut headers = String::from("Content-Type: application/json\r\n");
         headers.push_str("Accept: application/json, text/event-stream\r\n");
         if self.token {
-            headers.push_str(&format!("Authorization: Bearer {TOKEN}\r\n"));
+            headers = format!("{headers}Authorization: Bearer {TOKEN}\r\n");
         }
         if let Some(session) = &self.session {
-            headers.push_str(&format!("Mcp-Session-Id: {session}\r\n"));
+            headers = format!("{headers}Mcp-Session-Id: {session}\r\n");
         }
         if self.revision == MODERN {
-            headers.push_str(&format!(
-                "MCP-Protocol-Version: {MODERN}\r\nMcp-Method: {method}\r\n"
-            ));
+            headers =
+                format!("{headers}MCP-Protocol-Version: {MODERN}\r\nMcp-Method: {method}\r\n");
             if let Some(name) = params["name"].as_str() {
-                headers.push_str(&format!("Mcp-Name: {name}\r\n"));
+                headers = format!("{headers}Mcp-Name: {name}\r\n");
             }
         }
         let id = NEXT.fetch_add(1, Relaxed);
@@ -418,11 +417,11 @@ impl<'a> Web<'a> {
         let answer = self.post(method, params).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         let text = if answer.headers.contains("text/event-stream") {
-            let events = answer.body.lines().filter_map(|line| {
+            let mut events = answer.body.lines().filter_map(|line| {
                 let data = line.strip_prefix("data: ")?;
                 data.contains("\"id\"").then_some(data)
             });
-            events.last().unwrap().to_owned()
+            events.next_back().unwrap().to_owned()
         } else {
             answer.body
         };

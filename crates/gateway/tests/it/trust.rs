@@ -231,7 +231,7 @@ async fn every_part_of_a_definition_counts_and_its_spelling_does_not() {
     titled["title"] = json!(EVIL);
     for other in [changed, annotated, titled] {
         let fingerprint = |held: &Value| held["fingerprint"].as_str().unwrap().to_owned();
-        stage.change_tools(&[other.clone()]).await;
+        stage.change_tools(std::slice::from_ref(&other)).await;
         let held = rig.until_held("s", "paint").await;
         assert_eq!(held["why"], "changed", "{other}");
         assert!(!fingerprint(&held).is_empty());
