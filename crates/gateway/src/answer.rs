@@ -192,8 +192,9 @@ fn score(hit: &Hit) -> Raw {
 
 fn definition(tool: &Item<'_>) -> Raw {
     let name = Raw::string(&format!("{}:{}", tool.server(), tool.name()));
-    let named = tool.raw().with_member("name", &name);
-    named.unwrap_or_else(|_| tool.raw().clone())
+    // What is not judged is not for a model to read.
+    let judged = tool.raw().without(&switchboard_trust::LEFT_OUT);
+    judged.with_member("name", &name).unwrap_or(judged)
 }
 
 /// What a text says first, in at most so many bytes.

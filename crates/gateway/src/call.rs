@@ -232,6 +232,12 @@ impl Way<'_> {
             let live =
                 live.filter(|live| lost.as_ref().is_none_or(|lost| !Arc::ptr_eq(live, lost)));
             if let Some(live) = live {
+                if self.errand.method == method::TOOLS_CALL {
+                    live.judged().await;
+                    let (server, tool) = (&upstream.name, &self.errand.name);
+                    let permitted = self.context.shelf.permits(server, Some(tool));
+                    permitted.map_err(|unapproved| unapproved.failure(server, Some(tool)))?;
+                }
                 return Ok((live, place));
             }
             drop(place);

@@ -618,16 +618,19 @@ pub(crate) fn locate_resource(
     view: &View,
     uri: &str,
 ) -> Result<(Arc<Upstream>, String), Failure> {
-    match view {
-        View::Server(server) => Ok((upstream(gateway, server)?, uri.to_owned())),
+    let (upstream, own) = match view {
+        View::Server(server) => (upstream(gateway, server)?, uri.to_owned()),
         View::All(_) => {
             let catalogue = gateway.context().shelf.catalogue();
             let target = catalogue
                 .resource(uri)
                 .ok_or_else(|| unknown(Era::Legacy, "uri", uri))?;
-            Ok((upstream(gateway, target.server)?, target.name.to_owned()))
+            (upstream(gateway, target.server)?, target.name.to_owned())
         }
-    }
+    };
+    let permitted = gateway.context().shelf.permits(&upstream.name, None);
+    permitted.map_err(|unapproved| unapproved.failure(&upstream.name, None))?;
+    Ok((upstream, own))
 }
 
 /// Milliseconds, not to the last one: pages that say the same are spelled once.

@@ -7,6 +7,7 @@
 
 use std::{
     collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
     time::Duration,
@@ -16,7 +17,7 @@ use arc_swap::ArcSwap;
 use switchboard_catalog::{Catalogue, Kind, ServerPart};
 use switchboard_config::Embeddings;
 use switchboard_search::{
-    Cache, Filter, Found, Index, Language, Meaning, Query, Segment, Tool, Vectors,
+    Cache, Filter, Found, Index, Language, Learnt, Meaning, Query, Segment, Tool, Vectors,
 };
 use switchboard_trust::{Others, Severity, scan};
 use tokio::sync::watch;
@@ -38,6 +39,8 @@ pub(crate) struct Finder {
     stage: watch::Sender<Stage>,
     /// Counts changes of the settings.
     settings: watch::Sender<u64>,
+    /// Counts how often the index was brought in line.
+    followed: watch::Sender<u64>,
     models: Models,
     pub(crate) lessons: Lessons,
 }
@@ -87,6 +90,7 @@ impl Finder {
             changing: Mutex::default(),
             stage: watch::Sender::new(Stage::Asleep),
             settings: watch::Sender::new(0),
+            followed: watch::Sender::new(0),
             models,
             lessons,
         }
@@ -127,7 +131,8 @@ impl Finder {
             Err(_) => return Err(Failure::Indexing { retry_after: PAUSE }),
         }
         let asked = Arc::clone(context);
-        let search = tokio::task::spawn_blocking(move || asked.finder.search(&wish));
+        let learns = context.config.load().search.learn;
+        let search = tokio::task::spawn_blocking(move || asked.finder.search(&wish, learns));
         search.await.map_err(|_| {
             tracing::error!("The search index is damaged; it is made anew.");
             context.finder.begin_anew();
@@ -135,7 +140,7 @@ impl Finder {
         })
     }
 
-    fn search(&self, wish: &Wish) -> Found {
+    fn search(&self, wish: &Wish, learns: bool) -> Found {
         let made = self.made.load();
         let query = Query {
             text: &wish.text,
@@ -154,8 +159,12 @@ impl Finder {
             vector,
             words: model.words_beside(),
         });
-        self.lessons
-            .with(|learnt| made.index.search(&LANGUAGE, learnt, meaning, &query))
+        let search = |learnt: &Learnt| made.index.search(&LANGUAGE, learnt, meaning, &query);
+        if learns {
+            self.lessons.with(search)
+        } else {
+            search(&Learnt::default())
+        }
     }
 
     /// Throws the index away, so that it is made again.
@@ -176,11 +185,11 @@ impl Finder {
         let fresh: Vec<_> = catalogue
             .servers()
             .filter(|part| !unchanged(part))
-            .map(|part| {
-                let segment = Arc::new(segment(catalogue, part));
+            .filter_map(|part| {
+                let segment = Arc::new(segment_of(catalogue, part)?);
                 let vectors = built_in.as_ref().and_then(|model| vectors_of(model, part));
                 let vectors = vectors.map(Arc::new);
-                (part, segment, vectors)
+                Some((part, segment, vectors))
             })
             .collect();
         self.change(|made| {
@@ -200,6 +209,7 @@ impl Finder {
             }
         });
         self.advance(Stage::Building, Stage::Ready);
+        self.followed.send_modify(|count| *count += 1);
     }
 
     /// Has the sentence model say what all tools mean, and then goes by that.
@@ -212,7 +222,8 @@ impl Finder {
     }
 
     fn understand_all(&self, folder: &Path, model: &Arc<Model>, cache: &mut Cache) {
-        let go_on = || *self.stage.borrow() != Stage::Closed;
+        let settings = *self.settings.borrow();
+        let go_on = || *self.stage.borrow() != Stage::Closed && *self.settings.borrow() == settings;
         loop {
             let made = self.made.load_full();
             let lacking = made.index.without_vectors(model.fingerprint());
@@ -232,6 +243,9 @@ impl Finder {
                 return;
             }
             self.change(|made| {
+                if !go_on() {
+                    return;
+                }
                 for (segment, vectors) in fresh {
                     made.index = made.index.with_vectors(&segment, vectors);
                 }
@@ -317,30 +331,28 @@ async fn follow(context: Weak<Context>) {
 
 /// Brings in the sentence model, if there is one, and shows it every new tool.
 async fn understand(context: Weak<Context>) {
-    let Some((mut changes, mut settings, stages)) = context.upgrade().map(|context| {
+    let Some((mut followed, stages)) = context.upgrade().map(|context| {
         let finder = &context.finder;
-        let changes = context.shelf.changes();
-        (
-            changes,
-            finder.settings.subscribe(),
-            finder.stage.subscribe(),
-        )
+        (finder.followed.subscribe(), finder.stage.subscribe())
     }) else {
         return;
     };
     if !awake(stages, Stage::Ready).await {
         return;
     }
+    let mut failures = 0;
     loop {
-        changes.borrow_and_update();
-        settings.borrow_and_update();
+        followed.borrow_and_update();
         let Some(context) = context.upgrade() else {
             return;
         };
         let wanted = context.config.load().search.embeddings.clone();
+        let mut again = None;
         if let Some((folder, source)) = context.finder.models.wanted(&wanted) {
             if let Some(source) = source.filter(|_| !folder.is_dir()) {
                 let fetched = source.fetch(&folder).await;
+                failures = if fetched.is_ok() { 0 } else { failures + 1 };
+                again = fetched.is_err().then(|| FETCH_PAUSE * 2_u32.pow(failures.min(6)));
                 if let Err(error) = &fetched {
                     tracing::warn!(%error, "The sentence model could not be fetched.");
                 }
@@ -359,12 +371,21 @@ async fn understand(context: Weak<Context>) {
         } else {
             drop(context);
         }
-        tokio::select! {
-            changed = changes.changed() => if changed.is_err() { return },
-            changed = settings.changed() => if changed.is_err() { return },
-        }
+        let next = async {
+            match again {
+                // What could not be had is not asked for at every change.
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => if followed.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                },
+            }
+        };
+        next.await;
     }
 }
+
+/// The pause after a model could not be fetched; it doubles with each time, up to about an hour.
+const FETCH_PAUSE: Duration = Duration::from_secs(30);
 
 /// Writes down what was learnt, now and then.
 async fn keep_lessons(context: Weak<Context>) {
@@ -400,7 +421,17 @@ fn vectors_of(model: &Model, part: &ServerPart) -> Option<Vectors> {
     model.vectors(&tools, &mut Cache::none(), &|| true).ok()?
 }
 
-/// The tools of a server, ready to be searched.
+/// The tools of a server, ready to be searched. One whose tools break the index is left out of it: others are
+/// found all the same.
+fn segment_of(catalogue: &Catalogue, part: &ServerPart) -> Option<Segment> {
+    let making = AssertUnwindSafe(|| segment(catalogue, part));
+    let made = catch_unwind(making);
+    if made.is_err() {
+        tracing::error!(server = %part.name(), "The tools of this server cannot be indexed.");
+    }
+    made.ok()
+}
+
 fn segment(catalogue: &Catalogue, part: &ServerPart) -> Segment {
     let others = others(catalogue, part.name());
     let is_trusted = |tool: &Tool<'_>| {
@@ -419,6 +450,8 @@ fn segment(catalogue: &Catalogue, part: &ServerPart) -> Segment {
 /// What the servers other than this one, and their tools, are called.
 pub(crate) fn others(catalogue: &Catalogue, name: &str) -> Others {
     let mut others = Others::default();
+    let own = catalogue.server(name).into_iter();
+    others.own(own.flat_map(|part| part.items(Kind::Tool)).map(|tool| tool.name()));
     for other in catalogue.servers().filter(|other| **other.name() != *name) {
         others.add(
             other.name(),

@@ -117,6 +117,7 @@ impl Gateway {
             changing: Arc::default(),
         });
         Finder::start(&gateway.context);
+        judge_all(Arc::clone(&gateway.context.shelf));
         tokio::spawn(sweep_sessions(Arc::downgrade(&gateway)));
         Ok(gateway)
     }
@@ -144,14 +145,14 @@ impl Gateway {
     /// Makes the servers what this configuration wants.
     pub async fn apply(&self, config: Config) {
         self.set_config_problem(None);
-        let search = config.search.clone();
-        let before = self.context.config.load().search.clone();
+        let embeddings = config.search.embeddings.clone();
+        let before = self.context.config.load().search.embeddings.clone();
         // On its own, so that it is carried through even if whoever asked for it leaves.
         let supervisor = Arc::clone(&self.supervisor);
         let applying = tokio::spawn(async move { supervisor.apply(config).await });
         // An error means that the runtime ends.
         let _ = applying.await;
-        if search != before {
+        if embeddings != before {
             self.context.finder.settings_changed();
         }
         self.context
@@ -322,8 +323,16 @@ async fn sweep_sessions(gateway: Weak<Gateway>) {
         };
         gateway.sessions.sweep();
         let context = Arc::clone(&gateway.context);
-        tokio::task::spawn_blocking(move || context.results.sweep());
+        tokio::task::spawn_blocking(move || context.results.sweep(&context.config.load()));
     }
+}
+
+/// Has everything that is remembered judged, when the first clients have been answered.
+fn judge_all(shelf: Arc<Shelf>) {
+    tokio::spawn(async move {
+        tokio::time::sleep(AFTER_FIRST_ANSWERS).await;
+        let _ = tokio::task::spawn_blocking(move || shelf.judge_all()).await;
+    });
 }
 
 /// A client on a pipe.

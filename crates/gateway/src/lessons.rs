@@ -12,6 +12,8 @@ use std::{
 
 use switchboard_search::{Hit, Language, Learnt};
 
+use crate::private;
+
 /// What searches teach.
 #[derive(Debug)]
 pub(crate) struct Lessons {
@@ -20,6 +22,8 @@ pub(crate) struct Lessons {
     /// What each client has asked lately, the latest last.
     asked: Mutex<HashMap<u64, VecDeque<Asked>>>,
     unwritten: AtomicBool,
+    /// Held while the file is written or removed.
+    writing: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -46,13 +50,13 @@ impl Lessons {
             learnt: RwLock::default(),
             asked: Mutex::default(),
             unwritten: AtomicBool::new(false),
+            writing: Mutex::default(),
         }
     }
 
     /// Reads what was learnt before. It reads a file.
     pub(crate) fn load(&self) {
-        let is_small = std::fs::metadata(&self.file).is_ok_and(|found| found.len() <= FILE_BYTES);
-        let Some(file) = is_small.then(|| std::fs::read(&self.file).ok()).flatten() else {
+        let Some(file) = private::read(&self.file, FILE_BYTES) else {
             return;
         };
         match Learnt::decode(&file) {
@@ -118,6 +122,7 @@ impl Lessons {
 
     /// Forgets everything, also on disk.
     pub(crate) fn forget(&self) -> std::io::Result<()> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         *self.learnt.write().unwrap_or_else(PoisonError::into_inner) = Learnt::default();
         self.asked
             .lock()
@@ -132,16 +137,11 @@ impl Lessons {
 
     /// Writes down what is new. It writes a file.
     pub(crate) fn keep(&self) {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.unwritten.swap(false, Relaxed) {
             return;
         }
-        let bytes = self.with(Learnt::encode);
-        let new = self.file.with_extension("new");
-        let folder = self.file.parent().map_or(Ok(()), std::fs::create_dir_all);
-        let written = folder
-            .and_then(|()| std::fs::write(&new, bytes))
-            .and_then(|()| std::fs::rename(&new, &self.file));
-        if let Err(error) = written {
+        if let Err(error) = private::write(&self.file, &self.with(Learnt::encode)) {
             tracing::warn!(%error, file = %self.file.display(), "Cannot keep what searches have taught.");
         }
     }

@@ -43,6 +43,7 @@ mod metrics;
 mod model;
 mod pace;
 mod park;
+mod private;
 mod problem;
 mod question;
 mod relay;

@@ -9,7 +9,10 @@ use switchboard_config::Embeddings;
 use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, StaticTable};
 use switchboard_search::{Cache, Tool, Vectors};
 
-use crate::{fetch, health::PartState, status::Part};
+use crate::{fetch, health::PartState, private, status::Part};
+
+/// A file of vectors with more bytes is none of ours.
+const CACHE_BYTES: u64 = 512 * 1024 * 1024;
 
 /// A model.
 pub(crate) enum Model {
@@ -121,19 +124,21 @@ impl Models {
 
     /// The sentence model in this folder, if there is one that can be used.
     pub(crate) fn load(&self, folder: &Path, is_said: bool) -> Option<Arc<Model>> {
-        let mut state = self.lock();
-        if let Some((from, model)) = &state.loaded
-            && from == folder
         {
-            return Some(Arc::clone(model));
+            let state = self.lock();
+            if let Some((from, model)) = &state.loaded
+                && from == folder
+            {
+                return Some(Arc::clone(model));
+            }
+            if state.refused.as_deref() == Some(folder) || !(is_said || folder.is_dir()) {
+                return None;
+            }
         }
-        if state.refused.as_deref() == Some(folder) {
-            return None;
-        }
-        if !is_said && !folder.is_dir() {
-            return None;
-        }
-        match MiniLm::open(folder) {
+        // It takes a while, and others ask how it stands.
+        let opened = MiniLm::open(folder);
+        let mut state = self.lock();
+        match opened {
             Ok(model) => {
                 let model = Arc::new(Model::Sentences(Box::new(Joined::new(model))));
                 state.loaded = Some((folder.to_owned(), Arc::clone(&model)));
@@ -167,7 +172,7 @@ impl Models {
     /// The vectors that were kept of this model.
     pub(crate) fn read_cache(&self, model: &Model) -> Cache {
         let file = self.cache_file(model);
-        let found = std::fs::read(&file).ok();
+        let found = private::read(&file, CACHE_BYTES);
         let cache = found.and_then(|bytes| Cache::decode(&bytes));
         cache.unwrap_or_else(|| Cache::new(model.embedder().dimensions()))
     }
@@ -175,11 +180,7 @@ impl Models {
     /// Keeps vectors for the next start.
     pub(crate) fn write_cache(&self, model: &Model, cache: &Cache) {
         let file = self.cache_file(model);
-        let new = file.with_extension("new");
-        let write = std::fs::create_dir_all(&self.kept)
-            .and_then(|()| std::fs::write(&new, cache.encode()))
-            .and_then(|()| std::fs::rename(&new, &file));
-        if let Err(error) = write {
+        if let Err(error) = private::write(&file, &cache.encode()) {
             tracing::warn!(%error, file = %file.display(), "Cannot keep vectors for the next start.");
         }
     }

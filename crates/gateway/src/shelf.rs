@@ -45,9 +45,9 @@ pub(crate) struct Shelf {
 struct Known {
     /// What each server offered last.
     remembered: Snapshots,
-    /// The servers that are supervised, and what makes each the one it is. Of others nothing is taken in:
-    /// what they said was on its way when they were removed.
-    expected: HashMap<String, String>,
+    /// The servers that are supervised, as they are configured. Of others nothing is taken in: what they
+    /// said was on its way when they were removed.
+    expected: HashMap<String, Arc<Server>>,
 }
 
 /// What each server offered last.
@@ -179,12 +179,12 @@ impl Shelf {
 
     /// The server is about to be supervised: what is remembered of it goes into the catalogue, if it
     /// is the same server still.
-    pub(crate) fn expect(&self, name: &str, server: &Server) -> Option<Arc<Offers>> {
+    pub(crate) fn expect(&self, name: &str, server: &Arc<Server>) -> Option<Arc<Offers>> {
         let mut all = self.lock();
         let fingerprint = fingerprint(server);
         let known = all.remembered.remove(name);
         let known = known.filter(|known| known.snapshot.fingerprint == fingerprint);
-        all.expected.insert(name.to_owned(), fingerprint);
+        all.expected.insert(name.to_owned(), Arc::clone(server));
         let Some(known) = known else {
             self.withhold(name, server, &nothing_seen(server));
             self.place(name, None);
@@ -205,36 +205,42 @@ impl Shelf {
         Some(snapshot.offers)
     }
 
-    /// The server said what it offers: it is judged, kept, and what is approved is shown.
-    pub(crate) async fn put(self: &Arc<Self>, name: &str, server: &Arc<Server>, offers: Offers) {
-        let fingerprint = fingerprint(server);
-        let known = self.lock().remembered.get(name).is_some_and(|known| {
-            known.judged
-                && known.snapshot.fingerprint == fingerprint
-                && *known.snapshot.offers == offers
-        });
-        if known && self.catalogue.load().server(name).is_some() {
-            return;
-        }
-        let shelf = Arc::clone(self);
-        let (name, server) = (name.to_owned(), Arc::clone(server));
-        let snapshot = Snapshot {
-            server: name.clone(),
-            fingerprint,
-            offers: Arc::new(offers),
-            held: Held::default(),
-        };
-        in_background(move || shelf.take_in(&name, &server, snapshot)).await;
+    /// The server said what it offers: it is judged, kept, and what is approved is shown. What it did not
+    /// say again is as it is known.
+    pub(crate) async fn put(
+        self: &Arc<Self>,
+        name: &str,
+        merge: impl FnOnce(Option<&Offers>) -> Offers + Send + 'static,
+    ) {
+        let (shelf, name) = (Arc::clone(self), name.to_owned());
+        in_background(move || shelf.take_in(&name, Some(merge))).await;
     }
 
     /// The server shows other tools than before, or is switched on or off.
     pub(crate) async fn refilter(self: &Arc<Self>, name: &str, server: &Arc<Server>) {
-        let Some(known) = self.lock().remembered.get(name).cloned() else {
-            return;
+        {
+            let mut all = self.lock();
+            all.expected.insert(name.to_owned(), Arc::clone(server));
+            if !all.remembered.contains_key(name) {
+                return self.withhold(name, server, &nothing_seen(server));
+            }
+        }
+        let (shelf, name) = (Arc::clone(self), name.to_owned());
+        in_background(move || shelf.judge_again(&name)).await;
+    }
+
+    /// Judges what is remembered of every server, which the start has shown as it was judged before. It
+    /// reads and writes files.
+    pub(crate) fn judge_all(&self) {
+        let names: Vec<String> = {
+            let all = self.lock();
+            let remembered = all.remembered.iter();
+            let unjudged = remembered.filter(|(_, known)| !known.judged);
+            unjudged.map(|(name, _)| name.clone()).collect()
         };
-        let shelf = Arc::clone(self);
-        let (name, server) = (name.to_owned(), Arc::clone(server));
-        in_background(move || shelf.take_in(&name, &server, known.snapshot)).await;
+        for name in names {
+            self.judge_again(&name);
+        }
     }
 
     /// Carries out what a person has decided about tools that are held back.
@@ -248,10 +254,7 @@ impl Shelf {
         let (name, server) = (name.to_owned(), Arc::clone(server));
         let deciding = tokio::task::spawn_blocking(move || {
             shelf.ledgers.decide(&name, &server, &decision)?;
-            let known = shelf.lock().remembered.get(&name).cloned();
-            if let Some(known) = known {
-                shelf.take_in(&name, &server, known.snapshot);
-            }
+            shelf.judge_again(&name);
             Ok(())
         });
         // An error means that the runtime ends.
@@ -278,27 +281,92 @@ impl Shelf {
         });
     }
 
-    /// Judges what a server offers, shows what is approved of it, and keeps it for the next start. It reads
-    /// and writes files.
-    fn take_in(&self, name: &str, server: &Server, mut snapshot: Snapshot) {
+    /// Judges what is known of a server once more. It reads and writes files.
+    fn judge_again(&self, name: &str) {
+        self.take_in(name, None::<fn(Option<&Offers>) -> Offers>);
+    }
+
+    /// Judges what a server offers, shows what is approved of it, and keeps it for the next start. `news` makes
+    /// what it offers of what was known; without it that is judged again. It reads and writes files.
+    fn take_in(&self, name: &str, news: Option<impl FnOnce(Option<&Offers>) -> Offers>) {
+        // One after another, from what was known to what is kept: no news are lost, and none come late.
         let dir = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
-        snapshot.held = self.ledgers.judge(name, server, &snapshot.offers);
+        let (server, known) = {
+            let all = self.lock();
+            let Some(server) = all.expected.get(name) else {
+                return;
+            };
+            (Arc::clone(server), all.remembered.get(name).cloned())
+        };
+        let before = known.as_ref().map(|known| &known.snapshot.offers);
+        let offers = match (news, before) {
+            (Some(merge), before) => {
+                let offers = merge(before.map(|offers| &**offers));
+                let same = before.filter(|before| ***before == offers).cloned();
+                same.unwrap_or_else(|| Arc::new(offers))
+            }
+            (None, Some(before)) => Arc::clone(before),
+            (None, None) => return,
+        };
+        let snapshot = Snapshot {
+            server: name.to_owned(),
+            fingerprint: fingerprint(&server),
+            held: self.ledgers.judge(name, &server, &offers),
+            offers,
+        };
+        let is_news = known.is_none_or(|known| known.snapshot != snapshot);
         {
             let mut all = self.lock();
-            if all.expected.get(name) != Some(&snapshot.fingerprint) {
+            let is_expected = all.expected.get(name);
+            if is_expected.is_none_or(|now| fingerprint(now) != snapshot.fingerprint) {
                 return;
             }
-            let part = server.enabled.then(|| prepare(name, server, &snapshot));
+            let part = server.enabled.then(|| prepare(name, &server, &snapshot));
             // Held back first, shown later: nobody calls what is to be neither.
-            self.withhold(name, server, &snapshot.held);
-            self.place(name, part);
+            self.withhold(name, &server, &snapshot.held);
+            if self.is_shown_otherwise(name, part.as_ref()) {
+                self.place(name, part);
+            }
             let known = Remembered {
                 snapshot: snapshot.clone(),
                 judged: true,
             };
             all.remembered.insert(name.to_owned(), known);
         }
-        note(switchboard_catalog::write(&dir, &snapshot), name);
+        if is_news {
+            note(switchboard_catalog::write(&dir, &snapshot), name);
+        }
+    }
+
+    /// Whether clients see something else of a server than this.
+    fn is_shown_otherwise(&self, name: &str, part: Option<&ServerPart>) -> bool {
+        let catalogue = self.catalogue.load();
+        match (catalogue.server(name), part) {
+            (None, None) => false,
+            (Some(shown), Some(part)) => {
+                let seen = |part: &ServerPart| {
+                    let Offers {
+                        instructions,
+                        capabilities,
+                        revision,
+                        ..
+                    } = &**part.offers();
+                    let lists = [
+                        part.tools_hash(),
+                        part.prompts_hash(),
+                        part.resources_hash(),
+                    ];
+                    (lists, instructions.clone(), capabilities.clone(), *revision)
+                };
+                seen(shown) != seen(part)
+            }
+            _ => true,
+        }
+    }
+
+    /// Clients are to look again, whatever has changed.
+    pub(crate) fn touch(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
     }
 
     fn withhold(&self, name: &str, server: &Server, held: &Held) {

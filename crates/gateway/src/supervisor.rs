@@ -156,6 +156,9 @@ impl Supervisor {
             upstream.tune(Arc::clone(&server)).await;
             self.context.shelf.refilter(&upstream.name, &server).await;
         }
+        if old.view != new.view {
+            self.context.shelf.touch();
+        }
         if old.listen_address() != new.listen_address() {
             tracing::warn!(
                 "`listen` was changed: it takes effect when the gateway is started anew."

@@ -77,12 +77,17 @@ impl Ledgers {
         let dir = self.lock();
         let mut ledger = open(&dir, name, &identity(server));
         let judged = judged(server, offers);
-        let verdicts = ledger.judge(policy(server.trust), &judged, now());
+        let before = ledger.clone();
+        let mut verdicts = ledger.judge(policy(server.trust), &judged, now());
         if verdicts.changed
             && let Err(error) = folder::write(&dir, &ledger)
         {
-            // What cannot be written down is forgotten at the next start, and judged again.
-            tracing::error!(server = name, %error, "Cannot keep which tools are approved.");
+            tracing::error!(server = name, %error, "Cannot keep which tools are approved, so none is that was not.");
+            // First sight that nobody remembers would be first sight for ever.
+            if server.trust == Wanted::First {
+                ledger = before;
+                verdicts = ledger.judge(Policy::Ask, &judged, now());
+            }
         }
         let held = judged.iter().zip(&verdicts.tools);
         let held = held.filter(|(_, verdict)| is_withheld(**verdict));

@@ -674,6 +674,9 @@ impl Task {
             self.known |= learnt.has_tools();
             self.upstream.take_in(&self.context, learnt).await;
         }
+        if let Some(live) = self.upstream.live() {
+            live.set_judged();
+        }
     }
 
     /// Ends the run and waits until its process is gone.

@@ -13,7 +13,7 @@ use crate::json::{Text, Value};
 /// `_meta` is for programs, and some servers put the time of their start into it; `icons` are pictures
 /// for people, often under addresses that change; `execution` says how a call is carried out. None of
 /// them reaches a model as text, and a change of any would ask a person about nothing.
-pub(crate) const LEFT_OUT: [&str; 3] = ["_meta", "icons", "execution"];
+pub const LEFT_OUT: [&str; 3] = ["_meta", "icons", "execution"];
 
 /// Stands before what is hashed, so that another scheme never makes the same fingerprint.
 const SCHEME: &[u8] = b"switchboard tool definition 1\n";

@@ -411,6 +411,7 @@ enum Decision {
 fn decide(
     policy: Policy,
     loss: Option<Loss>,
+    is_late: bool,
     record: &Record,
     fingerprint: Fingerprint,
     value: &Value<'_>,
@@ -433,6 +434,10 @@ fn decide(
     }
     if scan::has_hidden(value) {
         return Decision::Hold(Why::Hidden);
+    }
+    if is_late && scan::is_suspicious(value) {
+        // Who changes what it offers, and offers that, is not seen for the first time.
+        return Decision::Hold(Why::New);
     }
     Decision::Approve(By::First)
 }

@@ -40,7 +40,7 @@ mod verdict;
 
 pub use diff::{Change, Diff, diff};
 pub use file::LedgerError;
-pub use fingerprint::{BadFingerprint, Fingerprint, fingerprint};
+pub use fingerprint::{BadFingerprint, Fingerprint, LEFT_OUT, fingerprint};
 pub use ledger::{DecisionError, Ledger};
 pub use scan::{Finding, Kind, Others, Severity, scan};
 pub use verdict::{By, Held, LeftOut, Pin, Policy, Verdict, Verdicts, Why};

@@ -53,10 +53,12 @@ impl Results {
         })
     }
 
-    /// Gives back the room of what was kept long enough. It may remove files.
-    pub(crate) fn sweep(&self) {
-        if let Some(store) = self.store.get() {
-            store.sweep(SystemTime::now());
+    /// Gives back the room of what was kept long enough, also by an earlier process. It may remove files.
+    pub(crate) fn sweep(&self, config: &Config) {
+        let holds_some =
+            std::fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_some());
+        if holds_some {
+            self.store(config).sweep(SystemTime::now());
         }
     }
 }

@@ -145,9 +145,12 @@ impl Room<'_> {
             let lessons = &context.finder.lessons;
             lessons.asked(self.caller.key, &asked.query, &found.hits);
         }
-        let catalogue = context.shelf.catalogue();
+        let catalogue = context.shelf.catalogue_full();
         let detail = asked.detail.unwrap_or_default();
-        Ok(answer::found(&catalogue, &found, limit, detail))
+        // Schemas may be long, and there may be fifty of them.
+        let writing = move || answer::found(&catalogue, &found, limit, detail);
+        let written = tokio::task::spawn_blocking(writing).await;
+        written.map_err(|_| Failure::SearchClosed)
     }
 
     fn describe(&self, params: &Raw) -> Result<Raw, Failure> {
@@ -181,7 +184,7 @@ impl Room<'_> {
                 .map_err(|error| Failure::invalid_params(error.to_string()))?;
             return self.own_tool(&tool, &inner).await;
         }
-        if let Some(wrong) = self.check_arguments(&server, &tool, &arguments) {
+        if let Some(wrong) = self.check_arguments(&server, &tool, &arguments).await {
             return Ok(self.own_result(wrong));
         }
         let inner = params
@@ -247,18 +250,19 @@ impl Room<'_> {
 
     /// What is wrong with these arguments, by the tool's own schema. A schema that cannot be used is left to
     /// the server.
-    fn check_arguments(&self, server: &str, tool: &str, arguments: &Raw) -> Option<Raw> {
-        let catalogue = self.gateway.context().shelf.catalogue();
-        let definition = catalogue.server(server)?.find(Kind::Tool, tool)?.raw();
-        let schema = definition.member("inputSchema")?;
-        let checker = Checker::compile(&schema).ok()?;
-        let wrong = checker.check(arguments).err()?;
-        let shape = shape(&schema, SHAPE_BYTES);
-        let text = format!(
-            "The arguments do not fit {server}:{tool}, which was not called.\n{wrong}\nThe right shape of `arguments`:\n{}",
-            shape.text
-        );
-        Some(answer::error(&text))
+    async fn check_arguments(&self, server: &str, tool: &str, arguments: &Raw) -> Option<Raw> {
+        let schema = {
+            let catalogue = self.gateway.context().shelf.catalogue();
+            let definition = catalogue.server(server)?.find(Kind::Tool, tool)?.raw();
+            definition.member("inputSchema")?
+        };
+        let name = format!("{server}:{tool}");
+        if schema.as_bytes().len() + arguments.as_bytes().len() <= QUICK_BYTES {
+            return misfit(&name, &schema, arguments);
+        }
+        let arguments = arguments.clone();
+        let checking = tokio::task::spawn_blocking(move || misfit(&name, &schema, &arguments));
+        checking.await.ok()?
     }
 
     fn no_server(&self, name: &str) -> Raw {
@@ -270,6 +274,20 @@ impl Room<'_> {
             names.join(", ")
         ))
     }
+}
+
+/// Schemas and arguments that are longer together are looked at away from those who wait behind them.
+const QUICK_BYTES: usize = 16 * 1024;
+
+/// What is wrong with the arguments of a tool.
+fn misfit(name: &str, schema: &Raw, arguments: &Raw) -> Option<Raw> {
+    let wrong = Checker::compile(schema).ok()?.check(arguments).err()?;
+    let shape = shape(schema, SHAPE_BYTES);
+    let text = format!(
+        "The arguments do not fit {name}, which was not called.\n{wrong}\nThe right shape of `arguments`:\n{}",
+        shape.text
+    );
+    Some(answer::error(&text))
 }
 
 /// The right shape of arguments takes so much room in an error.

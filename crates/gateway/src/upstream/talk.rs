@@ -56,9 +56,9 @@ impl Upstream {
         for (kind, hints) in learnt.hints() {
             self.freshness.set(kind, hints);
         }
-        let offers = learnt.merge(context.shelf.offers(&self.name).as_deref());
-        let settings = self.settings.load_full();
-        context.shelf.put(&self.name, &settings, offers).await;
+        let shelf = &context.shelf;
+        let taking_in = shelf.put(&self.name, |known| learnt.merge(known));
+        taking_in.await;
     }
 
     /// A client on this line says that its roots have changed. Servers of the older revisions keep them,
@@ -78,6 +78,10 @@ impl Upstream {
                 context.reads.forget(&self.name);
             }
             self.relist(lists);
+            return;
+        }
+        if context.shelf.permits(&self.name, None).is_err() {
+            // Nobody has approved anything of it: what it says goes nowhere.
             return;
         }
         match (said, params) {
