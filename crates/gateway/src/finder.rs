@@ -352,7 +352,9 @@ async fn understand(context: Weak<Context>) {
             if let Some(source) = source.filter(|_| !folder.is_dir()) {
                 let fetched = source.fetch(&folder).await;
                 failures = if fetched.is_ok() { 0 } else { failures + 1 };
-                again = fetched.is_err().then(|| FETCH_PAUSE * 2_u32.pow(failures.min(6)));
+                again = fetched
+                    .is_err()
+                    .then(|| FETCH_PAUSE * 2_u32.pow(failures.min(6)));
                 if let Err(error) = &fetched {
                     tracing::warn!(%error, "The sentence model could not be fetched.");
                 }
@@ -375,9 +377,11 @@ async fn understand(context: Weak<Context>) {
             match again {
                 // What could not be had is not asked for at every change.
                 Some(pause) => tokio::time::sleep(pause).await,
-                None => if followed.changed().await.is_err() {
-                    std::future::pending::<()>().await;
-                },
+                None => {
+                    if followed.changed().await.is_err() {
+                        std::future::pending::<()>().await;
+                    }
+                }
             }
         };
         next.await;
@@ -451,7 +455,10 @@ fn segment(catalogue: &Catalogue, part: &ServerPart) -> Segment {
 pub(crate) fn others(catalogue: &Catalogue, name: &str) -> Others {
     let mut others = Others::default();
     let own = catalogue.server(name).into_iter();
-    others.own(own.flat_map(|part| part.items(Kind::Tool)).map(|tool| tool.name()));
+    others.own(
+        own.flat_map(|part| part.items(Kind::Tool))
+            .map(|tool| tool.name()),
+    );
     for other in catalogue.servers().filter(|other| **other.name() != *name) {
         others.add(
             other.name(),

@@ -120,6 +120,8 @@ impl Ledger {
     pub fn judge(&mut self, policy: Policy, tools: &[Raw], at_ms: u64) -> Verdicts {
         let mut changed = false;
         let mut seen = HashSet::new();
+        // Whoever was seen before, and offers more now, is looked at more closely.
+        let is_late = !self.records.is_empty();
         let verdicts = tools.iter().enumerate().map(|(at, tool)| {
             if at >= limits::TOOLS {
                 return Verdict::LeftOut(LeftOut::TooMany);
@@ -132,7 +134,7 @@ impl Ledger {
             if !seen.insert(name.clone()) {
                 return Verdict::LeftOut(LeftOut::Twice);
             }
-            let judged = self.judge_one(policy, name, tool, &value, at_ms);
+            let judged = self.judge_one(policy, is_late, name, tool, &value, at_ms);
             changed |= judged.1;
             judged.0
         });
@@ -244,6 +246,7 @@ impl Ledger {
     fn judge_one(
         &mut self,
         policy: Policy,
+        is_late: bool,
         name: Arc<str>,
         tool: &Raw,
         value: &Value<'_>,
@@ -253,7 +256,7 @@ impl Ledger {
         let loss = self.loss;
         let record = self.records.entry(name).or_default();
         let returned = record.vanished_ms.take().is_some();
-        match decide(policy, loss, record, fingerprint, value) {
+        match decide(policy, loss, is_late, record, fingerprint, value) {
             Decision::Approved => (Verdict::Approved, record.held.take().is_some() || returned),
             Decision::Approve(by) => {
                 record.approve(fingerprint, kept(tool), by, at_ms);

@@ -104,14 +104,25 @@ pub enum Kind {
 
 /// What is suspicious about a definition, the worst first.
 pub fn scan(definition: &Raw, others: &Others) -> Vec<Finding> {
-    let value = Value::read(definition);
+    scan_value(&Value::read(definition), others)
+}
+
+/// Whether a person should read it before they agree to it.
+pub(crate) fn is_suspicious(value: &Value<'_>) -> bool {
+    let findings = scan_value(value, &Others::default());
+    findings
+        .iter()
+        .any(|finding| finding.severity >= Severity::Warn)
+}
+
+fn scan_value(value: &Value<'_>, others: &Others) -> Vec<Finding> {
     let mut scan = Scan {
         others,
         findings: Vec::new(),
         left: limits::SCAN_BYTES,
         cut: false,
     };
-    fields::each(&value, &mut |field, role, text| {
+    fields::each(value, &mut |field, role, text| {
         scan.text(field, role, text);
     });
     let mut findings = scan.findings;
