@@ -53,6 +53,8 @@ pub(crate) enum FetchError {
         address: String,
         source: reqwest::Error,
     },
+    #[error(transparent)]
+    Tls(#[from] switchboard_client::http::HttpConfigError),
     #[error("{address} is not the file that was published; nothing is kept of it")]
     Other { address: String },
     #[error("{address} is larger than a model can be here ({BYTES_MAX} bytes)")]
@@ -94,11 +96,7 @@ impl Source {
         let _ = fs::remove_dir_all(&part).await;
         let made = fs::create_dir_all(&part).await;
         made.map_err(|source| file_error(&part, source))?;
-        let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
-            .build()
-            .map_err(|source| self.http_error("", source))?;
+        let client = self.client()?;
         for (name, hash) in self.files {
             tracing::info!(file = name, from = %self.address, "Fetching a file of the sentence model.");
             self.fetch_file(&client, name, *hash, &part.join(name))
@@ -106,6 +104,24 @@ impl Source {
         }
         let renamed = fs::rename(&part, folder).await;
         renamed.map_err(|source| file_error(folder, source))
+    }
+
+    fn client(&self) -> Result<reqwest::Client, FetchError> {
+        let is_encrypted = self.address.starts_with("https:");
+        let mut builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(switchboard_client::http::tls(is_encrypted)?)
+            .connect_timeout(CONNECT)
+            .read_timeout(SILENCE);
+        if ["http://127.0.0.1", "http://localhost", "http://[::1]"]
+            .iter()
+            .any(|own| self.address.starts_with(own))
+        {
+            // No proxy can reach this machine's own address for us.
+            builder = builder.no_proxy();
+        }
+        builder
+            .build()
+            .map_err(|source| self.http_error("", source))
     }
 
     async fn fetch_file(

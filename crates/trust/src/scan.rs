@@ -112,7 +112,7 @@ pub(crate) fn is_suspicious(value: &Value<'_>) -> bool {
     let findings = scan_value(value, &Others::default());
     findings
         .iter()
-        .any(|finding| finding.severity >= Severity::Warn)
+        .any(|finding| finding.severity >= Severity::Warn && finding.kind != Kind::Cut)
 }
 
 fn scan_value(value: &Value<'_>, others: &Others) -> Vec<Finding> {

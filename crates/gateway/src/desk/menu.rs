@@ -143,7 +143,7 @@ impl Room<'_> {
         let found: Found = Finder::find(context, wish).await?;
         if context.config.load().search.learn {
             let lessons = &context.finder.lessons;
-            lessons.asked(self.caller.key, &asked.query, &found.hits);
+            lessons.asked(self.caller.person, &asked.query, &found.hits);
         }
         let catalogue = context.shelf.catalogue_full();
         let detail = asked.detail.unwrap_or_default();
@@ -193,7 +193,7 @@ impl Room<'_> {
             .map_err(|error| Failure::invalid_params(error.to_string()))?;
         let question = {
             let lessons = &self.gateway.context().finder.lessons;
-            lessons.question(self.caller.key, &server, &tool)
+            lessons.question(self.caller.person, &server, &tool)
         };
         let result = self
             .errand(&server, method::TOOLS_CALL, Arc::clone(&tool), inner)
@@ -336,8 +336,14 @@ fn went_well(result: &Raw) -> bool {
     failed.is_none_or(|failed| failed.as_bytes() == b"false")
 }
 
+/// Nothing is called by a longer name.
+const NAME_BYTES: usize = 2_048;
+
 /// The tool that is `server:tool`, or is exposed under this name. Both may have colons of their own.
 pub(crate) fn look_up<'a>(catalogue: &'a Catalogue, name: &str) -> Option<Item<'a>> {
+    if name.len() > NAME_BYTES {
+        return None;
+    }
     let as_pair = name.match_indices(':').find_map(|(at, _)| {
         let part = catalogue.server(&name[..at])?;
         part.find(Kind::Tool, &name[at + 1..])
@@ -347,6 +353,9 @@ pub(crate) fn look_up<'a>(catalogue: &'a Catalogue, name: &str) -> Option<Item<'
 
 /// The server that a name of a tool begins with, in either way of writing it, and what comes after.
 pub(crate) fn split(name: &str, is_server: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    if name.len() > NAME_BYTES {
+        return None;
+    }
     [":", "__"].into_iter().find_map(|between| {
         name.match_indices(between)
             .map(|(at, _)| (&name[..at], &name[at + between.len()..]))

@@ -288,8 +288,9 @@ fn client(url: &Url) -> Result<Client, HttpConfigError> {
     })
 }
 
-/// The certificates of the platform, checked with ring, whatever the process has installed.
-fn tls(required: bool) -> Result<ClientConfig, HttpConfigError> {
+/// The certificates of the platform, checked with ring, whatever the process has installed: for other HTTP
+/// clients of the same program. Without `required` a machine that has none is no error.
+pub fn tls(required: bool) -> Result<ClientConfig, HttpConfigError> {
     // Reading the platform's certificates takes milliseconds, and keeping them takes memory.
     static SHARED: OnceLock<ClientConfig> = OnceLock::new();
     if let Some(config) = SHARED.get() {

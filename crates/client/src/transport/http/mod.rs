@@ -31,7 +31,7 @@ mod session;
 
 use std::{fmt, future, sync::Arc};
 
-pub use endpoint::HttpConfigError;
+pub use endpoint::{HttpConfigError, tls};
 
 pub(super) use body::{EventStream, Next, content_type, is_event_stream, message, read_refusal};
 pub(super) use endpoint::{Endpoint, Trouble};
