@@ -349,6 +349,8 @@ async fn understand(context: Weak<Context>) {
         let wanted = context.config.load().search.embeddings.clone();
         let mut again = None;
         if let Some((folder, source)) = context.finder.models.wanted(&wanted) {
+            // A folder that the user names has to be there; others may be.
+            let is_said = source.is_none() && wanted != Embeddings::Auto;
             if let Some(source) = source.filter(|_| !folder.is_dir()) {
                 let fetched = source.fetch(&folder).await;
                 failures = if fetched.is_ok() { 0 } else { failures + 1 };
@@ -363,7 +365,6 @@ async fn understand(context: Weak<Context>) {
             }
             let work = tokio::task::spawn_blocking(move || {
                 let finder = &context.finder;
-                let is_said = matches!(wanted, Embeddings::Folder(_));
                 if let Some(model) = finder.models.load(&folder, is_said) {
                     finder.understand(&folder, &model);
                 }
