@@ -191,7 +191,9 @@ impl<'a> Cutter<'a> {
             room.spend(other.as_str());
         }
         let structured = parts.structured.as_ref();
-        let twice = structured.is_some_and(|structured| is_told(structured, &parts.content));
+        let twice = structured.is_some_and(|structured| {
+            is_told(structured, &parts.content) || repeats_content(structured, result)
+        });
         Self {
             result,
             parts,
@@ -357,6 +359,17 @@ impl<'a> Cutter<'a> {
         }
         None
     }
+}
+
+/// Whether the structured content is the content once more, images and all.
+fn repeats_content(structured: &Raw, result: &Raw) -> bool {
+    let (inner, content) = (structured.member("content"), result.member("content"));
+    inner.zip(content).is_some_and(|(inner, content)| {
+        let only = structured
+            .members()
+            .is_some_and(|members| members.len() == 1);
+        only && json::same(inner.as_str(), content.as_str())
+    })
 }
 
 /// Whether the texts of a result say what its structured content says, in the ways in which servers

@@ -21,6 +21,7 @@ const WORDS: &str = "
 邮件 郵件 电子邮件 メール 電子メール 📧 ✉ 📩 email
 消息 訊息 短信 メッセージ 💬 ✉ message
 图片 圖片 图像 图 画像 写真 照片 🖼 📷 📸 image
+截图 截圖 截屏 スクリーンショット screenshot
 视频 影片 動画 ビデオ 🎬 🎥 📹 video
 音乐 音樂 音楽 歌 🎵 🎶 🎧 music
 翻译 翻譯 翻訳 🌐 🈯 translate

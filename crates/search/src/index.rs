@@ -194,6 +194,12 @@ impl Index {
         scores
     }
 
+    /// What the words of a query could be worth, if a tool had all of them and no other had any.
+    pub(crate) fn worth(&self, query: &[Concept]) -> f32 {
+        let rarest = rarity(1, self.tools.max(1));
+        query.iter().map(|concept| concept.weight * rarest).sum()
+    }
+
     /// The stems that stand for a word of the query and are there, what each is worth, and where.
     fn sought<'c>(
         &'c self,

@@ -42,6 +42,11 @@ pub struct Found {
 
 /// How much of a score what was learnt can be, beside the meaning.
 const LEARNT: f32 = 0.5;
+/// A tool that is so near is meant; one that has so much of the worth of all words is, too.
+const VERY_NEAR: f32 = 0.75;
+const WELL_FOUND: f32 = 0.5;
+/// What was found at all is shown with this at least, beside tools that fit better.
+const LEAST_SURE: f32 = 0.05;
 /// Tools that have no word of the query are shown if their meaning is this near.
 const NEAR: f32 = 0.25;
 
@@ -64,16 +69,17 @@ impl Index {
         query: &Query<'_>,
     ) -> Found {
         let concepts = language.concepts(query.text);
+        if concepts.is_empty() {
+            return Found::default();
+        }
         let opinions = Opinions {
             words: self.by_words(&concepts, &query.filter),
             meanings: meaning.and_then(|meaning| self.by_meaning(&meaning)),
             learnt: self.by_lessons(learnt, &concepts),
         };
-        let scale = self.scale(
-            &opinions,
-            query,
-            meaning.map_or(1.0, |meaning| meaning.words),
-        );
+        let beside = meaning.map_or(1.0, |meaning| meaning.words);
+        let mut scale = self.scale(&opinions, query, beside);
+        scale.sure = scale.sureness(self.worth(&concepts));
         let best = self.best(&opinions, &scale, query);
         let hit = |(score, tool): (f32, usize)| {
             let part = self.part_of(tool)?;
@@ -90,7 +96,7 @@ impl Index {
             Some(Hit {
                 server: part.segment.server().clone(),
                 name: part.segment.tools().get(own)?.name.clone(),
-                score: score.min(1.0),
+                score: (scale.sure * score).min(1.0),
                 why: query.explain.then(why),
             })
         };
@@ -156,7 +162,9 @@ impl Index {
             spread: (nearest - usual).max(0.05),
             // Of a query that means nothing to the model, what happens to be nearest is nothing.
             by_meaning: count > 0.0 && nearest >= NEAR,
+            nearest,
             beside,
+            sure: 1.0,
         }
     }
 
@@ -198,11 +206,26 @@ struct Scale {
     /// How much nearer than that the nearest is.
     spread: f32,
     by_meaning: bool,
+    nearest: f32,
     /// How much the words count beside the meaning.
     beside: f32,
+    /// How sure one can be of the best tool: it is the best of those that are there, and may be none at all.
+    sure: f32,
 }
 
 impl Scale {
+    /// How much of a query was found at all, by its words or by its meaning; `worth` is what its words could be
+    /// worth.
+    fn sureness(&self, worth: f32) -> f32 {
+        let words = self.most_words / (WELL_FOUND * worth.max(f32::EPSILON));
+        let meaning = if self.by_meaning {
+            (self.nearest - NEAR) / (VERY_NEAR - NEAR)
+        } else {
+            0.0
+        };
+        words.max(meaning).clamp(LEAST_SURE, 1.0)
+    }
+
     fn words(&self, words: f32) -> f32 {
         if self.most_words > 0.0 {
             words / self.most_words

@@ -55,6 +55,7 @@ document doc file
 documentation docs manual guide reference
 message msg
 image img picture photo photograph artwork
+screenshot screen capture snapshot
 information info detail data fact
 authentication auth login signin credential
 environment env
@@ -67,7 +68,7 @@ movie film cinema
 television tv show series
 song music track audio playlist lyrics
 video clip youtube
-book novel reading literature
+book novel literature
 game gaming play
 quiz trivia puzzle riddle
 restaurant dining eat meal
@@ -130,7 +131,7 @@ code program programming source develop
 developer programmer engineer
 bug error issue defect problem exception
 issue ticket task
-pull merge request
+pull merge request pr mr
 branch fork
 commit change revision
 test testing spec

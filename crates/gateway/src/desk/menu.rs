@@ -125,6 +125,9 @@ impl Room<'_> {
                 "`query` has to be a string: what you want to do",
             ));
         };
+        if asked.query.trim().is_empty() {
+            return Ok(answer::error("`query` is empty: say what you want to do."));
+        }
         let limit = asked.limit.and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
         let context = self.gateway.context();
@@ -132,6 +135,11 @@ impl Room<'_> {
             && self.gateway.upstream(server).is_none()
         {
             return Ok(self.no_server(server));
+        }
+        if let Some(server) = &asked.server
+            && let Err(unapproved) = context.shelf.permits(server, None)
+        {
+            return Ok(answer::failed(unapproved.failure(server, None)));
         }
         let wish = Wish {
             text: asked.query.clone(),
@@ -162,7 +170,9 @@ impl Room<'_> {
         let catalogue = self.gateway.context().shelf.catalogue();
         Ok(match look_up(&catalogue, &name) {
             Some(tool) => answer::described(&catalogue, &tool),
-            None => no_tool(&catalogue, &name),
+            None => self
+                .held(&name)
+                .unwrap_or_else(|| no_tool(&catalogue, &name)),
         })
     }
 
@@ -263,6 +273,14 @@ impl Room<'_> {
         let arguments = arguments.clone();
         let checking = tokio::task::spawn_blocking(move || misfit(&name, &schema, &arguments));
         checking.await.ok()?
+    }
+
+    /// What is said of a tool that is held back; `None` if it is not.
+    fn held(&self, name: &str) -> Option<Raw> {
+        let (server, tool) = split(name, |server| self.gateway.upstream(server).is_some())?;
+        let permitted = self.gateway.context().shelf.permits(server, Some(tool));
+        let unapproved = permitted.err()?;
+        Some(answer::failed(unapproved.failure(server, Some(tool))))
     }
 
     fn no_server(&self, name: &str) -> Raw {

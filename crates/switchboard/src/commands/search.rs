@@ -103,8 +103,12 @@ struct Match {
     score: f64,
 }
 
+/// Of a question so much is asked: what it is about is said by then, and an address has an end.
+const QUERY_BYTES: usize = 4_000;
+
 pub(crate) fn run(home: &Home, args: &Search) -> Result<(), Failure> {
-    let query = args.query.join(" ");
+    let mut query = args.query.join(" ");
+    query.truncate(query.floor_char_boundary(QUERY_BYTES));
     if !args.forget && query.trim().is_empty() {
         return Err(Failure::usage("there is nothing to search for")
             .hint("say what you want to do, such as `switchboard search read a file`"));

@@ -47,9 +47,22 @@ pub(crate) struct Add {
     /// When it is started: when first needed, or with the gateway
     #[arg(long, value_name = "WHEN")]
     start: Option<Start>,
+    /// Whether its tools are shown before you approve them; `switchboard trust` tells more
+    #[arg(long, value_name = "WHEN")]
+    trust: Option<Trust>,
     /// Add it switched off
     #[arg(long)]
     disabled: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Trust {
+    /// As they are when first seen; changed ones when you approve them
+    First,
+    /// When you approve them
+    Ask,
+    /// At once, also when they change
+    Always,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -201,6 +214,14 @@ fn entry(args: &Add) -> Result<Value, Failure> {
             Start::Eager => "eager",
         };
         put("start", start.into());
+    }
+    if let Some(trust) = args.trust {
+        let trust = match trust {
+            Trust::First => "first",
+            Trust::Ask => "ask",
+            Trust::Always => "always",
+        };
+        put("trust", trust.into());
     }
     if args.disabled {
         put("enabled", false.into());

@@ -59,12 +59,16 @@ pub(crate) fn run(home: &Home, args: &StatusArgs) -> Result<(), Failure> {
 
 /// Whether what this part says stands in the summary: how tools are found is no warning.
 fn is_told(part: &Part) -> bool {
-    matches!(part.name.as_str(), "search" | "embeddings") && part.state != "error"
+    is_of_search(part) && part.state != "error"
+}
+
+fn is_of_search(part: &Part) -> bool {
+    matches!(part.name.as_str(), "search" | "embeddings")
 }
 
 /// How tools are found.
 fn search(status: &Status) -> &str {
-    let mut told = status.parts.iter().filter(|part| is_told(part));
+    let mut told = status.parts.iter().filter(|part| is_of_search(part));
     let note = told.find_map(|part| match part.state.as_str() {
         "initializing" => Some("is being prepared"),
         _ => part.note.as_deref(),

@@ -187,6 +187,7 @@ fn parameters_of_the_wrong_shape_are_refused() {
 #[test]
 fn a_body_that_is_too_long_is_refused_and_one_that_is_not_gets_through() {
     let home = home();
+    home.set_config(json!({ "results": { "maxBytes": 64 * MIB, "maxTokens": 64 * MIB }, "mcpServers": { "a": server(&[]) } }));
     let serve = home.serve();
     serve.until_known("a");
     let call = |bytes: usize| {

@@ -65,11 +65,12 @@ fn a_call_that_cannot_have_reached_a_dead_server_reaches_the_next_one() {
 
 #[test]
 fn an_answer_that_is_too_long_is_an_error_and_the_next_is_served() {
-    let home = Home::new(json!({ "a": with(server(&[]), json!({ "requestTimeoutMs": 20_000 })) }));
+    let mib = 1024 * 1024;
+    let whole = json!({ "requestTimeoutMs": 20_000, "maxResultBytes": 64 * mib, "maxResultTokens": 64 * mib });
+    let home = Home::new(json!({ "a": with(server(&[]), whole) }));
     let serve = home.serve();
     serve.until_known("a");
     let mut client = serve.client();
-    let mib = 1024 * 1024;
     let whole = client.call("a__big", json!({ "bytes": 15 * mib })).unwrap();
     assert_eq!(whole.len(), 15 * mib);
     let began = Instant::now();

@@ -28,7 +28,7 @@ fn what_is_known_is_listed_at_once_and_nothing_is_started_for_it() {
     let home = Home::new(json!({}));
     let starts = home.text("starts");
     let slow = server(&["--init-delay", "5000", "--tools", "50", "--starts", &starts]);
-    home.set_servers(json!({ "slow": slow }));
+    home.set_config(json!({ "view": "direct", "mcpServers": { "slow": slow } }));
     acquaint(&home, &["slow"]);
     assert_eq!(home.lines("starts").len(), 1);
 
@@ -307,7 +307,8 @@ fn a_server_that_is_new_is_announced_when_it_is_known() {
     let home = Home::new(json!({}));
     let serve = home.serve();
     let mut client = serve.client();
-    assert_eq!(client.tools(), ["switchboard__get_status"]);
+    let own = ["switchboard__read_result", "switchboard__get_status"];
+    assert_eq!(client.tools(), own);
     let mut events = client.listen();
     let mut pipe = Pipe::open(&home);
     home.set_servers(json!({ "late": server(&[]) }));
