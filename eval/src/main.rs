@@ -2,7 +2,9 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It has a terminal, and talks to it.
 
 mod quality;
+mod serve;
 mod speed;
+mod tokens;
 
 use std::process::ExitCode;
 
@@ -11,7 +13,9 @@ fn main() -> ExitCode {
     let outcome = match arguments.split_first() {
         Some((what, rest)) if what == "search" => quality::run(rest),
         Some((what, rest)) if what == "speed" => speed::run(rest),
-        _ => Err("usage: switchboard-eval search|speed [OPTIONS]".to_owned()),
+        Some((what, rest)) if what == "tokens" => tokens::run(rest),
+        Some((what, rest)) if what == "serve" => serve::run(rest),
+        _ => Err("usage: switchboard-eval search|speed|tokens|serve [OPTIONS]".to_owned()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -180,7 +180,7 @@ fn times(queries: &[String], mut run: impl FnMut(&str)) -> (Duration, Duration) 
     (times[times.len() / 2], times[times.len() * 99 / 100])
 }
 
-const ACTS: [&str; 24] = [
+pub(crate) const ACTS: [&str; 24] = [
     "create",
     "delete",
     "list",
@@ -206,7 +206,7 @@ const ACTS: [&str; 24] = [
     "approve",
     "convert",
 ];
-const THINGS: [&str; 48] = [
+pub(crate) const THINGS: [&str; 48] = [
     "issue",
     "repository",
     "branch",
@@ -256,7 +256,7 @@ const THINGS: [&str; 48] = [
     "secret",
     "token",
 ];
-const DETAILS: [&str; 16] = [
+pub(crate) const DETAILS: [&str; 16] = [
     "in the given workspace",
     "for the current user",
     "by its identifier",

@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, process::Command};
 use crate::{USAGE, is_help, root, run_release};
 
 const HELP: &str = "\
-cargo xtask bench wire|connection|gateway|revisions|flat|disk|start|idle|search [--quick] [--json FILE]
+cargo xtask bench wire|connection|gateway|revisions|flat|disk|start|idle|search|tokens [--quick] [--json FILE]
 
 Builds bench/ for release, and the gateway if it is measured, and runs it. Ratios come first, because they
 hold on any machine.
@@ -25,10 +25,13 @@ hold on any machine.
                that need 5 s each: known from before, unknown, and joining a running gateway
   idle         processes, memory, CPU time and wake-ups of a gateway that nobody calls
   search       finding tools among 1,000, 10,000 and 100,000: time, memory, and time to index them
+  tokens       what an agent carries around with 5 to 10,000 tools: the list of all, against the menu and
+               searches; and with how many tools both cost the same
 
   --quick      fewer and shorter rounds, to see that it works
   --json FILE  the figures as JSON, into this file as well
   --only SUBJECTS   of `gateway`: only some of direct, relay, switchboard, mcp-proxy; with commas
+  --tools FILE of `tokens`: measure with these definitions as well, [{\"server\", \"tool\"}]
 
 A full run takes one to three minutes. Leave the machine alone meanwhile.";
 
@@ -56,11 +59,18 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         println!("{USAGE} {HELP}");
         return Ok(());
     }
-    if let Some(("search", rest)) = args.split_first().map(|(what, rest)| (what.as_str(), rest)) {
-        let args: Vec<String> = std::iter::once("speed".to_owned())
-            .chain(rest.iter().cloned())
-            .collect();
-        return run_release("switchboard-eval", &args);
+    match args.split_first().map(|(what, rest)| (what.as_str(), rest)) {
+        Some(("search", rest)) => {
+            let args: Vec<String> = std::iter::once("speed".to_owned())
+                .chain(rest.iter().cloned())
+                .collect();
+            return run_release("switchboard-eval", &args);
+        }
+        Some(("tokens", _)) => {
+            cargo(&["build", "--quiet", "--release", "--package", "switchboard"])?;
+            return run_release("switchboard-eval", args);
+        }
+        _ => {}
     }
     let wrong = || format!("{USAGE} {HELP}");
     let (what, options) = args.split_first().ok_or_else(wrong)?;
