@@ -345,18 +345,20 @@ impl Shelf {
             (None, None) => false,
             (Some(shown), Some(part)) => {
                 let seen = |part: &ServerPart| {
-                    let Offers {
-                        instructions,
-                        capabilities,
-                        revision,
-                        ..
-                    } = &**part.offers();
                     let lists = [
                         part.tools_hash(),
                         part.prompts_hash(),
                         part.resources_hash(),
                     ];
-                    (lists, instructions.clone(), capabilities.clone(), *revision)
+                    // Whatever is no list is told in handshakes.
+                    let about = Offers {
+                        tools: Vec::new(),
+                        prompts: Vec::new(),
+                        resources: Vec::new(),
+                        templates: Vec::new(),
+                        ..Offers::clone(part.offers())
+                    };
+                    (lists, about)
                 };
                 seen(shown) != seen(part)
             }
