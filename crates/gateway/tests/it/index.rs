@@ -255,7 +255,8 @@ async fn assert_says(embeddings: &str, said: &str) {
     );
     assert_eq!(pipe.retrieve("paint a wall").await[0], "s:paint");
     // It is no reason to call the whole gateway unready.
-    assert_eq!(rig.get("/readyz").await.status, 200);
+    rig.until("/readyz", |readiness| readiness["ready"] == true)
+        .await;
     rig.stop().await;
 }
 
