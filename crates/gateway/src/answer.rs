@@ -198,13 +198,15 @@ fn definition(tool: &Item<'_>) -> Raw {
     judged.with_member("name", &name).unwrap_or(judged)
 }
 
+/// A summary is made of so much of a text.
+const SUMMARY_BYTES: usize = 4 * 1024;
+
 /// What a text says first, in at most so many bytes.
 pub(crate) fn summary(text: &str, most: usize) -> String {
-    let line = text
-        .split(['\n', '\r'])
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
+    // Lines that were broken to be read belong together.
+    let text = &text[..text.floor_char_boundary(SUMMARY_BYTES)];
+    let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
+    let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     let clean: String = line.chars().filter(|c| !c.is_control()).collect();
     let end = clean
         .match_indices(". ")

@@ -100,6 +100,7 @@ impl Finder {
     pub(crate) fn start(context: &Arc<Context>) {
         tokio::spawn(follow(Arc::downgrade(context)));
         tokio::spawn(understand(Arc::downgrade(context)));
+        tokio::spawn(scrutinise(Arc::downgrade(context)));
         tokio::spawn(keep_lessons(Arc::downgrade(context)));
     }
 
@@ -186,7 +187,8 @@ impl Finder {
             .servers()
             .filter(|part| !unchanged(part))
             .filter_map(|part| {
-                let segment = Arc::new(segment_of(catalogue, part)?);
+                // Whether it is to be trusted takes longer to tell, and comes later.
+                let segment = segment(part, &|_| true)?;
                 let vectors = built_in.as_ref().and_then(|model| vectors_of(model, part));
                 let vectors = vectors.map(Arc::new);
                 Some((part, segment, vectors))
@@ -210,6 +212,33 @@ impl Finder {
         });
         self.advance(Stage::Building, Stage::Ready);
         self.followed.send_modify(|count| *count += 1);
+    }
+
+    /// Looks at what tools say of themselves, and marks those that say something suspicious.
+    fn scrutinise(&self, catalogue: &Catalogue) {
+        let made = self.made.load_full();
+        for old in made
+            .index
+            .segments()
+            .filter(|segment| !segment.is_scrutinised())
+        {
+            let Some(part) = made.from.get(old.server()) else {
+                continue;
+            };
+            let others = others(catalogue, part.name());
+            let is_trusted = |tool: &Tool<'_>| {
+                let findings = scan(tool.definition, &others);
+                findings
+                    .iter()
+                    .all(|finding| finding.severity < Severity::Warn)
+            };
+            let all = tools(part).all(|tool| is_trusted(&tool));
+            old.set_scrutinised();
+            if !all && let Some(new) = segment(part, &is_trusted) {
+                new.set_scrutinised();
+                self.change(|made| made.index = made.index.replaced(old, &new));
+            }
+        }
     }
 
     /// Has the sentence model say what all tools mean, and then goes by that.
@@ -329,6 +358,26 @@ async fn follow(context: Weak<Context>) {
     }
 }
 
+/// Has every new tool looked at.
+async fn scrutinise(context: Weak<Context>) {
+    let Some(mut followed) = context
+        .upgrade()
+        .map(|context| context.finder.followed.subscribe())
+    else {
+        return;
+    };
+    while followed.changed().await.is_ok() {
+        let Some(context) = context.upgrade() else {
+            return;
+        };
+        let work = tokio::task::spawn_blocking(move || {
+            context.finder.scrutinise(&context.shelf.catalogue_full());
+        });
+        // A fault in there costs the marks, and nothing else.
+        let _ = work.await;
+    }
+}
+
 /// Brings in the sentence model, if there is one, and shows it every new tool.
 async fn understand(context: Weak<Context>) {
     let Some((mut followed, stages)) = context.upgrade().map(|context| {
@@ -428,28 +477,17 @@ fn vectors_of(model: &Model, part: &ServerPart) -> Option<Vectors> {
 
 /// The tools of a server, ready to be searched. One whose tools break the index is left out of it: others are
 /// found all the same.
-fn segment_of(catalogue: &Catalogue, part: &ServerPart) -> Option<Segment> {
-    let making = AssertUnwindSafe(|| segment(catalogue, part));
-    let made = catch_unwind(making);
-    if made.is_err() {
-        tracing::error!(server = %part.name(), "The tools of this server cannot be indexed.");
-    }
-    made.ok()
-}
-
-fn segment(catalogue: &Catalogue, part: &ServerPart) -> Segment {
-    let others = others(catalogue, part.name());
-    let is_trusted = |tool: &Tool<'_>| {
-        let findings = scan(tool.definition, &others);
-        findings
-            .iter()
-            .all(|finding| finding.severity < Severity::Warn)
-    };
+fn segment(part: &ServerPart, is_trusted: &dyn Fn(&Tool<'_>) -> bool) -> Option<Arc<Segment>> {
     let tools = tools(part).map(|tool| Tool {
         trusted: is_trusted(&tool),
         ..tool
     });
-    Segment::new(part.name(), &LANGUAGE, tools)
+    let making = AssertUnwindSafe(|| Segment::new(part.name(), &LANGUAGE, tools));
+    let made = catch_unwind(making);
+    if made.is_err() {
+        tracing::error!(server = %part.name(), "The tools of this server cannot be indexed.");
+    }
+    made.ok().map(Arc::new)
 }
 
 /// What the servers other than this one, and their tools, are called.

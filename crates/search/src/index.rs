@@ -102,6 +102,17 @@ impl Index {
         index
     }
 
+    /// This index with another segment of the same tools in the place of this very one; vectors stay.
+    #[must_use]
+    pub fn replaced(&self, old: &Arc<Segment>, new: &Arc<Segment>) -> Self {
+        let mut index = self.clone();
+        let mut parts = index.parts.iter_mut();
+        if let Some(part) = parts.find(|part| Arc::ptr_eq(&part.segment, old)) {
+            part.segment = Arc::clone(new);
+        }
+        index
+    }
+
     fn from_parts(mut parts: Vec<(Arc<Segment>, Option<Arc<Vectors>>)>) -> Self {
         parts.sort_by(|(one, _), (other, _)| one.server().cmp(other.server()));
         let mut directory = Directory::default();

@@ -1,6 +1,12 @@
 //! [`Segment`]: the tools of one server, ready to be searched. It never changes.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 use switchboard_wire::Raw;
 
@@ -33,6 +39,8 @@ pub struct Segment {
     postings: Vec<Posting>,
     /// How many words there are in each field, all tools together.
     totals: [u64; FIELDS],
+    /// Whether somebody has looked which of the tools are to be trusted.
+    scrutinised: AtomicBool,
 }
 
 /// Where the places of a word are, and in how many tools.
@@ -127,7 +135,18 @@ impl Segment {
             terms,
             postings,
             totals,
+            scrutinised: AtomicBool::new(false),
         }
+    }
+
+    /// Whether somebody has looked which of the tools are to be trusted.
+    pub fn is_scrutinised(&self) -> bool {
+        self.scrutinised.load(Relaxed)
+    }
+
+    /// Somebody has.
+    pub fn set_scrutinised(&self) {
+        self.scrutinised.store(true, Relaxed);
     }
 
     /// The server's name.

@@ -82,7 +82,10 @@ impl Vectors {
 
 /// The two as one vector, since a product with a sum is the sum of the products.
 fn both(name: Option<Vec<f32>>, says: Option<Vec<f32>>, dimensions: usize) -> Vec<f32> {
-    let mut both = says.unwrap_or_else(|| vec![0.0; dimensions]);
+    let Some(mut both) = says else {
+        // What is said nowhere else its name says alone.
+        return name.unwrap_or_else(|| vec![0.0; dimensions]);
+    };
     for (sum, part) in both.iter_mut().zip(name.into_iter().flatten()) {
         *sum += NAME * part;
     }
