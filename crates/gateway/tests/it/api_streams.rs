@@ -1,6 +1,6 @@
 //! Streams over REST: events, and logs that are followed.
 
-use std::fs;
+use std::{fs, io::Write};
 
 use serde_json::{Value, json};
 
@@ -125,7 +125,9 @@ async fn a_log_is_followed_also_when_it_is_put_aside() {
     };
     assert_eq!(next().await, "two");
     assert_eq!(next().await, "three");
-    fs::write(&log, "one\ntwo\nthree\nfour\n").unwrap();
+    // Added to, as logs are: a file that is written anew is empty for a moment, and so another one.
+    let mut added = fs::OpenOptions::new().append(true).open(&log).unwrap();
+    added.write_all(b"four\n").unwrap();
     assert_eq!(next().await, "four");
     fs::rename(&log, format!("{}.1", log.display())).unwrap();
     fs::write(&log, "five\n").unwrap();
