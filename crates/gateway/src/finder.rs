@@ -380,9 +380,13 @@ async fn scrutinise(context: Weak<Context>) {
 
 /// Brings in the sentence model, if there is one, and shows it every new tool.
 async fn understand(context: Weak<Context>) {
-    let Some((mut followed, stages)) = context.upgrade().map(|context| {
+    let Some((mut followed, mut settings, stages)) = context.upgrade().map(|context| {
         let finder = &context.finder;
-        (finder.followed.subscribe(), finder.stage.subscribe())
+        (
+            finder.followed.subscribe(),
+            finder.settings.subscribe(),
+            finder.stage.subscribe(),
+        )
     }) else {
         return;
     };
@@ -392,6 +396,7 @@ async fn understand(context: Weak<Context>) {
     let mut failures = 0;
     loop {
         followed.borrow_and_update();
+        settings.borrow_and_update();
         let Some(context) = context.upgrade() else {
             return;
         };
@@ -423,18 +428,17 @@ async fn understand(context: Weak<Context>) {
         } else {
             drop(context);
         }
-        let next = async {
-            match again {
-                // What could not be had is not asked for at every change.
-                Some(pause) => tokio::time::sleep(pause).await,
-                None => {
-                    if followed.changed().await.is_err() {
-                        std::future::pending::<()>().await;
-                    }
-                }
-            }
+        let alive = match again {
+            // What could not be had is not asked for at every change of a list.
+            Some(pause) => tokio::select! {
+                () = tokio::time::sleep(pause) => true,
+                changed = settings.changed() => changed.is_ok(),
+            },
+            None => followed.changed().await.is_ok(),
         };
-        next.await;
+        if !alive {
+            return;
+        }
     }
 }
 

@@ -377,3 +377,29 @@ async fn a_model_is_fetched_in_the_background_and_used() {
     until("the model is used again", SLOW, || is_used(&rig)).await;
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn another_model_is_tried_at_once_after_one_could_not_be_fetched() {
+    let stage = Stage::new(&[tool("paint", "Paints a wall.")]);
+    let config = |embeddings: &str| json!({ "search": { "embeddings": embeddings }, "mcpServers": { "s": stage.entry() } });
+    let address = serve_files(None).await;
+    let rig = Rig::configured(config(&address)).await;
+    rig.until_tools("s", 1).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    assert_eq!(pipe.retrieve("paint a wall").await[0], "s:paint");
+    let says = |status: &Value, said: &str| {
+        let message = &part(status, "embeddings")["message"];
+        message
+            .as_str()
+            .is_some_and(|message| message.contains(said))
+    };
+    rig.until("/api/v1/status", |status| says(status, "404"))
+        .await;
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().to_str().unwrap();
+    rig.reconfigure(&config(name)).await;
+    // The next attempt to fetch the other is a minute off.
+    rig.until("/api/v1/status", |status| says(status, name))
+        .await;
+    rig.stop().await;
+}
