@@ -34,11 +34,26 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("schema", &["wire"]),
     ("search", &["embed", "wire"]),
     ("trust", &["wire"]),
+    ("approvals", &["schema", "wire"]),
+    ("provider", &["client", "wire"]),
+    ("console", &[]),
     (
         "gateway",
         &[
-            "catalog", "client", "config", "contain", "embed", "results", "schema", "search",
-            "store", "trust", "wire",
+            "approvals",
+            "catalog",
+            "client",
+            "config",
+            "console",
+            "contain",
+            "embed",
+            "provider",
+            "results",
+            "schema",
+            "search",
+            "store",
+            "trust",
+            "wire",
         ],
     ),
     (
@@ -48,7 +63,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that know no runtime, no clock and no chance, and what would bring them in.
-const PURE: [&str; 2] = ["wire", "machine"];
+const PURE: [&str; 3] = ["wire", "machine", "approvals"];
 const IMPURE: [&str; 5] = ["tokio", "reqwest", "hyper", "tracing", "rand"];
 
 /// Notes to self, cut in two so that this file passes.

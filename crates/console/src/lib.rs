@@ -1,0 +1,1 @@
+//! The web page of the gateway: its files, and how they are to be served.

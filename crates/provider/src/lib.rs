@@ -1,0 +1,1 @@
+//! Models behind HTTP, for servers that ask for a model's answer.
