@@ -165,6 +165,11 @@ impl Home {
         self.data.join("secrets")
     }
 
+    /// `seal.key`, under which the gateway seals what has to be good after its next start too.
+    pub fn seal_key(&self) -> PathBuf {
+        self.data.join("seal.key")
+    }
+
     /// `run/lock`, held by the one gateway of this home.
     pub fn lock_file(&self) -> PathBuf {
         self.run().join("lock")

@@ -12,9 +12,9 @@ use switchboard_store::Store;
 use switchboard_wire::method;
 
 use crate::{
-    cache::Reads, call::Kept, desk::fit::Results, events::Events, finder::Finder, lessons::Lessons,
-    logs::Logs, metrics::Metrics, model::Models, pace::Pace, park::Parking, seal::Seal,
-    session::Audience, shelf::Shelf,
+    cache::Reads, call::Kept, console::Console, desk::fit::Results, events::Events, finder::Finder,
+    lessons::Lessons, logs::Logs, metrics::Metrics, model::Models, pace::Pace, park::Parking,
+    seal::Seal, session::Audience, shelf::Shelf,
 };
 
 #[derive(Debug)]
@@ -35,6 +35,9 @@ pub(crate) struct Context {
     /// Calls that wait for their clients.
     pub(crate) parking: Arc<Parking<Kept>>,
     pub(crate) seal: Seal,
+    /// For what has to be good after the next start too.
+    pub(crate) lasting_seal: Seal,
+    pub(crate) console: Console,
     pub(crate) reads: Reads,
     pub(crate) config: ArcSwap<Config>,
     pub(crate) started: SystemTime,
@@ -69,6 +72,8 @@ impl Context {
             audience: Audience::default(),
             parking: Parking::new(Seal::new()?),
             seal: Seal::new()?,
+            lasting_seal: Seal::kept(&home.seal_key())?,
+            console: Console::default(),
             reads: Reads::default(),
             logs,
             metrics: Metrics::default(),

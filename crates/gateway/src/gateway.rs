@@ -8,7 +8,7 @@ use std::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use switchboard_config::{Config, Home};
@@ -284,6 +284,12 @@ impl Gateway {
     /// Where it listens for HTTP.
     pub fn address(&self) -> Option<SocketAddr> {
         *self.address.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A link that opens the console at this address, once; `None` if there is no randomness.
+    pub fn console_link(&self, address: SocketAddr) -> Option<String> {
+        let key = self.context.console.key(SystemTime::now())?;
+        Some(format!("http://{address}/#sign-in={key}"))
     }
 
     pub(crate) fn set_address(&self, address: SocketAddr) {

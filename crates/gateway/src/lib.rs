@@ -19,6 +19,7 @@ mod builtin;
 mod cache;
 mod call;
 mod caller;
+mod console;
 mod context;
 mod desk;
 mod edge;

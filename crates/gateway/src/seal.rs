@@ -1,12 +1,14 @@
 //! Seals: words that go to a client and come back, and that only this gateway can have made.
 
-use std::fmt::Write;
+use std::{fmt::Write, fs, io, path::Path};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Makes and checks seals. The key lives as long as the gateway.
+use crate::private;
+
+/// Makes and checks seals. The key lives as long as the gateway, or in a file for as long as its home.
 pub(crate) struct Seal([u8; KEY_BYTES]);
 
 /// As long as the hash takes in at a time.
@@ -21,6 +23,24 @@ impl Seal {
         let mut key = [0; KEY_BYTES];
         getrandom::fill(&mut key).ok()?;
         Some(Self(key))
+    }
+
+    /// A seal whose key is in this file, so that what it closes opens after a restart too. The key is
+    /// made if there is none, or none that can be used: then what was closed before is good no more. It
+    /// reads the disk, and belongs to the start. `None` if there is no randomness.
+    pub(crate) fn kept(path: &Path) -> Option<Self> {
+        match read_key(path) {
+            Ok(Some(key)) => return Some(Self(key)),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error, path = %path.display(), "The key of seals is replaced: who was signed in has to sign in again.");
+            }
+        }
+        let seal = Self::new()?;
+        if let Err(error) = private::write(path, &seal.0) {
+            tracing::warn!(%error, path = %path.display(), "Cannot keep the key of seals: what is sealed now is good until the gateway stops.");
+        }
+        Some(seal)
     }
 
     /// The payload under seal. It can be read by anyone, and changed by nobody; `purpose` keeps one
@@ -50,6 +70,25 @@ impl Seal {
         mac.update(payload);
         mac
     }
+}
+
+/// The key in a file; `None` if there is no file, an error if it cannot be a key that nobody else knows.
+fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !found.is_file() || found.len() != KEY_BYTES as u64 {
+        return Err(io::Error::other("it is no file with a key"));
+    }
+    #[cfg(unix)]
+    if std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o077 != 0 {
+        return Err(io::Error::other("others can read it"));
+    }
+    let key = fs::read(path)?.try_into();
+    key.map(Some)
+        .map_err(|_| io::Error::other("it is no file with a key"))
 }
 
 impl std::fmt::Debug for Seal {
@@ -87,5 +126,50 @@ mod tests {
         for wrong in ["", "A", "!!!!", &sealed[..20]] {
             assert_eq!(seal.open("a", wrong), None);
         }
+    }
+
+    #[test]
+    fn a_kept_key_is_the_same_the_next_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("home/seal.key");
+        let sealed = Seal::kept(&path).unwrap().close("a", b"payload");
+        let again = Seal::kept(&path).unwrap();
+        assert_eq!(again.open("a", &sealed).as_deref(), Some(&b"payload"[..]));
+        let mode = std::os::unix::fs::PermissionsExt::mode;
+        assert_eq!(
+            mode(&fs::metadata(&path).unwrap().permissions()) & 0o777,
+            0o600
+        );
+    }
+
+    #[test]
+    fn a_key_that_is_damaged_or_not_private_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("seal.key");
+        let open = |path: &Path| {
+            let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+            fs::set_permissions(path, permissions).unwrap();
+        };
+        let short = |path: &Path| fs::write(path, b"short").unwrap();
+        let long = |path: &Path| fs::write(path, [1; KEY_BYTES + 1]).unwrap();
+        let other = |path: &Path| fs::write(path, [1; KEY_BYTES]).unwrap();
+        for damage in [&open as &dyn Fn(&Path), &short, &long, &other] {
+            let sealed = Seal::kept(&path).unwrap().close("a", b"payload");
+            damage(&path);
+            let next = Seal::kept(&path).unwrap();
+            assert_eq!(next.open("a", &sealed), None);
+            let sealed = next.close("a", b"payload");
+            assert!(Seal::kept(&path).unwrap().open("a", &sealed).is_some());
+        }
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_kept_is_good_for_now() {
+        let dir = tempfile::tempdir().unwrap();
+        // A folder in its place can neither be read nor replaced.
+        let path = dir.path().join("seal.key");
+        fs::create_dir_all(path.join("full")).unwrap();
+        let seal = Seal::kept(&path).unwrap();
+        assert!(seal.open("a", &seal.close("a", b"payload")).is_some());
     }
 }

@@ -1,6 +1,13 @@
 //! The doors: loopback TCP and the gateway's own socket, and which way each request goes from there.
 
-use std::{convert::Infallible, future::Future, io, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::Future,
+    io,
+    pin::pin,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use axum::{Router, body::Body as AxumBody};
 use hyper::{
@@ -24,6 +31,7 @@ use tower_service::Service;
 use crate::{
     api,
     caller::Principal,
+    console,
     desk::{Face, View},
     edge::{
         client_key,
@@ -285,8 +293,19 @@ fn admit(
     match gate::check_token(&inner.token, request.headers()) {
         Ok(()) => Ok(Principal::Owner),
         Err(_) if open => Ok(Principal::Anyone),
+        // The console looks and decides; it is no client of MCP.
+        Err(_) if !is_mcp && has_session(inner, request) => {
+            gate::check_own_page(request.headers()).map(|()| Principal::Owner)
+        }
         Err(away) => Err(away),
     }
+}
+
+/// Whether a session of the console is shown.
+fn has_session(inner: &Inner, request: &Request<Incoming>) -> bool {
+    let seal = &inner.gateway.context().lasting_seal;
+    gate::bearer(request.headers())
+        .is_some_and(|shown| console::is_session(seal, shown, SystemTime::now()))
 }
 
 fn turn_away(away: TurnedAway, is_mcp: bool) -> Response<Answer> {
@@ -298,6 +317,10 @@ fn turn_away(away: TurnedAway, is_mcp: bool) -> Response<Answer> {
         TurnedAway::Origin => (
             StatusCode::FORBIDDEN,
             "this gateway does not serve foreign web pages: the Origin header has to be a loopback address",
+        ),
+        TurnedAway::Page => (
+            StatusCode::FORBIDDEN,
+            "a session of the console is for the console's own page: the Origin header has to be this gateway's own address",
         ),
         TurnedAway::Token => (
             StatusCode::UNAUTHORIZED,

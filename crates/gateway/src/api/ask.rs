@@ -102,19 +102,27 @@ impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Said<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &Arc<Gateway>) -> Result<Self, Problem> {
-        if !may_be_json(request.headers()) {
-            let detail = "the body has to be JSON: send it with `Content-Type: application/json`";
-            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
-        }
-        let body = whole(request).await?;
-        serde_json::from_slice(&body).map(Self).map_err(|error| {
-            let at = format!("at line {} column {}", error.line(), error.column());
-            let error = error.to_string();
-            let error = error.strip_suffix(&at).unwrap_or(&error).trim_end();
-            let detail = format!("the body cannot be read {at}: {}", short(error));
-            Problem::new(StatusCode::BAD_REQUEST, detail)
-        })
+        read_json(request, BODY_BYTES).await.map(Self)
     }
+}
+
+/// Reads a body that is JSON and has no more bytes than this.
+pub(super) async fn read_json<T: DeserializeOwned>(
+    request: Request,
+    most: usize,
+) -> Result<T, Problem> {
+    if !may_be_json(request.headers()) {
+        let detail = "the body has to be JSON: send it with `Content-Type: application/json`";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    let body = whole(request, most).await?;
+    serde_json::from_slice(&body).map_err(|error| {
+        let at = format!("at line {} column {}", error.line(), error.column());
+        let error = error.to_string();
+        let error = error.strip_suffix(&at).unwrap_or(&error).trim_end();
+        let detail = format!("the body cannot be read {at}: {}", short(error));
+        Problem::new(StatusCode::BAD_REQUEST, detail)
+    })
 }
 
 /// What is wrong, without all of what somebody sent: names of theirs may be in it.
@@ -122,12 +130,12 @@ fn short(error: &str) -> &str {
     &error[..error.floor_char_boundary(300)]
 }
 
-async fn whole(request: Request) -> Result<Bytes, Problem> {
-    let body = Limited::new(request.into_body(), BODY_BYTES).collect();
+async fn whole(request: Request, most: usize) -> Result<Bytes, Problem> {
+    let body = Limited::new(request.into_body(), most).collect();
     match timeout(BODY_PATIENCE, body).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let detail = format!("the body is longer than {BODY_BYTES} bytes; send a shorter one");
+            let detail = format!("the body is longer than {most} bytes; send a shorter one");
             Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
         }
         Ok(Err(_)) => {

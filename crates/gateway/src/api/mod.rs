@@ -6,12 +6,14 @@
 mod activity;
 mod ask;
 mod config;
+mod console;
 mod events;
 mod failure;
 mod health;
 mod logs;
 mod numbers;
 mod openapi;
+mod pages;
 mod search;
 mod servers;
 mod sse;
@@ -39,7 +41,7 @@ pub(crate) const BODY_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whether anybody may ask this.
 pub(crate) fn is_open(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz")
+    matches!(path, "/healthz" | "/readyz" | "/api/v1/console/sign-in") || pages::is_page(path)
 }
 
 /// An address and who answers there.
@@ -113,6 +115,8 @@ const ROUTES: &[Route] = &[
     get("/api/v1/events", |by| on(by, events::follow)),
     get("/api/v1/config", |by| on(by, config::show)),
     post("/api/v1/config/reload", |by| on(by, config::reload)),
+    post("/api/v1/console/sign-in", |by| on(by, console::sign_in)),
+    post("/api/v1/console/link", |by| on(by, console::link)),
     get("/api/v1/openapi.json", |by| on(by, openapi::show)),
 ];
 
@@ -125,6 +129,7 @@ pub(crate) fn router(gateway: &Arc<Gateway>) -> Router {
         .fallback(nothing_there)
         .method_not_allowed_fallback(not_that_way)
         .layer(middleware::map_response(private))
+        .merge(pages::router().method_not_allowed_fallback(not_that_way))
         .with_state(Arc::clone(gateway))
 }
 

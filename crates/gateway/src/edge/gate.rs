@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use hyper::{
     HeaderMap, Uri,
-    header::{AUTHORIZATION, HOST, ORIGIN},
+    header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN},
 };
 use subtle::ConstantTimeEq;
 
@@ -19,6 +19,8 @@ pub(crate) enum TurnedAway {
     Host,
     /// A foreign page sent it.
     Origin,
+    /// Another page than the console's own sent it, with a session of the console.
+    Page,
     /// There is no token, or a wrong one.
     Token,
 }
@@ -68,20 +70,36 @@ pub(crate) fn check_origin(uri: &Uri, headers: &HeaderMap) -> Result<(), TurnedA
     }
 }
 
+/// Checks that, if a page sent it, the page is one of this very door: the Origin is what the Host names.
+/// A page of another port is another program's.
+pub(crate) fn check_own_page(headers: &HeaderMap) -> Result<(), TurnedAway> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next().filter(|_| hosts.next().is_none());
+    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let own = |origin: &HeaderValue| {
+        let origin = origin.to_str().unwrap_or_default();
+        let named = origin.strip_prefix("http://");
+        !host.is_empty() && named.is_some_and(|named| named.eq_ignore_ascii_case(host))
+    };
+    let all = headers.get_all(ORIGIN).iter().all(own);
+    all.then_some(()).ok_or(TurnedAway::Page)
+}
+
 /// Checks `Authorization: Bearer TOKEN`.
 pub(crate) fn check_token(token: &Token, headers: &HeaderMap) -> Result<(), TurnedAway> {
-    headers
-        .get(AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| {
-            let (scheme, shown) = value.split_once(' ')?;
-            scheme
-                .eq_ignore_ascii_case("bearer")
-                .then_some(shown.trim())
-        })
+    bearer(headers)
         .filter(|shown| token.is(shown))
         .map(drop)
         .ok_or(TurnedAway::Token)
+}
+
+/// What stands in `Authorization: Bearer …`.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, shown) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(shown.trim())
 }
 
 /// Whether `host[:port]` is this machine by a name that no foreign name server can give out.
@@ -105,8 +123,6 @@ fn is_local(authority: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderValue;
-
     use super::*;
 
     fn with(name: hyper::header::HeaderName, value: &'static str) -> HeaderMap {
@@ -164,6 +180,37 @@ mod tests {
             Err(TurnedAway::Host)
         );
         assert_eq!(check_origin(&uri, &HeaderMap::new()), Err(TurnedAway::Host));
+    }
+
+    #[test]
+    fn only_a_page_of_this_very_port_is_its_own() {
+        for own in ["http://localhost:7777", "http://LOCALHOST:7777"] {
+            assert_eq!(check_own_page(&with(ORIGIN, own)), Ok(()), "{own}");
+        }
+        assert_eq!(check_own_page(&with(AUTHORIZATION, "x")), Ok(()));
+        for other in [
+            "http://localhost:3000",
+            "http://localhost",
+            "https://localhost:7777",
+            "http://127.0.0.1:7777",
+            "http://localhost:7777.example.com",
+            "http://localhost:77777",
+            "localhost:7777",
+            "null",
+            "",
+        ] {
+            let checked = check_own_page(&with(ORIGIN, other));
+            assert_eq!(checked, Err(TurnedAway::Page), "{other}");
+        }
+        let mut two = with(ORIGIN, "http://localhost:7777");
+        two.append(ORIGIN, HeaderValue::from_static("http://localhost:3000"));
+        assert_eq!(check_own_page(&two), Err(TurnedAway::Page));
+        let mut two = with(ORIGIN, "http://localhost:7777");
+        two.append(HOST, HeaderValue::from_static("localhost:7777"));
+        assert_eq!(check_own_page(&two), Err(TurnedAway::Page));
+        let mut none = with(ORIGIN, "http://");
+        none.remove(HOST);
+        assert_eq!(check_own_page(&none), Err(TurnedAway::Page));
     }
 
     #[test]

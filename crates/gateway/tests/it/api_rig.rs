@@ -22,7 +22,7 @@ pub(crate) struct Rig {
     folder: TempDir,
     pub(crate) home: Arc<Home>,
     pub(crate) gateway: Arc<Gateway>,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 /// The entry of a server that works.

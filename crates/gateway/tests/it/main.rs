@@ -12,6 +12,7 @@ mod api_config;
 mod api_rig;
 mod api_servers;
 mod api_streams;
+mod console;
 mod containers;
 mod heard;
 mod index;

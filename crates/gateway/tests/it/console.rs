@@ -1,0 +1,257 @@
+//! The console's door: its files, links that open once, and sessions.
+
+use serde_json::{Value, json};
+
+use crate::api_rig::{Answer, Rig, TOKEN};
+
+const SIGN_IN: &str = "/api/v1/console/sign-in";
+const JSON: &str = "Content-Type: application/json\r\n";
+
+/// A fresh key, out of its link.
+async fn key(rig: &Rig) -> String {
+    let answer = rig.ask("POST", "/api/v1/console/link", None).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let link = answer.json()["url"].as_str().unwrap().to_owned();
+    let (address, key) = link.split_once("/#sign-in=").unwrap();
+    assert_eq!(address, format!("http://127.0.0.1:{}", rig.port));
+    key.to_owned()
+}
+
+async fn sign_in(rig: &Rig, headers: &str, key: &str) -> Answer {
+    let body = json!({ "key": key }).to_string();
+    rig.ask_with("POST", SIGN_IN, headers, &body).await
+}
+
+async fn session(rig: &Rig) -> String {
+    let answer = sign_in(rig, JSON, &key(rig).await).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()["token"].as_str().unwrap().to_owned()
+}
+
+/// Asks with a session, and further headers.
+async fn ask(rig: &Rig, method: &str, path: &str, session: &str, headers: &str) -> Answer {
+    let headers = format!("Authorization: Bearer {session}\r\n{headers}");
+    rig.ask_with(method, path, &headers, "").await
+}
+
+#[tokio::test]
+async fn a_link_opens_once() {
+    let rig = Rig::with(json!({})).await;
+    let key = key(&rig).await;
+    let answer = sign_in(&rig, JSON, &key).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(answer.headers.contains("cache-control: no-store"));
+    let said = answer.json();
+    assert!(said["expiresAt"].as_str().unwrap().ends_with('Z'), "{said}");
+    let token = said["token"].as_str().unwrap();
+    for path in ["/api/v1/status", "/metrics", "/api/v1/openapi.json"] {
+        let answer = ask(&rig, "GET", path, token, "").await;
+        assert_eq!(answer.status, 200, "{path}");
+    }
+    let detail = sign_in(&rig, JSON, &key).await.problem(401);
+    assert!(detail.contains("`switchboard console`"), "{detail}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_link_comes_over_the_socket_too_and_not_to_strangers() {
+    let rig = Rig::with(json!({})).await;
+    let answer = rig.ask_socket("POST", "/api/v1/console/link").await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = rig.ask_with("POST", "/api/v1/console/link", "", "").await;
+    answer.problem(401);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn wrong_keys_open_nothing_and_are_counted() {
+    let rig = Rig::with(json!({})).await;
+    let good = key(&rig).await;
+    let short = &good[..31];
+    for wrong in ["", "x", short, &"0".repeat(32), &"x".repeat(3_000), TOKEN] {
+        sign_in(&rig, JSON, wrong).await.problem(401);
+    }
+    let long = "x".repeat(5_000);
+    sign_in(&rig, JSON, &long).await.problem(413);
+    for body in ["", "{}", "[]", "{\"key\":1}", "{\"key\":\"x\",\"by\":1}"] {
+        rig.ask_with("POST", SIGN_IN, JSON, body).await.problem(400);
+    }
+    let mut tried = 6;
+    let crowded = loop {
+        let answer = sign_in(&rig, JSON, "wrong").await;
+        if answer.status == 429 {
+            break answer;
+        }
+        answer.problem(401);
+        tried += 1;
+        assert!(tried < 100);
+    };
+    assert!(crowded.headers.contains("retry-after: "), "{crowded:?}");
+    sign_in(&rig, JSON, &good).await.problem(429);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_foreign_page_can_send_gets_nothing() {
+    let rig = Rig::with(json!({})).await;
+    let key = key(&rig).await;
+    let host = format!("localhost:{}", rig.port);
+    // A page of another port may say that it is JSON; the browser says where it comes from.
+    for origin in [
+        "http://localhost:3000",
+        "http://127.0.0.1:3000",
+        &format!("https://{host}"),
+        &format!("http://127.0.0.1:{}", rig.port),
+        "null",
+        "https://example.com",
+    ] {
+        let headers = format!("{JSON}Host: {host}\r\nOrigin: {origin}\r\n");
+        sign_in(&rig, &headers, &key).await.problem(403);
+    }
+    // A form needs nobody's leave to be sent.
+    for kind in [
+        "application/x-www-form-urlencoded",
+        "text/plain",
+        "text/plain; application/json",
+        "multipart/form-data; boundary=x",
+    ] {
+        let headers = format!("Content-Type: {kind}\r\n");
+        sign_in(&rig, &headers, &key).await.problem(415);
+    }
+    sign_in(&rig, "", &key).await.problem(415);
+    sign_in(&rig, &format!("{JSON}Host: example.com\r\n"), &key)
+        .await
+        .problem(403);
+    // Nothing of that has used it up.
+    let own = format!("{JSON}Host: {host}\r\nOrigin: http://{host}\r\n");
+    assert_eq!(sign_in(&rig, &own, &key).await.status, 200);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_is_for_the_page_of_this_very_port() {
+    let rig = Rig::with(json!({})).await;
+    let session = session(&rig).await;
+    let host = format!("localhost:{}", rig.port);
+    let path = "/api/v1/status";
+    let own = format!("Host: {host}\r\nOrigin: http://{host}\r\n");
+    let answer = ask(&rig, "GET", path, &session, &own).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let other = format!("Host: {host}\r\nOrigin: http://localhost:3000\r\n");
+    let detail = ask(&rig, "GET", path, &session, &other).await.problem(403);
+    assert!(detail.contains("own page"), "{detail}");
+    // With the token it is as it was: a program on this machine that serves a page may have it.
+    let answer = ask(&rig, "GET", path, TOKEN, &other).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let asking = format!("{other}Access-Control-Request-Method: POST\r\n");
+    let answer = rig.ask_with("OPTIONS", path, &asking, "").await;
+    assert!(answer.status >= 400, "{answer:?}");
+    assert!(!answer.headers.contains("access-control"), "{answer:?}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_does_not_open_mcp() {
+    let rig = Rig::with(json!({})).await;
+    let session = session(&rig).await;
+    for path in ["/mcp", "/mcp/direct", "/mcp/s/a", "/sse", "/sse/messages/x"] {
+        for method in ["GET", "POST"] {
+            let answer = ask(&rig, method, path, &session, JSON).await;
+            assert_eq!(answer.status, 401, "{method} {path}");
+        }
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_outlives_the_gateway_and_a_link_does_not() {
+    let rig = Rig::with(json!({})).await;
+    let session = session(&rig).await;
+    let key = key(&rig).await;
+    let rig = rig.restarted(|_| {}).await;
+    let answer = ask(&rig, "GET", "/api/v1/status", &session, "").await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    sign_in(&rig, JSON, &key).await.problem(401);
+    // A damaged key signs everybody out, and is mended.
+    let damage = |home: &switchboard_config::Home| std::fs::write(home.seal_key(), b"x").unwrap();
+    let rig = rig.restarted(damage).await;
+    ask(&rig, "GET", "/api/v1/status", &session, "")
+        .await
+        .problem(401);
+    assert_eq!(std::fs::read(rig.home.seal_key()).unwrap().len(), 64);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn the_page_is_open_and_can_be_asked_for_again() {
+    let rig = Rig::with(json!({})).await;
+    let page = rig.ask_with("GET", "/", "", "").await;
+    assert_eq!(page.status, 200, "{page:?}");
+    assert!(page.body.starts_with("<!doctype html>"), "{page:?}");
+    for header in [
+        "content-type: text/html; charset=utf-8",
+        "content-security-policy: default-src 'none';",
+        "x-content-type-options: nosniff",
+        "cache-control: no-cache",
+    ] {
+        assert!(page.headers.contains(header), "{header} in {page:?}");
+    }
+    let head = rig.ask_with("HEAD", "/", "", "").await;
+    assert_eq!((head.status, &*head.body), (200, ""));
+    let length = format!("content-length: {}", page.body.len());
+    assert!(head.headers.contains(&length), "{head:?}");
+    let etag = page
+        .headers
+        .lines()
+        .find_map(|line| line.strip_prefix("etag: "));
+    let etag = etag.unwrap();
+    assert!(head.headers.contains(&format!("etag: {etag}")), "{head:?}");
+    for known in [etag, &format!("\"x\", W/{etag}"), "*"] {
+        let headers = format!("If-None-Match: {known}\r\n");
+        let same = rig.ask_with("GET", "/", &headers, "").await;
+        assert_eq!((same.status, &*same.body), (304, ""), "{known}");
+        assert!(
+            same.headers.contains("content-security-policy: "),
+            "{same:?}"
+        );
+    }
+    let other = rig
+        .ask_with("GET", "/", "If-None-Match: \"x\"\r\n", "")
+        .await;
+    assert_eq!(other.status, 200);
+    rig.ask_with("POST", "/", "", "").await.problem(405);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_but_the_page_is_where_the_page_is() {
+    let rig = Rig::with(json!({})).await;
+    for path in [
+        "/console/",
+        "/console/..",
+        "/console/../api/v1/status",
+        "/console/%2e%2e/api/v1/status",
+        "/console/%2e%2e%2fapi%2fv1%2fstatus",
+        "/console/..%2f..%2frun/token",
+        "/console//etc/passwd",
+        "/console/.%00",
+        "/console/\\..\\..\\",
+    ] {
+        let answer = rig.ask_with("GET", path, "", "").await;
+        assert!(!answer.problem(404).contains("pid"), "{path}");
+    }
+    for path in ["/console", "//", "/index.html", "/../api/v1/status", "/%2e"] {
+        rig.ask_with("GET", path, "", "").await.problem(401);
+    }
+    for foreign in [
+        "Host: example.com\r\n",
+        "Host: rebound.example.com:7777\r\n",
+        "Host: localhost\r\nOrigin: https://example.com\r\n",
+    ] {
+        rig.ask_with("GET", "/", foreign, "").await.problem(403);
+    }
+    let described: Value = rig.get("/api/v1/openapi.json").await.json();
+    let described = described["paths"].as_object().unwrap();
+    assert!(!described.contains_key("/"));
+    rig.stop().await;
+}
