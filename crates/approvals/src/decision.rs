@@ -6,7 +6,7 @@ use switchboard_wire::Raw;
 
 use crate::{
     form::{Form, Problem},
-    record::{Action, Decided, Kind, Record, Remember, Status},
+    record::{Action, Decided, Kind, Record, Remember, Scope, Status},
 };
 
 /// What a person decides.
@@ -84,9 +84,7 @@ pub(crate) fn decide(
         Kind::ToolCall => tool_call(&mut next, decision)?,
         Kind::Trust => verdict(&mut next, decision, &[])?,
     }
-    if decision.remember.is_some() && !matches!(record.ask.kind, Kind::ToolCall | Kind::Sampling) {
-        return Err(unfit("only tool calls and sampling can be remembered"));
-    }
+    check_remember(record, decision)?;
     if record.status == Status::Reviewing {
         // What the person agreed to before stays on record.
         let first = record
@@ -103,6 +101,21 @@ pub(crate) fn decide(
         next.decided = Some(decided(decision, action, decision.edits.clone(), now));
     }
     Ok(next)
+}
+
+fn check_remember(record: &Record, decision: &Decision) -> Result<(), Refusal> {
+    let Some(remember) = &decision.remember else {
+        return Ok(());
+    };
+    if !matches!(record.ask.kind, Kind::ToolCall | Kind::Sampling) {
+        return Err(unfit("only tool calls and sampling can be remembered"));
+    }
+    if remember.scope == Scope::Project && record.ask.project.is_none() {
+        return Err(unfit(
+            "it is not known in which folder this client works; remember it for the session, or always",
+        ));
+    }
+    Ok(())
 }
 
 fn decided(decision: &Decision, action: Action, edits: Option<Raw>, now: u64) -> Decided {

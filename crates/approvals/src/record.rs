@@ -258,6 +258,12 @@ pub struct Ask {
     /// Which client's call it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Arc<str>>,
+    /// Which of the client's sessions that is; good for as long as the gateway runs.
+    #[serde(default)]
+    pub session: u64,
+    /// The folder that the client works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<Arc<str>>,
     /// One line for a person.
     pub summary: Arc<str>,
     /// What a person should beware of.
@@ -266,6 +272,9 @@ pub struct Ask {
     /// The rule because of which it is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Arc<str>>,
+    /// The rule that answers in a person's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_by: Option<Arc<str>>,
     /// Everything that is asked.
     pub request: Raw,
     /// Two questions with the same key are the same question: one that is asked again gets the answer

@@ -12,6 +12,7 @@ use switchboard_store::Store;
 use switchboard_wire::method;
 
 use crate::{
+    approvals::{Approvals, driver::Driver},
     cache::Reads, call::Kept, console::Console, desk::fit::Results, events::Events, finder::Finder,
     lessons::Lessons, logs::Logs, metrics::Metrics, model::Models, pace::Pace, park::Parking,
     seal::Seal, session::Audience, shelf::Shelf,
@@ -32,6 +33,10 @@ pub(crate) struct Context {
     pub(crate) store: Store,
     /// Clients that can be told things unasked.
     pub(crate) audience: Audience,
+    /// Asking a person.
+    pub(crate) approvals: Approvals,
+    /// Calls that go on while their clients are away.
+    pub(crate) waiting: Arc<Parking<Running>>,
     /// Calls that wait for their clients.
     pub(crate) parking: Arc<Parking<Kept>>,
     pub(crate) seal: Seal,

@@ -97,6 +97,30 @@ impl<T: Send + 'static> Parking<T> {
         Ok(self.seal.close(PURPOSE, &payload))
     }
 
+    /// Whether a state was made here, though what it opens may be gone.
+    pub(crate) fn is_ours(&self, state: &str) -> bool {
+        self.seal.open(PURPOSE, state).is_some()
+    }
+
+    /// Whether a state opens a call for this ticket.
+    pub(crate) fn knows(&self, state: &str, ticket: impl FnOnce() -> Ticket) -> bool {
+        let Some((id, turn)) = self.read(state) else {
+            return false;
+        };
+        let parked = self.lock();
+        let found = parked.get(&id).filter(|parked| parked.turn == turn);
+        let expected = found.map(|parked| parked.ticket);
+        drop(parked);
+        expected.is_some_and(|expected| expected == ticket())
+    }
+
+    fn read(&self, state: &str) -> Option<(u128, u128)> {
+        let payload = self.seal.open(PURPOSE, state)?;
+        let (id, turn) = payload.split_at_checked(16)?;
+        let read = |bytes: &[u8]| bytes.try_into().ok().map(u128::from_le_bytes);
+        read(id).zip(read(turn))
+    }
+
     /// Takes a call up again. Whatever is wrong with the state or the request, the answer is the same,
     /// and the call stays where it is.
     pub(crate) fn take(
@@ -104,10 +128,7 @@ impl<T: Send + 'static> Parking<T> {
         state: &str,
         ticket: impl FnOnce() -> Ticket,
     ) -> Result<T, ErrorObject> {
-        let payload = self.seal.open(PURPOSE, state).ok_or_else(refused)?;
-        let (id, turn) = payload.split_at_checked(16).ok_or_else(refused)?;
-        let read = |bytes: &[u8]| bytes.try_into().ok().map(u128::from_le_bytes);
-        let (id, turn) = read(id).zip(read(turn)).ok_or_else(refused)?;
+        let (id, turn) = self.read(state).ok_or_else(refused)?;
         let is_it = |parked: &Parked<T>| parked.turn == turn;
         // A long request is not looked at for a state that opens nothing.
         if !self.lock().get(&id).is_some_and(is_it) {
