@@ -78,7 +78,11 @@ impl Remembered {
 #[expect(clippy::ref_option, reason = "it is called with what serde has")]
 fn to_hex<S: Serializer>(digest: &Option<[u8; 32]>, serializer: S) -> Result<S::Ok, S::Error> {
     let digest = digest.unwrap_or_default();
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digit = |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0');
+    let digits = digest
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    let hex: String = digits.collect();
     serializer.serialize_str(&hex)
 }
 
