@@ -215,7 +215,7 @@ struct Writing {
 #[derive(Clone, Debug)]
 enum Event {
     Create,
-    Attach(Asker),
+    Attach,
     Leave,
     Decide(Decider, Box<Decision>),
     Generated(Result<(Raw, Usage), Arc<str>>),
@@ -324,7 +324,7 @@ impl Broker {
             if let Some(entry) = self.entries.get_mut(&known) {
                 entry.asker = Some(asker);
             }
-            return self.happen(now, &known, Event::Attach(asker));
+            return self.happen(now, &known, Event::Attach);
         }
         let of_it = self
             .entries
@@ -518,7 +518,7 @@ impl Broker {
                 self.deliver(id, asker, outcome);
                 return self.remove(id);
             }
-            Event::Attach(_) => {
+            Event::Attach => {
                 let outcome = Outcome::Unavailable(Arc::clone(reason));
                 self.deliver(id, asker, outcome);
             }
@@ -582,8 +582,8 @@ fn step(entry: &Entry, event: &Event, now: u64, can_generate: bool, review: bool
     match event {
         Event::Create => write((**record).clone(), Change::Created),
         // Whoever asks again may have left in the meantime.
-        Event::Attach(_) if !waits => Step::Nothing,
-        Event::Attach(_) => match record.status {
+        Event::Attach if !waits => Step::Nothing,
+        Event::Attach => match record.status {
             Status::Orphaned => write(with(Status::Pending), Change::Resumed),
             _ if record.kept.is_some() => {
                 let mut next = (**record).clone();

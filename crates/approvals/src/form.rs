@@ -101,6 +101,11 @@ impl Form {
         }
     }
 
+    /// Whether an address is to be opened.
+    pub fn is_url(&self) -> bool {
+        matches!(self.mode, Mode::Url(_))
+    }
+
     /// The whole host of the address that is to be opened.
     pub fn host(&self) -> Option<&str> {
         match &self.mode {

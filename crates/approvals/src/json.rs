@@ -183,6 +183,25 @@ pub fn digest(value: &Raw) -> [u8; 32] {
     hash.finalize().into()
 }
 
+/// Whether some object in it has a member twice, or it is too large to tell: readers would disagree on
+/// what it says.
+pub fn says_twice(value: &Raw) -> bool {
+    fn look(value: &Json<'_>) -> bool {
+        match value {
+            Json::Array(all) => all.iter().any(look),
+            Json::Object(members) => {
+                let mut names: Vec<&str> = members.iter().map(|(name, _)| &**name).collect();
+                names.sort_unstable();
+                names.windows(2).any(|pair| pair[0] == pair[1])
+                    || members.iter().any(|(_, value)| look(value))
+            }
+            _ => false,
+        }
+    }
+    let tree = Tree::read(value, DIGEST_NODES);
+    !tree.whole || look(&tree.value)
+}
+
 /// A number by its digits and where they stand, so that `1`, `1.0` and `10e-1` are one.
 pub(crate) fn canonical_number(spelled: &str) -> String {
     let (sign, text) = match spelled.strip_prefix('-') {

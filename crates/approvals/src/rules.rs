@@ -13,7 +13,8 @@
 //!    5. the server, in the same way;
 //!    6. how many annotations are asked for;
 //!    7. the client, in the same way;
-//!    8. the scope: a session before a project before always.
+//!    8. the scope: a remembered decision before the configuration, and of those one for a session
+//!       before one for a project before one for always.
 //! 3. If that leaves both, ask wins.
 //! 4. If no rule matches, the [`Guard`] of the server decides, and the annotations of the tool as far
 //!    as they are [believed](Hints::believed). Sampling and elicitation are then asked about: they are
@@ -213,6 +214,14 @@ impl Rules {
         })
     }
 
+    /// These rules and one more, for a look at what it would do.
+    #[must_use]
+    pub fn with(&self, rule: Rule) -> Self {
+        let mut rules = self.clone();
+        rules.configured.push(rule);
+        rules
+    }
+
     /// Keeps a decision; one of the same id is replaced.
     pub fn remember(&mut self, decision: Remembered) -> Result<(), RuleError> {
         self.forget(&decision.id);
@@ -240,14 +249,15 @@ impl Rules {
         &self.remembered
     }
 
-    /// Whether every call of a tool of this server is allowed, so that it need not be judged.
-    pub fn is_empty_for(&self, server: &str) -> bool {
+    /// Whether every call of every tool is allowed, so that none need be judged.
+    pub fn asks_nothing(&self) -> bool {
         let holds_back = |rule: &Rule| {
             rule.kind == Kind::ToolCall
                 && (rule.action != Action::Allow || rule.looks_at_arguments())
-                && rule.server.matches(server)
         };
-        self.guard(server).1 == Guard::Never
+        let never = |guard: &Guard| *guard == Guard::Never;
+        never(&self.default)
+            && self.guards.values().all(never)
             && !self.configured.iter().any(holds_back)
             && !self.remembered.iter().any(|one| holds_back(&one.rule))
     }

@@ -6,9 +6,10 @@
 //! of them is read from memory.
 
 mod audit;
-mod driver;
+pub(crate) mod driver;
 mod generate;
-pub(crate) mod policy;
+mod numbers;
+pub mod policy;
 pub(crate) mod question;
 pub(crate) mod shown;
 
@@ -30,6 +31,7 @@ use tokio::{
 
 use self::{
     driver::{Command, Driver},
+    numbers::Numbers,
     policy::Policy,
 };
 use crate::context::Context;
@@ -42,6 +44,7 @@ pub(crate) struct Approvals {
     /// Whether it is known what an earlier run left behind.
     ready: watch::Receiver<bool>,
     policy: ArcSwap<Policy>,
+    pub(crate) numbers: Numbers,
     clock: Clock,
 }
 
@@ -56,6 +59,7 @@ impl Approvals {
             last: AtomicU64::new(0),
             ready,
             policy: ArcSwap::from_pointee(Policy::new(config, Vec::new())),
+            numbers: Numbers::default(),
             clock,
         };
         (approvals, Driver::new(received, loaded, clock))

@@ -23,6 +23,7 @@ use crate::{caller::Principal, seal::Seal};
 #[derive(Debug)]
 pub(crate) struct Parking<T> {
     seal: Seal,
+    room: Room,
     parked: Mutex<HashMap<u128, Parked<T>>>,
 }
 
@@ -43,15 +44,22 @@ pub(crate) struct Ticket {
     pub(crate) request: [u8; 32],
 }
 
-/// The most calls that are parked at a time, and of one server: it must have room for other questions.
-const PARKED_MAX: usize = 1_024;
-const PARKED_EACH: usize = 32;
+/// The most calls at a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// Of all servers.
+    pub(crate) all: usize,
+    /// Of one.
+    pub(crate) each: usize,
+}
+
 const PURPOSE: &str = "parked call";
 
 impl<T: Send + 'static> Parking<T> {
-    pub(crate) fn new(seal: Seal) -> Arc<Self> {
+    pub(crate) fn new(seal: Seal, room: Room) -> Arc<Self> {
         Arc::new(Self {
             seal,
+            room,
             parked: Mutex::default(),
         })
     }
@@ -71,7 +79,7 @@ impl<T: Send + 'static> Parking<T> {
         let parking = Arc::downgrade(self);
         let mut parked = self.lock();
         let of_it = parked.values().filter(|other| other.server == *server);
-        if parked.len() >= PARKED_MAX || of_it.count() >= PARKED_EACH {
+        if parked.len() >= self.room.all || of_it.count() >= self.room.each {
             return Err(what);
         }
         let expiry = tokio::spawn(async move {
@@ -219,10 +227,11 @@ mod tests {
         principal: Principal::Owner,
         request: [7; 32],
     };
+    const ROOM: Room = Room { all: 64, each: 8 };
     const PATIENCE: Duration = Duration::from_mins(1);
 
     fn parking() -> Arc<Parking<&'static str>> {
-        Parking::new(Seal::new().unwrap())
+        Parking::new(Seal::new().unwrap(), ROOM)
     }
 
     #[tokio::test]
@@ -257,7 +266,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_nobody_comes_back_for_is_dropped() {
-        let parking = Parking::new(Seal::new().unwrap());
+        let parking = Parking::new(Seal::new().unwrap(), ROOM);
         let kept = Arc::new(());
         let state = parking
             .put(&"s".into(), TICKET, PATIENCE, Arc::clone(&kept))
@@ -271,13 +280,13 @@ mod tests {
     async fn there_is_an_end_to_parking() {
         let parking = parking();
         let put = |server: String| parking.put(&server.into(), TICKET, PATIENCE, "a");
-        for n in 0..PARKED_MAX {
-            assert!(put((n / PARKED_EACH).to_string()).is_ok());
+        for n in 0..ROOM.all {
+            assert!(put((n / ROOM.each).to_string()).is_ok());
         }
         assert_eq!(put("another".to_owned()), Err("a"));
         let parking = self::parking();
         let put = |server: &str| parking.put(&server.into(), TICKET, PATIENCE, "a");
-        for _ in 0..PARKED_EACH {
+        for _ in 0..ROOM.each {
             assert!(put("s").is_ok());
         }
         assert_eq!(put("s"), Err("a"));

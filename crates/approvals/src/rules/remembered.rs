@@ -66,9 +66,10 @@ impl Remembered {
         Specificity {
             exact_arguments: self.exactly.is_some(),
             scope: match self.scope {
-                Scope::Session(_) => 2,
-                Scope::Project(_) => 1,
-                Scope::Always => 0,
+                // A person who said "always" is not asked again.
+                Scope::Session(_) => 3,
+                Scope::Project(_) => 2,
+                Scope::Always => 1,
             },
             ..self.rule.specificity()
         }

@@ -231,7 +231,8 @@ impl Driver {
             // Nobody wants the answer any more.
             model.abort();
         }
-        context.metrics.approvals.count(why, record);
+        let waiting = self.broker.waiting();
+        context.approvals.numbers.count(why, record, waiting);
         context.events.tell(event(why), || shown::event(record));
         if let Some(rule) = record.ask.allowed_by.as_ref().filter(|_| {
             record.status == Status::Pending && matches!(why, Change::Created | Change::Resumed)
