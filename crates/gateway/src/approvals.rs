@@ -9,7 +9,7 @@ mod audit;
 pub(crate) mod driver;
 mod generate;
 mod numbers;
-pub mod policy;
+pub(crate) mod policy;
 pub(crate) mod question;
 pub(crate) mod shown;
 

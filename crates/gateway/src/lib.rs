@@ -65,7 +65,6 @@ mod trust;
 mod upstream;
 mod watch;
 
-pub use approvals::policy::check as check_rules;
 pub use desk::{Face, View};
 pub use events::Event;
 pub use gateway::{Gateway, StartError};

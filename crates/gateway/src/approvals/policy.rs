@@ -111,11 +111,6 @@ impl Policy {
     }
 }
 
-/// What is wrong with the rules of a configuration, for a person.
-pub fn check(config: &Config) -> Result<(), String> {
-    read(config).map(drop)
-}
-
 fn read(config: &Config) -> Result<Rules, String> {
     let written = config.approvals.rules.iter().enumerate();
     let rules: Result<Vec<_>, _> = written
