@@ -30,6 +30,7 @@ use crate::{
     finder::Finder,
     launch,
     logs::Logs,
+    notify,
     session::Session,
     shelf::Shelf,
     supervisor::{Supervisor, Upstreams},
@@ -121,6 +122,7 @@ impl Gateway {
         Finder::start(&gateway.context);
         judge_all(Arc::clone(&gateway.context.shelf));
         tokio::spawn(sweep_sessions(Arc::downgrade(&gateway)));
+        notify::start(&gateway);
         Ok(gateway)
     }
 

@@ -11,6 +11,7 @@
 //! | `upstream`, `restart`, `limit` | one server: its connection, its failures, its places |
 //! | `supervisor`, `launch` | the set of servers, and how each is started |
 //! | `shelf` | the catalogue and its snapshots |
+//! | `notify` | who is told, over HTTP and on the desktop, that a request waits |
 //! | `api` | REST, for the command line and the console |
 
 mod answer;
@@ -43,6 +44,7 @@ mod logs;
 mod mailbox;
 mod metrics;
 mod model;
+mod notify;
 mod pace;
 mod park;
 mod private;
