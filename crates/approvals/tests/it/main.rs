@@ -1,0 +1,18 @@
+//! The crate from outside.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
+
+mod forms;
+mod naive;
+mod redaction;
+mod rules;
+
+use switchboard_wire::Raw;
+
+fn raw(text: &str) -> Raw {
+    Raw::parse(text.to_owned()).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
