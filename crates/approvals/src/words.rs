@@ -1,5 +1,8 @@
 //! Words in names, and which of them speak of a secret.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 /// The words of a name, in small letters: `deleteFile`, `delete_file` and `DELETE-FILE` have the same.
 pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -169,13 +172,33 @@ const RUN_TOGETHER: &[&str] = &[
 /// The word or phrase in a text that speaks of a secret.
 pub(crate) fn secret(text: &str) -> Option<&'static str> {
     let found = words(text);
-    let is_there = |phrase: &&&str| {
-        let phrase: Vec<&str> = phrase.split(' ').collect();
-        found.windows(phrase.len()).any(|window| window == phrase)
-    };
-    let spelled = SECRETS.iter().find(is_there);
+    let phrases = phrases();
+    let spelled = (0..found.len()).find_map(|at| {
+        let (_, rest) = found.split_at(at);
+        let begun = phrases.get(rest.first()?.as_str())?;
+        let follows = |phrase: &&&'static str| {
+            let mut rest = rest.iter();
+            phrase
+                .split(' ')
+                .all(|word| rest.next().is_some_and(|next| next == word))
+        };
+        begun.iter().find(follows).copied()
+    });
     let together = || RUN_TOGETHER.iter().find(|word| text.contains(**word));
-    spelled.or_else(together).copied()
+    spelled.or_else(|| together().copied())
+}
+
+/// The phrases by their first word, so that a long text costs no more than its words.
+fn phrases() -> &'static HashMap<&'static str, Vec<&'static str>> {
+    static PHRASES: OnceLock<HashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
+    PHRASES.get_or_init(|| {
+        let mut phrases: HashMap<_, Vec<_>> = HashMap::new();
+        for phrase in SECRETS {
+            let first = phrase.split(' ').next().unwrap_or(phrase);
+            phrases.entry(first).or_default().push(*phrase);
+        }
+        phrases
+    })
 }
 
 /// The name that was probably meant.

@@ -10,6 +10,7 @@ mod forms;
 mod naive;
 mod redaction;
 mod rules;
+mod writing;
 
 use switchboard_wire::Raw;
 
