@@ -66,11 +66,15 @@ pub fn redact_text(text: &str) -> String {
     let Some(patterns) = patterns() else {
         return REDACTED.to_owned();
     };
+    let small = text.to_lowercase();
     let mut text = text.to_owned();
-    for (regex, kept) in patterns {
+    for (regex, pattern) in patterns {
+        if !pattern.hints.iter().any(|hint| small.contains(hint)) {
+            continue;
+        }
         let replace = |found: &Captures<'_>| {
             let part = |n: usize| found.get(n).map_or("", |part| part.as_str());
-            match kept {
+            match pattern.kept {
                 Kept::Nothing => REDACTED.to_owned(),
                 Kept::Before => format!("{}{REDACTED}", part(1)),
                 Kept::Around => format!("{}{REDACTED}{}", part(1), part(2)),
@@ -80,9 +84,7 @@ pub fn redact_text(text: &str) -> String {
                 Kept::BeforeIfRandom => part(0).to_owned(),
             }
         };
-        if regex.is_match(&text) {
-            text = regex.replace_all(&text, replace).into_owned();
-        }
+        text = regex.replace_all(&text, replace).into_owned();
     }
     text
 }
@@ -308,6 +310,14 @@ fn is_secret_name(name: &str) -> bool {
     words::secret(bounded).is_some() || last.is_some_and(|last| ALSO.contains(&&*last))
 }
 
+/// What a secret looks like.
+struct Pattern {
+    /// One of these is in every text that matches, in small letters. To look for them costs little.
+    hints: &'static [&'static str],
+    regex: &'static str,
+    kept: Kept,
+}
+
 /// What stays of a match: the text of its groups.
 enum Kept {
     Nothing,
@@ -316,41 +326,91 @@ enum Kept {
     BeforeIfRandom,
 }
 
-/// What secrets look like. `None` if one of these is no regular expression, which a test rules out.
-fn patterns() -> Option<&'static [(Regex, Kept)]> {
-    const PATTERNS: [(&str, Kept); 8] = [
-        (
-            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----(?s:.*?)(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|$)",
-            Kept::Nothing,
-        ),
-        (
-            r"\b(sk-[A-Za-z0-9_-]{12,}|[srp]k_(live|test)_[A-Za-z0-9]{8,}|gh[a-z]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|x(ox[a-z]|app)-[A-Za-z0-9-]{8,}|A(KI|SI)A[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{16,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(\.[A-Za-z0-9_-]*)?)",
-            Kept::Nothing,
-        ),
-        (
-            r"(?i)(\bauthorization\b[^A-Za-z0-9\n]{1,4}[a-z]+ +)[^\s,;]{4,}",
-            Kept::Before,
-        ),
-        (r"(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}", Kept::Before),
-        (r#"(://)[^\s/@:"'<>]*:[^\s/"'<>]*(@)"#, Kept::Around),
-        (
-            r#"(?i)([a-z0-9_.-]*(?:passwor[dt]|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|contraseña|kennwort)(?:\\*["'])?\s*[=:]\s*\\*["'])[^"'\\\n]{1,512}"#,
-            Kept::Before,
-        ),
-        (
-            r#"(?i)([a-z0-9_.-]*(?:passwor[dt]|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|contraseña|kennwort)\s*[=:]\s*)[^\s"'&,;\[]{3,}"#,
-            Kept::Before,
-        ),
-        (
-            r#"([A-Za-z0-9_.-]*[=]["']?|[A-Za-z0-9_.-]*[Kk][Ee][Yy]["']?\s*:\s*["']?)([A-Za-z0-9+/_-]{24,}={0,2})"#,
-            Kept::BeforeIfRandom,
-        ),
-    ];
-    static COMPILED: OnceLock<Option<Vec<(Regex, Kept)>>> = OnceLock::new();
+static PATTERNS: [Pattern; 8] = [
+    Pattern {
+        hints: &["private key"],
+        regex: r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----(?s:.*?)(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|$)",
+        kept: Kept::Nothing,
+    },
+    // As those who issue them begin them, so that they are found.
+    Pattern {
+        hints: &[
+            "sk-",
+            "_live_",
+            "_test_",
+            "ghp_",
+            "gho_",
+            "ghu_",
+            "ghs_",
+            "ghr_",
+            "github_pat_",
+            "glpat-",
+            "xox",
+            "xapp-",
+            "akia",
+            "asia",
+            "aiza",
+            "ya29.",
+            "npm_",
+            "hf_",
+            "eyj",
+        ],
+        regex: r"\b(sk-[A-Za-z0-9_-]{12,}|[srp]k_(live|test)_[A-Za-z0-9]{8,}|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|x(ox[a-z]|app)-[A-Za-z0-9-]{8,}|A(KI|SI)A[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{16,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(\.[A-Za-z0-9_-]*)?)",
+        kept: Kept::Nothing,
+    },
+    Pattern {
+        hints: &["authorization"],
+        regex: r"(?i)(\bauthorization\b[^A-Za-z0-9\n]{1,4}[a-z]+ +)[^\s,;]{4,}",
+        kept: Kept::Before,
+    },
+    Pattern {
+        hints: &["bearer"],
+        regex: r"(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}",
+        kept: Kept::Before,
+    },
+    Pattern {
+        hints: &["://"],
+        regex: r#"(://)[^\s/@:"'<>]*:[^\s/"'<>]*(@)"#,
+        kept: Kept::Around,
+    },
+    // In quotes, perhaps those of JSON within a text.
+    Pattern {
+        hints: NAMES,
+        regex: r#"(?i)((?:passwor[dt]|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|contraseña|kennwort)(?:\\*["'])?\s*[=:]\s*\\*["'])[^"'\\\n]{1,512}"#,
+        kept: Kept::Before,
+    },
+    Pattern {
+        hints: NAMES,
+        regex: r#"(?i)((?:passwor[dt]|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|contraseña|kennwort)\s*[=:]\s*)[^\s"'&,;\[]{3,}"#,
+        kept: Kept::Before,
+    },
+    Pattern {
+        hints: &["=", "key"],
+        regex: r#"([A-Za-z0-9_.-]*[=]["']?|[A-Za-z0-9_.-]*[Kk][Ee][Yy]["']?\s*:\s*["']?)([A-Za-z0-9+/_-]{24,}={0,2})"#,
+        kept: Kept::BeforeIfRandom,
+    },
+];
+
+const NAMES: &[&str] = &[
+    "passwor",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "secret",
+    "token",
+    "key",
+    "credential",
+    "contrase",
+    "kennwort",
+];
+
+/// `None` if one of the patterns is no regular expression, which a test rules out.
+fn patterns() -> Option<&'static [(Regex, &'static Pattern)]> {
+    static COMPILED: OnceLock<Option<Vec<(Regex, &'static Pattern)>>> = OnceLock::new();
     let compile = || {
-        let compiled = PATTERNS.into_iter();
-        compiled
-            .map(|(regex, kept)| Some((Regex::new(regex).ok()?, kept)))
+        let patterns = PATTERNS.iter();
+        patterns
+            .map(|pattern| Some((Regex::new(pattern.regex).ok()?, pattern)))
             .collect()
     };
     COMPILED.get_or_init(compile).as_deref()
