@@ -28,7 +28,10 @@ async fn what_was_written_is_found_at_once_and_after_reopening() {
         let found = within(store.approval("k1")).await.unwrap();
         assert_eq!(found, Some(first.clone()));
         assert_eq!(within(store.approval("k")).await.unwrap(), None);
-        assert_eq!(within(store.rules()).await.unwrap(), [kept.clone()]);
+        assert_eq!(
+            within(store.rules()).await.unwrap(),
+            std::slice::from_ref(&kept)
+        );
         assert_eq!(subjects(&store).await, ["k1"]);
         close(&store).await;
     }
@@ -341,13 +344,13 @@ async fn a_write_that_is_too_large_for_any_time_says_so() {
     write(&store, [new(approval("k1"))]).await.unwrap();
 }
 
-/// Three of these are too many at once, wherever the first of them is.
+/// Two of these are too many to wait at once; the store may have taken the first already, but not
+/// the second, because it waits for the lock. It does so only for a moment, which may be over on a
+/// busy machine before the third came: then the same is done again.
 #[tokio::test]
 async fn writes_beyond_what_may_wait_are_refused_at_once() {
     let place = Place::new();
     let store = place.open();
-    ready(&store).await;
-    let holder = lock(&place);
     let body: Arc<str> = "x".repeat(QUEUED_WRITE_BYTES - 4096).into();
     let large = |id: &str| {
         new(Approval {
@@ -355,20 +358,27 @@ async fn writes_beyond_what_may_wait_are_refused_at_once() {
             ..approval(id)
         })
     };
-    let (first, second, third) = tokio::join!(
-        write(&store, [large("k1")]),
-        write(&store, [large("k2")]),
-        write(&store, [large("k3")]),
-    );
-    // The store may have taken the first before the others came, but not the second: it waits for the lock.
-    let busy = [&first, &second, &third].into_iter();
-    let busy = busy
-        .filter(|fate| matches!(fate, Err(StoreError::Busy)))
-        .count();
-    assert!((1..=2).contains(&busy), "{first:?} {second:?} {third:?}");
-    drop(holder);
-    ready(&store).await;
-    write(&store, [new(approval("k4"))]).await.unwrap();
+    for _ in 0..20 {
+        ready(&store).await;
+        let holder = lock(&place);
+        let fates: [Result<(), StoreError>; 3] = tokio::join!(
+            write(&store, [large("k1")]),
+            write(&store, [large("k2")]),
+            write(&store, [large("k3")]),
+        )
+        .into();
+        drop(holder);
+        assert!(fates.iter().all(Result::is_err));
+        if fates
+            .iter()
+            .any(|fate| matches!(fate, Err(StoreError::Busy)))
+        {
+            ready(&store).await;
+            write(&store, [new(approval("k4"))]).await.unwrap();
+            return;
+        }
+    }
+    panic!("none was ever refused");
 }
 
 #[tokio::test]
