@@ -29,7 +29,7 @@ function openList() {
   const table = h("table", { class: "list cards" }, h("caption", { class: "unseen" }, "Calls, newest first"),
     h("thead", null, h("tr", null, ["Call", "When", "Client", "Outcome", "Took", "Size"].map((title) => h("th", { scope: "col" }, title)))), body);
   const none = h("div");
-  const more = button("Show more", () => read(true), { class: "more", hidden: true });
+  const more = button("Show more", () => read(true), { class: "show-more", hidden: true });
   const fresh = button("", () => { shown = []; read(false); }, { class: "fresh-calls", hidden: true });
   let shown = [];
   let asked = 0;

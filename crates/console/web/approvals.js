@@ -85,10 +85,10 @@ function drawRow(node, approval) {
   fill(link, approval.summary || KIND_WORDS[approval.kind] || approval.kind);
   const foot = h("p", { class: "ask-foot" });
   if (isOpen(approval)) {
+    add(foot, approval.expiresAt ? leftTime(approval.expiresAt) : h("span", { class: "muted" }, "no time limit"));
     if (approval.escalatedAt) add(foot, mark("escalated"));
     if (approval.status !== "pending") add(foot, mark(approval.status));
     if (approval.warnings?.length) add(foot, mark("warn", "look twice"));
-    add(foot, approval.expiresAt ? leftTime(approval.expiresAt) : h("span", { class: "muted" }, "no time limit"));
   } else {
     add(foot, [mark(approval.status), h("span", { class: "muted" }, approval.decision?.by ? `by ${approval.decision.by}` : "")]);
   }
@@ -162,7 +162,7 @@ function openHistory() {
   const server = select([["", "Every server"], ...(state.status?.servers ?? []).map((one) => [one.name, one.name])], "", { "aria-label": "Server" });
   const list = h("ul", { class: "asks", "aria-label": "Past approvals" });
   const none = h("div");
-  const more = button("Show more", () => read(true), { class: "more", hidden: true });
+  const more = button("Show more", () => read(true), { class: "show-more", hidden: true });
   let all = [];
   let chosen = null;
   let asked = 0;

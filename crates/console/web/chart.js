@@ -14,8 +14,9 @@ function nice(most) {
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= most);
 }
 
-// chart(figure, {title, summary, labels, series: [{name, tone, values}], kind: "bars"|"lines", show, empty})
-export function chart(figure, { title, summary, labels, series, kind, show, empty }) {
+// chart(figure, {title, summary, labels, short?, series: [{name, tone, values}], kind: "bars"|"lines", show, empty})
+// With `short` every place has a label of its own, else the first, the middle and the last have one.
+export function chart(figure, { title, summary, labels, short, series, kind, show, empty }) {
   const most = nice(Math.max(...(kind === "bars" ? labels.map((_, at) => sum(series, at)) : series.flatMap((one) => one.values.map((value) => value ?? 0))), 0));
   const any = series.some((one) => one.values.some((value) => value > 0));
   const [titleId, descId] = [figure.dataset.title ??= newId("chart"), figure.dataset.desc ??= newId("chart")];
@@ -31,7 +32,7 @@ export function chart(figure, { title, summary, labels, series, kind, show, empt
 
   const axis = h("div", { class: "chart-axis", "aria-hidden": "true" }, [1, 0.5, 0].map((part) => h("span", null, any || part === 0 ? show(most * part) : "")));
   const marks = [0, Math.floor((labels.length - 1) / 2), labels.length - 1];
-  const below = h("div", { class: "chart-labels", "aria-hidden": "true" }, (labels.length <= 8 ? labels : marks.map((at) => labels[at])).map((label) => h("span", null, label)));
+  const below = h("div", { class: short ? "chart-labels each" : "chart-labels", "aria-hidden": "true" }, (short ?? marks.map((at) => labels[at])).map((label) => h("span", null, label)));
   const wasOpen = figure.querySelector("details")?.open ?? false;
   const hadFocus = figure.querySelector("summary") === document.activeElement && document.activeElement !== null;
   fill(figure,

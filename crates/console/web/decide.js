@@ -2,6 +2,7 @@
 
 import { path, post } from "./api.js";
 import { add, button, fill, h, newId, select } from "./dom.js";
+import { word } from "./marks.js";
 import { notice } from "./notices.js";
 import { takeApproval } from "./store.js";
 import { moment } from "./words.js";
@@ -70,9 +71,9 @@ export function panel(approval) {
 }
 
 function conflict(error) {
-  const { decision, status } = error.body;
+  const { decision, was } = error.body;
   return h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, "Somebody was faster. "),
-    decision ? `It was already ${status} by ${decision.by ?? "somebody"} at ${moment(decision.at)}. ` : `${error.message} `,
+    decision && was ? `It was already ${word(was)} by ${decision.by ?? "somebody"} at ${moment(decision.at)}. ` : `${error.message}. `,
     "Your decision changes nothing.");
 }
 

@@ -54,15 +54,24 @@ export function diffView(before, after, label) {
       if (near[at - 1] ?? at === 0) rows.push(h("div", { class: "diff-gap" }, "⋯"));
       continue;
     }
-    const next = steps[at + 1];
-    if (step.kind === "less" && next?.kind === "more" && steps[at + 2]?.kind !== "more" && steps[at - 1]?.kind !== "less") {
-      rows.push(...changedLine(step.text, next.text));
-      at += 1;
+    const less = run(steps, at, "less");
+    const more = run(steps, at + less.length, "more");
+    if (less.length && less.length === more.length) {
+      const pairs = less.map((text, which) => changedLine(text, more[which]));
+      rows.push(...pairs.map(([old]) => old), ...pairs.map(([, now]) => now));
+      at += less.length + more.length - 1;
     } else {
       rows.push(line(step.kind, step.text));
     }
   }
   return h("div", { class: "diff", role: "group", "aria-label": label ?? "Before and after", tabindex: "0" }, rows);
+}
+
+// The texts of one kind from here on.
+function run(steps, from, kind) {
+  let to = from;
+  while (steps[to]?.kind === kind) to += 1;
+  return steps.slice(from, to).map((step) => step.text);
 }
 
 const SIGN = { same: " ", less: "−", more: "+" };

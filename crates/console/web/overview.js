@@ -10,7 +10,7 @@ import { agoTime, clock, everySecond, lasting, leftTime, number, plural } from "
 
 const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["21600", "6 hours"], ["86400", "24 hours"]];
 const BUCKETS = 30;
-const WAITS = [["< 5 s", 5], ["5–15 s", 15], ["15–30 s", 30], ["30–60 s", 60], ["1–5 min", 300], ["longer", Infinity]];
+const WAITS = [["within 5 s", 5, "5 s"], ["within 15 s", 15, "15 s"], ["within 30 s", 30, "30 s"], ["within a minute", 60, "1 min"], ["within 5 minutes", 300, "5 min"], ["later", Infinity, "later"]];
 const TROUBLE = new Set(["parked", "retrying"]);
 
 export function open() {
@@ -58,7 +58,7 @@ export function open() {
     keyed(servers, [...status.servers].sort((a, b) => Number(TROUBLE.has(b.state)) - Number(TROUBLE.has(a.state)) || a.name.localeCompare(b.name)),
       (server) => server.name, (server) => drawServer(h("li"), server), drawServer);
     if (!status.servers.length) fill(servers, empty("No servers yet.", "Add one in a terminal: switchboard add NAME -- COMMAND, or take over those of a client: switchboard import."));
-    keyed(parts, status.parts, (part) => part.name, (part) => drawPart(h("li"), part), drawPart);
+    keyed(parts, status.parts.filter((part) => !part.name.startsWith("server:")), (part) => part.name, (part) => drawPart(h("li"), part), drawPart);
     const wrong = status.configProblem;
     if (trouble.dataset.shown !== String(wrong)) {
       trouble.dataset.shown = String(wrong);
@@ -124,9 +124,9 @@ export function open() {
     const late = decided.filter((approval) => approval.status === "timed_out").length;
     times.sort((a, b) => a - b);
     chart(charts.waits, {
-      title: "Time to decide", kind: "bars", labels: [...WAITS.map(([words]) => words), "timed out"], show: (value) => number(Math.round(value * 10) / 10), empty: "No approvals were decided in this time.",
+      title: "Time to decide", kind: "bars", labels: [...WAITS.map(([words]) => words), "timed out"], short: [...WAITS.map(([, , words]) => words), "never"], show: (value) => number(Math.round(value * 10) / 10), empty: "No approvals were decided in this time.",
       summary: `${plural(times.length, "approval")} decided, half of them within ${lasting(share(times, 0.5) ?? NaN)}; ${number(late)} timed out.`,
-      series: [{ name: "decided", tone: "accent", values: [...values, 0] }, { name: "nobody answered", tone: "warn", values: [...values.map(() => 0), late] }],
+      series: [{ name: "decided", tone: "accent", values: [...values, 0] }, { name: "timed out", tone: "warn", values: [...values.map(() => 0), late] }],
     });
   }
 

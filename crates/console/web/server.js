@@ -12,7 +12,7 @@ import { agoTime, leftTime, number } from "./words.js";
 const MOST_LINES = 2000;
 
 export function openServer(name) {
-  const top = h("div");
+  const top = h("div", { class: "stack" });
   const about = h("div");
   const log = openLog(name);
   const node = h("div", { class: "page" }, h("p", { class: "crumb" }, h("a", { href: "#servers" }, "Servers")), heading(name), top, log.node, about);

@@ -28,7 +28,7 @@ function openList() {
   const count = h("p", { class: "muted", role: "status" });
   const list = h("ul", { class: "tool-list" });
   const none = h("div");
-  const more = button("Show more", () => { shown += AT_ONCE; draw(); }, { class: "more" });
+  const more = button("Show more", () => { shown += AT_ONCE; draw(); }, { class: "show-more" });
   const held = h("div");
   let all = null;
   let starting = [];

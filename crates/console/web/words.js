@@ -27,8 +27,11 @@ export function lasting(ms) {
   if (ms < 1) return "< 1 ms";
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
-  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
+  const seconds = Math.round(ms / 1000);
+  const two = (big, bigName, small, smallName) => `${big} ${bigName}${small ? ` ${small} ${smallName}` : ""}`;
+  if (seconds < 3600) return two(Math.floor(seconds / 60), "min", seconds % 60, "s");
+  if (seconds < 172_800) return two(Math.floor(seconds / 3600), "h", Math.floor((seconds % 3600) / 60), "min");
+  return `${Math.round(seconds / 86_400)} days`;
 }
 
 export function ago(at, now = Date.now()) {
