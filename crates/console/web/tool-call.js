@@ -1,0 +1,71 @@
+// A tool call that a rule says to ask about: its arguments, to be read, changed, allowed or refused.
+
+import { withRaw } from "./api.js";
+import { arrange, panel, rejection, rememberFields } from "./decide.js";
+import { diffView } from "./diff.js";
+import { add, fill, h, say } from "./dom.js";
+import { indent, longText, pretty } from "./payload.js";
+import { isWaiting } from "./store.js";
+import { hints } from "./tool.js";
+
+export function toolCall(approval) {
+  const request = approval.request ?? {};
+  // As they were written, since that is how they are sent.
+  const before = approval.argumentsText ? indent(approval.argumentsText) : pretty(request.arguments ?? {});
+  const reading = () => longText(before, { class: "json", "aria-label": "Arguments" });
+  const shown = h("div", null, reading());
+  const node = h("div", { class: "stack" },
+    h("section", { class: "card" }, h("h3", null, "Call of ", h("code", null, `${approval.server}:${request.name ?? approval.tool ?? ""}`)), hints(request.annotations), h("h4", null, "Arguments"), shown));
+  if (!isWaiting(approval)) return { node };
+
+  const own = panel(approval);
+  const editor = h("textarea", { class: "code", rows: Math.min(24, before.split("\n").length + 2), spellcheck: "false", "aria-label": "Arguments as JSON", value: before });
+  const changes = h("div");
+  const remember = rememberFields("tool_call");
+  let editing = false;
+
+  // What was written, or null if it is no object.
+  function read() {
+    try {
+      const value = JSON.parse(editor.value);
+      if (value && typeof value === "object" && !Array.isArray(value)) return editor.value;
+      own.fail("The arguments have to be an object.");
+    } catch (error) {
+      own.fail(`The arguments are not JSON: ${error.message}`);
+    }
+    return null;
+  }
+
+  const changed = () => editing && editor.value !== before;
+  function drawChanges() {
+    say(approve, changed() ? "Approve with changes" : "Approve");
+    fill(changes, changed() ? [h("h4", null, "Your changes"), diffView(before, indent(editor.value), "Your changes to the arguments")] : null);
+  }
+
+  async function accept() {
+    const text = changed() ? read() : undefined;
+    if (text === null) return;
+    await own.decide("approve", remember.read(), text === undefined ? null : withRaw({}, "arguments", text));
+  }
+
+  function edit() {
+    editing = !editing;
+    say(editButton, editing ? "Stop editing" : "Edit");
+    if (!editing) editor.value = before;
+    fill(shown, editing ? editor : reading());
+    drawChanges();
+    if (editing) editor.focus();
+  }
+
+  editor.addEventListener("input", drawChanges);
+  const approve = own.button("Approve", accept, { class: "primary" });
+  const editButton = own.button("Edit", edit);
+  const reject = rejection(own, (reason) => own.decide("reject", { ...reason, ...remember.read() }));
+  add(node, [changes, arrange(own, remember.node, h("div", { class: "decide-row" }, approve, editButton, reject.node))]);
+  return {
+    node,
+    dirty: changed,
+    own,
+    keys: { a: accept, e: edit, r: reject.focus },
+  };
+}
