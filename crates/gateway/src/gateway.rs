@@ -33,6 +33,7 @@ use crate::{
     session::Session,
     shelf::Shelf,
     supervisor::{Supervisor, Upstreams},
+    tally,
     upstream::Upstream,
 };
 
@@ -119,6 +120,8 @@ impl Gateway {
         Finder::start(&gateway.context);
         judge_all(Arc::clone(&gateway.context.shelf));
         tokio::spawn(sweep_sessions(Arc::downgrade(&gateway)));
+        tokio::spawn(gateway.context.events.usher());
+        tokio::spawn(tally::run(Arc::downgrade(&gateway.context)));
         Ok(gateway)
     }
 
