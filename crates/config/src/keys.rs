@@ -117,14 +117,70 @@ const APPROVALS: Keys = Keys {
             "Who answers: the client, the person, or \"auto\": the client where it can.",
         ),
         key(
+            "tools",
+            Shape::Choice(&["rules", "destructive", "writes", "all"]),
+            r#""rules""#,
+            "Which calls of tools are asked about where no rule says otherwise: none, those of tools that \
+             may destroy, those that may change anything, or all. Servers can have their own \"approve\".",
+        ),
+        key(
             "rules",
             Shape::Values,
             "[]",
             "What is allowed, asked about or denied.",
         ),
+        bare(
+            "webhook",
+            Shape::Object(&WEBHOOK),
+            "An address that is told about requests.",
+        ),
+        key(
+            "notify",
+            Shape::Choice(&["auto", "off"]),
+            r#""auto""#,
+            "Whether a request that became louder is shown on the desktop, where there is one.",
+        ),
     ],
-    meant: &[],
+    meant: &[
+        ("timeout", "shortTimeoutMs"),
+        ("hook", "webhook"),
+        ("notifications", "notify"),
+        ("approve", "tools"),
+    ],
     one_of: &[],
+};
+
+pub(crate) const WEBHOOK: Keys = Keys {
+    all: &[
+        bare("url", Shape::Text, "Where it is, http:// or https://."),
+        bare(
+            "secret",
+            Shape::Text,
+            "What every message is signed with as Standard Webhooks say, best as ${secret:NAME}. After \
+             \"whsec_\" it is base64.",
+        ),
+        key(
+            "on",
+            Shape::Choices(&[
+                "created",
+                "escalated",
+                "changed",
+                "decided",
+                "expired",
+                "withdrawn",
+                "delivered",
+            ]),
+            r#"["escalated"]"#,
+            "What it is told about.",
+        ),
+    ],
+    meant: &[
+        ("address", "url"),
+        ("endpoint", "url"),
+        ("key", "secret"),
+        ("events", "on"),
+    ],
+    one_of: &[&["url"], &["secret"]],
 };
 
 const SAMPLING: Keys = Keys {
@@ -163,9 +219,49 @@ pub(crate) const PROVIDER: Keys = Keys {
             Shape::Text,
             "The key to show, best as ${secret:NAME} or ${env:NAME}.",
         ),
+        key(
+            "models",
+            Shape::Texts,
+            "[]",
+            "Further models that may be asked for.",
+        ),
+        bare(
+            "maxTokens",
+            Shape::Whole {
+                min: 1,
+                max: 1_073_741_824,
+            },
+            "The most tokens of an answer, whatever is asked for.",
+        ),
+        key(
+            "timeoutMs",
+            MS,
+            "120000",
+            "How long an answer may take, in milliseconds.",
+        ),
+        bare(
+            "prices",
+            Shape::Object(&PRICES),
+            "What a million tokens cost, in any one currency.",
+        ),
     ],
-    meant: &[("type", "kind"), ("url", "baseUrl"), ("key", "apiKey")],
+    meant: &[
+        ("type", "kind"),
+        ("url", "baseUrl"),
+        ("key", "apiKey"),
+        ("timeout", "timeoutMs"),
+        ("price", "prices"),
+    ],
     one_of: &[&["kind"], &["model"]],
+};
+
+pub(crate) const PRICES: Keys = Keys {
+    all: &[
+        bare("input", Shape::Price, "Of the request."),
+        bare("output", Shape::Price, "Of the answer."),
+    ],
+    meant: &[],
+    one_of: &[&["input"], &["output"]],
 };
 
 const MEMORY: Keys = Keys {

@@ -4,12 +4,16 @@
 //! the servers whose entry became unequal. `Debug` is for logs: values of `env` and `headers`,
 //! arguments and keys may be secrets, so it shows their names and number only.
 
+mod asking;
+
+pub use asking::{
+    Approvals, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
+};
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
-
-use serde_json::Value;
 
 use crate::filter::ToolFilter;
 use crate::network::Network;
@@ -114,84 +118,6 @@ impl Default for Shutdown {
             container_timeout: Duration::from_secs(30),
         }
     }
-}
-
-/// Asking a human.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Approvals {
-    /// After this long a request becomes louder.
-    pub short_timeout: Duration,
-    /// After this much longer it times out.
-    pub long_timeout: Duration,
-    /// Who answers.
-    pub route: Route,
-    /// Rules as they are written; the approvals part reads them.
-    pub rules: Vec<Value>,
-}
-
-impl Default for Approvals {
-    fn default() -> Self {
-        Self {
-            short_timeout: Duration::from_secs(30),
-            long_timeout: Duration::from_secs(270),
-            route: Route::Auto,
-            rules: Vec::new(),
-        }
-    }
-}
-
-/// Who answers what servers ask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Route {
-    /// The client where it can, else the person.
-    #[default]
-    Auto,
-    /// The client.
-    Client,
-    /// The person at the console or the command line.
-    Human,
-}
-
-/// Generating for servers that ask for a model's answer.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sampling {
-    /// Who generates.
-    pub provider: Option<Provider>,
-    /// Whether a person sees the answer before the server does.
-    pub review: bool,
-}
-
-/// A model behind an HTTP interface.
-#[derive(Clone, PartialEq)]
-pub struct Provider {
-    /// The interface it speaks.
-    pub kind: ProviderKind,
-    /// Where it is; absent means the kind's own public address.
-    pub base_url: Option<String>,
-    /// The model to ask for.
-    pub model: String,
-    /// The key to show, usually a `${secret:…}`.
-    pub api_key: Option<String>,
-}
-
-impl fmt::Debug for Provider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Provider")
-            .field("kind", &self.kind)
-            .field("base_url", &self.base_url.as_deref().map(Url))
-            .field("model", &self.model)
-            .field("api_key", &self.api_key.as_ref().map(|_| Hidden))
-            .finish()
-    }
-}
-
-/// The interface of a model provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProviderKind {
-    /// Chat completions as `OpenAI` defined them, which most local servers speak too.
-    OpenAi,
-    /// Anthropic's messages.
-    Anthropic,
 }
 
 /// The built-in memory.
@@ -318,8 +244,8 @@ pub struct Server {
     pub max_result_bytes: Option<usize>,
     /// The most tokens of a result, if other than everywhere.
     pub max_result_tokens: Option<usize>,
-    /// What needs a person's approval, as written; the approvals part reads it.
-    pub approve: Option<Value>,
+    /// Which calls of its tools are asked about, if other than everywhere.
+    pub approve: Option<Guard>,
 }
 
 impl Server {
@@ -579,7 +505,19 @@ mod tests {
                     kind: ProviderKind::OpenAi,
                     base_url: Some("http://s3cret@localhost/v1".to_owned()),
                     model: "small".to_owned(),
+                    models: Vec::new(),
                     api_key: Some("s3cret".to_owned()),
+                    max_tokens: None,
+                    timeout: Duration::from_secs(1),
+                    prices: None,
+                }
+            ),
+            format!(
+                "{:?}",
+                Webhook {
+                    url: "https://hooks.example.com/?key=s3cret".to_owned(),
+                    secret: "s3cret".to_owned(),
+                    on: vec!["escalated".to_owned()],
                 }
             ),
         ];

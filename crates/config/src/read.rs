@@ -7,16 +7,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::json::{Json, Member, Node};
-use crate::keys::PROVIDER;
+use crate::keys::{PRICES, PROVIDER, WEBHOOK};
 use crate::listen::parse_listen;
 use crate::model::{
-    Approvals, Auth, Config, Embeddings, McpAuth, Memory, Provider, ProviderKind, Results, Route,
-    Sampling, Search, Shutdown, View,
+    Approvals, Auth, Config, Embeddings, Guard, McpAuth, Memory, Notify, Prices, Provider,
+    ProviderKind, Results, Route, Sampling, Search, Shutdown, View, Webhook,
 };
 use crate::name::check_server_name;
 use crate::problem::Problems;
 use crate::reference::pieces;
 use crate::server;
+use crate::shape::Keys;
 
 /// Reads the outer object.
 pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
@@ -109,23 +110,47 @@ fn approvals(block: Block<'_, '_>, problems: &mut Problems) -> Approvals {
             Some("human") => Route::Human,
             _ => Route::Auto,
         },
+        tools: block.text("tools").map(Guard::read).unwrap_or_default(),
         rules: match rules {
             Some(Json::List(rules)) => rules.iter().map(|rule| to_value(rule, problems)).collect(),
             _ => Vec::new(),
         },
+        webhook: block
+            .block("webhook")
+            .and_then(|block| webhook(block, problems)),
+        notify: match block.text("notify") {
+            Some("off") => Notify::Off,
+            _ => Notify::Auto,
+        },
     }
 }
 
-fn provider(block: Block<'_, '_>, problems: &mut Problems) -> Option<Provider> {
-    for key in ["baseUrl", "apiKey"] {
-        if let Some(member) = block.0.get(key) {
-            check_references(&member.node, problems);
-        }
+fn webhook(block: Block<'_, '_>, problems: &mut Problems) -> Option<Webhook> {
+    references(block, &["url", "secret"], problems);
+    needs(block, "webhook", &WEBHOOK, problems);
+    let url = server::address(block, "url", problems);
+    let secret = block.text("secret")?;
+    if secret.is_empty() {
+        problems.add(
+            block.at("secret"),
+            "\"secret\" is empty; nothing can be signed with it",
+        );
     }
-    for &key in PROVIDER.one_of.iter().copied().flatten() {
-        if block.0.get(key).is_none() {
-            problems.add(block.0.start, format!("\"provider\" needs a \"{key}\""));
-        }
+    Some(Webhook {
+        url: url?.to_owned(),
+        secret: secret.to_owned(),
+        on: block
+            .texts("on")
+            .unwrap_or_else(|| vec!["escalated".to_owned()]),
+    })
+}
+
+fn provider(block: Block<'_, '_>, problems: &mut Problems) -> Option<Provider> {
+    references(block, &["baseUrl", "apiKey"], problems);
+    needs(block, "provider", &PROVIDER, problems);
+    let prices = block.block("prices");
+    if let Some(prices) = prices {
+        needs(prices, "prices", &PRICES, problems);
     }
     Some(Provider {
         kind: match block.text("kind")? {
@@ -134,8 +159,35 @@ fn provider(block: Block<'_, '_>, problems: &mut Problems) -> Option<Provider> {
         },
         base_url: block.text("baseUrl").map(str::to_owned),
         model: block.text("model")?.to_owned(),
+        models: block.texts("models").unwrap_or_default(),
         api_key: block.text("apiKey").map(str::to_owned),
+        max_tokens: block.whole("maxTokens"),
+        timeout: block.millis("timeoutMs").unwrap_or(Duration::from_mins(2)),
+        prices: prices.and_then(|prices| {
+            Some(Prices {
+                input: prices.price("input")?,
+                output: prices.price("output")?,
+            })
+        }),
     })
+}
+
+/// Notes malformed references under these keys.
+fn references(block: Block<'_, '_>, keys: &[&str], problems: &mut Problems) {
+    for key in keys {
+        if let Some(member) = block.0.get(key) {
+            check_references(&member.node, problems);
+        }
+    }
+}
+
+/// Notes which keys that must be there are not.
+fn needs(block: Block<'_, '_>, name: &str, keys: &Keys, problems: &mut Problems) {
+    for &key in keys.one_of.iter().copied().flatten() {
+        if block.0.get(key).is_none() {
+            problems.add(block.0.start, format!("{name:?} needs \"{key}\""));
+        }
+    }
 }
 
 fn shutdown(block: Block<'_, '_>) -> Shutdown {
@@ -179,6 +231,13 @@ impl<'n, 'a> Block<'n, 'a> {
     }
 
     pub(crate) fn whole(self, key: &str) -> Option<u64> {
+        match self.value(key)? {
+            Json::Number(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    fn price(self, key: &str) -> Option<f64> {
         match self.value(key)? {
             Json::Number(text) => text.parse().ok(),
             _ => None,

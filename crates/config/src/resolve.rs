@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::model::{CommandLine, Container, Provider, Remote, Server, Transport};
+use crate::model::{CommandLine, Container, Provider, Remote, Server, Transport, Webhook};
 use crate::reference::{Piece, pieces};
 
 /// The largest secret; a chain of certificates fits.
@@ -122,6 +122,26 @@ impl Provider {
             base_url: resolver.optional("baseUrl", self.base_url.as_deref())?,
             api_key: resolver.optional("apiKey", self.api_key.as_deref())?,
             ..self.clone()
+        })
+    }
+}
+
+impl Webhook {
+    /// The same address with the references in it and in the secret replaced.
+    pub fn resolve(
+        &self,
+        secrets: &Path,
+        env: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, ResolveError> {
+        let resolver = Resolver {
+            owner: "approvals.webhook.",
+            secrets,
+            env,
+        };
+        Ok(Self {
+            url: resolver.text("url", &self.url)?,
+            secret: resolver.text("secret", &self.secret)?,
+            on: self.on.clone(),
         })
     }
 }

@@ -62,6 +62,8 @@ fn of(shape: &'static Shape) -> Map<String, Value> {
         Shape::Amount => json!({"type": "number", "exclusiveMinimum": 0}),
         Shape::Whole { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
         Shape::Choice(choices) => json!({"enum": choices}),
+        Shape::Price => json!({"type": "number", "minimum": 0}),
+        Shape::Choices(choices) => json!({"type": "array", "items": {"enum": choices}}),
         Shape::Texts => json!({"type": "array", "items": {"type": "string"}}),
         Shape::TextMap => {
             json!({"type": "object", "additionalProperties": {"type": "string"}})

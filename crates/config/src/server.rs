@@ -5,10 +5,12 @@ use std::time::Duration;
 use crate::filter::ToolFilter;
 use crate::json::{Json, Member, Node, quote};
 use crate::keys::{SERVER, WAYS};
-use crate::model::{CommandLine, Container, Remote, RemoteKind, Server, Start, Transport, Trust};
+use crate::model::{
+    CommandLine, Container, Guard, Remote, RemoteKind, Server, Start, Transport, Trust,
+};
 use crate::network::Network;
 use crate::problem::Problems;
-use crate::read::{Block, check_references, texts, to_value};
+use crate::read::{Block, check_references, texts};
 
 /// Keys that go with some ways to reach a server and not with others.
 const COMPANIONS: [(&str, &[Way]); 5] = [
@@ -80,10 +82,7 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
         },
         max_result_bytes: block.count("maxResultBytes"),
         max_result_tokens: block.count("maxResultTokens"),
-        approve: block
-            .0
-            .get("approve")
-            .map(|member| to_value(&member.node, problems)),
+        approve: block.text("approve").map(Guard::read),
         transport: defaults.transport,
     })
 }
@@ -211,14 +210,7 @@ fn remote(
     problems: &mut Problems,
 ) -> Option<Remote> {
     references(block, &[key, "headers"], problems);
-    let url = block.text(key)?;
-    if !is_address(url) {
-        problems.add_with_hint(
-            block.at(key),
-            format!("\"{key}\" is not an address"),
-            "it must start with http:// or https://, name a host and hold no spaces",
-        );
-    }
+    let url = address(block, key, problems)?;
     let headers = block
         .0
         .get("headers")
@@ -402,6 +394,23 @@ fn items<'n, 'a>(block: Block<'n, 'a>, key: &str) -> &'n [Node<'a>] {
         Some(Json::List(items)) => items,
         _ => &[],
     }
+}
+
+/// The address under this key. What cannot be one is noted.
+pub(crate) fn address<'n>(
+    block: Block<'n, '_>,
+    key: &str,
+    problems: &mut Problems,
+) -> Option<&'n str> {
+    let url = block.text(key)?;
+    if !is_address(url) {
+        problems.add_with_hint(
+            block.at(key),
+            format!("\"{key}\" is not an address"),
+            "it must start with http:// or https://, name a host and hold no spaces",
+        );
+    }
+    Some(url)
 }
 
 /// A first look only; the transport reads the address for good once references are put in.

@@ -26,7 +26,11 @@ pub(crate) enum Shape {
         min: u64,
         max: u64,
     },
+    /// A number that is not negative, with or without a fraction.
+    Price,
     Choice(&'static [&'static str]),
+    /// A list of some of these.
+    Choices(&'static [&'static str]),
     Texts,
     /// Names with a string each.
     TextMap,
@@ -85,6 +89,11 @@ pub(crate) fn check(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut P
                     || format!("{name:?} must hold strings only"),
                     problems,
                 );
+            }
+        }
+        (Shape::Choices(choices), Json::List(items)) => {
+            for item in items {
+                check(item, &Shape::Choice(choices), name, problems);
             }
         }
         (Shape::TextMap, Json::Object(members)) => {
@@ -158,12 +167,15 @@ fn fits(node: &Node<'_>, shape: &Shape) -> bool {
     match (shape, &node.value) {
         (Shape::Flag, Json::Bool(_))
         | (Shape::Text, Json::Text(_))
-        | (Shape::Texts | Shape::Values, Json::List(_))
+        | (Shape::Texts | Shape::Values | Shape::Choices(_), Json::List(_))
         | (Shape::TextMap | Shape::Object(_) | Shape::Servers(_), Json::Object(_))
         | (Shape::Anything, _) => true,
         (Shape::Amount, Json::Number(text)) => text
             .parse::<f64>()
             .is_ok_and(|amount| amount.is_finite() && amount > 0.0),
+        (Shape::Price, Json::Number(text)) => text
+            .parse::<f64>()
+            .is_ok_and(|price| price.is_finite() && price >= 0.0),
         (Shape::Whole { min, max }, Json::Number(text)) => text
             .parse::<u64>()
             .is_ok_and(|number| (*min..=*max).contains(&number)),
@@ -175,7 +187,9 @@ fn fits(node: &Node<'_>, shape: &Shape) -> bool {
 
 fn misfit(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut Problems) {
     let found = match (&node.value, shape) {
-        (Json::Number(text), Shape::Whole { .. } | Shape::Amount) => (*text).to_owned(),
+        (Json::Number(text), Shape::Whole { .. } | Shape::Amount | Shape::Price) => {
+            (*text).to_owned()
+        }
         (Json::Text(text), Shape::Choice(_)) => quote(text),
         _ => node.kind().to_owned(),
     };
@@ -191,7 +205,7 @@ fn misfit(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut Problems) {
             Some("put it in double quotes".to_owned())
         }
         (Json::Null, _) => Some("remove it to leave it unsaid".to_owned()),
-        (Json::Text(_), Shape::Texts | Shape::Values) => {
+        (Json::Text(_), Shape::Texts | Shape::Values | Shape::Choices(_)) => {
             Some("put it in square brackets".to_owned())
         }
         (Json::List(_), Shape::Text) if name == "command" => {
@@ -221,6 +235,8 @@ fn describe(shape: &Shape) -> String {
             let (last, others) = choices.split_last().unwrap_or((&"", &[]));
             format!("\"{}\" or \"{last}\"", others.join("\", \""))
         }
+        Shape::Price => "a number from 0 on".to_owned(),
+        Shape::Choices(choices) => format!("a list of {}", describe(&Shape::Choice(choices))),
         Shape::Texts => "a list of strings".to_owned(),
         Shape::TextMap => "an object of strings".to_owned(),
         Shape::Object(_) | Shape::Servers(_) => "an object".to_owned(),

@@ -6,7 +6,10 @@
 //! of 2026-07-28 gets the questions as the result of its request, and if the server is older the call is
 //! [parked](crate::park) until it comes back.
 
+mod gate;
+pub(crate) mod human;
 mod journey;
+pub(crate) mod patience;
 mod record;
 mod rounds;
 
@@ -17,6 +20,7 @@ use switchboard_wire::{Era, method};
 use tokio::time::timeout_at;
 
 use self::{
+    human::Bell,
     journey::{Begun, Journey, Next},
     record::Record,
     rounds::Rounds,
@@ -31,6 +35,7 @@ use crate::{
     live::Live,
     park::{Ticket, request_digest},
     question::Question,
+    relay::Told,
     translate,
     upstream::Upstream,
 };
@@ -45,6 +50,8 @@ pub(crate) struct Errand<'a> {
     /// The tool, prompt or resource, as the server knows it.
     pub(crate) name: Arc<str>,
     pub(crate) params: Option<Raw>,
+    /// Rings when a person is asked, for clients that are not kept waiting.
+    pub(crate) bell: Option<&'a Arc<Bell>>,
 }
 
 /// What is kept of a call while its client is away.
@@ -67,26 +74,46 @@ pub(crate) async fn carry(
     upstream: &Arc<Upstream>,
     errand: Errand<'_>,
 ) -> Result<Raw, Failure> {
+    // What can be answered with questions can also be answered with "come back".
+    let comes_back = matches!(
+        errand.method,
+        method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
+    );
+    match errand.guest.era() {
+        Era::Modern if comes_back => patience::carry(context, caller, upstream, errand).await,
+        Era::Modern | Era::Legacy => walk(context, caller, upstream, errand).await,
+    }
+}
+
+async fn walk(
+    context: &Arc<Context>,
+    caller: &Caller,
+    upstream: &Arc<Upstream>,
+    errand: Errand<'_>,
+) -> Result<Raw, Failure> {
     let mut record = Record::new(context, caller, upstream, &errand);
     let reads = context.reads.generation();
     if let Some(kept) = remembered(context, caller, upstream, &errand) {
         return record.finish(Ok(kept));
     }
+    let way = Way {
+        context,
+        caller,
+        upstream,
+        errand: &errand,
+        reads,
+        told: journey::names_progress(errand.params.as_ref()).then(Arc::default),
+    };
+    let pass = match way.gate().await {
+        Ok(pass) => pass,
+        Err(failure) => return record.finish(Err(failure)),
+    };
     let mut lost = None;
     let mut consented = false;
-    let mut rounds = Rounds::new(
-        errand.params.clone(),
-        context.config.load().approvals.long_timeout,
-        record.started,
-    );
+    let patience = context.config.load().approvals.long_timeout;
+    // Time in which a person was asked does not count.
+    let mut rounds = Rounds::new(pass.params.clone(), patience, Instant::now());
     loop {
-        let way = Way {
-            context,
-            caller,
-            upstream,
-            errand: &errand,
-            reads,
-        };
         let (live, place) = match way.arrive(rounds.since, lost.take()).await {
             Ok(found) => found,
             Err(failure) => return record.finish(Err(failure)),
@@ -113,7 +140,7 @@ pub(crate) async fn carry(
                 }
             }
         }
-        params = translate::request(params, errand.guest, live.era());
+        params = translate::request(params, errand.guest, live.era(), way.has_person());
         let ended;
         (record, ended) =
             match Journey::begin(&way, &live, place, params, record, rounds.since).await {
@@ -125,7 +152,7 @@ pub(crate) async fn carry(
                         let given = errand.params.as_ref().filter(|_| !comes_back);
                         let mut given = rounds::answers_in(given);
                         loop {
-                            match journey.until_asked(errand.line).await {
+                            match journey.until_asked(&way).await {
                                 Next::Ended(ended) => break ended,
                                 Next::Asked(asked) => {
                                     let unanswered = rounds::hand_in(&mut given, asked);
@@ -136,7 +163,7 @@ pub(crate) async fn carry(
                             }
                         }
                     } else {
-                        journey.accompany(errand.line).await
+                        journey.accompany(&way).await
                     };
                     (journey.into_record(), ended)
                 }
@@ -147,12 +174,18 @@ pub(crate) async fn carry(
                 lost = Some(live);
                 continue;
             }
-            Ok(result) if errand.guest.era() == Era::Legacy && live.era() == Era::Modern => {
-                match Box::pin(rounds.take(&errand, &upstream.name, result)).await {
+            Ok(result)
+                if live.era() == Era::Modern
+                    && (errand.guest.era() == Era::Legacy || rounds::wants_person(&way, &result)) =>
+            {
+                match Box::pin(rounds.take(&way, &pass, result)).await {
                     Ok(Some(result)) => Ok(result),
                     Ok(None) => continue,
                     Err(failure) => Err(failure),
                 }
+            }
+            Ok(result) if errand.guest.era() == Era::Modern && pass.asked => {
+                Ok(way.with_pass(result, &pass, None))
             }
             ended => ended.map_err(|trouble| trouble.failure),
         };
@@ -201,6 +234,8 @@ pub(crate) struct Way<'a> {
     pub(crate) errand: &'a Errand<'a>,
     /// What had been read when it began.
     reads: u64,
+    /// The progress that the client was told of, if it wants to hear of it.
+    told: Option<Arc<Told>>,
 }
 
 impl Way<'_> {
@@ -251,12 +286,7 @@ impl Way<'_> {
     }
 
     fn ticket(&self) -> Ticket {
-        let Errand { view, method, .. } = self.errand;
-        let place = format!("{}\0{}", view.place(), self.upstream.name);
-        Ticket {
-            principal: self.caller.principal,
-            request: request_digest(&place, method, self.errand.params.as_ref()),
-        }
+        ticket(self.caller, self.upstream, self.errand)
     }
 
     /// The call that this request comes back to.
@@ -276,14 +306,14 @@ impl Way<'_> {
         place: Permit,
         asked: Vec<(String, Question)>,
     ) -> Result<Raw, Failure> {
-        journey.take_up(self.errand, place);
+        journey.take_up(self, place);
         let mut given = rounds::answers_in(self.errand.params.as_ref());
         let unanswered = rounds::hand_in(&mut given, asked);
         if !unanswered.is_empty() {
             return self.park(journey, unanswered);
         }
         let live = journey.live();
-        match journey.until_asked(self.errand.line).await {
+        match journey.until_asked(self).await {
             Next::Asked(asked) => self.park(journey, asked),
             Next::Ended(ended) => {
                 let ended = ended.map_err(|trouble| trouble.failure);
@@ -370,6 +400,15 @@ impl Way<'_> {
             }
             Err(failure) => Err(failure),
         }
+    }
+}
+
+/// Who may come back with this request.
+fn ticket(caller: &Caller, upstream: &Upstream, errand: &Errand<'_>) -> Ticket {
+    let place = format!("{}\0{}", errand.view.place(), upstream.name);
+    Ticket {
+        principal: caller.principal,
+        request: request_digest(&place, errand.method, errand.params.as_ref()),
     }
 }
 

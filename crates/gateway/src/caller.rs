@@ -25,6 +25,8 @@ pub(crate) struct Caller {
     /// What the client calls itself. For display only.
     pub(crate) client: Arc<str>,
     pub(crate) principal: Principal,
+    /// The folder that the client works in, if it has said so.
+    pub(crate) project: Option<Arc<str>>,
 }
 
 impl Caller {
@@ -35,6 +37,7 @@ impl Caller {
             person: key,
             client,
             principal,
+            project: None,
         }
     }
 }
@@ -188,6 +191,31 @@ pub(crate) fn answers(capabilities: &Raw, question: &str, params: Option<&Raw>) 
         }),
         _ => false,
     }
+}
+
+/// What a client can do if a person answers in its place what it does not answer itself; `None` if that
+/// makes no difference.
+pub(crate) fn with_person(capabilities: &Raw) -> Option<Raw> {
+    let nothing = Raw::empty_object;
+    let mut wider = None;
+    let mut add = |name: &str, kinds: &[&str]| {
+        let known = wider.as_ref().unwrap_or(capabilities).clone();
+        let said = known.member(name).filter(Raw::is_object);
+        if let Some(said) = &said
+            && kinds.iter().all(|kind| said.member(kind).is_some())
+        {
+            return;
+        }
+        let said = said.unwrap_or_else(nothing);
+        let all = kinds.iter().fold(said, |said, kind| {
+            said.with_member(kind, &nothing()).unwrap_or(said)
+        });
+        // One that has a member twice stays as it is.
+        wider = known.with_member(name, &all).ok().or(wider.take());
+    };
+    add("sampling", &[]);
+    add("elicitation", &["form", "url"]);
+    wider
 }
 
 /// Whether a question to a person is one about an address, not a form.

@@ -12,8 +12,9 @@ use switchboard_store::Store;
 use switchboard_wire::method;
 
 use crate::{
-    cache::Reads, call::Kept, console::Console, desk::fit::Results, events::Events, finder::Finder,
-    lessons::Lessons, logs::Logs, metrics::Metrics, model::Models, pace::Pace, park::Parking,
+    approvals::{Approvals, driver::Driver},
+    cache::Reads, call::{Kept, patience::Running}, console::Console, desk::fit::Results, events::Events, finder::Finder,
+    lessons::Lessons, logs::Logs, metrics::Metrics, model::Models, pace::Pace, park::{Parking, Room},
     seal::Seal, session::Audience, shelf::Shelf,
 };
 
@@ -32,6 +33,10 @@ pub(crate) struct Context {
     pub(crate) store: Store,
     /// Clients that can be told things unasked.
     pub(crate) audience: Audience,
+    /// Asking a person.
+    pub(crate) approvals: Approvals,
+    /// Calls that go on while their clients are away.
+    pub(crate) waiting: Arc<Parking<Running>>,
     /// Calls that wait for their clients.
     pub(crate) parking: Arc<Parking<Kept>>,
     pub(crate) seal: Seal,
@@ -43,6 +48,17 @@ pub(crate) struct Context {
     pub(crate) started: SystemTime,
     methods: [Arc<str>; METHODS.len()],
 }
+
+/// The most calls that are parked at a time, and of one server: it must have room for other questions.
+const PARKED: Room = Room {
+    all: 1_024,
+    each: 32,
+};
+/// The most calls whose clients are away until a person has answered.
+const WAITING: Room = Room {
+    all: 4_096,
+    each: 2_048,
+};
 
 fn finder(home: &Home) -> Finder {
     let models = Models::new(home.models(), home.search());
@@ -66,13 +82,17 @@ impl Context {
         logs: Arc<Logs>,
         shelf: Arc<Shelf>,
         store: Store,
-    ) -> Option<Self> {
-        Some(Self {
+    ) -> Option<(Self, Driver)> {
+        let lasting_seal = Seal::kept(&home.seal_key())?;
+        let (approvals, driver) = Approvals::new(&config);
+        let context = Self {
+            approvals,
+            waiting: Parking::new(lasting_seal.clone(), WAITING),
             containment,
             audience: Audience::default(),
-            parking: Parking::new(Seal::new()?),
+            parking: Parking::new(Seal::new()?, PARKED),
             seal: Seal::new()?,
-            lasting_seal: Seal::kept(&home.seal_key())?,
+            lasting_seal,
             console: Console::default(),
             reads: Reads::default(),
             logs,
@@ -87,7 +107,8 @@ impl Context {
             started: SystemTime::now(),
             methods: METHODS.map(Arc::from),
             home,
-        })
+        };
+        Some((context, driver))
     }
 
     /// How long a call waits for a part that is not ready.

@@ -594,6 +594,7 @@ impl Room<'_> {
             method,
             name,
             params: Some(params),
+            bell: None,
         };
         call::carry(self.gateway.context(), self.caller, &upstream, errand).await
     }

@@ -20,6 +20,10 @@ pub(crate) mod codes {
     pub(crate) const TIMEOUT: i64 = -32005;
     /// The server has more to do than it may be given.
     pub(crate) const BUSY: i64 = -32006;
+    /// A person, or a rule, has refused the call.
+    pub(crate) const REFUSED: i64 = -32007;
+    /// No person answered in time.
+    pub(crate) const UNANSWERED: i64 = -32008;
     /// What 2026-07-28 leaves to programs lies outside of the reserved range: the same numbers, a
     /// thousand higher.
     pub(crate) const MODERN_OFFSET: i64 = 1_000;
@@ -67,6 +71,26 @@ pub(crate) enum Failure {
     Indexing { retry_after: Duration },
     /// The gateway is stopping, and has closed the search index.
     SearchClosed,
+    /// A rule denies the call.
+    Denied {
+        server: Arc<str>,
+        tool: Arc<str>,
+        why: Arc<str>,
+    },
+    /// A person has refused the call.
+    Rejected {
+        server: Arc<str>,
+        tool: Arc<str>,
+        reason: Option<Arc<str>>,
+    },
+    /// No person answered in time.
+    Unanswered {
+        server: Arc<str>,
+        tool: Arc<str>,
+        after: Duration,
+    },
+    /// A person could not be asked.
+    Unasked { server: Arc<str>, why: Arc<str> },
     /// Nobody has approved the tool, or nothing of its server.
     Unapproved {
         server: Arc<str>,
@@ -241,6 +265,43 @@ impl Failure {
                 let message = unapproved(server, tool.as_deref());
                 (code::INVALID_PARAMS, message, Some(named(server)))
             }
+            Self::Denied { server, tool, why } => {
+                let message = format!("{server}:{tool} was not called: {why}");
+                let data = refusal(server, "denied");
+                (codes::REFUSED, message, Some(data))
+            }
+            Self::Rejected {
+                server,
+                tool,
+                reason,
+            } => {
+                let mut message =
+                    format!("{server}:{tool} was not called: a person rejected the call");
+                if let Some(reason) = reason {
+                    message = format!("{message}: {reason}");
+                }
+                let data = refusal(server, "rejected");
+                (codes::REFUSED, message, Some(data))
+            }
+            Self::Unanswered {
+                server,
+                tool,
+                after,
+            } => {
+                let message = format!(
+                    "{server}:{tool} was not called: it needs a person's approval, and nobody answered within {} s; call it again to ask again",
+                    after.as_secs_f64()
+                );
+                let data = refusal(server, "timed_out");
+                (codes::UNANSWERED, message, Some(data))
+            }
+            Self::Unasked { server, why } => {
+                let message = format!(
+                    "this needs a person's approval, and nobody could be asked: {why}"
+                );
+                let data = refusal(server, "unavailable");
+                (codes::REFUSED, message, Some(data))
+            }
             Self::Broken { server, reason } => {
                 let message = format!("server '{server}' gave no usable answer: {reason}");
                 (code::INTERNAL, message, Some(named(server)))
@@ -264,11 +325,18 @@ impl Failure {
 }
 
 const fn is_own(code: i64) -> bool {
-    code <= codes::INITIALIZING && code >= codes::BUSY
+    code <= codes::INITIALIZING && code >= codes::UNANSWERED
 }
 
 fn named(server: &str) -> Raw {
     Raw::object([("server", Raw::string(server))])
+}
+
+fn refusal(server: &str, approval: &str) -> Raw {
+    Raw::object([
+        ("server", Raw::string(server)),
+        ("approval", Raw::string(approval)),
+    ])
 }
 
 fn retry(after: Duration) -> (&'static str, Raw) {

@@ -104,7 +104,8 @@ impl Gateway {
         let shelf = Arc::new(Shelf::open(home.catalog(), home.trust(), &config));
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
         let context = Context::new(home, config, containment, logs, shelf, store);
-        let context = Arc::new(context.ok_or(StartError::Random)?);
+        let (context, driver) = context.ok_or(StartError::Random)?;
+        let context = Arc::new(context);
         let gateway = Arc::new(Self {
             supervisor: Arc::new(Supervisor::new(Arc::clone(&context))),
             context,
@@ -117,6 +118,7 @@ impl Gateway {
             config_problem: Mutex::default(),
             changing: Arc::default(),
         });
+        driver.start(&gateway.context);
         Finder::start(&gateway.context);
         judge_all(Arc::clone(&gateway.context.shelf));
         tokio::spawn(sweep_sessions(Arc::downgrade(&gateway)));

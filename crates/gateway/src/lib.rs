@@ -14,6 +14,7 @@
 //! | `api` | REST, for the command line and the console |
 
 mod answer;
+mod approvals;
 mod api;
 mod builtin;
 mod cache;
@@ -65,6 +66,7 @@ mod trust;
 mod upstream;
 mod watch;
 
+pub use approvals::policy::check as check_rules;
 pub use desk::{Face, View};
 pub use gateway::{Gateway, StartError};
 pub use health::{Health, PartState, ServerState};

@@ -53,6 +53,11 @@ impl Line {
         self.outlet.begin();
     }
 
+    /// Passes a message on.
+    pub(crate) fn put(&self, message: Bytes) -> bool {
+        self.outlet.put(message)
+    }
+
     /// Tells the client. One that does not read misses some; nobody waits for it.
     pub(crate) fn tell(&self, method: &str, params: &Raw) {
         self.outlet.put(encode::notification(method, Some(params)));

@@ -23,6 +23,7 @@ use crate::{caller::Principal, seal::Seal};
 #[derive(Debug)]
 pub(crate) struct Parking<T> {
     seal: Seal,
+    room: Room,
     parked: Mutex<HashMap<u128, Parked<T>>>,
 }
 
@@ -43,15 +44,22 @@ pub(crate) struct Ticket {
     pub(crate) request: [u8; 32],
 }
 
-/// The most calls that are parked at a time, and of one server: it must have room for other questions.
-const PARKED_MAX: usize = 1_024;
-const PARKED_EACH: usize = 32;
+/// The most calls at a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// Of all servers.
+    pub(crate) all: usize,
+    /// Of one.
+    pub(crate) each: usize,
+}
+
 const PURPOSE: &str = "parked call";
 
 impl<T: Send + 'static> Parking<T> {
-    pub(crate) fn new(seal: Seal) -> Arc<Self> {
+    pub(crate) fn new(seal: Seal, room: Room) -> Arc<Self> {
         Arc::new(Self {
             seal,
+            room,
             parked: Mutex::default(),
         })
     }
@@ -71,7 +79,7 @@ impl<T: Send + 'static> Parking<T> {
         let parking = Arc::downgrade(self);
         let mut parked = self.lock();
         let of_it = parked.values().filter(|other| other.server == *server);
-        if parked.len() >= PARKED_MAX || of_it.count() >= PARKED_EACH {
+        if parked.len() >= self.room.all || of_it.count() >= self.room.each {
             return Err(what);
         }
         let expiry = tokio::spawn(async move {
@@ -97,6 +105,30 @@ impl<T: Send + 'static> Parking<T> {
         Ok(self.seal.close(PURPOSE, &payload))
     }
 
+    /// Whether a state was made here, though what it opens may be gone.
+    pub(crate) fn is_ours(&self, state: &str) -> bool {
+        self.seal.open(PURPOSE, state).is_some()
+    }
+
+    /// Whether a state opens a call for this ticket.
+    pub(crate) fn knows(&self, state: &str, ticket: impl FnOnce() -> Ticket) -> bool {
+        let Some((id, turn)) = self.read(state) else {
+            return false;
+        };
+        let parked = self.lock();
+        let found = parked.get(&id).filter(|parked| parked.turn == turn);
+        let expected = found.map(|parked| parked.ticket);
+        drop(parked);
+        expected.is_some_and(|expected| expected == ticket())
+    }
+
+    fn read(&self, state: &str) -> Option<(u128, u128)> {
+        let payload = self.seal.open(PURPOSE, state)?;
+        let (id, turn) = payload.split_at_checked(16)?;
+        let read = |bytes: &[u8]| bytes.try_into().ok().map(u128::from_le_bytes);
+        read(id).zip(read(turn))
+    }
+
     /// Takes a call up again. Whatever is wrong with the state or the request, the answer is the same,
     /// and the call stays where it is.
     pub(crate) fn take(
@@ -104,10 +136,7 @@ impl<T: Send + 'static> Parking<T> {
         state: &str,
         ticket: impl FnOnce() -> Ticket,
     ) -> Result<T, ErrorObject> {
-        let payload = self.seal.open(PURPOSE, state).ok_or_else(refused)?;
-        let (id, turn) = payload.split_at_checked(16).ok_or_else(refused)?;
-        let read = |bytes: &[u8]| bytes.try_into().ok().map(u128::from_le_bytes);
-        let (id, turn) = read(id).zip(read(turn)).ok_or_else(refused)?;
+        let (id, turn) = self.read(state).ok_or_else(refused)?;
         let is_it = |parked: &Parked<T>| parked.turn == turn;
         // A long request is not looked at for a state that opens nothing.
         if !self.lock().get(&id).is_some_and(is_it) {
@@ -198,10 +227,11 @@ mod tests {
         principal: Principal::Owner,
         request: [7; 32],
     };
+    const ROOM: Room = Room { all: 64, each: 8 };
     const PATIENCE: Duration = Duration::from_mins(1);
 
     fn parking() -> Arc<Parking<&'static str>> {
-        Parking::new(Seal::new().unwrap())
+        Parking::new(Seal::new().unwrap(), ROOM)
     }
 
     #[tokio::test]
@@ -236,7 +266,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_nobody_comes_back_for_is_dropped() {
-        let parking = Parking::new(Seal::new().unwrap());
+        let parking = Parking::new(Seal::new().unwrap(), ROOM);
         let kept = Arc::new(());
         let state = parking
             .put(&"s".into(), TICKET, PATIENCE, Arc::clone(&kept))
@@ -250,13 +280,13 @@ mod tests {
     async fn there_is_an_end_to_parking() {
         let parking = parking();
         let put = |server: String| parking.put(&server.into(), TICKET, PATIENCE, "a");
-        for n in 0..PARKED_MAX {
-            assert!(put((n / PARKED_EACH).to_string()).is_ok());
+        for n in 0..ROOM.all {
+            assert!(put((n / ROOM.each).to_string()).is_ok());
         }
         assert_eq!(put("another".to_owned()), Err("a"));
         let parking = self::parking();
         let put = |server: &str| parking.put(&server.into(), TICKET, PATIENCE, "a");
-        for _ in 0..PARKED_EACH {
+        for _ in 0..ROOM.each {
             assert!(put("s").is_ok());
         }
         assert_eq!(put("s"), Err("a"));

@@ -24,7 +24,9 @@ use tokio::{
 };
 
 use crate::{
+    call::human::{Answerer, Person},
     caller::{Caller, Principal, answers},
+    context::Context,
     line::Line,
 };
 
@@ -35,6 +37,8 @@ pub(crate) struct Question {
     pub(crate) params: Option<Raw>,
     /// What the server calls it, if that is a word.
     pub(crate) name: Option<String>,
+    /// Whether a person answers it in the client's place.
+    pub(crate) to_person: bool,
     pub(crate) reply: oneshot::Sender<Result<Raw, ErrorObject>>,
 }
 
@@ -116,7 +120,16 @@ impl Questions {
     }
 
     /// Has a question of the server answered. Dropping the future takes it back.
-    pub(crate) async fn answer(&self, server: &str, asked: Asked) -> Result<Raw, ErrorObject> {
+    pub(crate) async fn answer(
+        &self,
+        context: &Arc<Context>,
+        server: &Arc<str>,
+        asked: Asked,
+    ) -> Result<Raw, ErrorObject> {
+        let answerer = |client_can| {
+            let route = context.config.load().approvals.route;
+            Answerer::of(route, &asked.method, client_can)
+        };
         let owner = match asked.tag {
             Some(tag) => {
                 let open = self.lock().get(&tag).cloned();
@@ -126,6 +139,10 @@ impl Questions {
         };
         let owner = match owner {
             Owner::Call(owner) => owner,
+            Owner::Several | Owner::Nobody if answerer(false) == Answerer::Person => {
+                let person = Person::alone(context, server);
+                return person.answer(&asked.method, asked.params.as_ref()).await;
+            }
             Owner::Several => {
                 tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
                 let message = "several clients have calls under way, and nothing says for which of them this is; ask again when there are fewer";
@@ -142,14 +159,18 @@ impl Questions {
                 };
             }
         };
-        if !answers(&owner.capabilities, &asked.method, asked.params.as_ref()) {
-            return Err(unanswerable(&asked.method));
-        }
+        let client_can = answers(&owner.capabilities, &asked.method, asked.params.as_ref());
+        let to_person = match answerer(client_can) {
+            Answerer::Client => false,
+            Answerer::Person => true,
+            Answerer::Nobody => return Err(unanswerable(&asked.method)),
+        };
         let (reply, answer) = oneshot::channel();
         owner.ask(Question {
             method: asked.method.clone(),
             params: asked.params,
             name: asked.name,
+            to_person,
             reply,
         });
         drop(owner);
@@ -353,6 +374,7 @@ mod tests {
                 method: method::ELICITATION.to_owned(),
                 params: None,
                 name: None,
+                to_person: false,
                 reply,
             });
         }

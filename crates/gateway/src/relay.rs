@@ -20,11 +20,61 @@ struct Hearer {
     line: Option<Line>,
     token: Option<Raw>,
     logs: Logs,
-    /// Progress has to grow, even where a request is repeated: the last that was told.
-    told: f64,
+    told: Option<Arc<Told>>,
     grows: bool,
     /// When the server last reported progress.
     heard: Option<Instant>,
+}
+
+/// The progress that a client was last told of. It has to grow, even where a request is repeated, and even
+/// where signs of life come in between.
+#[derive(Debug, Default)]
+pub(crate) struct Told(Mutex<Counted>);
+
+#[derive(Debug)]
+struct Counted {
+    last: f64,
+    /// Whether the gateway has counted, too.
+    signs: bool,
+}
+
+impl Default for Counted {
+    fn default() -> Self {
+        Self {
+            last: f64::NEG_INFINITY,
+            signs: false,
+        }
+    }
+}
+
+impl Told {
+    /// So little is added by a sign of life.
+    const SIGN: f64 = 1e-6;
+
+    /// The progress to show as a sign of life.
+    pub(crate) fn sign(&self) -> f64 {
+        let mut told = self.lock();
+        told.signs = true;
+        let last = told.last.max(0.0);
+        told.last = (last + Self::SIGN).max(last.next_up());
+        told.last
+    }
+
+    /// Whether a report of the server may be handed on.
+    fn admit(&self, params: &Raw, grows: bool) -> bool {
+        let mut told = self.lock();
+        let progress = params.member("progress").and_then(|n| n.read().ok());
+        let progress: f64 = progress.unwrap_or(f64::NEG_INFINITY);
+        let admitted = progress > told.last;
+        if admitted {
+            told.last = progress;
+        }
+        admitted || !(grows || told.signs)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Relay {
@@ -33,6 +83,7 @@ impl Relay {
     pub(crate) fn new(
         line: Option<Line>,
         token: Option<Raw>,
+        told: Option<Arc<Told>>,
         logs: Logs,
         client: Era,
         upstream: Revision,
@@ -41,7 +92,7 @@ impl Relay {
             line,
             token,
             logs,
-            told: f64::NEG_INFINITY,
+            told,
             heard: None,
             grows: client != upstream.era() && upstream.era() == Era::Modern,
         })))
@@ -53,10 +104,17 @@ impl Relay {
     }
 
     /// The client is back, on another line.
-    pub(crate) fn take_up(&self, line: Option<Line>, token: Option<Raw>, logs: Logs) {
+    pub(crate) fn take_up(
+        &self,
+        line: Option<Line>,
+        token: Option<Raw>,
+        told: Option<Arc<Told>>,
+        logs: Logs,
+    ) {
         let mut hearer = self.lock();
         hearer.line = line;
         hearer.token = token;
+        hearer.told = told;
         hearer.logs = logs;
     }
 
@@ -68,13 +126,10 @@ impl Relay {
     pub(crate) fn progress(&self, params: &Raw) {
         let mut hearer = self.lock();
         hearer.heard = Some(Instant::now());
-        if hearer.grows {
-            let progress = params.member("progress").and_then(|n| n.read().ok());
-            let progress: f64 = progress.unwrap_or(f64::NEG_INFINITY);
-            if progress <= hearer.told {
-                return;
-            }
-            hearer.told = progress;
+        if let Some(told) = &hearer.told
+            && !told.admit(params, hearer.grows)
+        {
+            return;
         }
         if let (Some(line), Some(token)) = (&hearer.line, &hearer.token)
             && let Ok(params) = params.with_member(meta::PROGRESS_TOKEN, token)

@@ -9,6 +9,7 @@ use sha2::Sha256;
 use crate::private;
 
 /// Makes and checks seals. The key lives as long as the gateway, or in a file for as long as its home.
+#[derive(Clone)]
 pub(crate) struct Seal([u8; KEY_BYTES]);
 
 /// As long as the hash takes in at a time.

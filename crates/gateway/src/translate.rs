@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use switchboard_client::{ErrorObject, Raw, Revision};
 use switchboard_wire::{Era, code, meta, method};
 
-use crate::caller::{Guest, asks_for_url};
+use crate::caller::{Guest, asks_for_url, with_person};
 
 /// A server of 2025-11-25 wants a person to open an address before it does the work.
 pub(crate) const URL_ELICITATION_REQUIRED: i64 = -32042;
@@ -22,12 +22,28 @@ const MODERN_META: [&str; 4] = [
 ];
 
 /// The parameters of a client's request, for a server of this era.
-pub(crate) fn request(params: Option<Raw>, guest: &Guest, upstream: Era) -> Option<Raw> {
+/// `person`: somebody answers in the client's place what it does not answer itself.
+pub(crate) fn request(
+    params: Option<Raw>,
+    guest: &Guest,
+    upstream: Era,
+    person: bool,
+) -> Option<Raw> {
     match (guest, upstream) {
-        (Guest::Legacy { .. }, Era::Legacy) | (Guest::Modern, Era::Modern) => params,
+        (Guest::Legacy { .. }, Era::Legacy) => params,
+        (Guest::Modern, Era::Modern) => {
+            let wider = person.then(|| guest.capabilities(params.as_ref()));
+            let wider = wider.and_then(|said| with_person(&said));
+            let stamped = wider.and_then(|wider| {
+                meta::stamp(params.as_ref(), &[(meta::CLIENT_CAPABILITIES, wider)]).ok()
+            });
+            stamped.or(params)
+        }
         (Guest::Modern, Era::Legacy) => params.map(|params| unsaid(&params)),
         (Guest::Legacy { about, level }, Era::Modern) => {
-            let mut members = vec![(meta::CLIENT_CAPABILITIES, about.capabilities.clone())];
+            let capabilities = about.capabilities.clone();
+            let wider = person.then(|| with_person(&capabilities)).flatten();
+            let mut members = vec![(meta::CLIENT_CAPABILITIES, wider.unwrap_or(capabilities))];
             members.extend(about.info.clone().map(|info| (meta::CLIENT_INFO, info)));
             members.extend(level.map(|level| (meta::LOG_LEVEL, Raw::string(level.as_str()))));
             let stamped = meta::stamp(params.as_ref(), &members).ok();

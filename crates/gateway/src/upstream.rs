@@ -436,6 +436,7 @@ impl Task {
         self.tell(Health::new(ServerState::Starting));
         let upstream = Arc::downgrade(&self.upstream);
         let context = Arc::clone(&self.context);
+        let asking = Arc::clone(&self.context);
         let questions = Arc::clone(&self.upstream.questions);
         let server = Arc::clone(&self.upstream.name);
         let mut builder = Client::builder("switchboard", env!("CARGO_PKG_VERSION"))
@@ -447,7 +448,8 @@ impl Task {
             .capabilities(talk::capabilities())
             .on_asked(move |asked| {
                 let (questions, server) = (Arc::clone(&questions), Arc::clone(&server));
-                async move { questions.answer(&server, asked).await }
+                let context = Arc::clone(&asking);
+                async move { questions.answer(&context, &server, asked).await }
             })
             .on_notification(move |news| {
                 if let Some(upstream) = upstream.upgrade() {

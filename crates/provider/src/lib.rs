@@ -1,1 +1,44 @@
 //! Models behind HTTP, for servers that ask for a model's answer.
+//!
+//! A [`Provider`] turns the params of `sampling/createMessage`, which somebody has approved, into one
+//! call of a model and its answer into a `CreateMessageResult`. It speaks chat completions as `OpenAI`
+//! defined them, which most local servers speak too, and Anthropic's messages.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use switchboard_provider::{Kind, Provider, Settings};
+//! use switchboard_wire::Raw;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let provider = Provider::new(Settings {
+//!     base_url: Some("http://127.0.0.1:11434".to_owned()),
+//!     timeout: Duration::from_secs(120),
+//!     ..Settings::new(Kind::OpenAi, "llama3.2")
+//! })?;
+//! let params = Raw::parse(
+//!     r#"{"messages":[{"role":"user","content":{"type":"text","text":"Hi"}}],"maxTokens":100}"#,
+//! )?;
+//! let generated = provider.generate(&params, None).await?;
+//! assert_eq!(generated.result.member("role").and_then(|role| role.to_text()).as_deref(), Some("assistant"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The request is read into what both interfaces have in common (`ask`), written for the one at hand
+//! (`openai`, `anthropic`) and sent (`exchange`); the answer takes the same way back (`answer`). Whatever
+//! the far side answers becomes a result or an error, and no error shows the key.
+
+mod address;
+mod answer;
+mod anthropic;
+mod ask;
+mod choice;
+mod error;
+mod exchange;
+mod openai;
+mod provider;
+mod settings;
+
+pub use error::{ProviderError, Said};
+pub use provider::{Generated, Provider, Usage};
+pub use settings::{Kind, Prices, Settings};

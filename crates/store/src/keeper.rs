@@ -9,12 +9,13 @@
 //! opening ──newer, foreign──▶ gone, the file left alone
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::complaint::Complaint;
 use crate::error::StoreError;
 use crate::limits::{DAMAGED_FILES, RETRY_FIRST, RETRY_LONGEST};
 use crate::queue::Queue;
@@ -40,12 +41,6 @@ enum End {
     Closed,
     /// There is no use in going on.
     GivenUp(Complaint),
-}
-
-#[derive(Clone)]
-struct Complaint {
-    message: Arc<str>,
-    action: Arc<str>,
 }
 
 impl Keeper {
@@ -109,23 +104,32 @@ impl Keeper {
             } else {
                 self.queue.next()
             };
-            let commits = !work.records.is_empty();
-            if commits && let Err(trouble) = database.append(&work.records) {
-                self.queue.put_back(work.records);
-                self.queue.ask_again(work.questions);
-                return Err(trouble);
-            }
+            let commits = !work.records.is_empty() || !work.writes.is_empty();
             if commits {
-                self.works();
+                match database.commit(&work.records, &work.writes) {
+                    Ok(fates) => {
+                        self.works();
+                        for (write, fate) in work.writes.into_iter().zip(fates) {
+                            write.answer(fate);
+                        }
+                    }
+                    Err(trouble) => {
+                        self.queue.put_back(work);
+                        return Err(trouble);
+                    }
+                }
             }
             let mut questions = work.questions.into_iter();
-            while let Some(question) = questions.next() {
-                if question.answer.is_closed() {
+            while let Some(mut question) = questions.next() {
+                if question.is_gone() {
                     continue;
                 }
-                match database.activity(&question.query) {
-                    // Whoever asked may have gone meanwhile.
-                    Ok(found) => drop(question.answer.send(Ok(found))),
+                match question.answer(database) {
+                    Ok(()) => {}
+                    // That is about one row: the file is fine otherwise.
+                    Err(trouble @ Trouble::Unreadable(_)) => {
+                        question.refuse(Complaint::about(&self.path, &trouble).error());
+                    }
                     Err(trouble) => {
                         let rest = std::iter::once(question).chain(questions).collect();
                         self.queue.ask_again(rest);
@@ -137,8 +141,9 @@ impl Keeper {
                 return Ok(());
             }
             if commits || more_to_trim {
-                let oldest = SystemTime::now().checked_sub(self.retention.age);
-                more_to_trim = database.trim(self.retention.rows, oldest.unwrap_or(UNIX_EPOCH))?;
+                more_to_trim = database.trim(self.retention.rows, self.retention.oldest())?;
+                let Retention { rows, .. } = Retention::APPROVALS;
+                more_to_trim |= database.trim_approvals(rows, Retention::APPROVALS.oldest())?;
             }
         }
     }
@@ -171,6 +176,7 @@ impl Keeper {
             | Trouble::Full
             | Trouble::ReadOnly
             | Trouble::Make(_)
+            | Trouble::Unreadable(_)
             | Trouble::Other(_) => self.wait(&complaint),
         }
     }
@@ -231,53 +237,6 @@ impl Drop for Keeper {
                 message: "the thread of the store is gone".into(),
                 action: "start Switchboard again, and report this with its log".into(),
             }));
-        }
-    }
-}
-
-impl Complaint {
-    fn about(path: &Path, trouble: &Trouble) -> Self {
-        let path = path.display();
-        let action = match trouble {
-            Trouble::Locked => "close the program that uses it, or wait".to_owned(),
-            Trouble::Damaged(_) => "check the disk; several new files were damaged too".to_owned(),
-            Trouble::Newer { .. } => {
-                format!("use that newer Switchboard, or move {path} away to begin anew")
-            }
-            Trouble::Foreign => format!("choose another home, or move {path} away"),
-            Trouble::Full => "make room on its disk".to_owned(),
-            Trouble::ReadOnly | Trouble::Make(_) => {
-                "check the permissions of the file and its folder".to_owned()
-            }
-            Trouble::Other(_) => "check that the disk works and is not full".to_owned(),
-        };
-        let cause = std::error::Error::source(trouble);
-        let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
-        Self {
-            message: format!("{path} cannot be used: {trouble}{cause}").into(),
-            action: action.into(),
-        }
-    }
-
-    fn with_action(self, action: &str) -> Self {
-        Self {
-            action: action.into(),
-            ..self
-        }
-    }
-
-    fn status(self, retrying: bool) -> Status {
-        Status::Failed {
-            message: self.message,
-            action: self.action,
-            retrying,
-        }
-    }
-
-    fn error(self) -> StoreError {
-        StoreError::Unavailable {
-            message: self.message,
-            action: self.action,
         }
     }
 }

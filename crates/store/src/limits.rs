@@ -8,6 +8,21 @@ pub const QUEUED_RECORDS: usize = 8192;
 /// The most rows in one answer.
 pub const ROWS_PER_ANSWER: usize = 1000;
 
+/// The most bytes in one answer of approvals or audit entries, if it has more than one.
+pub const BYTES_PER_ANSWER: usize = 64 << 20;
+
+/// The most statuses to look for at once.
+pub const STATUSES_PER_QUESTION: usize = 64;
+
+/// The most writes that wait to be committed.
+pub const QUEUED_WRITES: usize = 4096;
+
+/// The most bytes of them, and so the most in one of them.
+pub const QUEUED_WRITE_BYTES: usize = 64 << 20;
+
+/// What a change counts for besides its texts.
+pub(crate) const CHANGE_BYTES: usize = 256;
+
 /// The most questions that wait for an answer.
 pub(crate) const QUEUED_QUERIES: usize = 64;
 

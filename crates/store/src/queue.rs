@@ -7,11 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
-
-use crate::activity::{Activity, Query};
+use crate::activity::Activity;
 use crate::error::StoreError;
-use crate::limits::{GROUP_WAIT, QUEUED_QUERIES, QUEUED_RECORDS, RECORDS_PER_COMMIT};
+use crate::limits::{
+    GROUP_WAIT, QUEUED_QUERIES, QUEUED_RECORDS, QUEUED_WRITE_BYTES, QUEUED_WRITES,
+    RECORDS_PER_COMMIT,
+};
+use crate::question::Question;
+use crate::write::Write;
 
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
@@ -26,14 +29,11 @@ struct Waiting {
     records: VecDeque<Activity>,
     /// When the oldest of the records came: the group is due some time after it.
     since: Option<Instant>,
-    questions: Vec<Question>,
+    /// Each is due at once.
+    writes: Vec<Write>,
+    write_bytes: usize,
+    questions: Vec<Box<dyn Question>>,
     closing: bool,
-}
-
-#[derive(Debug)]
-pub(crate) struct Question {
-    pub(crate) query: Query,
-    pub(crate) answer: oneshot::Sender<Result<Vec<Activity>, StoreError>>,
 }
 
 /// What the thread has to do next.
@@ -41,9 +41,11 @@ pub(crate) struct Question {
 pub(crate) struct Work {
     /// At most one commit's worth, oldest first.
     pub(crate) records: Vec<Activity>,
+    /// All that wait, oldest first. They do not wait for records that are more than one commit's worth.
+    pub(crate) writes: Vec<Write>,
     /// To be answered once everything that was recorded before is committed. Empty as long as
     /// there is more to commit.
-    pub(crate) questions: Vec<Question>,
+    pub(crate) questions: Vec<Box<dyn Question>>,
     /// Whether to close. Not set as long as there is more to commit.
     pub(crate) closing: bool,
 }
@@ -67,30 +69,46 @@ impl Queue {
         true
     }
 
-    /// Waits for so long, or until somebody asks or wants to close.
+    /// Waits for so long, or until somebody asks, writes or wants to close.
     pub(crate) fn rest(&self, time: Duration) {
         let waiting = self.lock();
-        let nobody = |waiting: &mut Waiting| waiting.questions.is_empty() && !waiting.closing;
+        let nobody = |waiting: &mut Waiting| !waiting.is_urgent();
         // Poisoned or not, the wait is over.
         drop(self.stirred.wait_timeout_while(waiting, time, nobody));
     }
 
-    pub(crate) fn ask(
-        &self,
-        query: Query,
-        answer: oneshot::Sender<Result<Vec<Activity>, StoreError>>,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn ask(&self, question: Box<dyn Question>) -> Result<(), StoreError> {
         let mut waiting = self.lock();
         if waiting.closing {
             return Err(StoreError::Closed);
         }
-        waiting
-            .questions
-            .retain(|question| !question.answer.is_closed());
+        waiting.questions.retain(|question| !question.is_gone());
         if waiting.questions.len() >= QUEUED_QUERIES {
             return Err(StoreError::Busy);
         }
-        waiting.questions.push(Question { query, answer });
+        waiting.questions.push(question);
+        drop(waiting);
+        self.stirred.notify_one();
+        Ok(())
+    }
+
+    pub(crate) fn write(&self, write: Write) -> Result<(), StoreError> {
+        if write.bytes() > QUEUED_WRITE_BYTES {
+            return Err(StoreError::TooLarge {
+                what: "the write in bytes",
+                most: QUEUED_WRITE_BYTES,
+            });
+        }
+        let mut waiting = self.lock();
+        if waiting.closing {
+            return Err(StoreError::Closed);
+        }
+        let bytes = waiting.write_bytes.saturating_add(write.bytes());
+        if waiting.writes.len() >= QUEUED_WRITES || bytes > QUEUED_WRITE_BYTES {
+            return Err(StoreError::Busy);
+        }
+        waiting.write_bytes = bytes;
+        waiting.writes.push(write);
         drop(waiting);
         self.stirred.notify_one();
         Ok(())
@@ -109,10 +127,7 @@ impl Queue {
     pub(crate) fn next(&self) -> Work {
         let mut waiting = self.lock();
         loop {
-            if waiting.closing
-                || !waiting.questions.is_empty()
-                || waiting.records.len() >= RECORDS_PER_COMMIT
-            {
+            if waiting.is_urgent() || waiting.records.len() >= RECORDS_PER_COMMIT {
                 return waiting.take();
             }
             let Some(since) = waiting.since else {
@@ -132,35 +147,39 @@ impl Queue {
         self.lock().take()
     }
 
-    /// Puts back what could not be committed. It may take the queue past its bound by one commit's
+    /// Puts back what could not be done. It may take the queue past its bounds by one commit's
     /// worth, which is better than losing what was accepted.
-    pub(crate) fn put_back(&self, records: Vec<Activity>) {
+    pub(crate) fn put_back(&self, work: Work) {
         let mut waiting = self.lock();
-        for activity in records.into_iter().rev() {
+        for activity in work.records.into_iter().rev() {
             waiting.records.push_front(activity);
         }
         if !waiting.records.is_empty() {
             waiting.since.get_or_insert_with(Instant::now);
         }
+        let bytes: usize = work.writes.iter().map(Write::bytes).sum();
+        waiting.write_bytes = waiting.write_bytes.saturating_add(bytes);
+        let newer = mem::replace(&mut waiting.writes, work.writes);
+        waiting.writes.extend(newer);
+        drop(waiting);
+        self.ask_again(work.questions);
     }
 
     /// Puts back what could not be answered.
-    pub(crate) fn ask_again(&self, questions: Vec<Question>) {
+    pub(crate) fn ask_again(&self, questions: Vec<Box<dyn Question>>) {
         let mut waiting = self.lock();
         let newer = mem::replace(&mut waiting.questions, questions);
         waiting.questions.extend(newer);
     }
 
-    /// Sleeps for so long while the store does not work, giving everybody who asks this error.
+    /// Sleeps for so long while the store does not work, giving everybody who asks or writes this
+    /// error.
     /// Says whether the store was closed meanwhile.
     pub(crate) fn refuse_for(&self, pause: Duration, error: &StoreError) -> bool {
         let start = Instant::now();
         let mut waiting = self.lock();
         loop {
-            for question in mem::take(&mut waiting.questions) {
-                // Whoever asked may have gone.
-                drop(question.answer.send(Err(error.clone())));
-            }
+            waiting.refuse(error);
             let left = pause.saturating_sub(start.elapsed());
             if waiting.closing || left.is_zero() {
                 return waiting.closing;
@@ -174,13 +193,10 @@ impl Queue {
         let mut waiting = self.lock();
         waiting.closing = true;
         let left = mem::take(&mut waiting.records).len();
-        let questions = mem::take(&mut waiting.questions);
+        waiting.refuse(error);
         drop(waiting);
         self.dropped
             .fetch_add(u64::try_from(left).unwrap_or(u64::MAX), Ordering::Relaxed);
-        for question in questions {
-            drop(question.answer.send(Err(error.clone())));
-        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -208,6 +224,21 @@ impl Queue {
 }
 
 impl Waiting {
+    /// Whether somebody waits.
+    fn is_urgent(&self) -> bool {
+        self.closing || !self.questions.is_empty() || !self.writes.is_empty()
+    }
+
+    fn refuse(&mut self, error: &StoreError) {
+        for mut question in mem::take(&mut self.questions) {
+            question.refuse(error.clone());
+        }
+        self.write_bytes = 0;
+        for write in mem::take(&mut self.writes) {
+            write.answer(Err(error.clone()));
+        }
+    }
+
     fn take(&mut self) -> Work {
         let count = self.records.len().min(RECORDS_PER_COMMIT);
         let records = self.records.drain(..count).collect();
@@ -217,8 +248,10 @@ impl Waiting {
             // A burst is over: its room goes back.
             self.records.shrink_to(RECORDS_PER_COMMIT);
         }
+        self.write_bytes = 0;
         Work {
             records,
+            writes: mem::take(&mut self.writes),
             questions: if drained {
                 mem::take(&mut self.questions)
             } else {
@@ -226,5 +259,53 @@ impl Waiting {
             },
             closing: drained && self.closing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::change::Change;
+
+    /// Nobody takes anything out here, so the bound is met for certain.
+    #[test]
+    fn one_write_too_many_is_refused_until_some_are_taken() {
+        let queue = Queue::default();
+        let mut answers = Vec::new();
+        let mut write = || {
+            let (write, answer) = Write::new(vec![Change::Forget("r".into())]);
+            answers.push(answer);
+            queue.write(write)
+        };
+        for _ in 0..QUEUED_WRITES {
+            assert!(write().is_ok());
+        }
+        assert!(matches!(write(), Err(StoreError::Busy)));
+        assert_eq!(queue.next().writes.len(), QUEUED_WRITES);
+        assert!(write().is_ok());
+    }
+
+    #[test]
+    fn so_are_too_many_bytes() {
+        let queue = Queue::default();
+        let long: Arc<str> = "x".repeat(QUEUED_WRITE_BYTES / 2 - 1000).into();
+        let write = |id: &Arc<str>| queue.write(Write::new(vec![Change::Forget(id.clone())]).0);
+        assert!(write(&long).is_ok());
+        assert!(write(&long).is_ok());
+        assert!(matches!(write(&long), Err(StoreError::Busy)));
+        queue.refuse_for(Duration::ZERO, &StoreError::Closed);
+        assert!(write(&long).is_ok(), "what was refused gives its room back");
+        queue.next_now();
+        assert!(write(&long).is_ok());
+
+        let (twice, _answer) = Write::new(vec![
+            Change::Forget(long.clone()),
+            Change::Forget(long.clone()),
+            Change::Forget(long),
+        ]);
+        let refused = queue.write(twice);
+        assert!(matches!(refused, Err(StoreError::TooLarge { .. })));
     }
 }

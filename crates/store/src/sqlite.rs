@@ -1,23 +1,29 @@
-//! The engine: one file of the `SQLite` kind. All SQL is here and in `migrations/`.
+//! The engine: one file of the `SQLite` kind. All SQL is here, below and in `migrations/`.
+
+mod activity;
+mod approvals;
+mod audit;
+mod writes;
 
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::config::DbConfig;
-use rusqlite::types::Value;
-use rusqlite::{
-    Connection, ErrorCode, OpenFlags, Row, Transaction, TransactionBehavior, params,
-    params_from_iter,
-};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::activity::{Activity, Outcome, OutcomeKind, Query, beginning};
-use crate::limits::{LOCK_WAIT, ROWS_PER_ANSWER, ROWS_PER_TRIM, SEARCH_BYTES};
+pub(crate) use self::audit::{Reader, Stop};
+use crate::activity::Activity;
+use crate::error::StoreError;
+use crate::limits::LOCK_WAIT;
+use crate::write::Write;
 
 /// What brings a file from one version to the next; the file's `user_version` counts them.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_activity.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("migrations/0001_activity.sql"),
+    include_str!("migrations/0002_approvals.sql"),
+];
 
 /// Marks a file as ours; it reads `SwBd`.
 const APPLICATION: i64 = 0x5377_4264;
@@ -39,6 +45,9 @@ pub(crate) enum Trouble {
     ReadOnly,
     #[error("it cannot be made")]
     Make(#[source] io::Error),
+    /// The file is sound, but what stands in it is not what belongs there.
+    #[error("something in it cannot be read")]
+    Unreadable(#[source] rusqlite::Error),
     #[error("{0}")]
     Other(rusqlite::Error),
 }
@@ -50,6 +59,20 @@ impl From<rusqlite::Error> for Trouble {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(error),
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly,
+            Some(_) => Self::Other(error),
+            None => Self::unreadable(error),
+        }
+    }
+}
+
+impl Trouble {
+    /// Of the errors that are not the engine's own, those about a value in the file.
+    fn unreadable(error: rusqlite::Error) -> Self {
+        match error {
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..) => Self::Unreadable(error),
             _ => Self::Other(error),
         }
     }
@@ -58,8 +81,12 @@ impl From<rusqlite::Error> for Trouble {
 #[derive(Debug)]
 pub(crate) struct Database {
     connection: Connection,
-    /// How many rows there are; `None` until somebody had time to count.
+    /// Whether a commit waits until the disk has it.
+    syncs: bool,
+    /// How many rows of activity there are; `None` until somebody had time to count.
     rows: Option<u64>,
+    /// Likewise, of approvals that are closed.
+    closed: Option<u64>,
 }
 
 impl Database {
@@ -72,103 +99,48 @@ impl Database {
         check_owner(&connection)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "normal")?;
+        // Where the system would take the disk's word that something is written, it asks again.
+        connection.pragma_update(None, "fullfsync", true)?;
         migrate(&mut connection)?;
         Ok(Self {
             connection,
+            syncs: false,
             rows: None,
+            closed: None,
         })
     }
 
-    /// Commits all of these, or none.
-    pub(crate) fn append(&mut self, activities: &[Activity]) -> Result<(), Trouble> {
+    /// Commits all of this, except for the writes that are in conflict. Says what became of each write,
+    /// in their order.
+    pub(crate) fn commit(
+        &mut self,
+        activities: &[Activity],
+        writes: &[Write],
+    ) -> Result<Vec<Result<(), StoreError>>, Trouble> {
+        self.sync_commits(!writes.is_empty())?;
         let transaction = begin(&mut self.connection)?;
-        let count = signed(activities.len());
-        let last: i64 = transaction.query_row(
-            "UPDATE activity_counter SET last = last + ?1 RETURNING last",
-            [count],
-            |row| row.get(0),
-        )?;
-        let ids = last.saturating_sub(count).saturating_add(1)..;
-        let mut insert = transaction.prepare(
-            "INSERT INTO activity (id, at, server, method, name, client, duration, outcome, code, \
-             error, request_bytes, response_bytes) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-        )?;
-        for (id, activity) in ids.zip(activities) {
-            let code = match activity.outcome {
-                Outcome::Error { code } => Some(code),
-                Outcome::Ok | Outcome::ToolError | Outcome::Cancelled | Outcome::Timeout => None,
-            };
-            insert.execute(params![
-                id,
-                micros_since_1970(activity.at),
-                &*activity.server,
-                &*activity.method,
-                &*activity.name,
-                &*activity.client,
-                signed(activity.duration.as_micros()),
-                activity.outcome.kind().as_str(),
-                code,
-                activity.error.as_deref(),
-                signed(activity.request_bytes),
-                signed(activity.response_bytes),
-            ])?;
+        if !activities.is_empty() {
+            activity::append(&transaction, activities)?;
         }
-        drop(insert);
+        let written = writes::apply(&transaction, writes)?;
         transaction.commit()?;
         if let Some(rows) = &mut self.rows {
             *rows = rows.saturating_add(activities.len() as u64);
         }
-        Ok(())
-    }
-
-    /// The rows that match, newest first.
-    pub(crate) fn activity(&self, query: &Query) -> Result<Vec<Activity>, Trouble> {
-        let (sql, values) = select(query);
-        let mut statement = self.connection.prepare(&sql)?;
-        let rows = statement.query_map(params_from_iter(values), read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    /// Removes a few of the rows that are too many or too old. Says whether there may be more.
-    pub(crate) fn trim(&mut self, most_rows: u64, oldest: SystemTime) -> Result<bool, Trouble> {
-        let rows = match self.rows {
-            Some(rows) => rows,
-            None => self
-                .connection
-                .query_row("SELECT count(*) FROM activity", [], |row| row.get(0))
-                .map(unsigned)?,
-        };
-        self.rows = Some(rows);
-        let excess = signed(rows.saturating_sub(most_rows).min(ROWS_PER_TRIM as u64));
-        let oldest = micros_since_1970(oldest);
-        let first: Option<i64> =
-            self.connection
-                .query_row("SELECT min(id) FROM activity", [], |row| row.get(0))?;
-        let Some(first) = first else {
-            return Ok(false);
-        };
-        let first_is_old: bool = self.connection.query_row(
-            "SELECT at < ?2 FROM activity WHERE id = ?1",
-            params![first, oldest],
-            |row| row.get(0),
-        )?;
-        if excess == 0 && !first_is_old {
-            return Ok(false);
+        if let Some(closed) = &mut self.closed {
+            *closed = closed.saturating_add_signed(written.closed);
         }
-        let transaction = begin(&mut self.connection)?;
-        let mut removed = transaction.execute(
-            "DELETE FROM activity WHERE id IN (SELECT id FROM activity ORDER BY id LIMIT ?1)",
-            [excess],
-        )?;
-        removed += transaction.execute(
-            "DELETE FROM activity WHERE at < ?2 \
-             AND id IN (SELECT id FROM activity ORDER BY id LIMIT ?1)",
-            params![signed(ROWS_PER_TRIM), oldest],
-        )?;
-        transaction.commit()?;
-        self.rows = Some(rows.saturating_sub(removed as u64));
-        Ok(removed >= ROWS_PER_TRIM)
+        Ok(written.fates)
+    }
+
+    /// Has commits from now on wait for the disk, or not: then a loss of power may undo the last.
+    fn sync_commits(&mut self, syncs: bool) -> rusqlite::Result<()> {
+        if self.syncs != syncs {
+            let level = if syncs { "full" } else { "normal" };
+            self.connection.pragma_update(None, "synchronous", level)?;
+            self.syncs = syncs;
+        }
+        Ok(())
     }
 
     /// Puts everything into the one file and lets go of it.
@@ -252,6 +224,7 @@ fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", signed(MIGRATIONS.len()))?;
     }
+    writes::forget_ended(&transaction, SystemTime::now())?;
     transaction.commit()?;
     Ok(())
 }
@@ -263,86 +236,6 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
 /// Begins by taking the lock, so that a transaction cannot fail for it half-way.
 fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
-}
-
-fn select(query: &Query) -> (String, Vec<Value>) {
-    let mut conditions = vec!["1"];
-    let mut values = Vec::new();
-    let mut only = |condition, value: Value| {
-        conditions.push(condition);
-        values.push(value);
-    };
-    if let Some(server) = &query.server {
-        only("server = ?", server.clone().into());
-    }
-    if let Some(name) = &query.name {
-        only("name = ?", name.clone().into());
-    }
-    if let Some(outcome) = query.outcome {
-        only("outcome = ?", outcome.as_str().to_owned().into());
-    }
-    if let Some(since) = query.since {
-        only("id > ?", signed(since).into());
-    }
-    if let Some(before) = query.before {
-        only("id < ?", signed(before).into());
-    }
-    if let Some(text) = &query.text {
-        only(
-            "(server || char(10) || method || char(10) || name || char(10) || client || char(10) \
-             || ifnull(error, '')) LIKE ? ESCAPE '\\'",
-            like(beginning(text, SEARCH_BYTES)).into(),
-        );
-    }
-    let limit = query.limit.min(ROWS_PER_ANSWER);
-    let sql = format!(
-        "SELECT id, at, server, method, name, client, duration, outcome, code, error, \
-         request_bytes, response_bytes FROM activity WHERE {} ORDER BY id DESC LIMIT {limit}",
-        conditions.join(" AND ")
-    );
-    (sql, values)
-}
-
-fn like(text: &str) -> String {
-    let mut pattern = String::from("%");
-    for letter in text.chars() {
-        if matches!(letter, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
-    }
-    pattern.push('%');
-    pattern
-}
-
-fn read(row: &Row<'_>) -> rusqlite::Result<Activity> {
-    let text = |index| -> rusqlite::Result<Arc<str>> { row.get(index) };
-    let outcome = text(7)?;
-    let outcome = OutcomeKind::ALL
-        .into_iter()
-        .find(|kind| kind.as_str() == &*outcome);
-    let code: Option<i64> = row.get(8)?;
-    Ok(Activity {
-        id: unsigned(row.get(0)?),
-        at: time_of(row.get(1)?),
-        server: text(2)?,
-        method: text(3)?,
-        name: text(4)?,
-        client: text(5)?,
-        duration: Duration::from_micros(unsigned(row.get(6)?)),
-        outcome: match outcome {
-            Some(OutcomeKind::Ok) => Outcome::Ok,
-            Some(OutcomeKind::ToolError) => Outcome::ToolError,
-            Some(OutcomeKind::Cancelled) => Outcome::Cancelled,
-            Some(OutcomeKind::Timeout) => Outcome::Timeout,
-            Some(OutcomeKind::Error) | None => Outcome::Error {
-                code: code.unwrap_or_default(),
-            },
-        },
-        error: row.get(9)?,
-        request_bytes: unsigned(row.get(10)?),
-        response_bytes: unsigned(row.get(11)?),
-    })
 }
 
 /// The numbers of the engine are signed; nothing that is counted here comes near their end.
@@ -386,10 +279,5 @@ mod tests {
         for micros in [0, 1, -1, 1_794_718_800_123_456, -62_000_000_000_000_000] {
             assert_eq!(micros_since_1970(time_of(micros)), micros);
         }
-    }
-
-    #[test]
-    fn what_like_means_specially_is_searched_for_as_it_is() {
-        assert_eq!(like(r"50%_\o"), r"%50\%\_\\o%");
     }
 }

@@ -3,15 +3,22 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use crate::activity::{Activity, Query};
+use crate::approval::{Approval, Rule, Which};
+use crate::audit::Audited;
+use crate::change::Change;
 use crate::error::StoreError;
 use crate::keeper::Keeper;
+use crate::limits::STATUSES_PER_QUESTION;
+use crate::question::ask;
 use crate::queue::Queue;
+use crate::sqlite::{Database, Trouble};
 use crate::status::Status;
+use crate::write::Write;
 
 /// A handle to the store. Cloning it is cheap; when the last one goes, the store closes.
 #[derive(Debug, Clone)]
@@ -28,6 +35,21 @@ pub struct Retention {
     pub age: Duration,
 }
 
+impl Retention {
+    /// How much is kept of approvals that are closed, since they were. Open ones are always kept.
+    pub const APPROVALS: Self = Self {
+        rows: 10_000,
+        age: Duration::from_hours(90 * 24),
+    };
+
+    /// The beginning of what is kept.
+    pub(crate) fn oldest(self) -> SystemTime {
+        let oldest = SystemTime::now().checked_sub(self.age);
+        oldest.unwrap_or(UNIX_EPOCH)
+    }
+}
+
+/// How much is kept of activity.
 impl Default for Retention {
     fn default() -> Self {
         Self {
@@ -90,15 +112,54 @@ impl Store {
 
     /// The calls that match, newest first, with everything recorded so far.
     pub async fn activity(&self, query: Query) -> Result<Vec<Activity>, StoreError> {
-        if let Status::Failed {
-            message, action, ..
-        } = self.status()
-        {
-            return Err(StoreError::Unavailable { message, action });
-        }
-        let (answer, answered) = oneshot::channel();
-        self.handle.queue.ask(query, answer)?;
+        self.ask(move |database| database.activity(&query)).await
+    }
+
+    /// Makes all of these changes or none; they are on the disk when this answers `Ok`, and survive
+    /// even a loss of power. Whoever stops waiting for the answer does not stop the write.
+    ///
+    /// [`StoreError::Conflict`]: an approval has another version than the one to be replaced, or
+    /// is to get one that is not greater. Nothing of this write was made then.
+    /// [`StoreError::Unavailable`] where the disk failed in the middle of it: it was not made as far
+    /// as can be told, but only reading it again after the trouble makes that certain.
+    pub async fn write(&self, changes: Vec<Change>) -> Result<(), StoreError> {
+        self.available()?;
+        let (write, answered) = Write::new(changes);
+        self.handle.queue.write(write)?;
         answered.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// The approvals that match, newest first, and of two created at the same time the one with the
+    /// greater id first. There may be fewer than the limit if they are long
+    /// ([`BYTES_PER_ANSWER`](crate::BYTES_PER_ANSWER)): only an empty answer is the end.
+    pub async fn approvals(&self, mut which: Which) -> Result<Vec<Approval>, StoreError> {
+        which.statuses.sort();
+        which.statuses.dedup();
+        if which.statuses.len() > STATUSES_PER_QUESTION {
+            return Err(StoreError::TooLarge {
+                what: "the number of statuses",
+                most: STATUSES_PER_QUESTION,
+            });
+        }
+        self.ask(move |database| database.approvals(&which)).await
+    }
+
+    /// The approval with this id.
+    pub async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+        let id: Arc<str> = id.into();
+        self.ask(move |database| database.approval(&id)).await
+    }
+
+    /// All remembered rules, oldest first, also those that have ended since the store was opened.
+    pub async fn rules(&self) -> Result<Vec<Rule>, StoreError> {
+        self.ask(Database::rules).await
+    }
+
+    /// The entries of the audit log after number `since`, oldest first. At most so many, and never
+    /// more than [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER); fewer if they are long, as with
+    /// [`approvals`](Self::approvals).
+    pub async fn audit(&self, since: u64, limit: usize) -> Result<Vec<Audited>, StoreError> {
+        self.ask(move |database| database.audit(since, limit)).await
     }
 
     /// How many records were dropped since the store was opened.
@@ -117,6 +178,25 @@ impl Store {
         let mut watcher = self.watch();
         // An error means that the thread is gone, which is closed too.
         drop(watcher.wait_for(is_over).await);
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        read: impl Fn(&Database) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.available()?;
+        let (question, answered) = ask(read);
+        self.handle.queue.ask(question)?;
+        answered.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    fn available(&self) -> Result<(), StoreError> {
+        match self.status() {
+            Status::Failed {
+                message, action, ..
+            } => Err(StoreError::Unavailable { message, action }),
+            Status::Initializing | Status::Ready { .. } | Status::Closed => Ok(()),
+        }
     }
 }
 

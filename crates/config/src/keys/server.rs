@@ -156,8 +156,10 @@ pub(crate) const SERVER: Keys = Keys {
         ),
         bare(
             "approve",
-            Shape::Anything,
-            "What needs a person's approval.",
+            Shape::Choice(&["never", "destructive", "writes", "all"]),
+            "Which calls of its tools are asked about where no rule says otherwise, if other than \"tools\" \
+             of \"approvals\" says: none, those of tools that may destroy, those that may change anything, \
+             or all.",
         ),
         bare("serverUrl", Shape::Text, "Another name of url."),
         bare("httpUrl", Shape::Text, "Another name of url."),

@@ -289,7 +289,7 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
             json!({"image": "i", "args": ["a \" quote", "long ".repeat(30)], "isolation": {"pids": 5}})
         ),
         Just(
-            json!({"command": "c", "approve": {"nested": [{"deep": [1, 2, null]}]}, "disabled": true})
+            json!({"command": "c", "gallery": {"nested": [{"deep": [1, 2, null]}]}, "disabled": true})
         ),
     ];
     let name = prop_oneof!["[a-e]", "[a-z\"\\\\ ü{},:*]{1,8}"];

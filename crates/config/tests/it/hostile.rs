@@ -10,7 +10,7 @@ fn deep_nesting() {
     // The outer object, the servers and the server are three levels.
     let nested = |levels: usize| {
         format!(
-            r#"{{"mcpServers": {{"s": {{"command": "a", "approve": {}{}}}}}}}"#,
+            r#"{{"mcpServers": {{"s": {{"command": "a", "gallery": {}{}}}}}}}"#,
             "[".repeat(levels),
             "]".repeat(levels)
         )

@@ -19,11 +19,21 @@ const SAMPLES: &[(&str, &str)] = &[
     ("approvals.longTimeoutMs", "1"),
     ("approvals.route", r#""human""#),
     ("approvals.rules", r#"[{"deny": "*"}]"#),
+    ("approvals.tools", r#""writes""#),
+    ("approvals.notify", r#""off""#),
+    ("approvals.webhook.url", r#""http://other""#),
+    ("approvals.webhook.secret", r#""other""#),
+    ("approvals.webhook.on", r#"["created", "decided"]"#),
     ("sampling.review", "true"),
     ("sampling.provider.kind", r#""anthropic""#),
     ("sampling.provider.model", r#""other""#),
     ("sampling.provider.baseUrl", r#""http://other""#),
     ("sampling.provider.apiKey", r#""other""#),
+    ("sampling.provider.models", r#"["other"]"#),
+    ("sampling.provider.maxTokens", "1"),
+    ("sampling.provider.timeoutMs", "1"),
+    ("sampling.provider.prices.input", "0"),
+    ("sampling.provider.prices.output", "0.25"),
     ("memory.enabled", "false"),
     ("search.embeddings", r#""off""#),
     ("auth.mcp", r#""none""#),
@@ -68,7 +78,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.trust", r#""ask""#),
     ("mcpServers.*.maxResultBytes", "2000"),
     ("mcpServers.*.maxResultTokens", "2000"),
-    ("mcpServers.*.approve", r#""always""#),
+    ("mcpServers.*.approve", r#""destructive""#),
     ("results.maxBytes", "2000"),
     ("results.maxTokens", "2000"),
     ("results.keepSeconds", "2"),
@@ -80,7 +90,8 @@ fn bases() -> [Value; 3] {
     let base = |server: Value| {
         json!({
             "mcpServers": {"s": server},
-            "sampling": {"provider": {"kind": "openai", "model": "m"}},
+            "approvals": {"webhook": {"url": "http://a", "secret": "s"}},
+            "sampling": {"provider": {"kind": "openai", "model": "m", "prices": {"input": 1, "output": 2}}},
         })
     };
     [

@@ -300,8 +300,8 @@ fn values_of_a_server() {
             "2:41: \"includeTools\" and \"tools\" both say which tools are shown; keep one of them",
         ),
         (
-            r#"{"command": "a", "approve": 1e999}"#,
-            "2:36: this number is too large",
+            r#"{"command": "a", "approve": "write"}"#,
+            "2:36: \"approve\" must be \"never\", \"destructive\", \"writes\" or \"all\", not \"write\"; did you mean \"writes\"?",
         ),
         (
             r#"{"command": "a", "requestTimeout": 5}"#,
@@ -373,9 +373,49 @@ fn a_provider_needs_a_kind_and_a_model() {
     check(
         r#"{"sampling": {"provider": {"apiKey": "${KEY}"}}}"#,
         &[
-            "1:27: \"provider\" needs a \"kind\"",
-            "1:27: \"provider\" needs a \"model\"",
+            "1:27: \"provider\" needs \"kind\"",
+            "1:27: \"provider\" needs \"model\"",
             "1:38: \"${KEY}\" is not known here; write ${env:KEY} for a variable, ${secret:KEY} for a secret, or $${ for the text itself",
+        ],
+    );
+}
+
+#[test]
+fn what_is_asked_about_and_who_is_told() {
+    check(
+        r#"{"approvals": {"tools": "never", "rules": [1e999]}}"#,
+        &[
+            "1:25: \"tools\" must be \"rules\", \"destructive\", \"writes\" or \"all\", not \"never\"",
+            "1:44: this number is too large",
+        ],
+    );
+    check(
+        r#"{"approvals": {"webhook": {"url": "ftp://a", "secret": "", "on": ["escalate"]}}}"#,
+        &[
+            "1:28: \"url\" is not an address; it must start with http:// or https://, name a host and hold no spaces",
+            "1:46: \"secret\" is empty; nothing can be signed with it",
+            "1:67: \"on\" must be \"created\", \"escalated\", \"changed\", \"decided\", \"expired\", \"withdrawn\" or \"delivered\", not \"escalate\"; did you mean \"escalated\"?",
+        ],
+    );
+    check(
+        r#"{"approvals": {"webhook": {"on": "decided"}, "notify": true}}"#,
+        &[
+            "1:27: \"webhook\" needs \"url\"",
+            "1:27: \"webhook\" needs \"secret\"",
+            "1:34: \"on\" must be a list of \"created\", \"escalated\", \"changed\", \"decided\", \"expired\", \"withdrawn\" or \"delivered\", not a string; put it in square brackets",
+            "1:56: \"notify\" must be \"auto\" or \"off\", not true or false",
+        ],
+    );
+}
+
+#[test]
+fn what_a_model_costs() {
+    check(
+        r#"{"sampling": {"provider": {"kind": "openai", "model": "m", "maxTokens": 0, "prices": {"input": -1}}}}"#,
+        &[
+            "1:73: \"maxTokens\" must be a whole number from 1 to 1073741824, not 0",
+            "1:86: \"prices\" needs \"output\"",
+            "1:96: \"input\" must be a number from 0 on, not -1",
         ],
     );
 }
@@ -385,7 +425,8 @@ fn no_message_repeats_a_secret() {
     let text = r#"{"mcpServers": {"s": {
         "url": "s3cret url", "args": ["s3cret"], "env": {"A": "s3cret ${"},
         "headers": {"A": "s3cret\n ${", "B": ["s3cret"]} } },
-        "sampling": {"provider": {"kind": "s", "model": "m", "apiKey": "s3cret${"}} }"#;
+        "sampling": {"provider": {"kind": "s", "model": "m", "apiKey": "s3cret${"}},
+        "approvals": {"webhook": {"url": "s3cret", "secret": "s3cret${"}} }"#;
     let problems = problems(text);
     assert!(problems.len() >= 6, "{problems:#?}");
     for line in problems {

@@ -106,6 +106,25 @@ fn a_provider() {
 }
 
 #[test]
+fn a_webhook() {
+    let folder = tempfile::tempdir().unwrap();
+    secret(folder.path(), "hook", "whsec_c2VjcmV0\n", 0o600);
+    let config = config(
+        r#"{"approvals": {"webhook": {"url": "https://${env:A}/x", "secret": "${secret:hook}"}}}"#,
+    );
+    let webhook = config.approvals.webhook.unwrap();
+    let resolved = webhook.resolve(folder.path(), &env).unwrap();
+    assert_eq!(resolved.url, "https://alpha/x");
+    assert_eq!(resolved.secret, "whsec_c2VjcmV0");
+    assert_eq!(resolved.on, ["escalated"]);
+    let missing = webhook.resolve(Path::new("/none"), &env).unwrap_err();
+    assert_eq!(
+        missing.to_string(),
+        "approvals.webhook.secret: cannot read the secret hook; put it into the file /none/hook, with mode 600"
+    );
+}
+
+#[test]
 fn what_stands_for_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

@@ -106,17 +106,39 @@ impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Said<T> {
     }
 }
 
+/// The body, which is JSON, or nothing.
+pub(super) struct MaySay<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Default> FromRequest<Arc<Gateway>> for MaySay<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &Arc<Gateway>) -> Result<Self, Problem> {
+        let body = read_body(request, BODY_BYTES).await?;
+        if body.trim_ascii().is_empty() {
+            return Ok(Self(T::default()));
+        }
+        parse(&body).map(Self)
+    }
+}
+
 /// Reads a body that is JSON and has no more bytes than this.
 pub(super) async fn read_json<T: DeserializeOwned>(
     request: Request,
     most: usize,
 ) -> Result<T, Problem> {
+    parse(&read_body(request, most).await?)
+}
+
+async fn read_body(request: Request, most: usize) -> Result<Bytes, Problem> {
     if !may_be_json(request.headers()) {
         let detail = "the body has to be JSON: send it with `Content-Type: application/json`";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
-    let body = whole(request, most).await?;
-    serde_json::from_slice(&body).map_err(|error| {
+    whole(request, most).await
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(body).map_err(|error| {
         let at = format!("at line {} column {}", error.line(), error.column());
         let error = error.to_string();
         let error = error.strip_suffix(&at).unwrap_or(&error).trim_end();

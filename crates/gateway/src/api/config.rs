@@ -155,7 +155,7 @@ fn server_without_secrets(server: &Server) -> Value {
         ("trust", Some(trust.as_str().into())),
         ("maxResultBytes", max_result_bytes.map(Into::into)),
         ("maxResultTokens", max_result_tokens.map(Into::into)),
-        ("approve", approve.clone()),
+        ("approve", approve.map(|guard| guard.of_server().into())),
     ]));
     entry.into()
 }

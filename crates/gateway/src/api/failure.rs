@@ -48,7 +48,11 @@ impl From<Failure> for Problem {
             Failure::Busy { .. } | Failure::Crowded => {
                 new(StatusCode::TOO_MANY_REQUESTS).retry_after(SOON)
             }
-            Failure::TimedOut { .. } => new(StatusCode::GATEWAY_TIMEOUT),
+            Failure::Denied { .. } | Failure::Rejected { .. } => new(StatusCode::FORBIDDEN),
+            Failure::Unasked { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
+            Failure::TimedOut { .. } | Failure::Unanswered { .. } => {
+                new(StatusCode::GATEWAY_TIMEOUT)
+            }
             Failure::Lost { .. }
             | Failure::Broken { .. }
             | Failure::Input { .. }

@@ -4,7 +4,9 @@
 //! in `openapi.json` is checked. Who may come in has been decided at the door.
 
 mod activity;
+mod approvals;
 mod ask;
+mod audit;
 mod config;
 mod console;
 mod events;
@@ -14,6 +16,7 @@ mod logs;
 mod numbers;
 mod openapi;
 mod pages;
+mod rules;
 mod search;
 mod servers;
 mod sse;
@@ -111,6 +114,21 @@ const ROUTES: &[Route] = &[
     get("/api/v1/trust/{name}", |by| on(by, trust::show)),
     post("/api/v1/trust/{name}/approve", |by| on(by, trust::approve)),
     post("/api/v1/trust/{name}/reject", |by| on(by, trust::reject)),
+    get("/api/v1/approvals", |by| on(by, approvals::list)),
+    get("/api/v1/approvals/rules", |by| on(by, rules::list)),
+    post("/api/v1/approvals/rules/test", |by| on(by, rules::test)),
+    delete("/api/v1/approvals/rules/{id}", |by| on(by, rules::forget)),
+    get("/api/v1/approvals/{id}", |by| on(by, approvals::show)),
+    post("/api/v1/approvals/{id}/approve", |by| {
+        on(by, approvals::approve)
+    }),
+    post("/api/v1/approvals/{id}/reject", |by| {
+        on(by, approvals::reject)
+    }),
+    post("/api/v1/approvals/{id}/respond", |by| {
+        on(by, approvals::respond)
+    }),
+    get("/api/v1/audit", |by| on(by, audit::list)),
     get("/api/v1/activity", |by| on(by, activity::list)),
     get("/api/v1/events", |by| on(by, events::follow)),
     get("/api/v1/config", |by| on(by, config::show)),

@@ -24,6 +24,7 @@ pub(super) async fn show(State(gateway): State<Arc<Gateway>>) -> impl IntoRespon
         "Calls that could not be written down.",
         context.store.dropped(),
     );
+    text.push_str(&context.approvals.numbers.render());
     if let Some(seconds) = cpu_seconds() {
         counter(
             &mut text,

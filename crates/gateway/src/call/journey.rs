@@ -14,7 +14,7 @@ use tokio::{
     time::{sleep_until, timeout},
 };
 
-use super::{Errand, Record, Trouble, Way, outcome};
+use super::{Record, Trouble, Way, outcome};
 use crate::{
     caller::{Logs, said},
     failure::Failure,
@@ -46,6 +46,8 @@ pub(crate) struct Journey {
     ask_patience: Duration,
     /// Given back while the client is away: the server waits, and does not work.
     place: Option<Permit>,
+    /// Whoever is being asked for the server. Few servers ask, so that it is made when one does.
+    asking: Option<JoinSet<()>>,
 }
 
 /// How a call goes on.
@@ -99,7 +101,7 @@ impl Journey {
             let questions = &upstream.questions;
             questions.open(way.caller, way.capabilities())
         });
-        let progress = names_progress(errand.params.as_ref());
+        let progress = way.told.is_some();
         let wanted = match errand.line {
             Some(_) if live.may_log() => errand.guest.logs(errand.params.as_ref()),
             _ => Logs::None,
@@ -113,6 +115,7 @@ impl Journey {
             Relay::new(
                 errand.line.cloned(),
                 progress_token(errand.params.as_ref()),
+                way.told.clone(),
                 wanted,
                 errand.guest.era(),
                 live.revision(),
@@ -151,6 +154,7 @@ impl Journey {
             patience,
             ask_patience: context.config.load().approvals.long_timeout,
             place: Some(place),
+            asking: None,
         })
     }
 
@@ -158,13 +162,16 @@ impl Journey {
         Arc::clone(&self.live)
     }
 
-    /// Waits for the answer; whoever is on the line answers what the server asks.
-    pub(super) async fn accompany(&mut self, line: Option<&Line>) -> Result<Raw, Trouble> {
-        // Few servers ask, so that what is needed for it is made when one does.
-        let mut asking: Option<JoinSet<()>> = None;
+    fn is_asking(&self) -> bool {
+        self.asking.as_ref().is_some_and(|asking| !asking.is_empty())
+    }
+
+    /// Waits for the answer; whoever is on the line answers what the server asks, or a person.
+    pub(super) async fn accompany(&mut self, way: &Way<'_>) -> Result<Raw, Trouble> {
+        let line = way.errand.line;
         let mut silent = Some(Instant::now() + SILENCE);
         loop {
-            let is_asking = asking.as_ref().is_some_and(|asking| !asking.is_empty());
+            let is_asking = self.is_asking();
             // Time in which somebody is asked does not count.
             let deadline = (!is_asking).then(|| self.deadline());
             let wake = deadline.into_iter().chain(silent).min();
@@ -172,13 +179,14 @@ impl Journey {
                 biased;
                 result = &mut self.call => return self.ended(result),
                 question = next_question(self.ear.as_ref()) => match line {
+                    _ if question.to_person => self.ask_person(way, question),
                     Some(line) => {
-                        let asking = asking.get_or_insert_default();
+                        let asking = self.asking.get_or_insert_default();
                         asking.spawn(ask(line.clone(), question, self.ask_patience));
                     }
                     None => question.refuse(),
                 },
-                () = one_of(asking.as_mut()), if is_asking => self.renew(),
+                () = one_of(self.asking.as_mut()), if is_asking => self.renew(),
                 () = at(wake) => {
                     show_life(&mut silent, line);
                     if deadline.is_some() && let Some(overdue) = self.overdue() {
@@ -190,24 +198,32 @@ impl Journey {
     }
 
     /// Waits for the answer, or for questions.
-    pub(super) async fn until_asked(&mut self, line: Option<&Line>) -> Next {
+    pub(super) async fn until_asked(&mut self, way: &Way<'_>) -> Next {
+        let line = way.errand.line;
         let mut asked: Vec<(String, Question)> = Vec::new();
         let mut all_by = None;
         let mut silent = Some(Instant::now() + SILENCE);
         loop {
-            let deadline = all_by.unwrap_or_else(|| self.deadline());
-            let wake = silent.map_or(deadline, |silent| silent.min(deadline));
+            let is_asking = self.is_asking();
+            // Time in which a person is asked does not count.
+            let deadline = all_by.or_else(|| (!is_asking).then(|| self.deadline()));
+            let wake = deadline.into_iter().chain(silent).min();
             tokio::select! {
                 biased;
                 result = &mut self.call => return Next::Ended(self.ended(result)),
                 question = next_question(self.ear.as_ref()) => {
+                    if question.to_person {
+                        self.ask_person(way, question);
+                        continue;
+                    }
                     let key = key(&question, &asked);
                     asked.push((key, question));
                     all_by.get_or_insert_with(|| Instant::now() + TOGETHER);
                 }
-                () = at(Some(wake)) => {
+                () = one_of(self.asking.as_mut()), if is_asking => self.renew(),
+                () = at(wake) => {
                     show_life(&mut silent, line);
-                    if deadline > Instant::now() {
+                    if deadline.is_none_or(|deadline| deadline > Instant::now()) {
                         continue;
                     }
                     // Some may have been taken back in the meantime.
@@ -216,12 +232,31 @@ impl Journey {
                     if !asked.is_empty() {
                         return Next::Asked(asked);
                     }
-                    if let Some(overdue) = self.overdue() {
+                    if !is_asking && let Some(overdue) = self.overdue() {
                         return Next::Ended(Err(overdue.into()));
                     }
                 }
             }
         }
+    }
+
+    /// Has a person answer, beside everything else.
+    fn ask_person(&mut self, way: &Way<'_>, question: Question) {
+        let person = way.person();
+        self.asking.get_or_insert_default().spawn(async move {
+            let Question {
+                method,
+                params,
+                mut reply,
+                ..
+            } = question;
+            let answer = tokio::select! {
+                answer = person.answer(&method, params.as_ref()) => answer,
+                // The server has taken its question back.
+                () = reply.closed() => return,
+            };
+            let _ = reply.send(answer);
+        });
     }
 
     /// Nobody hears of the call for now.
@@ -236,7 +271,8 @@ impl Journey {
     }
 
     /// The client is back, with this errand.
-    pub(super) fn take_up(&mut self, errand: &Errand<'_>, place: Permit) {
+    pub(super) fn take_up(&mut self, way: &Way<'_>, place: Permit) {
+        let errand = way.errand;
         self.place = Some(place);
         self.renew();
         if let Some(ear) = &self.ear {
@@ -245,7 +281,8 @@ impl Journey {
         if let Some(relay) = &self.relay {
             let params = errand.params.as_ref();
             let token = progress_token(params);
-            relay.take_up(errand.line.cloned(), token, errand.guest.logs(params));
+            let logs = errand.guest.logs(params);
+            relay.take_up(errand.line.cloned(), token, way.told.clone(), logs);
         }
     }
 
@@ -357,7 +394,7 @@ fn key(question: &Question, asked: &[(String, Question)]) -> String {
 
 /// Whether a client asked for progress. Its token must not reach the server even if nobody hears: our
 /// own are numbers as well, and the server's reports could be taken for those of another call.
-fn names_progress(params: Option<&Raw>) -> bool {
+pub(super) fn names_progress(params: Option<&Raw>) -> bool {
     static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"progressToken\""));
     // An escape may spell any name.
     let may_say = |params: &&Raw| {
@@ -368,7 +405,7 @@ fn names_progress(params: Option<&Raw>) -> bool {
 }
 
 /// The token under which a client wants to hear of progress.
-fn progress_token(params: Option<&Raw>) -> Option<Raw> {
+pub(super) fn progress_token(params: Option<&Raw>) -> Option<Raw> {
     let token = params?.member(meta::META)?.member(meta::PROGRESS_TOKEN)?;
     // A string or a number; what is neither could not be matched by anyone.
     Id::from_raw(token.clone()).is_some().then_some(token)

@@ -13,9 +13,9 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::Errand;
+use super::{Way, gate::Pass, human::Answerer};
 use crate::{
-    caller::{About, Guest, answers},
+    caller::{Guest, answers},
     failure::Failure,
     line::Line,
     question::Question,
@@ -57,10 +57,11 @@ impl Rounds {
     /// another round is due.
     pub(super) async fn take(
         &mut self,
-        errand: &Errand<'_>,
-        server: &Arc<str>,
+        way: &Way<'_>,
+        pass: &Pass,
         result: Raw,
     ) -> Result<Option<Raw>, Failure> {
+        let server = &way.upstream.name;
         let Some(input) = InputRequired::of(&result) else {
             return Ok(Some(result));
         };
@@ -80,16 +81,22 @@ impl Rounds {
             if self.asked > InputRequired::ROUNDS_MAX {
                 return Err(endless());
             }
-            let gathering = timeout(self.patience, gather(errand, &input));
-            let late = |_| Err("it asked, and nobody answered in time".to_owned());
-            let gathered = gathering.await;
+            let gathered = gather(way, &input, self.patience).await;
             self.since = Instant::now();
-            gathered
-                .unwrap_or_else(late)
-                .map_err(|reason| Failure::Input {
-                    server: Arc::clone(server),
-                    reason: reason.into(),
-                })?
+            let gathered = gathered.map_err(|reason| Failure::Input {
+                server: Arc::clone(server),
+                reason: reason.into(),
+            })?;
+            if !gathered.left.is_empty() {
+                // The rest is the client's to answer, when it comes back.
+                let left = gathered.left.iter();
+                let left = left.map(|(key, question)| (&**key, question.clone()));
+                let bare = result.without(&["inputRequests"]);
+                let asked = bare.with_member("inputRequests", &Raw::object(left));
+                let asked = asked.map_err(|error| Failure::invalid_params(error.to_string()))?;
+                return Ok(Some(way.with_pass(asked, pass, Some(gathered.answers))));
+            }
+            gathered.answers
         };
         let next = input.answered(self.first.as_ref(), &answers);
         self.next = Some(next.map_err(|error| Failure::invalid_params(error.to_string()))?);
@@ -97,11 +104,38 @@ impl Rounds {
     }
 }
 
-/// Asks the client everything at a time. The error says, for a person, what could not be had.
-async fn gather(errand: &Errand<'_>, input: &InputRequired) -> Result<Raw, String> {
-    let (Guest::Legacy { about, .. }, Some(line)) = (errand.guest, errand.line) else {
-        return Err("it asks for input, and this client cannot be asked".to_owned());
-    };
+/// What has come of questions.
+struct Gathered {
+    answers: Raw,
+    /// What a client of 2026-07-28 is to answer itself.
+    left: Vec<(String, Raw)>,
+}
+
+/// Whether a person is to answer something that this result asks.
+pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> bool {
+    InputRequired::of(result).is_some_and(|input| {
+        let questions = input.questions().iter();
+        let mut answerers = questions.map(|(_, question)| who(way, question));
+        answerers.any(|answerer| answerer == Answerer::Person)
+    })
+}
+
+fn who(way: &Way<'_>, question: &Raw) -> Answerer {
+    let (asked, params) = read(question);
+    way.answerer(&asked, params.as_ref())
+}
+
+fn read(question: &Raw) -> (String, Option<Raw>) {
+    let asked = question.member("method").and_then(|name| name.to_text());
+    (asked.unwrap_or_default(), question.member("params"))
+}
+
+/// Asks everything at a time. The error says, for a person, what could not be had.
+async fn gather(
+    way: &Way<'_>,
+    input: &InputRequired,
+    patience: Duration,
+) -> Result<Gathered, String> {
     let questions = input.questions();
     if questions.len() > InputRequired::QUESTIONS_MAX {
         return Err(format!(
@@ -110,9 +144,35 @@ async fn gather(errand: &Errand<'_>, input: &InputRequired) -> Result<Raw, Strin
         ));
     }
     let mut asking = JoinSet::new();
-    for (n, (_, question)) in questions.iter().enumerate() {
-        let (line, about, question) = (line.clone(), Arc::clone(about), question.clone());
-        asking.spawn(async move { (n, ask(&line, &about, &question).await) });
+    let mut left = Vec::new();
+    for (n, (key, question)) in questions.iter().enumerate() {
+        let (asked, params) = read(question);
+        match (who(way, question), way.errand.guest) {
+            (Answerer::Person, _) => {
+                let person = way.person();
+                asking.spawn(async move {
+                    let answer = person.answer(&asked, params.as_ref()).await;
+                    let refused = |error: ErrorObject| format!("it asked `{asked}`: {}", error.message);
+                    (n, answer.map_err(refused))
+                });
+            }
+            (Answerer::Client, Guest::Modern) => left.push((key.clone(), question.clone())),
+            (Answerer::Client, Guest::Legacy { .. }) => {
+                let Some(line) = way.errand.line.cloned() else {
+                    return Err("it asks for input, and this client cannot be asked".to_owned());
+                };
+                asking.spawn(async move {
+                    let late = |_| Err("it asked, and nobody answered in time".to_owned());
+                    let asking = timeout(patience, ask(&line, &asked, params));
+                    (n, asking.await.unwrap_or_else(late))
+                });
+            }
+            (Answerer::Nobody, _) => {
+                return Err(format!(
+                    "it asks `{asked}`, which this client does not answer"
+                ));
+            }
+        }
     }
     let mut given = vec![None; questions.len()];
     while let Some(asked) = asking.join_next().await {
@@ -121,22 +181,13 @@ async fn gather(errand: &Errand<'_>, input: &InputRequired) -> Result<Raw, Strin
         given[n] = Some(answer?);
     }
     let given = questions.iter().zip(given);
-    Ok(Raw::object(
-        given.filter_map(|((key, _), answer)| Some((&**key, answer?))),
-    ))
+    let answers = Raw::object(given.filter_map(|((key, _), answer)| Some((&**key, answer?))));
+    Ok(Gathered { answers, left })
 }
 
-async fn ask(line: &Line, about: &About, question: &Raw) -> Result<Raw, String> {
-    let asked = question.member("method").and_then(|name| name.to_text());
-    let asked = asked.unwrap_or_default();
-    let params = question.member("params");
-    if !answers(&about.capabilities, &asked, params.as_ref()) {
-        return Err(format!(
-            "it asks `{asked}`, which this client does not answer"
-        ));
-    }
-    let params = translate::question_for_legacy(&asked, params);
-    let answer = line.ask(&asked, params.as_ref()).await;
+async fn ask(line: &Line, asked: &str, params: Option<Raw>) -> Result<Raw, String> {
+    let params = translate::question_for_legacy(asked, params);
+    let answer = line.ask(asked, params.as_ref()).await;
     answer.map_err(|error| {
         format!(
             "it asked `{asked}`, and the client refused: {}",
@@ -245,6 +296,7 @@ mod tests {
                 method: method.to_owned(),
                 params: None,
                 name: None,
+                to_person: false,
                 reply,
             };
             (question, answer)

@@ -281,6 +281,7 @@ impl Visitor<'_> {
             person,
             client,
             principal: self.principal,
+            project: None,
         }
     }
 

@@ -1,0 +1,717 @@
+//! The broker: every question that waits for a person, as a machine without I/O.
+//!
+//! Whoever drives it hands in what happens and carries out what it wants done. Each change of a
+//! request is written down before anybody hears of it:
+//!
+//! ```text
+//! event ──▶ what comes of it ──▶ Effect::Write ──▶ Input::Written ──▶ tell, deliver, generate, reply
+//! ```
+//!
+//! While a change of a request is being written, what else happens to it waits in order. So of two
+//! people who press at once, or a person and the clock, one wins, and the other is told what became
+//! of it.
+//!
+//! ```text
+//!            ┌──────────────── restart ───────────────┐
+//!            ▼                                        │
+//! pending ◀──▶ orphaned        generating ──▶ reviewing
+//!    │            │              ▲    │           │
+//!    ├────────────┴── approve ───┘    │           │       (sampling with a model)
+//!    ▼                                ▼           ▼
+//! approved, rejected, accepted, declined, cancelled, timed_out, withdrawn, failed
+//! ```
+//!
+//! What is decided is handed over once: the record says so before it happens. An answer for which
+//! nobody waits any more is kept for a while, and goes to whoever asks the same again.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+};
+
+use switchboard_wire::Raw;
+
+use crate::{
+    decision::{Decision, Refusal, decide},
+    record::{Ask, Id, Kind, Record, Status, Usage},
+};
+
+/// Somebody who waits for an answer.
+pub type Asker = u64;
+/// Somebody who has decided and wants to know whether that holds.
+pub type Decider = u64;
+
+/// The most requests at a time, of all servers and of one.
+pub const OPEN_MAX: usize = 10_000;
+/// The most requests of one server at a time.
+pub const OPEN_EACH: usize = 2_000;
+/// The most bytes of requests at a time.
+pub const BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How long an answer is kept that nobody waits for, in milliseconds.
+pub const KEEP: u64 = 10 * 60 * 1000;
+/// The most that waits while a change of a request is being written.
+const QUEUED_MAX: usize = 32;
+/// After so long it is tried again to write down what happens by itself, in milliseconds.
+const WRITE_AGAIN: u64 = 1_000;
+
+/// What happens.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// What an earlier run left behind. Everything else waits for it.
+    Loaded(Vec<Record>),
+    /// Somebody asks.
+    Raise {
+        /// Who waits for the answer.
+        asker: Asker,
+        /// The name of the request, if it is a new one.
+        id: Id,
+        /// What is asked.
+        ask: Ask,
+    },
+    /// Whoever asked does not want to know any more.
+    Leave(Asker),
+    /// A person decides.
+    Decide {
+        /// Who wants to know whether it holds.
+        decider: Decider,
+        /// Which request.
+        id: Id,
+        /// What is decided.
+        decision: Decision,
+    },
+    /// What was to be written is, or could not be.
+    Written {
+        /// Which request.
+        id: Id,
+        /// What went wrong.
+        failed: Option<Arc<str>>,
+    },
+    /// The model has answered, or could not.
+    Generated {
+        /// Which request.
+        id: Id,
+        /// The answer and its cost, or what went wrong.
+        result: Result<(Raw, Usage), Arc<str>>,
+    },
+    /// Time has passed.
+    Tick,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Write this down, and say so with [`Input::Written`].
+    Write {
+        /// The request as it is from now on.
+        record: Arc<Record>,
+        /// What happened.
+        why: Change,
+    },
+    /// Tell whoever watches.
+    Tell {
+        /// What happened.
+        why: Change,
+        /// The request as it is now.
+        record: Arc<Record>,
+    },
+    /// Give an asker what it waits for.
+    Deliver {
+        /// Who.
+        asker: Asker,
+        /// What it had asked.
+        id: Id,
+        /// What.
+        outcome: Outcome,
+    },
+    /// Have the model answer, and say so with [`Input::Generated`].
+    Generate(Arc<Record>),
+    /// Tell somebody who decided what became of it.
+    Reply {
+        /// Who.
+        decider: Decider,
+        /// The request as it is now.
+        result: Result<Arc<Record>, Refusal>,
+    },
+}
+
+/// What happened to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// It is asked.
+    Created,
+    /// It is asked again, by somebody who waits.
+    Resumed,
+    /// It became louder.
+    Escalated,
+    /// A person decided.
+    Decided,
+    /// The model answered, or could not.
+    Generated,
+    /// Nobody answered in time.
+    Expired,
+    /// Whoever asked does not want to know any more.
+    Withdrawn,
+    /// Whoever asked went with an earlier run of the gateway.
+    Orphaned,
+    /// A kept answer was handed over.
+    Delivered,
+    /// A kept answer was not asked for.
+    Forgotten,
+}
+
+/// What becomes of a question for whoever asked it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// A person agreed, or answered. What with, depends on the kind: the result of sampling, the answer
+    /// to a question, changed arguments.
+    Answer(Option<Raw>),
+    /// A person refused.
+    Rejected(Option<Arc<str>>),
+    /// Nobody answered within so many milliseconds.
+    TimedOut(u64),
+    /// The model could not answer.
+    Failed(Arc<str>),
+    /// It could not be asked: there is no room, or nothing can be written down.
+    Unavailable(Arc<str>),
+}
+
+/// Every question that waits for a person.
+#[derive(Debug, Default)]
+pub struct Broker {
+    /// `None` until it is known what an earlier run left behind.
+    loaded: Option<()>,
+    early: VecDeque<Input>,
+    entries: BTreeMap<Id, Entry>,
+    /// Requests by their key: those which somebody who asks the same again can take over.
+    keys: BTreeSet<(Arc<str>, Id)>,
+    askers: HashMap<Asker, Id>,
+    timers: BTreeSet<(u64, Id)>,
+    bytes: usize,
+    can_generate: bool,
+    review: bool,
+    effects: Vec<Effect>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    record: Arc<Record>,
+    asker: Option<Asker>,
+    writing: Option<Writing>,
+    queued: VecDeque<Event>,
+    /// When it is next to be looked at, as it stands in the timers.
+    timer: Option<u64>,
+    /// Nothing of it has been written yet.
+    is_new: bool,
+}
+
+#[derive(Debug)]
+struct Writing {
+    next: Arc<Record>,
+    why: Change,
+    event: Event,
+}
+
+/// What happens to one request.
+#[derive(Clone, Debug)]
+enum Event {
+    Create,
+    Attach,
+    Leave,
+    Decide(Decider, Box<Decision>),
+    Generated(Result<(Raw, Usage), Arc<str>>),
+    Orphan,
+    Time,
+}
+
+impl Broker {
+    /// A broker that does not know yet what an earlier run left behind.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether there is a model that can answer, and whether a person looks at what it says.
+    pub fn set_generation(&mut self, can_generate: bool, review: bool) {
+        self.can_generate = can_generate;
+        self.review = review;
+    }
+
+    /// When time has to be told next, in milliseconds since 1970.
+    pub fn wake(&self) -> Option<u64> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// How many requests wait for a person.
+    pub fn waiting(&self) -> usize {
+        let all = self.entries.values();
+        all.filter(|entry| entry.record.status.waits()).count()
+    }
+
+    /// The requests that are open, or whose answers are kept.
+    pub fn records(&self) -> impl Iterator<Item = &Arc<Record>> {
+        let written = self.entries.values().filter(|entry| !entry.is_new);
+        written.map(|entry| &entry.record)
+    }
+
+    /// Takes in what happens. What is to be done comes back in the order in which to do it.
+    pub fn handle(&mut self, now: u64, input: Input) -> Vec<Effect> {
+        match (self.loaded, input) {
+            (None, Input::Loaded(records)) => self.load(now, records),
+            (None, Input::Leave(asker)) => {
+                // Nobody was asked yet.
+                let is_it =
+                    |early: &Input| matches!(early, Input::Raise { asker: of, .. } if *of == asker);
+                self.early.retain(|early| !is_it(early));
+            }
+            (None, input) => self.early.push_back(input),
+            (Some(()), input) => {
+                self.due(now);
+                self.take(now, input);
+            }
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    fn load(&mut self, now: u64, records: Vec<Record>) {
+        self.loaded = Some(());
+        for record in records.into_iter().filter(Record::is_live) {
+            let id = Arc::clone(&record.id);
+            let orphaned = record.status.is_open() && record.status != Status::Orphaned;
+            self.insert(record, None, false);
+            if orphaned {
+                self.happen(now, &id, Event::Orphan);
+            }
+        }
+        self.due(now);
+        for input in std::mem::take(&mut self.early) {
+            self.take(now, input);
+        }
+    }
+
+    fn take(&mut self, now: u64, input: Input) {
+        match input {
+            Input::Loaded(_) | Input::Tick => {}
+            Input::Raise { asker, id, ask } => self.raise(now, asker, &id, ask),
+            Input::Leave(asker) => {
+                let id = self.askers.remove(&asker);
+                let entry = id.as_ref().and_then(|id| self.entries.get_mut(id));
+                if let (Some(id), Some(entry)) = (&id, entry) {
+                    entry.asker = None;
+                    self.happen(now, id, Event::Leave);
+                }
+            }
+            Input::Decide {
+                decider,
+                id,
+                decision,
+            } => match self.entries.get(&id) {
+                Some(entry) if !entry.is_new => {
+                    if entry.queued.len() >= QUEUED_MAX {
+                        self.reply(decider, Err(Refusal::Busy));
+                    } else {
+                        self.happen(now, &id, Event::Decide(decider, Box::new(decision)));
+                    }
+                }
+                _ => self.reply(decider, Err(Refusal::Unknown)),
+            },
+            Input::Written { id, failed } => self.written(now, &id, failed),
+            Input::Generated { id, result } => self.happen(now, &id, Event::Generated(result)),
+        }
+    }
+
+    fn raise(&mut self, now: u64, asker: Asker, id: &Id, ask: Ask) {
+        if let Some(known) = self.same(now, &ask) {
+            self.askers.insert(asker, Arc::clone(&known));
+            if let Some(entry) = self.entries.get_mut(&known) {
+                entry.asker = Some(asker);
+            }
+            return self.happen(now, &known, Event::Attach);
+        }
+        let of_it = self
+            .entries
+            .values()
+            .filter(|entry| entry.record.ask.server == ask.server);
+        let full = if self.entries.len() >= OPEN_MAX || self.bytes >= BYTES_MAX {
+            Some("too many requests wait for a person")
+        } else if of_it.count() >= OPEN_EACH {
+            Some("too many requests of this server wait for a person")
+        } else if self.entries.contains_key(id) {
+            Some("the name of the request is taken")
+        } else {
+            None
+        };
+        if let Some(why) = full {
+            let outcome = Outcome::Unavailable(why.into());
+            let id = Arc::clone(id);
+            self.effects.push(Effect::Deliver { asker, id, outcome });
+            return;
+        }
+        self.askers.insert(asker, Arc::clone(id));
+        self.insert(Record::new(Arc::clone(id), ask, now), Some(asker), true);
+        self.happen(now, id, Event::Create);
+    }
+
+    /// A request for the same that nobody waits for.
+    fn same(&self, now: u64, ask: &Ask) -> Option<Id> {
+        let from = (Arc::clone(&ask.key), Id::from(""));
+        let mut same = self
+            .keys
+            .range(from..)
+            .take_while(|(key, _)| *key == ask.key);
+        same.find_map(|(_, id)| {
+            let entry = self.entries.get(id)?;
+            let free = entry.asker.is_none() && entry.writing.is_none() && entry.queued.is_empty();
+            // One that is too late may have been given up while the disk did not work.
+            let in_time = !entry.record.is_late(now);
+            let lost = (entry.record.status.waits() && in_time) || entry.record.kept.is_some();
+            (free && lost && entry.record.ask.kind == ask.kind).then(|| Arc::clone(id))
+        })
+    }
+
+    fn insert(&mut self, record: Record, asker: Option<Asker>, is_new: bool) {
+        let id = Arc::clone(&record.id);
+        self.bytes += weight(&record);
+        self.keys
+            .insert((Arc::clone(&record.ask.key), Arc::clone(&id)));
+        let entry = Entry {
+            record: Arc::new(record),
+            asker,
+            writing: None,
+            queued: VecDeque::new(),
+            timer: None,
+            is_new,
+        };
+        self.entries.insert(Arc::clone(&id), entry);
+        self.set_timer(&id, None);
+    }
+
+    fn remove(&mut self, id: &Id) {
+        let Some(entry) = self.entries.remove(id) else {
+            return;
+        };
+        self.bytes = self.bytes.saturating_sub(weight(&entry.record));
+        self.keys
+            .remove(&(Arc::clone(&entry.record.ask.key), Arc::clone(id)));
+        if let Some(at) = entry.timer {
+            self.timers.remove(&(at, Arc::clone(id)));
+        }
+        if let Some(asker) = entry.asker {
+            self.askers.remove(&asker);
+        }
+    }
+
+    /// Sets the timer of a request to when it is due, or later if so asked.
+    fn set_timer(&mut self, id: &Id, not_before: Option<u64>) {
+        let due = self.entries.get(id).and_then(|entry| entry.record.due());
+        self.arm(id, due.map(|at| at.max(not_before.unwrap_or(0))));
+    }
+
+    fn arm(&mut self, id: &Id, at: Option<u64>) {
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        let before = std::mem::replace(&mut entry.timer, at);
+        if let Some(before) = before {
+            self.timers.remove(&(before, Arc::clone(id)));
+        }
+        if let Some(at) = at {
+            self.timers.insert((at, Arc::clone(id)));
+        }
+    }
+
+    /// Lets time do what it does.
+    fn due(&mut self, now: u64) {
+        while let Some((at, id)) = self.timers.first().cloned() {
+            if at > now {
+                return;
+            }
+            self.timers.pop_first();
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.timer = None;
+            }
+            self.happen(now, &id, Event::Time);
+        }
+    }
+
+    /// Something happens to a request, now or after what is being written.
+    fn happen(&mut self, now: u64, id: &Id, event: Event) {
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        entry.queued.push_back(event);
+        self.go_on(now, id);
+    }
+
+    /// Deals with what has happened to a request, up to the next thing that is to be written.
+    fn go_on(&mut self, now: u64, id: &Id) {
+        loop {
+            let Some(entry) = self.entries.get_mut(id) else {
+                return;
+            };
+            if entry.writing.is_some() {
+                return;
+            }
+            let Some(event) = entry.queued.pop_front() else {
+                break;
+            };
+            match step(entry, &event, now, self.can_generate, self.review) {
+                Step::Nothing => {}
+                Step::Refuse(decider, refusal) => self.reply(decider, Err(*refusal)),
+                Step::Write(mut next, why) => {
+                    next.version = if entry.is_new {
+                        1
+                    } else {
+                        entry.record.version + 1
+                    };
+                    let next = Arc::from(next);
+                    self.effects.push(Effect::Write {
+                        record: Arc::clone(&next),
+                        why,
+                    });
+                    entry.writing = Some(Writing { next, why, event });
+                }
+            }
+        }
+        self.set_timer(id, None);
+    }
+
+    fn written(&mut self, now: u64, id: &Id, failed: Option<Arc<str>>) {
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        let Some(Writing { next, why, event }) = entry.writing.take() else {
+            return;
+        };
+        if let Some(reason) = failed {
+            return self.unwritten(now, id, &next, event, &reason);
+        }
+        let asker = entry.asker;
+        entry.record = Arc::clone(&next);
+        entry.is_new = false;
+        if why != Change::Forgotten {
+            let record = Arc::clone(&next);
+            self.effects.push(Effect::Tell { why, record });
+        }
+        if let Event::Decide(decider, _) = event {
+            self.reply(decider, Ok(Arc::clone(&next)));
+        }
+        if next.status == Status::Generating && why == Change::Decided {
+            self.effects.push(Effect::Generate(Arc::clone(&next)));
+        }
+        if let Some(outcome) = outcome(&next) {
+            self.deliver(id, asker, outcome);
+        }
+        self.go_on(now, id);
+        let over = |entry: &Entry| {
+            !entry.record.is_live() && entry.writing.is_none() && entry.queued.is_empty()
+        };
+        if self.entries.get(id).is_some_and(over) {
+            self.remove(id);
+        }
+    }
+
+    /// A change could not be written down: it has not happened.
+    fn unwritten(&mut self, now: u64, id: &Id, next: &Record, event: Event, reason: &Arc<str>) {
+        let asker = self.entries.get(id).and_then(|entry| entry.asker);
+        match event {
+            Event::Create => {
+                let outcome = Outcome::Unavailable(Arc::clone(reason));
+                self.deliver(id, asker, outcome);
+                return self.remove(id);
+            }
+            Event::Attach => {
+                let outcome = Outcome::Unavailable(Arc::clone(reason));
+                self.deliver(id, asker, outcome);
+            }
+            Event::Decide(decider, _) => {
+                self.reply(decider, Err(Refusal::Unavailable(Arc::clone(reason))));
+            }
+            Event::Time if next.status == Status::TimedOut => {
+                // Nobody has to wait for the disk to hear that it is too late.
+                if let Some(outcome) = outcome(next) {
+                    self.deliver(id, asker, outcome);
+                }
+            }
+            Event::Time => {}
+            Event::Leave | Event::Generated(_) | Event::Orphan => {
+                if let Some(entry) = self.entries.get_mut(id) {
+                    entry.queued.push_front(event);
+                }
+                return self.arm(id, Some(now + WRITE_AGAIN));
+            }
+        }
+        self.go_on(now, id);
+        if self
+            .entries
+            .get(id)
+            .is_some_and(|entry| entry.writing.is_none())
+        {
+            self.set_timer(id, Some(now + WRITE_AGAIN));
+        }
+    }
+
+    fn deliver(&mut self, id: &Id, asker: Option<Asker>, outcome: Outcome) {
+        let Some(asker) = asker else { return };
+        self.askers.remove(&asker);
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.asker = None;
+        }
+        let id = Arc::clone(id);
+        self.effects.push(Effect::Deliver { asker, id, outcome });
+    }
+
+    fn reply(&mut self, decider: Decider, result: Result<Arc<Record>, Refusal>) {
+        self.effects.push(Effect::Reply { decider, result });
+    }
+}
+
+/// What comes of something that happens to a request.
+enum Step {
+    Nothing,
+    Refuse(Decider, Box<Refusal>),
+    Write(Box<Record>, Change),
+}
+
+fn step(entry: &Entry, event: &Event, now: u64, can_generate: bool, review: bool) -> Step {
+    let record = &entry.record;
+    let waits = entry.asker.is_some();
+    let write = |next: Record, why| Step::Write(Box::new(next), why);
+    let with = |status| Record {
+        status,
+        ..(**record).clone()
+    };
+    match event {
+        Event::Create => write((**record).clone(), Change::Created),
+        // Whoever asks again may have left in the meantime.
+        Event::Attach if !waits => Step::Nothing,
+        Event::Attach => match record.status {
+            Status::Orphaned => write(with(Status::Pending), Change::Resumed),
+            _ if record.kept.is_some() => {
+                let mut next = (**record).clone();
+                next.kept = None;
+                next.delivered = Some(now);
+                write(next, Change::Delivered)
+            }
+            _ => Step::Nothing,
+        },
+        Event::Leave => match record.status {
+            Status::Pending | Status::Generating | Status::Reviewing => {
+                write(with(Status::Withdrawn), Change::Withdrawn)
+            }
+            _ => Step::Nothing,
+        },
+        // It is over, even where that could not be written down yet.
+        Event::Decide(decider, _) if record.status.waits() && record.is_late(now) => {
+            let over = Box::new(with(Status::TimedOut));
+            Step::Refuse(*decider, Box::new(Refusal::Late(over)))
+        }
+        Event::Decide(decider, decision) => match decide(record, decision, can_generate, now) {
+            Ok(mut next) => {
+                if !next.status.is_open() {
+                    conclude(&mut next, waits, now);
+                }
+                write(next, Change::Decided)
+            }
+            Err(refusal) => Step::Refuse(*decider, Box::new(refusal)),
+        },
+        Event::Generated(_) if record.status != Status::Generating => Step::Nothing,
+        Event::Generated(Ok((answer, usage))) => {
+            let mut next = (**record).clone();
+            next.usage = Some(usage.clone());
+            if review {
+                next.status = Status::Reviewing;
+                next.draft = Some(answer.clone());
+                let long = record.ask.patience.map(|patience| patience.long);
+                // To look at the answer takes time of its own.
+                next.expires = long.map(|long| now.saturating_add(long));
+            } else {
+                next.status = Status::Approved;
+                next.answer = Some(answer.clone());
+                conclude(&mut next, waits, now);
+            }
+            write(next, Change::Generated)
+        }
+        Event::Generated(Err(reason)) => {
+            let mut next = with(Status::Failed);
+            next.error = Some(Arc::clone(reason));
+            next.delivered = waits.then_some(now);
+            write(next, Change::Generated)
+        }
+        Event::Orphan => match record.status {
+            // It may have been called: it is not called again.
+            Status::Generating => {
+                let mut next = with(Status::Failed);
+                next.error = Some("the gateway stopped while the model was answering".into());
+                write(next, Change::Generated)
+            }
+            Status::Pending => write(with(Status::Orphaned), Change::Orphaned),
+            _ => Step::Nothing,
+        },
+        Event::Time => time(record, waits, now),
+    }
+}
+
+/// What time makes of a request.
+fn time(record: &Record, waits: bool, now: u64) -> Step {
+    let write = |next: Record, why| Step::Write(Box::new(next), why);
+    let mut next = record.clone();
+    let waits_for_person = record.status.waits();
+    if waits_for_person && record.is_late(now) {
+        next.status = Status::TimedOut;
+        next.draft = None;
+        let after = now.saturating_sub(record.created);
+        next.error = Some(format!("no person answered within {} s", after / 1000).into());
+        next.delivered = waits.then_some(now);
+        return write(next, Change::Expired);
+    }
+    let asked = matches!(record.status, Status::Pending | Status::Orphaned);
+    if asked && record.escalated.is_none() && record.escalates().is_some_and(|at| at <= now) {
+        next.escalated = Some(now);
+        return write(next, Change::Escalated);
+    }
+    if record.kept.is_some_and(|until| until <= now) {
+        next.kept = None;
+        return write(next, Change::Forgotten);
+    }
+    Step::Nothing
+}
+
+/// Hands over what was decided, or keeps it for whoever asks again.
+fn conclude(next: &mut Record, waits: bool, now: u64) {
+    if waits {
+        next.delivered = Some(now);
+    } else {
+        next.kept = Some(now.saturating_add(KEEP));
+    }
+}
+
+/// What whoever waits for a request is given, if it is over and not kept.
+fn outcome(record: &Record) -> Option<Outcome> {
+    record.delivered?;
+    Some(match record.status {
+        Status::Approved | Status::Accepted => Outcome::Answer(record.answer.clone()),
+        Status::Declined | Status::Cancelled if record.ask.kind == Kind::Elicitation => {
+            Outcome::Answer(record.answer.clone())
+        }
+        Status::Rejected | Status::Declined | Status::Cancelled => {
+            let reason = record
+                .decided
+                .as_ref()
+                .and_then(|decided| decided.reason.clone());
+            Outcome::Rejected(reason)
+        }
+        Status::TimedOut => {
+            let until = record.expires.unwrap_or(record.created);
+            Outcome::TimedOut(until.saturating_sub(record.created))
+        }
+        Status::Failed => Outcome::Failed(record.error.clone().unwrap_or_default()),
+        Status::Pending
+        | Status::Orphaned
+        | Status::Generating
+        | Status::Reviewing
+        | Status::Withdrawn => return None,
+    })
+}
+
+fn weight(record: &Record) -> usize {
+    record.ask.request.as_bytes().len() + 1024
+}

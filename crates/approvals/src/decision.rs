@@ -1,0 +1,338 @@
+//! What a person decides, and what that makes of a request.
+
+use std::sync::Arc;
+
+use switchboard_wire::Raw;
+
+use crate::{
+    form::{Form, Problem},
+    record::{Action, Decided, Kind, Record, Remember, Scope, Status},
+};
+
+/// What a person decides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// What to do.
+    pub action: Action,
+    /// Who decides.
+    pub by: Arc<str>,
+    /// Why.
+    pub reason: Option<Arc<str>>,
+    /// What is changed: members of the request, or `text` of a draft.
+    pub edits: Option<Raw>,
+    /// What a form was filled in with.
+    pub content: Option<Raw>,
+    /// What the person answers in the model's place.
+    pub text: Option<String>,
+    /// For how long it holds, if for more than this once.
+    pub remember: Option<Remember>,
+}
+
+impl Decision {
+    /// A decision without anything added.
+    pub fn new(action: Action, by: impl Into<Arc<str>>) -> Self {
+        Self {
+            action,
+            by: by.into(),
+            reason: None,
+            edits: None,
+            content: None,
+            text: None,
+            remember: None,
+        }
+    }
+}
+
+/// Why a decision is not taken.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such request.
+    #[error("there is no such request")]
+    Unknown,
+    /// Somebody else, or time, was faster. This is what became of it.
+    #[error("it was decided already")]
+    Late(Box<Record>),
+    /// The decision does not fit the request.
+    #[error("{0}")]
+    Unfit(String),
+    /// The content does not fit the form.
+    #[error("the content does not fit the form")]
+    Content(Vec<Problem>),
+    /// It could not be written down.
+    #[error("it could not be written down: {0}")]
+    Unavailable(Arc<str>),
+    /// Too many decisions about the same request wait.
+    #[error("too many decide about this at the same time")]
+    Busy,
+}
+
+/// What comes of a decision about a request that waits for one.
+pub(crate) fn decide(
+    record: &Record,
+    decision: &Decision,
+    can_generate: bool,
+    now: u64,
+) -> Result<Record, Refusal> {
+    if !record.status.waits() {
+        return Err(Refusal::Late(Box::new(record.clone())));
+    }
+    let mut next = record.clone();
+    let mut action = decision.action;
+    match record.ask.kind {
+        Kind::Sampling => sampling(&mut next, decision, can_generate)?,
+        Kind::Elicitation => action = elicitation(&mut next, decision)?,
+        Kind::ToolCall => tool_call(&mut next, decision)?,
+        Kind::Trust => verdict(&mut next, decision, &[])?,
+    }
+    check_remember(record, decision)?;
+    if record.status == Status::Reviewing {
+        // What the person agreed to before stays on record.
+        let first = record
+            .decided
+            .as_ref()
+            .and_then(|first| first.edits.clone());
+        next.decided = Some(decided(
+            decision,
+            action,
+            first.or(decision.edits.clone()),
+            now,
+        ));
+    } else {
+        next.decided = Some(decided(decision, action, decision.edits.clone(), now));
+    }
+    Ok(next)
+}
+
+fn check_remember(record: &Record, decision: &Decision) -> Result<(), Refusal> {
+    let Some(remember) = &decision.remember else {
+        return Ok(());
+    };
+    if !matches!(record.ask.kind, Kind::ToolCall | Kind::Sampling) {
+        return Err(unfit("only tool calls and sampling can be remembered"));
+    }
+    if remember.scope == Scope::Project && record.ask.project.is_none() {
+        return Err(unfit(
+            "it is not known in which folder this client works; remember it for the session, or always",
+        ));
+    }
+    Ok(())
+}
+
+fn decided(decision: &Decision, action: Action, edits: Option<Raw>, now: u64) -> Decided {
+    Decided {
+        action,
+        by: Arc::clone(&decision.by),
+        at: now,
+        reason: decision.reason.clone(),
+        edits,
+        remember: decision.remember.clone(),
+    }
+}
+
+fn unfit(message: impl Into<String>) -> Refusal {
+    Refusal::Unfit(message.into())
+}
+
+/// Approved or rejected, with changes to these members at most.
+fn verdict(next: &mut Record, decision: &Decision, editable: &[&str]) -> Result<(), Refusal> {
+    match decision.action {
+        Action::Approve => {
+            check_edits(decision.edits.as_ref(), editable)?;
+            next.status = Status::Approved;
+            Ok(())
+        }
+        Action::Reject | Action::Decline | Action::Cancel => {
+            next.status = Status::Rejected;
+            Ok(())
+        }
+        Action::Accept | Action::Respond => Err(unfit("this is approved or rejected")),
+    }
+}
+
+fn tool_call(next: &mut Record, decision: &Decision) -> Result<(), Refusal> {
+    verdict(next, decision, &["arguments"])?;
+    let arguments = decision
+        .edits
+        .as_ref()
+        .and_then(|edits| edits.member("arguments"));
+    if let Some(arguments) = arguments {
+        if !arguments.is_object() {
+            return Err(unfit("`arguments` has to be an object"));
+        }
+        next.answer = Some(Raw::object([("arguments", arguments)]));
+    }
+    Ok(())
+}
+
+fn sampling(next: &mut Record, decision: &Decision, can_generate: bool) -> Result<(), Refusal> {
+    const EDITABLE: [&str; 6] = [
+        "messages",
+        "systemPrompt",
+        "model",
+        "maxTokens",
+        "temperature",
+        "stopSequences",
+    ];
+    match (decision.action, next.status) {
+        (Action::Respond, _) => {
+            let text = decision.text.as_deref();
+            let text = text.ok_or_else(|| unfit("`text` is missing: what is to be answered"))?;
+            next.draft = None;
+            next.answer = Some(own_words(text));
+            next.status = Status::Approved;
+        }
+        (Action::Approve, Status::Reviewing) => {
+            check_edits(decision.edits.as_ref(), &["text"])?;
+            let draft = next.draft.take().unwrap_or_else(Raw::empty_object);
+            let text = decision
+                .edits
+                .as_ref()
+                .and_then(|edits| edits.member("text"));
+            let text = text.map(|text| {
+                text.to_text()
+                    .ok_or_else(|| unfit("`text` has to be a string"))
+            });
+            next.answer = Some(match text.transpose()? {
+                Some(text) => with_text(&draft, &text),
+                None => draft,
+            });
+            next.status = Status::Approved;
+        }
+        (Action::Approve, _) => {
+            check_edits(decision.edits.as_ref(), &EDITABLE)?;
+            check_sampling(decision.edits.as_ref())?;
+            if !can_generate {
+                return Err(unfit(
+                    "no model is configured that could answer; answer yourself with `respond`, or set `sampling.provider` in switchboard.json",
+                ));
+            }
+            next.status = Status::Generating;
+        }
+        (Action::Reject | Action::Decline | Action::Cancel, _) => {
+            next.draft = None;
+            next.status = Status::Rejected;
+        }
+        (Action::Accept, _) => {
+            return Err(unfit(
+                "this is approved, rejected, or answered with `respond`",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn elicitation(next: &mut Record, decision: &Decision) -> Result<Action, Refusal> {
+    if decision.edits.is_some() {
+        return Err(unfit(
+            "a question cannot be edited; answer it with `content`",
+        ));
+    }
+    let plain = |action: &str| Raw::object([("action", Raw::string(action))]);
+    Ok(match decision.action {
+        Action::Approve | Action::Accept => {
+            let form = Form::read(&next.ask.request);
+            let content = form
+                .check(decision.content.as_ref())
+                .map_err(Refusal::Content)?;
+            let action = ("action", Raw::string("accept"));
+            // Whoever opens an address tells nothing else.
+            let content = (!form.is_url()).then_some(("content", content));
+            next.answer = Some(Raw::object([action].into_iter().chain(content)));
+            next.status = Status::Accepted;
+            Action::Accept
+        }
+        Action::Reject | Action::Decline => {
+            next.answer = Some(plain("decline"));
+            next.status = Status::Declined;
+            Action::Decline
+        }
+        Action::Cancel => {
+            next.answer = Some(plain("cancel"));
+            next.status = Status::Cancelled;
+            Action::Cancel
+        }
+        Action::Respond => return Err(unfit("a question is accepted, declined or cancelled")),
+    })
+}
+
+fn check_edits(edits: Option<&Raw>, editable: &[&str]) -> Result<(), Refusal> {
+    let Some(edits) = edits else { return Ok(()) };
+    let members = edits
+        .members()
+        .ok_or_else(|| unfit("`edits` has to be an object"))?;
+    match members
+        .iter()
+        .find(|(name, _)| !editable.contains(&&**name))
+    {
+        None => Ok(()),
+        Some(_) if editable.is_empty() => Err(unfit("there is nothing here that can be edited")),
+        Some((name, _)) => {
+            let name = &name[..name.floor_char_boundary(60)];
+            let editable = editable.join("`, `");
+            Err(unfit(format!(
+                "`{name}` cannot be edited here; what can be is `{editable}`"
+            )))
+        }
+    }
+}
+
+fn check_sampling(edits: Option<&Raw>) -> Result<(), Refusal> {
+    let edited = |name: &str| edits.and_then(|edits| edits.member(name));
+    if edited("messages")
+        .is_some_and(|messages| messages.elements().is_none_or(|all| all.is_empty()))
+    {
+        return Err(unfit("`messages` has to be a list of at least one message"));
+    }
+    if edited("maxTokens").is_some_and(|most| !most.read::<u64>().is_ok_and(|most| most > 0)) {
+        return Err(unfit("`maxTokens` has to be a whole number above 0"));
+    }
+    if edited("temperature").is_some_and(|heat| heat.read::<f64>().is_err()) {
+        return Err(unfit("`temperature` has to be a number"));
+    }
+    for name in ["model", "systemPrompt"] {
+        if edited(name).is_some_and(|text| text.to_text().is_none()) {
+            return Err(unfit(format!("`{name}` has to be a string")));
+        }
+    }
+    if edited("stopSequences")
+        .is_some_and(|all| all.read::<Vec<&str>>().is_err() && all.read::<Vec<String>>().is_err())
+    {
+        return Err(unfit("`stopSequences` has to be a list of strings"));
+    }
+    Ok(())
+}
+
+/// A person's words as the answer of a model.
+fn own_words(text: &str) -> Raw {
+    Raw::object([
+        ("role", Raw::string("assistant")),
+        ("content", text_block(text)),
+        ("model", Raw::string("human")),
+        ("stopReason", Raw::string("endTurn")),
+    ])
+}
+
+fn text_block(text: &str) -> Raw {
+    Raw::object([("type", Raw::string("text")), ("text", Raw::string(text))])
+}
+
+/// A model's answer with other words: what is not text stays, and stands behind it.
+fn with_text(draft: &Raw, text: &str) -> Raw {
+    let is_text = |block: &Raw| {
+        let kind = block.member("type").and_then(|kind| kind.to_text());
+        kind.as_deref() == Some("text")
+    };
+    let content = match draft
+        .member("content")
+        .and_then(|content| content.elements())
+    {
+        Some(blocks) => {
+            let others = blocks.into_iter().filter(|block| !is_text(block));
+            Raw::array(std::iter::once(text_block(text)).chain(others))
+        }
+        None => text_block(text),
+    };
+    draft
+        .with_member("content", &content)
+        .unwrap_or_else(|_| own_words(text))
+}

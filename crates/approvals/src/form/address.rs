@@ -1,0 +1,110 @@
+//! The address of a question that is answered in a browser.
+//!
+//! It is read more strictly than browsers do: where they would see another host than a person or
+//! this program does, it is refused.
+
+use serde::Serialize;
+
+use super::SHOWN_BYTES;
+
+/// An address that a server wants to be opened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Address {
+    /// The whole of it, as it came.
+    pub url: String,
+    /// The whole host, in small letters.
+    pub host: String,
+    #[serde(skip)]
+    user: bool,
+    #[serde(skip)]
+    plain_http: bool,
+}
+
+impl Address {
+    /// Why it is refused, if it cannot be read.
+    pub(super) fn read(url: &str) -> Result<Self, String> {
+        let refused = |why: &str| Err(format!("the address cannot be opened: {why}"));
+        if url.is_empty() || url.len() > SHOWN_BYTES {
+            return refused("it is missing or too long");
+        }
+        // Browsers leave out line ends, and take a backslash for a slash.
+        if url.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\') {
+            return refused("it has characters that no address has");
+        }
+        let Some((scheme, rest)) = url.split_once("://") else {
+            return refused("it is none of the web");
+        };
+        let plain_http = scheme.eq_ignore_ascii_case("http");
+        if !plain_http && !scheme.eq_ignore_ascii_case("https") {
+            return refused("only http and https are opened");
+        }
+        let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+        let (user, place) = match authority.rsplit_once('@') {
+            Some((_, place)) => (true, place),
+            None => (false, authority),
+        };
+        let Some(host) = host(place) else {
+            return refused("it names no host");
+        };
+        Ok(Self {
+            url: url.to_owned(),
+            host: host.to_lowercase(),
+            user,
+            plain_http,
+        })
+    }
+
+    /// What a person should know before opening it.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let host = &self.host;
+        let mut warnings = Vec::new();
+        if !host.is_ascii() || host.split('.').any(|label| label.starts_with("xn--")) {
+            warnings.push(format!(
+                "the host `{host}` has letters that may look like others; see whether it is the one you know"
+            ));
+        }
+        if self.user {
+            warnings.push(format!(
+                "the address has a name before the `@`, which is not the host: it leads to `{host}`"
+            ));
+        }
+        if self.plain_http && !self.is_loopback() {
+            warnings.push(format!(
+                "the address of `{host}` is not encrypted: others can read what you type"
+            ));
+        }
+        warnings
+    }
+
+    fn is_loopback(&self) -> bool {
+        let ip = self
+            .host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse::<std::net::IpAddr>();
+        self.host == "localhost"
+            || self.host.ends_with(".localhost")
+            || ip.is_ok_and(|ip| ip.is_loopback())
+    }
+}
+
+/// The host of `host:port`.
+fn host(place: &str) -> Option<&str> {
+    let (host, port) = if place.starts_with('[') {
+        let end = place.find(']')? + 1;
+        let address = &place[1..end - 1];
+        address.parse::<std::net::Ipv6Addr>().ok()?;
+        (&place[..end], &place[end..])
+    } else {
+        let (host, port) = place.split_at(place.find(':').unwrap_or(place.len()));
+        let odd =
+            |c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && !matches!(c, '-' | '.' | '_');
+        if host.is_empty() || host.starts_with('.') || host.contains("..") || host.contains(odd) {
+            return None;
+        }
+        (host, port)
+    };
+    let digits = port.strip_prefix(':').unwrap_or(port);
+    let port_fits = port.is_empty() || (port.starts_with(':') && digits.parse::<u16>().is_ok());
+    port_fits.then_some(host)
+}

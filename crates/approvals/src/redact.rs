@@ -1,0 +1,401 @@
+//! What may be kept of a value in a log: no secrets, no pictures, and only so many bytes.
+//!
+//! Nothing here can fail: a log entry is written of whatever arrives. What looks like a secret is
+//! taken for one; a log that shows too little is better than one that shows a password.
+
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+
+use regex_lite::{Captures, Regex};
+use switchboard_wire::Raw;
+
+use crate::json::{Json, Tree};
+use crate::words;
+
+/// What stands for a secret.
+pub const REDACTED: &str = "[redacted]";
+
+/// What stands for all that did not fit.
+const CUT: &str = "[cut]";
+
+/// How much of one text is kept, in bytes.
+const TEXT_BYTES: usize = 2048;
+
+/// How much of the name of a member is kept, in bytes.
+const NAME_BYTES: usize = 128;
+
+/// How much of a text beyond what is kept is looked at, so that no secret is cut into a half that
+/// does not look like one.
+const MARGIN_BYTES: usize = 8192;
+
+/// The longest number that is kept.
+const NUMBER_BYTES: usize = 64;
+
+/// No budget is smaller than this: JSON that says it was cut needs that much.
+const LEAST_BYTES: usize = 16;
+
+/// What has to be left over in an array or object, to say that there was more and to close it.
+const ENDING_BYTES: usize = r#","…":"[cut]"}"#.len();
+
+/// The value as a log may keep it, in at most `budget_bytes` (or 16, if that is less).
+///
+/// ```
+/// use switchboard_approvals::redact::redact;
+/// use switchboard_wire::Raw;
+///
+/// let value = Raw::parse(r#"{"user":"ann","password":"hunter2","n":1.50}"#)?;
+/// assert_eq!(
+///     redact(&value, 1000).as_str(),
+///     r#"{"user":"ann","password":"[redacted]","n":1.50}"#
+/// );
+/// # Ok::<(), switchboard_wire::RawError>(())
+/// ```
+pub fn redact(value: &Raw, budget_bytes: usize) -> Raw {
+    let budget = budget_bytes.max(LEAST_BYTES);
+    let tree = Tree::read(value, budget);
+    let mut writer = Writer { out: String::new() };
+    if !writer.value(&tree.value, budget) {
+        writer.out = format!("\"{CUT}\"");
+    }
+    // It is JSON by construction; if it were not, nothing would be told.
+    Raw::parse(writer.out).unwrap_or_else(|_| Raw::string(CUT))
+}
+
+/// The text with all that looks like a secret replaced. It takes time in proportion to the text.
+pub fn redact_text(text: &str) -> String {
+    let Some(patterns) = patterns() else {
+        return REDACTED.to_owned();
+    };
+    let mut text = text.to_owned();
+    for (regex, kept) in patterns {
+        let replace = |found: &Captures<'_>| {
+            let part = |n: usize| found.get(n).map_or("", |part| part.as_str());
+            match kept {
+                Kept::Nothing => REDACTED.to_owned(),
+                Kept::Before => format!("{}{REDACTED}", part(1)),
+                Kept::Around => format!("{}{REDACTED}{}", part(1), part(2)),
+                Kept::BeforeIfRandom if is_random(part(1), part(2)) => {
+                    format!("{}{REDACTED}", part(1))
+                }
+                Kept::BeforeIfRandom => part(0).to_owned(),
+            }
+        };
+        if regex.is_match(&text) {
+            text = regex.replace_all(&text, replace).into_owned();
+        }
+    }
+    text
+}
+
+/// Whether anything in a value was left out here.
+pub(crate) fn is_marked(value: &Raw) -> bool {
+    let text = value.as_str();
+    [REDACTED, CUT, " bytes of ", " more bytes]"]
+        .iter()
+        .any(|mark| text.contains(mark))
+}
+
+struct Writer {
+    out: String,
+}
+
+impl Writer {
+    /// Writes a value so that `out` is at most `end` bytes long; nothing if that is not possible.
+    fn value(&mut self, value: &Json<'_>, end: usize) -> bool {
+        match value {
+            Json::Null => self.fits("null", end),
+            Json::Bool(true) => self.fits("true", end),
+            Json::Bool(false) => self.fits("false", end),
+            Json::Number(spelled) if spelled.len() <= NUMBER_BYTES => self.fits(spelled, end),
+            Json::Number(spelled) => {
+                let told = format!("[a number of {} digits]", spelled.len());
+                self.text(&told, end)
+            }
+            Json::Text(text) => {
+                let kept = TEXT_BYTES.min(end.saturating_sub(self.out.len()));
+                self.text(&shortened(text, kept), end)
+            }
+            Json::Array(elements) => self.array(elements, end),
+            Json::Object(members) => self.object(value, members, end),
+            Json::Unread => self.text(CUT, end),
+        }
+    }
+
+    fn array(&mut self, elements: &[Json<'_>], end: usize) -> bool {
+        let Some(inner) = self.open('[', end) else {
+            return false;
+        };
+        for (n, element) in elements.iter().enumerate() {
+            let before = self.out.len();
+            self.out.push_str(if n > 0 { "," } else { "" });
+            if !self.value(element, inner) {
+                self.out.truncate(before);
+                let comma = if n > 0 { "," } else { "" };
+                // Writing to a string has no way to fail.
+                let _ = write!(self.out, "{comma}\"{CUT}\"");
+                break;
+            }
+        }
+        self.out.push(']');
+        true
+    }
+
+    fn object(
+        &mut self,
+        whole: &Json<'_>,
+        members: &[(impl AsRef<str>, Json<'_>)],
+        end: usize,
+    ) -> bool {
+        let Some(inner) = self.open('{', end) else {
+            return false;
+        };
+        let media = media_type(whole);
+        for (n, (name, value)) in members.iter().enumerate() {
+            let name = name.as_ref();
+            let before = self.out.len();
+            self.out.push_str(if n > 0 { "," } else { "" });
+            let written = self.text(&shortened(name, NAME_BYTES), inner)
+                && self.fits(":", inner)
+                && match (value, &media) {
+                    (Json::Null | Json::Bool(_), _) => self.value(value, inner),
+                    (Json::Text(data), Some(media)) if matches!(name, "data" | "blob") => {
+                        self.text(&bytes_of(data, media), inner)
+                    }
+                    _ if is_secret_name(name) => self.text(REDACTED, inner),
+                    _ => self.value(value, inner),
+                };
+            if !written {
+                self.out.truncate(before);
+                let comma = if n > 0 { "," } else { "" };
+                // Writing to a string has no way to fail.
+                let _ = write!(self.out, "{comma}\"…\":\"{CUT}\"");
+                break;
+            }
+        }
+        self.out.push('}');
+        true
+    }
+
+    /// Begins an array or object, and says how long its inside may get.
+    fn open(&mut self, bracket: char, end: usize) -> Option<usize> {
+        let inner = end.checked_sub(ENDING_BYTES)?;
+        if self.out.len() >= inner {
+            return None;
+        }
+        self.out.push(bracket);
+        Some(inner)
+    }
+
+    fn fits(&mut self, text: &str, end: usize) -> bool {
+        let fits = self.out.len() + text.len() <= end;
+        if fits {
+            self.out.push_str(text);
+        }
+        fits
+    }
+
+    /// A string, shorter if it must be: what has to be escaped is longer than it was.
+    fn text(&mut self, text: &str, end: usize) -> bool {
+        let room = end.saturating_sub(self.out.len());
+        let mut spelled = Raw::string(text);
+        let mut kept = text.len();
+        while spelled.as_bytes().len() > room {
+            if kept < LEAST_BYTES {
+                return false;
+            }
+            kept /= 2;
+            spelled = Raw::string(&cut(text, kept));
+        }
+        self.out.push_str(spelled.as_str());
+        true
+    }
+}
+
+/// A text without secrets, in about this many bytes.
+fn shortened(text: &str, bytes: usize) -> String {
+    let looked_at = head(text, bytes.saturating_add(MARGIN_BYTES));
+    let clean = redact_text(&without_data_urls(looked_at));
+    if clean.len() <= bytes && looked_at.len() == text.len() {
+        return clean;
+    }
+    let kept = head(&clean, bytes);
+    let gone = text.len().saturating_sub(kept.len());
+    format!("{kept}… [{gone} more bytes]")
+}
+
+/// A text that is already clean, in about this many bytes.
+fn cut(text: &str, bytes: usize) -> String {
+    let kept = head(text, bytes);
+    format!("{kept}… [{} more bytes]", text.len() - kept.len())
+}
+
+fn head(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// The type of a picture or a sound that a block of content holds.
+fn media_type(block: &Json<'_>) -> Option<String> {
+    let media = block.get("mimeType").and_then(Json::as_text);
+    let kind = block.get("type").and_then(Json::as_text);
+    match (media, kind) {
+        (Some(media), _) => Some(plain_media(media)),
+        (None, Some(kind @ ("image" | "audio"))) => Some(kind.to_owned()),
+        (None, _) => None,
+    }
+}
+
+/// A type that is one, whatever the server wrote there.
+fn plain_media(media: &str) -> String {
+    let odd = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '.' | '+'));
+    if media.is_empty() || media.len() > 64 || media.contains(odd) {
+        return "an unknown type".to_owned();
+    }
+    media.to_owned()
+}
+
+fn bytes_of(base64: &str, media: &str) -> String {
+    let digits = base64
+        .bytes()
+        .filter(|byte| !matches!(byte, b'=' | b'\n' | b'\r'))
+        .count();
+    format!(
+        "[{} bytes of {media}]",
+        digits / 4 * 3 + (digits % 4).saturating_sub(1)
+    )
+}
+
+/// `data:image/png;base64,…` within a text.
+fn without_data_urls(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(";base64,") {
+        let begins = before.rfind("data:");
+        let media = begins
+            .map(|at| &before[at + "data:".len()..])
+            .unwrap_or_default();
+        let digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_' | '=');
+        let end = after.find(|c| !digit(c)).unwrap_or(after.len());
+        match begins {
+            Some(at) if media.len() <= 64 && !media.contains(char::is_whitespace) => {
+                out.push_str(&before[..at]);
+                out.push_str(&bytes_of(&after[..end], &plain_media(media)));
+            }
+            _ => {
+                out.push_str(before);
+                out.push_str(";base64,");
+                out.push_str(&after[..end]);
+            }
+        }
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Names whose values are secrets.
+fn is_secret_name(name: &str) -> bool {
+    const ALSO: [&str; 7] = [
+        "authorization",
+        "cookie",
+        "auth",
+        "pass",
+        "jwt",
+        "signature",
+        "sig",
+    ];
+    let bounded = head(name, NAME_BYTES);
+    let last = words::words(bounded).pop();
+    words::secret(bounded).is_some() || last.is_some_and(|last| ALSO.contains(&&*last))
+}
+
+/// What stays of a match: the text of its groups.
+enum Kept {
+    Nothing,
+    Before,
+    Around,
+    BeforeIfRandom,
+}
+
+/// What secrets look like. `None` if one of these is no regular expression, which a test rules out.
+fn patterns() -> Option<&'static [(Regex, Kept)]> {
+    const PATTERNS: [(&str, Kept); 8] = [
+        (
+            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----(?s:.*?)(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|$)",
+            Kept::Nothing,
+        ),
+        (
+            r"\b(sk-[A-Za-z0-9_-]{12,}|[srp]k_(live|test)_[A-Za-z0-9]{8,}|gh[a-z]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|x(ox[a-z]|app)-[A-Za-z0-9-]{8,}|A(KI|SI)A[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{16,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(\.[A-Za-z0-9_-]*)?)",
+            Kept::Nothing,
+        ),
+        (
+            r"(?i)(\bauthorization\b[^A-Za-z0-9\n]{1,4}[a-z]+ +)[^\s,;]{4,}",
+            Kept::Before,
+        ),
+        (r"(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}", Kept::Before),
+        (r#"(://)[^\s/@:"'<>]*:[^\s/"'<>]*(@)"#, Kept::Around),
+        (
+            r#"(?i)([a-z0-9_.-]*(?:passwor[dt]|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|contraseña|kennwort)(?:\\*["'])?\s*[=:]\s*\\*["'])[^"'\\\n]{1,512}"#,
+            Kept::Before,
+        ),
+        (
+            r#"(?i)([a-z0-9_.-]*(?:passwor[dt]|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|contraseña|kennwort)\s*[=:]\s*)[^\s"'&,;\[]{3,}"#,
+            Kept::Before,
+        ),
+        (
+            r#"([A-Za-z0-9_.-]*[=]["']?|[A-Za-z0-9_.-]*[Kk][Ee][Yy]["']?\s*:\s*["']?)([A-Za-z0-9+/_-]{24,}={0,2})"#,
+            Kept::BeforeIfRandom,
+        ),
+    ];
+    static COMPILED: OnceLock<Option<Vec<(Regex, Kept)>>> = OnceLock::new();
+    let compile = || {
+        let compiled = PATTERNS.into_iter();
+        compiled
+            .map(|(regex, kept)| Some((Regex::new(regex).ok()?, kept)))
+            .collect()
+    };
+    COMPILED.get_or_init(compile).as_deref()
+}
+
+/// Whether what stands after `name=` is too random to be words, and not said to be a checksum.
+fn is_random(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    if ["sha", "md5", "hash", "digest", "checksum", "commit", "etag"]
+        .iter()
+        .any(|sum| name.contains(sum))
+    {
+        return false;
+    }
+    let mut counts = [0_u32; 256];
+    value
+        .bytes()
+        .for_each(|byte| counts[usize::from(byte)] += 1);
+    let length = f64::from(u32::try_from(value.len()).unwrap_or(u32::MAX));
+    let shares = counts.iter().filter(|count| **count > 0);
+    let bits: f64 = shares
+        .map(|count| f64::from(*count) / length)
+        .map(|share| -share * share.log2())
+        .sum();
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let hex = value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    digits > 0 && bits > if hex { 2.8 } else { 3.7 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_patterns_are_regular_expressions() {
+        assert!(patterns().is_some());
+    }
+
+    #[test]
+    fn is_marked_where_something_was_left_out() {
+        let marked = |json: &str| is_marked(&redact(&Raw::parse(json.to_owned()).unwrap(), 200));
+        assert!(!marked(r#"{"path":"/tmp"}"#));
+        assert!(marked(r#"{"token":"x"}"#));
+        assert!(marked(&format!("{{\"a\":\"{}\"}}", "x".repeat(500))));
+        assert!(marked(&format!("[{}1]", "1,".repeat(500))));
+        assert!(marked(r#"{"data":"AAAA","mimeType":"image/png"}"#));
+    }
+}

@@ -1,0 +1,515 @@
+//! Which calls are allowed, asked about or denied.
+//!
+//! Rules come from the configuration, and from decisions that a person wanted to be remembered. Both
+//! count the same:
+//!
+//! 1. A deny that matches always wins.
+//! 2. Between ask and allow the more specific rule wins. Compared are, in this order and each only
+//!    if all before it are equal:
+//!    1. a remembered decision for exactly these arguments;
+//!    2. how many conditions on arguments name one value (`equals`, or a pattern without wildcards);
+//!    3. how many conditions on arguments there are;
+//!    4. the tool: an exact name before a pattern, a pattern by its literal characters;
+//!    5. the server, in the same way;
+//!    6. how many annotations are asked for;
+//!    7. the client, in the same way;
+//!    8. the scope: a remembered decision before the configuration, and of those one for a session
+//!       before one for a project before one for always.
+//! 3. If that leaves both, ask wins.
+//! 4. If no rule matches, the [`Guard`] of the server decides, and the annotations of the tool as far
+//!    as they are [believed](Hints::believed). Sampling and elicitation are then asked about: they are
+//!    questions to a person to begin with.
+//!
+//! A rule that cannot be judged (arguments that are no object, too large, or with one member twice
+//! where the rule looks) denies: not to know is no reason to let pass.
+//!
+//! ```
+//! use switchboard_approvals::rules::{Action, Case, Guard, Rule, Rules};
+//!
+//! let configured = vec![Rule::parse_text("ask files:*")?, Rule::parse_text("allow files:read_*")?];
+//! let rules = Rules::new(configured, [("mail".to_owned(), Guard::Destructive)], Guard::Never)?;
+//! let judge = |server, tool| rules.judge(&Case::tool_call(server, tool), 0).action;
+//! assert_eq!(judge("files", "read_file"), Action::Allow);
+//! assert_eq!(judge("files", "move_file"), Action::Ask);
+//! assert_eq!(judge("mail", "send"), Action::Ask);
+//! assert_eq!(judge("clock", "now"), Action::Allow);
+//! # Ok::<(), switchboard_approvals::rules::RuleError>(())
+//! ```
+
+mod condition;
+mod error;
+mod glob;
+mod hints;
+pub mod limits;
+mod look;
+mod parse;
+mod remembered;
+mod rule;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use switchboard_wire::Raw;
+
+pub use self::error::RuleError;
+pub use self::hints::{Believed, Hints};
+pub use self::remembered::{Remembered, Scope};
+pub use self::rule::{Action, Rule};
+pub use crate::json::digest;
+
+use self::condition::Fault;
+use self::glob::Glob;
+use self::limits::RULES;
+use self::look::Look;
+use self::rule::Specificity;
+
+/// What is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A client calls a tool.
+    ToolCall,
+    /// A server asks for a model's answer.
+    Sampling,
+    /// A server asks the person a question.
+    Elicitation,
+}
+
+/// One thing to judge.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// What it is.
+    pub kind: Kind,
+    /// Whose tool it is, or which server asks.
+    pub server: &'a str,
+    /// The tool, by the name that its server gave it; for a question the one whose call is under way,
+    /// or nothing.
+    pub tool: &'a str,
+    /// The name of the client.
+    pub client: &'a str,
+    /// The session of the client.
+    pub session: u64,
+    /// The project that the client works on.
+    pub project: Option<&'a str>,
+    /// The arguments of the call, or the parameters of the question.
+    pub arguments: Option<&'a Raw>,
+    /// What the server says of the tool.
+    pub annotations: Hints,
+}
+
+/// What is asked about where no rule says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Guard {
+    /// Nothing.
+    #[default]
+    #[serde(alias = "rules")]
+    Never,
+    /// Tools that may destroy something.
+    Destructive,
+    /// Tools that may change something.
+    Writes,
+    /// Every tool.
+    All,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What it is.
+    pub action: Action,
+    /// The rule or guard that said so; none if nothing said anything.
+    pub rule: Option<RuleRef>,
+    /// Why, in one sentence for a person.
+    pub why: String,
+}
+
+/// A rule by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleRef {
+    /// `config-1`, the id of what is remembered, `server-files` or `default`.
+    pub id: String,
+    /// The rule in its short form.
+    pub text: String,
+}
+
+/// Whether a rule would have matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// It would.
+    Yes,
+    /// It would not.
+    No,
+    /// What is on record does not tell.
+    Unsure,
+}
+
+/// Where a rule comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// `approvals.rules` or `approvals.tools`.
+    Config,
+    /// `approve` of a server.
+    Server,
+    /// A decision.
+    Remembered,
+}
+
+/// One of all that counts, for a list.
+#[derive(Clone, Debug)]
+pub struct Listed<'r> {
+    /// As in [`RuleRef`].
+    pub id: String,
+    /// The rule. That of a guard counts only where no other matches.
+    pub rule: Rule,
+    /// Where it comes from.
+    pub source: Source,
+    /// The decision, if it is one.
+    pub remembered: Option<&'r Remembered>,
+}
+
+/// All that counts. See the head of this module for what wins.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    configured: Vec<Rule>,
+    remembered: Vec<Remembered>,
+    guards: BTreeMap<String, Guard>,
+    default: Guard,
+}
+
+impl<'a> Case<'a> {
+    /// A call of a tool of which nothing else is known.
+    pub fn tool_call(server: &'a str, tool: &'a str) -> Self {
+        Self {
+            kind: Kind::ToolCall,
+            server,
+            tool,
+            client: "",
+            session: 0,
+            project: None,
+            arguments: None,
+            annotations: Hints::default(),
+        }
+    }
+}
+
+impl Rules {
+    /// The rules of the configuration, the guards of servers that have one of their own, and the one
+    /// of all others.
+    pub fn new(
+        configured: Vec<Rule>,
+        guards: impl IntoIterator<Item = (String, Guard)>,
+        default: Guard,
+    ) -> Result<Self, RuleError> {
+        if configured.len() > RULES {
+            return Err(RuleError::TooMany(configured.len()));
+        }
+        Ok(Self {
+            configured,
+            remembered: Vec::new(),
+            guards: guards.into_iter().collect(),
+            default,
+        })
+    }
+
+    /// These rules and one more, for a look at what it would do.
+    #[must_use]
+    pub fn with(&self, rule: Rule) -> Self {
+        let mut rules = self.clone();
+        rules.configured.push(rule);
+        rules
+    }
+
+    /// Keeps a decision; one of the same id is replaced.
+    pub fn remember(&mut self, decision: Remembered) -> Result<(), RuleError> {
+        self.forget(&decision.id);
+        if self.remembered.len() >= RULES {
+            return Err(RuleError::TooMany(self.remembered.len() + 1));
+        }
+        self.remembered.push(decision);
+        Ok(())
+    }
+
+    /// Forgets a decision; `None` if there is none of this id.
+    pub fn forget(&mut self, id: &str) -> Option<Remembered> {
+        let at = self.remembered.iter().position(|one| one.id == id)?;
+        Some(self.remembered.remove(at))
+    }
+
+    /// Forgets what does not count any more, and says what that was.
+    pub fn forget_expired(&mut self, now: u64) -> Vec<Remembered> {
+        let over = |one: &mut Remembered| one.rule.expires.is_some_and(|expires| expires <= now);
+        self.remembered.extract_if(.., over).collect()
+    }
+
+    /// The decisions that are remembered, in the order in which they were made.
+    pub fn remembered(&self) -> &[Remembered] {
+        &self.remembered
+    }
+
+    /// Whether every call of every tool is allowed, so that none need be judged.
+    pub fn asks_nothing(&self) -> bool {
+        let holds_back = |rule: &Rule| {
+            rule.kind == Kind::ToolCall
+                && (rule.action != Action::Allow || rule.looks_at_arguments())
+        };
+        let never = |guard: &Guard| *guard == Guard::Never;
+        never(&self.default)
+            && self.guards.values().all(never)
+            && !self.configured.iter().any(holds_back)
+            && !self.remembered.iter().any(|one| holds_back(&one.rule))
+    }
+
+    /// What is to be done with a case at an instant, in milliseconds since 1970.
+    pub fn judge(&self, case: &Case<'_>, now: u64) -> Verdict {
+        let look = Look::new(case);
+        let mut best: Option<(Specificity, Entry<'_>)> = None;
+        let mut fault: Option<(Entry<'_>, Fault)> = None;
+        for entry in self.entries() {
+            match entry.applies(&look, now) {
+                Ok(false) => {}
+                Ok(true) if entry.rule().action == Action::Deny => return entry.verdict(),
+                Ok(true) => {
+                    let specificity = entry.specificity();
+                    let wins = best.as_ref().is_none_or(|(rank, other)| {
+                        let asks = |entry: &Entry<'_>| entry.rule().action == Action::Ask;
+                        (specificity, asks(&entry)) > (*rank, asks(other))
+                    });
+                    if wins {
+                        best = Some((specificity, entry));
+                    }
+                }
+                Err(found) => {
+                    fault.get_or_insert((entry, found));
+                }
+            }
+        }
+        match (fault, best) {
+            (Some((entry, fault)), _) => Verdict {
+                action: Action::Deny,
+                why: format!("the rule `{}` cannot be judged: {fault}", entry.rule()),
+                rule: Some(entry.reference()),
+            },
+            (None, Some((_, entry))) => entry.verdict(),
+            (None, None) => self.unruled(&look),
+        }
+    }
+
+    /// All that counts: the configuration, the guards, and what is remembered.
+    pub fn list(&self) -> Vec<Listed<'_>> {
+        let mut listed: Vec<_> = self
+            .entries()
+            .map(|entry| {
+                let (source, remembered) = match &entry {
+                    Entry::Configured(..) => (Source::Config, None),
+                    Entry::Remembered(one) => (Source::Remembered, Some(*one)),
+                };
+                Listed {
+                    id: entry.reference().id,
+                    rule: entry.rule().clone(),
+                    source,
+                    remembered,
+                }
+            })
+            .collect();
+        let guards = self.guards.iter().filter_map(|(server, guard)| {
+            Some(Listed {
+                id: format!("server-{server}"),
+                rule: guard.rule(Glob::literal(server))?,
+                source: Source::Server,
+                remembered: None,
+            })
+        });
+        let default = self.default.rule(Glob::any()).map(|rule| Listed {
+            id: "default".to_owned(),
+            rule,
+            source: Source::Config,
+            remembered: None,
+        });
+        listed.extend(guards.chain(default));
+        listed
+    }
+
+    fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        let configured = self.configured.iter().enumerate();
+        let configured = configured.map(|(n, rule)| Entry::Configured(n, rule));
+        configured.chain(self.remembered.iter().map(Entry::Remembered))
+    }
+
+    /// The guard of a server and what it is called.
+    fn guard(&self, server: &str) -> (String, Guard) {
+        match self.guards.get(server) {
+            Some(guard) => (format!("server-{server}"), *guard),
+            None => ("default".to_owned(), self.default),
+        }
+    }
+
+    /// No rule matches.
+    fn unruled(&self, look: &Look<'_, '_>) -> Verdict {
+        let case = look.case;
+        let why = match case.kind {
+            Kind::ToolCall => {
+                let (id, guard) = self.guard(case.server);
+                return guard.verdict(id, look);
+            }
+            Kind::Sampling => "the server asks for a model's answer, and no rule allows it",
+            Kind::Elicitation => "the server asks a person a question, and no rule answers it",
+        };
+        Verdict {
+            action: Action::Ask,
+            rule: None,
+            why: why.to_owned(),
+        }
+    }
+}
+
+/// Whether a rule would have matched a case that is on record, for a look back. What was redacted
+/// before it was recorded does not tell.
+pub fn matches(rule: &Rule, case: &Case<'_>, now: u64) -> Match {
+    let look = Look::new(case);
+    if !rule.is_about(&look, now) {
+        return Match::No;
+    }
+    if !rule.looks_at_arguments() {
+        return Match::Yes;
+    }
+    let told = case
+        .arguments
+        .filter(|arguments| !crate::redact::is_marked(arguments));
+    if told.is_none() {
+        return Match::Unsure;
+    }
+    match rule.applies(&look, now) {
+        Ok(true) => Match::Yes,
+        Ok(false) => Match::No,
+        Err(_) => Match::Unsure,
+    }
+}
+
+impl Guard {
+    /// The rule that says the same; none for [`Never`](Self::Never).
+    fn rule(self, server: Glob) -> Option<Rule> {
+        let annotations = match self {
+            Self::Never => return None,
+            Self::Destructive => Hints {
+                destructive: Some(true),
+                ..Hints::default()
+            },
+            Self::Writes => Hints {
+                read_only: Some(false),
+                ..Hints::default()
+            },
+            Self::All => Hints::default(),
+        };
+        Some(Rule {
+            server,
+            annotations,
+            ..Rule::any(Action::Ask)
+        })
+    }
+
+    fn verdict(self, id: String, look: &Look<'_, '_>) -> Verdict {
+        let server = if id == "default" {
+            Glob::any()
+        } else {
+            Glob::literal(look.case.server)
+        };
+        let asks = self
+            .rule(server)
+            .filter(|rule| rule.annotations.hold(look.believed()));
+        let Some(rule) = asks else {
+            return Verdict {
+                action: Action::Allow,
+                rule: None,
+                why: "no rule holds it back".to_owned(),
+            };
+        };
+        let why = match self {
+            Self::Destructive => "the tool may destroy something",
+            Self::Writes => "the tool may change something",
+            Self::Never | Self::All => "every tool is asked about",
+        };
+        Verdict {
+            action: Action::Ask,
+            rule: Some(RuleRef {
+                id,
+                text: rule.to_string(),
+            }),
+            why: why.to_owned(),
+        }
+    }
+}
+
+/// A rule, wherever it comes from.
+enum Entry<'r> {
+    Configured(usize, &'r Rule),
+    Remembered(&'r Remembered),
+}
+
+impl<'r> Entry<'r> {
+    fn rule(&self) -> &'r Rule {
+        match self {
+            Self::Configured(_, rule) => rule,
+            Self::Remembered(remembered) => &remembered.rule,
+        }
+    }
+
+    fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
+        match self {
+            Self::Configured(_, rule) => rule.applies(look, now),
+            Self::Remembered(remembered) => remembered.applies(look, now),
+        }
+    }
+
+    fn specificity(&self) -> Specificity {
+        match self {
+            Self::Configured(_, rule) => rule.specificity(),
+            Self::Remembered(remembered) => remembered.specificity(),
+        }
+    }
+
+    fn reference(&self) -> RuleRef {
+        let id = match self {
+            Self::Configured(n, _) => format!("config-{}", n + 1),
+            Self::Remembered(remembered) => remembered.id.clone(),
+        };
+        RuleRef {
+            id,
+            text: self.rule().to_string(),
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let rule = self.rule();
+        let says = match rule.action {
+            Action::Deny => "denies it",
+            Action::Ask => "asks first",
+            Action::Allow => "allows it",
+        };
+        let reason = rule.reason.as_ref().map(|reason| format!(": {reason}"));
+        Verdict {
+            action: rule.action,
+            why: format!("the rule `{rule}` {says}{}", reason.unwrap_or_default()),
+            rule: Some(self.reference()),
+        }
+    }
+}
+
+impl Kind {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ToolCall => "tool_call",
+            Self::Sampling => "sampling",
+            Self::Elicitation => "elicitation",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

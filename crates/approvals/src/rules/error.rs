@@ -1,0 +1,75 @@
+//! Why a rule cannot be used.
+
+use super::limits::{CONDITIONS, RULE_BYTES, RULES};
+
+/// Why a rule cannot be used. Shown, it says what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// Nothing was written.
+    #[error("the rule is empty; write for example `ask files:delete_*`")]
+    Empty,
+    /// It is too long.
+    #[error("the rule has {0} bytes; at most {RULE_BYTES} are read")]
+    TooLong(usize),
+    /// There are too many.
+    #[error("there are {0} rules; at most {RULES} are kept, join some with `*`")]
+    TooMany(usize),
+    /// It has too many conditions.
+    #[error("the rule has {0} conditions on arguments; at most {CONDITIONS} are checked")]
+    TooManyConditions(usize),
+    /// It is neither text nor an object.
+    #[error("a rule is a text such as `ask files:delete_*`, or an object")]
+    NotARule,
+    /// It starts with `{` and is no JSON.
+    #[error("the rule is not valid JSON: {0}")]
+    NotJson(String),
+    /// A name that is none of those that exist.
+    #[error("{what} {found:?} is not known; {hint}")]
+    Unknown {
+        /// What kind of name: `the key`, `the action`.
+        what: &'static str,
+        /// The name as written.
+        found: String,
+        /// What to write instead.
+        hint: String,
+    },
+    /// A member that has to be there.
+    #[error("the rule says no `action`: deny, ask or allow")]
+    NoAction,
+    /// A value of the wrong kind.
+    #[error("`{key}` has to be {expected}")]
+    Value {
+        /// Of which member.
+        key: String,
+        /// What it has to be.
+        expected: &'static str,
+    },
+    /// A path that cannot be read.
+    #[error("the path {path:?} cannot be read: {why}; write for example `$.path.to[0].x`")]
+    Path {
+        /// The path as written.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A regular expression that cannot be used.
+    #[error("the regular expression {pattern:?} cannot be used: {why}")]
+    Regex {
+        /// The expression as written.
+        pattern: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Text after the end of the short form, or quotes without an end.
+    #[error(
+        "the rule {text:?} cannot be read: {why}; it is `ACTION [KIND] SERVER:TOOL [@CLIENT]`, \
+         as in `ask files:delete_* @claude*`"
+    )]
+    Short {
+        /// The rule as written.
+        text: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+}

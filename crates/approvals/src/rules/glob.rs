@@ -1,0 +1,166 @@
+//! Patterns for names: `*` for any characters, `?` for one. `[*]` and `[?]` are the characters
+//! themselves, since a server may call its tool anything.
+
+use std::fmt;
+
+use super::limits::GLOB_CHARACTERS;
+
+/// A pattern for a name. Letter case counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Glob {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Literal(char),
+    One,
+    Many,
+}
+
+/// How narrow a pattern is: first of all an exact name, then by its literal characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Narrowness {
+    exact: bool,
+    literals: usize,
+}
+
+impl Glob {
+    /// `None` if it is too long.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let (part, taken) = match c {
+                '[' if rest.starts_with("[*]") => (Part::Literal('*'), 3),
+                '[' if rest.starts_with("[?]") => (Part::Literal('?'), 3),
+                '*' => (Part::Many, 1),
+                '?' => (Part::One, 1),
+                c => (Part::Literal(c), c.len_utf8()),
+            };
+            rest = &rest[taken..];
+            // Two in a row mean what one means, and cost more.
+            if part != Part::Many || parts.last() != Some(&Part::Many) {
+                parts.push(part);
+            }
+        }
+        (parts.len() <= GLOB_CHARACTERS).then_some(Self { parts })
+    }
+
+    /// Exactly this text.
+    pub(crate) fn literal(text: &str) -> Self {
+        Self {
+            parts: text.chars().map(Part::Literal).collect(),
+        }
+    }
+
+    pub(crate) fn any() -> Self {
+        Self {
+            parts: vec![Part::Many],
+        }
+    }
+
+    pub(crate) fn is_any(&self) -> bool {
+        self.parts == [Part::Many]
+    }
+
+    pub(crate) fn is_exact(&self) -> bool {
+        let mut parts = self.parts.iter();
+        parts.all(|part| matches!(part, Part::Literal(_)))
+    }
+
+    pub(crate) fn narrowness(&self) -> Narrowness {
+        let literal = |part: &&Part| matches!(part, Part::Literal(_));
+        Narrowness {
+            exact: self.is_exact(),
+            literals: self.parts.iter().filter(literal).count(),
+        }
+    }
+
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        let mut at = 0;
+        let mut rest = text.chars();
+        // The last `*`, and what it has not swallowed yet.
+        let mut star: Option<(usize, std::str::Chars<'_>)> = None;
+        loop {
+            let part = self.parts.get(at);
+            if part == Some(&Part::Many) {
+                at += 1;
+                star = Some((at, rest.clone()));
+                continue;
+            }
+            let fits = match (part, rest.next()) {
+                (None, None) => return true,
+                (Some(Part::One), Some(_)) => true,
+                (Some(Part::Literal(expected)), Some(c)) => *expected == c,
+                _ => false,
+            };
+            if fits {
+                at += 1;
+                continue;
+            }
+            let Some((after, swallowed)) = &mut star else {
+                return false;
+            };
+            if swallowed.next().is_none() {
+                return false;
+            }
+            at = *after;
+            rest = swallowed.clone();
+        }
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts.iter().try_for_each(|part| match part {
+            Part::Literal('*') => f.write_str("[*]"),
+            Part::Literal('?') => f.write_str("[?]"),
+            Part::Literal(c) => write!(f, "{c}"),
+            Part::One => f.write_str("?"),
+            Part::Many => f.write_str("*"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Obviously right, and slow.
+    fn naive(pattern: &[char], text: &[char]) -> bool {
+        match (pattern.first(), text.first()) {
+            (None, None) => true,
+            (Some('*'), _) => {
+                naive(&pattern[1..], text) || (!text.is_empty() && naive(pattern, &text[1..]))
+            }
+            (Some('?'), Some(_)) => naive(&pattern[1..], &text[1..]),
+            (Some(p), Some(c)) => p == c && naive(&pattern[1..], &text[1..]),
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn matches_what_the_naive_one_matches(pattern in "[ab*?é]{0,8}", text in "[abé]{0,10}") {
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            let glob = Glob::parse(&pattern).unwrap();
+            prop_assert_eq!(glob.matches(&text), naive(&chars(&pattern), &chars(&text)));
+        }
+
+        #[test]
+        fn a_literal_matches_itself_alone_and_reads_back(name in "[a\\[\\]*?]{0,6}", other in "[a\\[\\]*?]{0,6}") {
+            let glob = Glob::literal(&name);
+            prop_assert_eq!(glob.matches(&other), name == other);
+            prop_assert_eq!(Glob::parse(&glob.to_string()), Some(glob));
+        }
+    }
+
+    #[test]
+    fn many_stars_take_no_time() {
+        let glob = Glob::parse(&"a*".repeat(400)).unwrap();
+        assert!(!glob.matches(&format!("{}b", "a".repeat(399))));
+    }
+}

@@ -1,0 +1,269 @@
+//! What a tool says of itself, and how much of it is believed.
+//!
+//! Annotations come from the server that is to be guarded against. One that is absent means the
+//! worst. One that makes a tool look harmless is not believed if the name of the tool says
+//! otherwise, or is written in letters that are not read here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::words;
+
+/// The annotations of a tool, as its server gave them; of a rule, those that it asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Hints {
+    /// It changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
+    /// It may destroy what was there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destructive: Option<bool>,
+    /// Twice does no more than once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotent: Option<bool>,
+    /// It reaches beyond this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_world: Option<bool>,
+}
+
+/// What is taken to be true of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four facts that the protocol names, none of which follows from the others"
+)]
+pub struct Believed {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// It may destroy what was there.
+    pub destructive: bool,
+    /// Twice does no more than once.
+    pub idempotent: bool,
+    /// It reaches beyond this machine.
+    pub open_world: bool,
+}
+
+impl Hints {
+    /// What is believed of these hints for a tool of this name.
+    pub fn believed(self, tool: &str) -> Believed {
+        let told = Telling::of(tool);
+        // Read-only and destructive at once is no answer.
+        let read_only = self.read_only == Some(true)
+            && self.destructive != Some(true)
+            && told == Telling::Nothing;
+        let spared = self.destructive == Some(false) && told != Telling::Destroys;
+        Believed {
+            read_only,
+            destructive: !read_only && !spared,
+            idempotent: self.idempotent == Some(true) || read_only,
+            open_world: self.open_world != Some(false),
+        }
+    }
+
+    /// Whether all that is asked for here is so.
+    pub(crate) fn hold(self, believed: Believed) -> bool {
+        [
+            (self.read_only, believed.read_only),
+            (self.destructive, believed.destructive),
+            (self.idempotent, believed.idempotent),
+            (self.open_world, believed.open_world),
+        ]
+        .iter()
+        .all(|(wanted, is)| wanted.is_none_or(|wanted| wanted == *is))
+    }
+
+    /// How many are set.
+    pub(crate) fn count(self) -> usize {
+        let all = [
+            self.read_only,
+            self.destructive,
+            self.idempotent,
+            self.open_world,
+        ];
+        all.iter().flatten().count()
+    }
+}
+
+/// What the name of a tool says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Telling {
+    Nothing,
+    Writes,
+    Destroys,
+}
+
+/// Words that say so wherever they stand.
+const DESTROY: &[&str] = &[
+    "delete",
+    "del",
+    "remove",
+    "rm",
+    "rmdir",
+    "drop",
+    "destroy",
+    "erase",
+    "wipe",
+    "purge",
+    "prune",
+    "truncate",
+    "overwrite",
+    "unlink",
+    "uninstall",
+    "kill",
+    "terminate",
+    "shutdown",
+    "reboot",
+    "revoke",
+    "shred",
+    "exec",
+    "execute",
+    "eval",
+    "shell",
+    "bash",
+    "powershell",
+    "cmd",
+    "sudo",
+    "spawn",
+    "write",
+    "send",
+    "replace",
+    "transfer",
+    "pay",
+    "purchase",
+    "refund",
+    "withdraw",
+    "deploy",
+    "reset",
+    "rollback",
+    "revert",
+    "discard",
+    "disable",
+    "ban",
+    "cancel",
+    "move",
+    "mv",
+    "chmod",
+    "chown",
+    "format",
+    "clear",
+];
+
+/// Words that are names as often as they are orders, so that they count at the beginning alone:
+/// `run_query`, but not `list_run_ids`.
+const DESTROY_FIRST: &[&str] = &[
+    "run", "update", "set", "put", "patch", "sync", "stop", "restore",
+];
+
+/// Words of tools that add something.
+const WRITE: &[&str] = &[
+    "create",
+    "insert",
+    "append",
+    "upload",
+    "publish",
+    "modify",
+    "edit",
+    "save",
+    "rename",
+    "install",
+    "upsert",
+    "submit",
+    "enable",
+    "grant",
+    "invite",
+    "subscribe",
+    "unsubscribe",
+    "mkdir",
+];
+
+/// Those of them that count at the beginning alone.
+const WRITE_FIRST: &[&str] = &[
+    "add", "post", "make", "new", "commit", "push", "merge", "start", "restart", "assign",
+    "change", "book", "order", "buy", "reply", "comment", "share", "apply", "copy", "import",
+    "register", "store", "schedule", "trigger", "close", "open", "fork", "click", "type", "press",
+    "fill", "mark", "call",
+];
+
+/// Beginnings of words that were not set apart from the next one.
+const JOINED: &[&str] = &[
+    "delete",
+    "remove",
+    "destroy",
+    "overwrite",
+    "uninstall",
+    "terminate",
+    "execute",
+];
+
+impl Telling {
+    fn of(tool: &str) -> Self {
+        // `delete` with a letter of another alphabet looks the same to a person.
+        if !tool.is_ascii() {
+            return Self::Destroys;
+        }
+        let words = words(tool);
+        let has = |list: &[&str]| words.iter().any(|word| list.contains(&&**word));
+        let begins = |list: &[&str]| words.first().is_some_and(|word| list.contains(&&**word));
+        let joined = |word: &String| {
+            let rest = JOINED.iter().find_map(|stem| word.strip_prefix(stem));
+            // `deleted_files` are files that were deleted.
+            rest.is_some_and(|rest| !matches!(rest, "d" | "r" | "rs"))
+        };
+        if has(DESTROY) || begins(DESTROY_FIRST) || words.iter().any(joined) {
+            Self::Destroys
+        } else if has(WRITE) || begins(WRITE_FIRST) {
+            Self::Writes
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn believed(tool: &str, read_only: Option<bool>, destructive: Option<bool>) -> (bool, bool) {
+        let hints = Hints {
+            read_only,
+            destructive,
+            ..Hints::default()
+        };
+        let believed = hints.believed(tool);
+        (believed.read_only, believed.destructive)
+    }
+
+    #[test]
+    fn what_is_not_said_is_the_worst() {
+        assert_eq!(believed("look", None, None), (false, true));
+        let worst = Hints::default().believed("look");
+        assert!(!worst.idempotent && worst.open_world);
+    }
+
+    #[test]
+    fn hints_are_believed_unless_the_name_says_otherwise() {
+        for (tool, read_only, destructive) in [
+            ("read_file", true, false),
+            ("list_deleted_files", true, false),
+            ("list_run_ids", true, false),
+            ("get_posts", true, false),
+            ("delete_file", false, true),
+            ("deleteFile", false, true),
+            ("deletefile", false, true),
+            ("FileDELETE", false, true),
+            ("get_and_remove", false, true),
+            ("run_query", false, true),
+            ("send-mail", false, true),
+            ("kill9", false, true),
+            ("d\u{435}lete", false, true),
+            ("create_issue", false, false),
+            ("add_note", false, false),
+        ] {
+            let found = believed(tool, Some(true), Some(false));
+            assert_eq!(found, (read_only, destructive), "{tool}");
+        }
+        assert_eq!(believed("read", Some(true), Some(true)), (false, true));
+        assert_eq!(believed("read", Some(true), None), (true, false));
+        assert_eq!(believed("read", Some(false), Some(false)), (false, false));
+    }
+}

@@ -1,0 +1,25 @@
+//! Every limit of the rules, with its reason.
+
+/// The most rules of the configuration, and as many remembered ones: every call is held against each.
+pub const RULES: usize = 1_000;
+
+/// The longest rule, as text or as JSON.
+pub const RULE_BYTES: usize = 4 * 1024;
+
+/// The most conditions on arguments in one rule.
+pub const CONDITIONS: usize = 32;
+
+/// The most steps of a path into arguments.
+pub const PATH_STEPS: usize = 32;
+
+/// The longest pattern for a name or a value.
+pub const GLOB_CHARACTERS: usize = 1024;
+
+/// How large a compiled regular expression may get, in bytes.
+pub const PROGRAM_BYTES: usize = 64 * 1024;
+
+/// The most values in arguments that are looked at. More cannot be judged, and are denied.
+pub const ARGUMENT_NODES: usize = 100_000;
+
+/// The longest text that is held against a pattern with wildcards or a regular expression.
+pub const MATCHED_BYTES: usize = 256 * 1024;

@@ -1,0 +1,101 @@
+//! Decisions that a person wanted to be remembered: rules with a scope.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::condition::Fault;
+use super::look::Look;
+use super::rule::{Rule, Specificity};
+
+/// A decision that is remembered. Serialised, it is what a store keeps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Remembered {
+    /// What it is forgotten by.
+    pub id: String,
+    /// What was decided, and until when.
+    pub rule: Rule,
+    /// Where it counts.
+    pub scope: Scope,
+    /// For these arguments alone: their [`digest`](super::digest).
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "to_hex",
+        deserialize_with = "from_hex"
+    )]
+    pub exactly: Option<[u8; 32]>,
+    /// When it was decided, in milliseconds since 1970.
+    pub created_at: u64,
+    /// Who decided.
+    pub by: String,
+}
+
+/// Where a remembered decision counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// In this session of a client.
+    Session(u64),
+    /// In this project.
+    Project(String),
+    /// Everywhere.
+    Always,
+}
+
+impl Remembered {
+    pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
+        let here = match &self.scope {
+            Scope::Session(session) => *session == look.case.session,
+            Scope::Project(project) => look.case.project == Some(project),
+            Scope::Always => true,
+        };
+        if !here || !self.rule.is_about(look, now) {
+            return Ok(false);
+        }
+        if self
+            .exactly
+            .as_ref()
+            .is_some_and(|digest| digest != look.digest())
+        {
+            return Ok(false);
+        }
+        self.rule.applies(look, now)
+    }
+
+    pub(crate) fn specificity(&self) -> Specificity {
+        Specificity {
+            exact_arguments: self.exactly.is_some(),
+            scope: match self.scope {
+                // A person who said "always" is not asked again.
+                Scope::Session(_) => 3,
+                Scope::Project(_) => 2,
+                Scope::Always => 1,
+            },
+            ..self.rule.specificity()
+        }
+    }
+}
+
+#[expect(clippy::ref_option, reason = "it is called with what serde has")]
+fn to_hex<S: Serializer>(digest: &Option<[u8; 32]>, serializer: S) -> Result<S::Ok, S::Error> {
+    let digest = digest.unwrap_or_default();
+    let digit = |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0');
+    let digits = digest
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    let hex: String = digits.collect();
+    serializer.serialize_str(&hex)
+}
+
+fn from_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[u8; 32]>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let wrong = || serde::de::Error::custom("a digest has 64 hexadecimal digits");
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(wrong());
+    }
+    let mut digest = [0; 32];
+    for (n, byte) in digest.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * n..2 * n + 2], 16).map_err(|_| wrong())?;
+    }
+    Ok(Some(digest))
+}

@@ -1,0 +1,313 @@
+//! One rule: what it says, when it applies, and how narrow it is.
+
+use std::fmt;
+
+use serde::de::Error as _;
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use switchboard_wire::Raw;
+
+use super::condition::{Condition, Fault, Reading};
+use super::glob::{Glob, Narrowness};
+use super::hints::Hints;
+use super::look::Look;
+use super::{Case, Kind};
+
+/// What a rule does with what it matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// It does not happen.
+    Deny,
+    /// A person decides.
+    Ask,
+    /// It happens.
+    Allow,
+}
+
+/// Which calls are denied, asked about or allowed.
+///
+/// Shown, it is the short form, `ask files:delete_*`, which reads back; what the short form cannot
+/// say is added in words. Serialised, it is the object that configuration has.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    pub(crate) action: Action,
+    pub(crate) kind: Kind,
+    pub(crate) server: Glob,
+    pub(crate) tool: Glob,
+    pub(crate) client: Glob,
+    pub(crate) arguments: Vec<Condition>,
+    pub(crate) annotations: Hints,
+    /// Milliseconds since 1970. From then on it does not apply.
+    pub(crate) expires: Option<u64>,
+    pub(crate) reason: Option<String>,
+}
+
+/// How narrow a rule is; what stands first counts first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Specificity {
+    pub(crate) exact_arguments: bool,
+    pub(crate) exact_conditions: usize,
+    pub(crate) conditions: usize,
+    pub(crate) tool: Narrowness,
+    pub(crate) server: Narrowness,
+    pub(crate) annotations: usize,
+    pub(crate) client: Narrowness,
+    pub(crate) scope: u8,
+}
+
+impl Rule {
+    /// About all tool calls.
+    pub(crate) fn any(action: Action) -> Self {
+        Self {
+            action,
+            kind: Kind::ToolCall,
+            server: Glob::any(),
+            tool: Glob::any(),
+            client: Glob::any(),
+            arguments: Vec::new(),
+            annotations: Hints::default(),
+            expires: None,
+            reason: None,
+        }
+    }
+
+    /// About what a case is about and nothing else: its kind, server and tool, literally. Of any
+    /// client, since their names change with their versions.
+    pub fn about(action: Action, case: &Case<'_>) -> Self {
+        Self {
+            kind: case.kind,
+            server: Glob::literal(case.server),
+            tool: Glob::literal(case.tool),
+            ..Self::any(action)
+        }
+    }
+
+    /// The same until this instant, in milliseconds since 1970.
+    #[must_use]
+    pub fn until(mut self, expires: Option<u64>) -> Self {
+        self.expires = expires;
+        self
+    }
+
+    /// What it does.
+    pub fn action(&self) -> Action {
+        self.action
+    }
+
+    /// What it is about.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// From when on it does not apply, in milliseconds since 1970.
+    pub fn expires(&self) -> Option<u64> {
+        self.expires
+    }
+
+    /// What it tells whoever it holds back.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// Whether it looks at arguments.
+    pub fn looks_at_arguments(&self) -> bool {
+        !self.arguments.is_empty()
+    }
+
+    /// Whether all but the arguments fits.
+    pub(crate) fn is_about(&self, look: &Look<'_, '_>, now: u64) -> bool {
+        let case = look.case;
+        self.kind == case.kind
+            && self.expires.is_none_or(|expires| now < expires)
+            && self.server.matches(case.server)
+            && self.tool.matches(case.tool)
+            && self.client.matches(case.client)
+            && self.annotations.hold(look.believed())
+    }
+
+    /// Whether it applies. A condition that surely does not hold settles it; otherwise one that
+    /// cannot be judged is a fault.
+    pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
+        if !self.is_about(look, now) {
+            return Ok(false);
+        }
+        if self.arguments.is_empty() {
+            return Ok(true);
+        }
+        let arguments = look.arguments()?;
+        let reading = match self.action {
+            Action::Deny | Action::Ask => Reading::Generous,
+            Action::Allow => Reading::Strict,
+        };
+        let mut fault = None;
+        for condition in &self.arguments {
+            match condition.holds(arguments, reading) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(found) => fault = Some(found),
+            }
+        }
+        fault.map_or(Ok(true), Err)
+    }
+
+    pub(crate) fn specificity(&self) -> Specificity {
+        let exact = self
+            .arguments
+            .iter()
+            .filter(|condition| condition.is_exact());
+        Specificity {
+            exact_arguments: false,
+            exact_conditions: exact.count(),
+            conditions: self.arguments.len(),
+            tool: self.tool.narrowness(),
+            server: self.server.narrowness(),
+            annotations: self.annotations.count(),
+            client: self.client.narrowness(),
+            scope: 0,
+        }
+    }
+}
+
+impl Action {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Ask => "ask",
+            Self::Allow => "allow",
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.action.fmt(f)?;
+        if self.kind != Kind::ToolCall {
+            write!(f, " {}", self.kind)?;
+        }
+        if self.server.is_any() && self.tool.is_any() {
+            f.write_str(" *")?;
+        } else {
+            write!(f, " {}:{}", word(&self.server), word(&self.tool))?;
+        }
+        if !self.client.is_any() {
+            write!(f, " @{}", word(&self.client))?;
+        }
+        let conditions = self.arguments.iter();
+        let mut more: Vec<String> = conditions.map(in_words).collect();
+        let hints = &self.annotations;
+        for (hint, yes, no) in [
+            (hints.read_only, "read-only", "not read-only"),
+            (hints.destructive, "destructive", "not destructive"),
+            (hints.idempotent, "idempotent", "not idempotent"),
+            (hints.open_world, "open-world", "not open-world"),
+        ] {
+            more.extend(hint.map(|hint| if hint { yes } else { no }.to_owned()));
+        }
+        if !more.is_empty() {
+            write!(f, " where {}", more.join(", "))?;
+        }
+        match self.expires.and_then(instant) {
+            Some(expires) => write!(f, " until {expires}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A condition as a person reads it.
+fn in_words(condition: &Condition) -> String {
+    match &condition.source {
+        Value::Object(members) => {
+            let tests = members
+                .iter()
+                .map(|(test, value)| format!("{test} {value}"));
+            format!(
+                "{} {}",
+                condition.path,
+                tests.collect::<Vec<_>>().join(" and ")
+            )
+        }
+        other => format!("{} is {other}", condition.path),
+    }
+}
+
+/// A pattern as one word of the short form.
+fn word(glob: &Glob) -> String {
+    let text = glob.to_string();
+    let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | ':');
+    if text.is_empty() || text.starts_with('@') || text.contains(odd) {
+        return Raw::string(&text).to_string();
+    }
+    text
+}
+
+pub(crate) fn instant(ms: u64) -> Option<jiff::Timestamp> {
+    jiff::Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok()
+}
+
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("action", &self.action)?;
+        if self.kind != Kind::ToolCall {
+            map.serialize_entry("kind", &self.kind)?;
+        }
+        for (key, glob) in [
+            ("server", &self.server),
+            ("tool", &self.tool),
+            ("client", &self.client),
+        ] {
+            if !glob.is_any() {
+                map.serialize_entry(key, &glob.to_string())?;
+            }
+        }
+        if !self.arguments.is_empty() {
+            let conditions = self.arguments.iter();
+            let conditions = conditions.map(|one| (one.path.clone(), one.source.clone()));
+            map.serialize_entry("arguments", &Value::Object(conditions.collect()))?;
+        }
+        if self.annotations.count() > 0 {
+            map.serialize_entry("annotations", &self.annotations)?;
+        }
+        if let Some(expires) = self.expires.and_then(instant) {
+            map.serialize_entry("expires", &expires.to_string())?;
+        }
+        if let Some(reason) = &self.reason {
+            map.serialize_entry("reason", reason)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Rule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::parse(&value).map_err(D::Error::custom)
+    }
+}
+
+/// Two rules are the same if they are written the same.
+impl PartialEq for Rule {
+    fn eq(&self, other: &Self) -> bool {
+        let conditions = |rule: &Self| -> Vec<(String, Value)> {
+            let conditions = rule.arguments.iter();
+            conditions
+                .map(|one| (one.path.clone(), one.source.clone()))
+                .collect()
+        };
+        (self.action, self.kind, self.annotations, self.expires)
+            == (other.action, other.kind, other.annotations, other.expires)
+            && (&self.server, &self.tool, &self.client)
+                == (&other.server, &other.tool, &other.client)
+            && self.reason == other.reason
+            && conditions(self) == conditions(other)
+    }
+}

@@ -1,0 +1,265 @@
+//! Words in names, and which of them speak of a secret.
+
+/// The words of a name, in small letters: `deleteFile`, `delete_file` and `DELETE-FILE` have the same.
+pub(crate) fn words(name: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut chars = name.chars().map(plain).peekable();
+    let mut before = ' ';
+    while let Some(c) = chars.next() {
+        let starts = (c.is_uppercase() && before.is_lowercase())
+            || (c.is_uppercase()
+                && before.is_uppercase()
+                && chars.peek().is_some_and(|next| next.is_lowercase()))
+            || (c.is_numeric() != before.is_numeric());
+        if (starts || !c.is_alphanumeric()) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// Letters of full width are the plain ones dressed up.
+fn plain(c: char) -> char {
+    match c {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+        c => c,
+    }
+}
+
+/// Words and phrases for what nobody should type into a form that goes to a server. A phrase counts
+/// where its words follow each other.
+const SECRETS: &[&str] = &[
+    // English, and what is the same everywhere.
+    "password",
+    "passwords",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "passcode",
+    "passkey",
+    "pin",
+    "secret",
+    "secrets",
+    "token",
+    "apikey",
+    "api key",
+    "access key",
+    "secret key",
+    "private key",
+    "encryption key",
+    "ssh key",
+    "otp",
+    "totp",
+    "2 fa",
+    "mfa",
+    "one time code",
+    "verification code",
+    "security code",
+    "recovery code",
+    "backup code",
+    "cvv",
+    "cvc",
+    "cvv 2",
+    "card number",
+    "credit card",
+    "ssn",
+    "social security number",
+    "seed phrase",
+    "recovery phrase",
+    "mnemonic",
+    "credential",
+    "credentials",
+    "client secret",
+    "bearer",
+    // German.
+    "passwort",
+    "kennwort",
+    "geheimzahl",
+    "zugangsdaten",
+    "tan",
+    "api schlüssel",
+    "privater schlüssel",
+    "geheimer schlüssel",
+    "kartennummer",
+    "prüfziffer",
+    "zugangscode",
+    // French.
+    "mot de passe",
+    "mdp",
+    "code secret",
+    "code pin",
+    "jeton",
+    "clé api",
+    "clé privée",
+    "clé secrète",
+    "phrase secrète",
+    "numéro de carte",
+    "identifiants",
+    // Spanish.
+    "contraseña",
+    "contrasena",
+    "clave",
+    "clave privada",
+    "código de seguridad",
+    "frase semilla",
+    "número de tarjeta",
+    "credenciales",
+    // Italian, Portuguese, Dutch, Polish, Russian.
+    "senha",
+    "parola d ordine",
+    "chave privada",
+    "wachtwoord",
+    "hasło",
+    "пароль",
+    "токен",
+];
+
+/// The same in scripts that do not set words apart.
+const RUN_TOGETHER: &[&str] = &[
+    "密码",
+    "密碼",
+    "口令",
+    "验证码",
+    "驗證碼",
+    "密钥",
+    "密鑰",
+    "私钥",
+    "私鑰",
+    "助记词",
+    "助記詞",
+    "令牌",
+    "身份证号",
+    "信用卡号",
+    "パスワード",
+    "暗証番号",
+    "秘密鍵",
+    "パスフレーズ",
+    "認証コード",
+    "トークン",
+    "確認コード",
+    "シークレット",
+    "クレジットカード番号",
+    "비밀번호",
+    "암호",
+    "패스워드",
+    "인증번호",
+    "개인키",
+    "개인 키",
+    "토큰",
+    "시크릿",
+    "복구 구문",
+    "카드번호",
+    "주민등록번호",
+];
+
+/// The word or phrase in a text that speaks of a secret.
+pub(crate) fn secret(text: &str) -> Option<&'static str> {
+    let found = words(text);
+    let is_there = |phrase: &&&str| {
+        let phrase: Vec<&str> = phrase.split(' ').collect();
+        found.windows(phrase.len()).any(|window| window == phrase)
+    };
+    let spelled = SECRETS.iter().find(is_there);
+    let together = || RUN_TOGETHER.iter().find(|word| text.contains(**word));
+    spelled.or_else(together).copied()
+}
+
+/// The name that was probably meant.
+pub(crate) fn nearest<'n>(wrong: &str, names: &[&'n str]) -> Option<&'n str> {
+    let letters = |name: &str| -> Vec<char> {
+        let letters = name.chars().filter(|c| c.is_alphanumeric());
+        letters.take(64).flat_map(char::to_lowercase).collect()
+    };
+    let wrong = letters(wrong);
+    let near = names
+        .iter()
+        .map(|name| (slips(&wrong, &letters(name)), *name));
+    near.min_by_key(|(slips, _)| *slips)
+        .filter(|(slips, name)| *slips <= name.len().min(wrong.len()).div_ceil(3))
+        .map(|(_, name)| name)
+}
+
+/// How many letters have to be added, removed or replaced.
+fn slips(one: &[char], other: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (n, a) in one.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], n + 1);
+        for (m, b) in other.iter().enumerate() {
+            let least = (diagonal + usize::from(a != b))
+                .min(row[m] + 1)
+                .min(row[m + 1] + 1);
+            diagonal = std::mem::replace(&mut row[m + 1], least);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_split_as_people_read_them() {
+        for (name, expected) in [
+            ("deleteFile", "delete file"),
+            ("delete_file-now.v2", "delete file now v 2"),
+            ("HTTPServerError", "http server error"),
+            ("DELETE", "delete"),
+            ("ｐａｓｓｗｏｒｄ", "password"),
+            ("", ""),
+        ] {
+            assert_eq!(words(name).join(" "), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_known_in_several_languages() {
+        for text in [
+            "Your password, please",
+            "userPin",
+            "API_KEY",
+            "apiKey",
+            "Enter the seed phrase",
+            "Bitte das Passwort eingeben",
+            "Votre mot de passe",
+            "Su contraseña",
+            "请输入密码",
+            "パスワードを入力",
+            "비밀번호를 입력하세요",
+            "access_key_id",
+            "otpCode",
+            "CVV",
+        ] {
+            assert!(secret(text).is_some(), "{text}");
+        }
+        for text in [
+            "maxTokens",
+            "opinion",
+            "spinner",
+            "Your name",
+            "passenger",
+            "keyboard",
+            "",
+        ] {
+            assert_eq!(secret(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn slips_of_the_finger_are_understood() {
+        let names = ["action", "arguments", "annotations", "tool"];
+        assert_eq!(nearest("acton", &names), Some("action"));
+        assert_eq!(nearest("argument", &names), Some("arguments"));
+        assert_eq!(nearest("tools", &names), Some("tool"));
+        assert_eq!(nearest("zzz", &names), None);
+        assert_eq!(nearest("", &names), None);
+    }
+}

@@ -1,0 +1,296 @@
+//! What happens when, to the millisecond.
+
+use switchboard_approvals::{
+    Action, Broker, Input, Kind, Outcome, Refusal,
+    broker::{Change, KEEP},
+};
+use switchboard_wire::Raw;
+
+use crate::world::{Seen, World, ask};
+
+fn told(world: &World) -> Vec<(u64, Change)> {
+    let told = world.seen.iter().filter_map(|(at, seen)| match seen {
+        Seen::Told(why, _) => Some((*at, *why)),
+        _ => None,
+    });
+    told.collect()
+}
+
+fn delivered(world: &World) -> Vec<(u64, &Outcome)> {
+    let delivered = world.seen.iter().filter_map(|(at, seen)| match seen {
+        Seen::Delivered(_, outcome) => Some((*at, outcome)),
+        _ => None,
+    });
+    delivered.collect()
+}
+
+#[test]
+fn an_answer_within_the_short_time_is_given_at_once() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    world.pass(5_000);
+    world.decide(9, &id, Action::Approve);
+    world.pass(1_000_000);
+    assert_eq!(
+        told(&world),
+        [(0, Change::Created), (5_000, Change::Decided)]
+    );
+    assert_eq!(delivered(&world), [(5_000, &Outcome::Answer(None))]);
+    assert_eq!(world.disk[&id].status.as_str(), "approved");
+}
+
+#[test]
+fn a_request_becomes_louder_once_and_can_be_answered_after_that() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    world.pass(60_000);
+    world.decide(9, &id, Action::Reject);
+    world.pass(1_000_000);
+    let expected = [
+        (0, Change::Created),
+        (30_000, Change::Escalated),
+        (60_000, Change::Decided),
+    ];
+    assert_eq!(told(&world), expected);
+    assert_eq!(delivered(&world), [(60_000, &Outcome::Rejected(None))]);
+}
+
+#[test]
+fn what_nobody_answers_times_out_and_cannot_be_answered_any_more() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::Sampling, "k"));
+    world.pass(299_999);
+    assert!(delivered(&world).is_empty());
+    world.pass(300_000);
+    let expected = [
+        (0, Change::Created),
+        (30_000, Change::Escalated),
+        (300_000, Change::Expired),
+    ];
+    assert_eq!(told(&world), expected);
+    assert_eq!(delivered(&world), [(300_000, &Outcome::TimedOut(300_000))]);
+    assert_eq!(world.disk[&id].status.as_str(), "timed_out");
+    world.decide(9, &id, Action::Approve);
+    assert_eq!(
+        world.seen.last(),
+        Some(&(300_000, Seen::Replied(9, Err(Refusal::Unknown))))
+    );
+    assert!(world.generating.is_empty());
+    assert_eq!(world.broker.wake(), None);
+}
+
+#[test]
+fn a_decision_that_is_late_by_the_clock_is_late_even_if_nobody_told_the_time() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    world.slow_disk = true;
+    world.now = 300_000;
+    world.decide(9, &id, Action::Approve);
+    world.slow_disk = false;
+    let louder = world.writing.remove(0);
+    assert_eq!(louder.status.as_str(), "timed_out");
+    world.write(&louder, true);
+    let Seen::Replied(9, Err(Refusal::Late(winner))) = &world.seen.last().unwrap().1 else {
+        panic!("{:?}", world.seen);
+    };
+    assert_eq!(winner.status.as_str(), "timed_out");
+}
+
+#[test]
+fn the_second_of_two_people_is_told_who_won() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    world.slow_disk = true;
+    world.decide(1, &id, Action::Approve);
+    world.decide(2, &id, Action::Reject);
+    world.slow_disk = false;
+    let first = world.writing.remove(0);
+    world.write(&first, true);
+    let Seen::Replied(2, Err(Refusal::Late(winner))) = &world.seen.last().unwrap().1 else {
+        panic!("{:?}", world.seen);
+    };
+    assert_eq!(&*winner.decided.as_ref().unwrap().by, "p1");
+    assert_eq!(delivered(&world).len(), 1);
+}
+
+#[test]
+fn whoever_leaves_withdraws_and_nothing_is_generated_for_them() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::Sampling, "k"));
+    world.input(Input::Leave(1));
+    world.decide(9, &id, Action::Approve);
+    assert_eq!(world.disk[&id].status.as_str(), "withdrawn");
+    assert!(world.generating.is_empty());
+    assert_eq!(told(&world), [(0, Change::Created), (0, Change::Withdrawn)]);
+}
+
+#[test]
+fn nobody_is_told_of_what_could_not_be_written() {
+    let mut world = World::new();
+    world.slow_disk = true;
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    assert!(world.seen.is_empty());
+    let record = world.writing.remove(0);
+    world.write(&record, false);
+    let Outcome::Unavailable(why) = delivered(&world)[0].1 else {
+        panic!("{:?}", world.seen);
+    };
+    assert_eq!(&**why, "the disk is full");
+    assert!(told(&world).is_empty());
+    world.decide(9, &id, Action::Approve);
+    assert_eq!(
+        world.seen.last().unwrap().1,
+        Seen::Replied(9, Err(Refusal::Unknown))
+    );
+}
+
+#[test]
+fn a_decision_that_could_not_be_written_has_not_been_made() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    world.slow_disk = true;
+    world.decide(9, &id, Action::Approve);
+    let record = world.writing.remove(0);
+    world.write(&record, false);
+    assert!(matches!(
+        world.seen.last().unwrap().1,
+        Seen::Replied(9, Err(Refusal::Unavailable(_)))
+    ));
+    assert!(delivered(&world).is_empty());
+    world.slow_disk = false;
+    world.decide(9, &id, Action::Reject);
+    assert_eq!(delivered(&world), [(0, &Outcome::Rejected(None))]);
+}
+
+#[test]
+fn a_disk_that_does_not_work_keeps_nobody_waiting_past_the_end() {
+    let mut world = World::new();
+    world.raise(1, ask(Kind::ToolCall, "k"));
+    world.slow_disk = true;
+    world.now = 300_000;
+    world.input(Input::Tick);
+    let record = world.writing.remove(0);
+    world.write(&record, false);
+    assert_eq!(delivered(&world), [(300_000, &Outcome::TimedOut(300_000))]);
+    world.slow_disk = false;
+    world.pass(301_000);
+    assert_eq!(world.disk[&record.id].status.as_str(), "timed_out");
+    assert_eq!(delivered(&world).len(), 1);
+}
+
+#[test]
+fn what_an_earlier_run_left_behind_is_answered_to_whoever_asks_again_once() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    world.pass(1_000);
+    world.crash();
+    assert_eq!(world.disk[&id].status.as_str(), "orphaned");
+    world.decide(9, &id, Action::Approve);
+    assert!(delivered(&world).is_empty());
+    world.raise(2, ask(Kind::ToolCall, "other"));
+    assert!(
+        delivered(&world).is_empty(),
+        "another question is another question"
+    );
+    world.crash();
+    world.raise(3, ask(Kind::ToolCall, "k"));
+    assert_eq!(delivered(&world), [(1_000, &Outcome::Answer(None))]);
+    world.raise(4, ask(Kind::ToolCall, "k"));
+    assert_eq!(delivered(&world).len(), 1, "an answer is used once");
+}
+
+#[test]
+fn a_kept_answer_is_forgotten_after_a_while() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    world.crash();
+    world.decide(9, &id, Action::Approve);
+    world.pass(KEEP);
+    assert!(!world.disk[&id].is_live());
+    world.raise(2, ask(Kind::ToolCall, "k"));
+    assert!(delivered(&world).is_empty());
+}
+
+#[test]
+fn somebody_who_asks_again_before_it_is_decided_waits_on() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::Elicitation, "k"));
+    world.pass(10_000);
+    world.crash();
+    let again = world.raise(2, ask(Kind::Elicitation, "k"));
+    assert!(!world.disk.contains_key(&again));
+    assert_eq!(world.disk[&id].status.as_str(), "pending");
+    world.pass(20_000);
+    world.decide(9, &id, Action::Decline);
+    let declined = Raw::parse(r#"{"action":"decline"}"#).unwrap();
+    assert_eq!(
+        delivered(&world),
+        [(20_000, &Outcome::Answer(Some(declined)))]
+    );
+}
+
+#[test]
+fn the_model_is_asked_once_and_not_again_after_a_crash() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::Sampling, "k"));
+    world.decide(8, &id, Action::Approve);
+    world.decide(9, &id, Action::Approve);
+    assert_eq!(world.generating.len(), 1);
+    world.crash();
+    assert!(world.generating.is_empty());
+    assert_eq!(world.disk[&id].status.as_str(), "failed");
+    world.decide(9, &id, Action::Approve);
+    assert!(world.generating.is_empty());
+}
+
+#[test]
+fn what_a_model_says_is_looked_at_first_if_that_is_wanted() {
+    let mut world = World::new();
+    world.broker.set_generation(true, true);
+    let id = world.raise(1, ask(Kind::Sampling, "k"));
+    world.decide(8, &id, Action::Approve);
+    let draft =
+        Raw::parse(r#"{"role":"assistant","content":{"type":"text","text":"raw"},"model":"m"}"#)
+            .unwrap();
+    let usage = switchboard_approvals::Usage {
+        model: "m".into(),
+        input_tokens: Some(1),
+        output_tokens: Some(2),
+        cost: None,
+        seconds: 0.5,
+    };
+    world.input(Input::Generated {
+        id: id.clone(),
+        result: Ok((draft, usage)),
+    });
+    assert_eq!(world.disk[&id].status.as_str(), "reviewing");
+    assert!(delivered(&world).is_empty());
+    let mut decision = switchboard_approvals::Decision::new(Action::Approve, "p");
+    decision.edits = Some(Raw::parse(r#"{"text":"better"}"#).unwrap());
+    world.input(Input::Decide {
+        decider: 9,
+        id: id.clone(),
+        decision,
+    });
+    let Outcome::Answer(Some(answer)) = delivered(&world)[0].1 else {
+        panic!()
+    };
+    assert_eq!(
+        answer.as_str(),
+        r#"{"role":"assistant","content":{"type":"text","text":"better"},"model":"m"}"#
+    );
+}
+
+#[test]
+fn whoever_asks_before_the_disk_was_read_waits_for_that() {
+    let mut world = World::new();
+    world.broker = Broker::new();
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    world.raise(2, ask(Kind::ToolCall, "l"));
+    world.input(Input::Leave(2));
+    assert!(world.disk.is_empty());
+    world.input(Input::Loaded(Vec::new()));
+    assert_eq!(world.disk.len(), 1);
+    assert_eq!(told(&world), [(0, Change::Created)]);
+    assert_eq!(world.disk[&id].status.as_str(), "pending");
+}

@@ -1,0 +1,186 @@
+//! A broker with a disk, a model and people around it, in virtual time.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use switchboard_approvals::{
+    Action, Ask, Broker, Decision, Effect, Input, Kind, Outcome, Patience, Record, Refusal,
+    broker::Change,
+};
+use switchboard_wire::Raw;
+
+pub(crate) fn ask(kind: Kind, key: &str) -> Ask {
+    let request = match kind {
+        Kind::Sampling => {
+            r#"{"messages":[{"role":"user","content":{"type":"text","text":"Hi"}}],"maxTokens":9}"#
+        }
+        Kind::Elicitation => {
+            r#"{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}"#
+        }
+        Kind::ToolCall => r#"{"name":"delete","arguments":{"path":"/a"}}"#,
+        Kind::Trust => r#"{"tools":[]}"#,
+    };
+    Ask {
+        kind,
+        server: "s".into(),
+        tool: None,
+        client: Some("c".into()),
+        session: 1,
+        project: None,
+        allowed_by: None,
+        summary: "asks".into(),
+        warnings: Vec::new(),
+        rule: None,
+        request: Raw::parse(request).unwrap(),
+        key: key.into(),
+        patience: Some(Patience {
+            short: 30_000,
+            long: 270_000,
+        }),
+    }
+}
+
+/// Everything that was seen from outside, and when.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Seen {
+    Told(Change, &'static str),
+    Delivered(u64, Outcome),
+    Replied(u64, Result<&'static str, Refusal>),
+    Generated,
+}
+
+/// The disk writes at once, unless it is told not to.
+#[derive(Default)]
+pub(crate) struct World {
+    pub(crate) broker: Broker,
+    pub(crate) now: u64,
+    pub(crate) disk: BTreeMap<Arc<str>, Record>,
+    pub(crate) seen: Vec<(u64, Seen)>,
+    /// What was given to the disk and is not written yet.
+    pub(crate) writing: Vec<Arc<Record>>,
+    pub(crate) slow_disk: bool,
+    pub(crate) generating: Vec<Arc<str>>,
+    /// How often each request was handed over.
+    pub(crate) delivered: BTreeMap<Arc<str>, u32>,
+    next: u64,
+    inputs: VecDeque<Input>,
+    busy: bool,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let mut world = Self::default();
+        world.broker.set_generation(true, false);
+        world.input(Input::Loaded(Vec::new()));
+        world
+    }
+
+    /// What comes of carrying out an effect is told after the others have been carried out.
+    pub(crate) fn input(&mut self, input: Input) {
+        self.inputs.push_back(input);
+        if self.busy {
+            return;
+        }
+        self.busy = true;
+        while let Some(input) = self.inputs.pop_front() {
+            for effect in self.broker.handle(self.now, input) {
+                self.carry_out(effect);
+            }
+        }
+        self.busy = false;
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        let seen = match effect {
+            Effect::Write { record, .. } => {
+                if self.slow_disk {
+                    self.writing.push(record);
+                } else {
+                    self.write(&record, true);
+                }
+                return;
+            }
+            Effect::Tell { why, record } => {
+                // Whatever is told is on the disk.
+                assert_eq!(self.disk.get(&record.id), Some(&*record));
+                Seen::Told(why, record.status.as_str())
+            }
+            Effect::Deliver { asker, id, outcome } => {
+                if !matches!(outcome, Outcome::Unavailable(_)) {
+                    *self.delivered.entry(id).or_default() += 1;
+                }
+                Seen::Delivered(asker, outcome)
+            }
+            Effect::Generate(record) => {
+                self.generating.push(Arc::clone(&record.id));
+                Seen::Generated
+            }
+            Effect::Reply { decider, result } => {
+                Seen::Replied(decider, result.map(|record| record.status.as_str()))
+            }
+        };
+        self.seen.push((self.now, seen));
+    }
+
+    /// The disk has written this, or could not.
+    pub(crate) fn write(&mut self, record: &Record, works: bool) {
+        if works {
+            let before = self.disk.insert(Arc::clone(&record.id), record.clone());
+            let was = before.map_or(0, |before| before.version);
+            assert_eq!(
+                record.version,
+                was + 1,
+                "a version was skipped or written twice"
+            );
+        }
+        let id = Arc::clone(&record.id);
+        let failed = (!works).then(|| "the disk is full".into());
+        self.input(Input::Written { id, failed });
+    }
+
+    pub(crate) fn raise(&mut self, asker: u64, ask: Ask) -> Arc<str> {
+        self.next += 1;
+        let id: Arc<str> = format!("r{}", self.next).into();
+        let input = Input::Raise {
+            asker,
+            id: Arc::clone(&id),
+            ask,
+        };
+        self.input(input);
+        id
+    }
+
+    pub(crate) fn decide(&mut self, decider: u64, id: &Arc<str>, action: Action) {
+        let mut decision = Decision::new(action, format!("p{decider}"));
+        if action == Action::Respond {
+            decision.text = Some("mine".to_owned());
+        }
+        let id = Arc::clone(id);
+        self.input(Input::Decide {
+            decider,
+            id,
+            decision,
+        });
+    }
+
+    /// Lets time pass, stopping wherever the broker wants to be told.
+    pub(crate) fn pass(&mut self, until: u64) {
+        while let Some(at) = self.broker.wake().filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            self.input(Input::Tick);
+        }
+        self.now = until;
+    }
+
+    /// The gateway is killed and started again: what was being written is lost, or not.
+    pub(crate) fn crash(&mut self) {
+        self.writing.clear();
+        self.generating.clear();
+        self.broker = Broker::new();
+        self.broker.set_generation(true, false);
+        let left = self.disk.values().filter(|record| record.is_live());
+        self.input(Input::Loaded(left.cloned().collect()));
+    }
+}

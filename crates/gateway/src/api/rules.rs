@@ -1,0 +1,255 @@
+//! The rules that hold, and what another one would do.
+
+use std::{sync::Arc, time::SystemTime};
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use hyper::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_approvals::{
+    Kind, Record,
+    redact::redact,
+    rules::{self, Case, Match, Rule, matches},
+};
+use switchboard_client::Raw;
+use switchboard_store::{Change, Entry, OutcomeKind, Query, Which};
+use switchboard_wire::method;
+
+use super::{approvals::patiently, ask::Said};
+use crate::{
+    approvals::{millis, policy, time_of},
+    failure::cut,
+    gateway::Gateway,
+    problem::Problem,
+    time,
+};
+
+#[derive(Serialize)]
+pub(super) struct List {
+    rules: Vec<Shown>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    id: String,
+    rule: Rule,
+    text: String,
+    source: rules::Source,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<rules::Scope>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::rfc3339_option"
+    )]
+    expires_at: Option<SystemTime>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::rfc3339_option"
+    )]
+    created_at: Option<SystemTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+}
+
+pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<List> {
+    let policy = gateway.context().approvals.policy();
+    let rules = policy.rules().list().into_iter().map(|listed| Shown {
+        text: listed.rule.to_string(),
+        expires_at: listed.rule.expires().map(time_of),
+        id: listed.id,
+        rule: listed.rule,
+        source: listed.source,
+        scope: listed.remembered.map(|one| one.scope.clone()),
+        created_at: listed.remembered.map(|one| time_of(one.created_at)),
+        by: listed.remembered.map(|one| one.by.clone()),
+    });
+    Json(List {
+        rules: rules.collect(),
+    })
+}
+
+pub(super) async fn forget(
+    State(gateway): State<Arc<Gateway>>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let context = gateway.context();
+    let policy = context.approvals.policy();
+    let known = policy.rules().remembered().iter().find(|one| one.id == id);
+    let Some(known) = known else {
+        let detail = format!(
+            "no decision {:?} is remembered; `switchboard approvals rules` lists those that are. Rules of the configuration are changed there",
+            cut(&id)
+        );
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+    };
+    let body = serde_json::json!({ "rule": known.rule.to_string(), "by": known.by });
+    let entry = Entry {
+        at: SystemTime::now(),
+        what: "forgot".into(),
+        subject: id.as_str().into(),
+        body: body.to_string().into(),
+    };
+    let changes = vec![Change::Forget(id.as_str().into()), Change::Audit(entry)];
+    patiently(context, context.store.write(changes)).await?;
+    context.approvals.set_policy(|policy| policy.without(&id));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Test {
+    rule: Value,
+}
+
+#[derive(Serialize)]
+pub(super) struct Tested {
+    text: String,
+    tools: Vec<Tool>,
+    calls: Calls,
+    approvals: Calls,
+}
+
+#[derive(Serialize)]
+struct Tool {
+    name: String,
+    /// What is done about a call of it as things are.
+    now: &'static str,
+    /// What would be done if the rule held, too.
+    then: &'static str,
+}
+
+#[derive(Default, Serialize)]
+struct Calls {
+    looked: usize,
+    matched: usize,
+    unsure: usize,
+    examples: Vec<Example>,
+}
+
+#[derive(Serialize)]
+struct Example {
+    #[serde(serialize_with = "time::rfc3339")]
+    at: SystemTime,
+    server: String,
+    tool: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<Raw>,
+}
+
+impl Calls {
+    fn take(&mut self, rule: &Rule, case: &Case<'_>, at: SystemTime) {
+        self.looked += 1;
+        match matches(rule, case, millis(at)) {
+            Match::No => return,
+            Match::Yes => self.matched += 1,
+            Match::Unsure => self.unsure += 1,
+        }
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(Example {
+                at,
+                server: case.server.to_owned(),
+                tool: case.tool.to_owned(),
+                client: (!case.client.is_empty()).then(|| case.client.to_owned()),
+                arguments: case.arguments.map(|raw| redact(raw, EXAMPLE_BYTES)),
+            });
+        }
+    }
+}
+
+/// How far back is looked, and how many are shown.
+const CALLS: usize = 1_000;
+const EXAMPLES: usize = 20;
+const EXAMPLE_BYTES: usize = 500;
+/// The most tools that are listed.
+const TOOLS: usize = 200;
+
+pub(super) async fn test(
+    State(gateway): State<Arc<Gateway>>,
+    Said(Test { rule }): Said<Test>,
+) -> Result<Json<Tested>, Problem> {
+    let rule = Rule::parse(&rule)
+        .map_err(|error| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?;
+    let context = gateway.context();
+    let query = Query {
+        limit: CALLS,
+        ..Query::default()
+    };
+    let mut calls = Calls::default();
+    if rule.kind() == rules::Kind::ToolCall {
+        for call in patiently(context, context.store.activity(query)).await? {
+            // Nothing was called.
+            let refused = call.outcome.kind() == OutcomeKind::Error && call.request_bytes == 0;
+            if &*call.method == method::TOOLS_CALL && !refused {
+                let case = Case {
+                    client: &call.client,
+                    ..Case::tool_call(&call.server, &call.name)
+                };
+                calls.take(&rule, &case, call.at);
+            }
+        }
+    }
+    let which = Which {
+        limit: CALLS,
+        ..Which::default()
+    };
+    let mut approvals = Calls::default();
+    for row in patiently(context, context.store.approvals(which)).await? {
+        let Ok(record) = serde_json::from_str::<Record>(&row.body) else {
+            continue;
+        };
+        let Some(kind) = policy::kind_of(record.ask.kind) else {
+            continue;
+        };
+        let request = &record.ask.request;
+        let is_call = record.ask.kind == Kind::ToolCall;
+        let arguments = is_call.then(|| request.member("arguments"));
+        let arguments = arguments.unwrap_or_else(|| Some(request.clone()));
+        let annotations = policy::hints(Some(request));
+        let case = Case {
+            kind,
+            client: record.ask.client.as_deref().unwrap_or_default(),
+            arguments: arguments.as_ref(),
+            annotations,
+            ..Case::tool_call(&record.ask.server, record.ask.tool.as_deref().unwrap_or_default())
+        };
+        approvals.take(&rule, &case, time_of(record.created));
+    }
+    Ok(Json(Tested {
+        text: rule.to_string(),
+        tools: tools(&gateway, &rule),
+        calls,
+        approvals,
+    }))
+}
+
+/// The tools that a rule is about.
+fn tools(gateway: &Gateway, rule: &Rule) -> Vec<Tool> {
+    let context = gateway.context();
+    let now = context.approvals.now();
+    let policy = context.approvals.policy();
+    let with = policy.rules().with(rule.clone());
+    let catalogue = context.shelf.catalogue();
+    let mut tools = Vec::new();
+    for part in catalogue.servers() {
+        for tool in part.items(switchboard_catalog::Kind::Tool) {
+            let case = Case {
+                annotations: policy::hints(Some(tool.raw())),
+                ..Case::tool_call(part.name(), tool.name())
+            };
+            if tools.len() < TOOLS && matches(rule, &case, now) != Match::No {
+                tools.push(Tool {
+                    name: format!("{}:{}", part.name(), tool.name()),
+                    now: policy.judge(&case, now).action.as_str(),
+                    then: with.judge(&case, now).action.as_str(),
+                });
+            }
+        }
+    }
+    tools
+}

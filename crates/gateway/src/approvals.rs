@@ -1,0 +1,196 @@
+//! Asking a person: the broker, and everything that it has done.
+//!
+//! Whoever wants something asked waits for [`Approvals::ask`]; whoever stops waiting withdraws it. A
+//! person decides through [`Approvals::decide`]. In between one task drives the broker: it writes down,
+//! tells, delivers and has models answer. Calls that need no approval never come near it: what rules say
+//! of them is read from memory.
+
+mod audit;
+pub(crate) mod driver;
+mod generate;
+mod numbers;
+pub mod policy;
+pub(crate) mod question;
+pub(crate) mod shown;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use arc_swap::ArcSwap;
+use switchboard_approvals::{Ask, Decision, Id, Outcome, Record, Refusal, broker::Asker};
+use switchboard_config::Config;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, timeout},
+};
+
+use self::{
+    driver::{Command, Driver},
+    numbers::Numbers,
+    policy::Policy,
+};
+use crate::context::Context;
+
+/// Asking a person.
+#[derive(Debug)]
+pub(crate) struct Approvals {
+    commands: mpsc::UnboundedSender<Command>,
+    last: AtomicU64,
+    /// Whether it is known what an earlier run left behind.
+    ready: watch::Receiver<bool>,
+    policy: ArcSwap<Policy>,
+    pub(crate) numbers: Numbers,
+    clock: Clock,
+}
+
+impl Approvals {
+    /// What is asked waits until the driver runs.
+    pub(crate) fn new(config: &Config) -> (Self, Driver) {
+        let (commands, received) = mpsc::unbounded_channel();
+        let (loaded, ready) = watch::channel(false);
+        let clock = Clock::new();
+        let approvals = Self {
+            commands,
+            last: AtomicU64::new(0),
+            ready,
+            policy: ArcSwap::from_pointee(Policy::new(config, Vec::new())),
+            numbers: Numbers::default(),
+            clock,
+        };
+        (approvals, Driver::new(received, loaded, clock))
+    }
+
+    /// What rules say of calls.
+    pub(crate) fn policy(&self) -> arc_swap::Guard<Arc<Policy>> {
+        self.policy.load()
+    }
+
+    /// Other rules hold from now on.
+    pub(crate) fn set_policy(&self, change: impl Fn(&Policy) -> Policy) {
+        self.policy.rcu(|before| change(before));
+    }
+
+    /// Milliseconds since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// Asks a person. Dropping the future withdraws the question.
+    pub(crate) async fn ask(&self, context: &Context, ask: Ask) -> Outcome {
+        if !self.wait_until_ready(context.wait()).await {
+            let why = "initializing: the store is not ready, so nothing can be asked; try again, and look at the part `store` of `switchboard status`";
+            return Outcome::Unavailable(why.into());
+        }
+        let Some(id) = new_id() else {
+            return Outcome::Unavailable("the system gives no random numbers".into());
+        };
+        let asker = self.last.fetch_add(1, Relaxed) + 1;
+        let (sender, outcome) = oneshot::channel();
+        let _waiting = Waiting {
+            approvals: self,
+            asker,
+        };
+        self.send(Command::Ask {
+            asker,
+            id,
+            ask: Box::new(ask),
+            outcome: sender,
+        });
+        let gone = |_| Outcome::Unavailable("the gateway is stopping".into());
+        outcome.await.unwrap_or_else(gone)
+    }
+
+    /// Carries out what a person decides.
+    pub(crate) async fn decide(
+        &self,
+        context: &Context,
+        id: Id,
+        decision: Decision,
+    ) -> Result<Arc<Record>, Refusal> {
+        if !self.wait_until_ready(context.wait()).await {
+            return Err(Refusal::Unavailable("the store is not ready".into()));
+        }
+        let (reply, result) = oneshot::channel();
+        self.send(Command::Decide {
+            id,
+            decision: Box::new(decision),
+            reply,
+        });
+        let gone = |_| Err(Refusal::Unavailable("the gateway is stopping".into()));
+        result.await.unwrap_or_else(gone)
+    }
+
+    async fn wait_until_ready(&self, patience: Duration) -> bool {
+        let mut ready = self.ready.clone();
+        let waiting = ready.wait_for(|ready| *ready);
+        matches!(timeout(patience, waiting).await, Ok(Ok(_)))
+    }
+
+    fn send(&self, command: Command) {
+        // An error means that the gateway is stopping: whoever waits hears so.
+        let _ = self.commands.send(command);
+    }
+}
+
+/// Somebody who waits for an answer; the question is withdrawn when this is dropped.
+struct Waiting<'a> {
+    approvals: &'a Approvals,
+    asker: Asker,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.approvals.send(Command::Leave(self.asker));
+    }
+}
+
+/// The time of day, counted on from the start, so that it neither jumps nor runs backwards.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    began: Instant,
+    /// In milliseconds since 1970.
+    at: u64,
+}
+
+impl Clock {
+    fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            at: millis(SystemTime::now()),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        let passed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.at.saturating_add(passed)
+    }
+
+    fn instant(&self, at: u64) -> Instant {
+        self.began + Duration::from_millis(at.saturating_sub(self.at))
+    }
+}
+
+pub(crate) fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+pub(crate) fn time_of(millis: u64) -> SystemTime {
+    UNIX_EPOCH
+        .checked_add(Duration::from_millis(millis))
+        .unwrap_or(UNIX_EPOCH)
+}
+
+/// A name that a person can type.
+fn new_id() -> Option<Id> {
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).ok()?;
+    let letters = bytes.map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
+    Some(letters.iter().collect::<String>().into())
+}

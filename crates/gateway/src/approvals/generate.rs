@@ -1,0 +1,60 @@
+//! Having a model answer what a person has agreed to.
+
+use std::sync::Arc;
+
+use switchboard_approvals::{Record, Usage};
+use switchboard_client::Raw;
+use switchboard_config::ProviderKind;
+use switchboard_provider::{Kind, Prices, Provider, Settings};
+
+use crate::context::Context;
+
+/// A model's answer and its cost, or what went wrong.
+pub(super) type Generated = Result<(Raw, Usage), Arc<str>>;
+
+pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generated {
+    let provider = provider(context).await?;
+    let (request, model) = record.effective_request();
+    let generated = provider.generate(&request, model.as_deref()).await;
+    let generated = generated.map_err(|error| Arc::from(error.to_string()))?;
+    let usage = generated.usage;
+    let usage = Usage {
+        model: usage.model.into(),
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        cost: usage.cost,
+        seconds: usage.took.as_secs_f64(),
+    };
+    Ok((generated.result, usage))
+}
+
+/// The configured provider. Its key may be in a file.
+async fn provider(context: &Arc<Context>) -> Result<Provider, Arc<str>> {
+    let wanted = context.config.load().sampling.provider.clone();
+    let wanted = wanted.ok_or("no model is configured any more: `sampling.provider` is gone")?;
+    let secrets = context.home.secrets();
+    let reading = tokio::task::spawn_blocking(move || {
+        wanted.resolve(&secrets, &|name| std::env::var_os(name))
+    });
+    let wanted = reading
+        .await
+        .map_err(|error| Arc::from(error.to_string()))?
+        .map_err(|error| Arc::from(error.to_string()))?;
+    let settings = Settings {
+        kind: match wanted.kind {
+            ProviderKind::OpenAi => Kind::OpenAi,
+            ProviderKind::Anthropic => Kind::Anthropic,
+        },
+        base_url: wanted.base_url,
+        model: wanted.model,
+        models: wanted.models,
+        api_key: wanted.api_key,
+        max_tokens: wanted.max_tokens,
+        timeout: wanted.timeout,
+        prices: wanted.prices.map(|prices| Prices {
+            input: prices.input,
+            output: prices.output,
+        }),
+    };
+    Provider::new(settings).map_err(|error| Arc::from(error.to_string()))
+}

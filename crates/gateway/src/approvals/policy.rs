@@ -1,0 +1,215 @@
+//! What rules say: of calls, on their way, and of questions that servers ask.
+
+use std::sync::Arc;
+
+use switchboard_approvals::{
+    Arguments, Kind, Record, Scope, Status,
+    rules::{self, Action, Case, Guard, Hints, Remembered, Rule, Rules, Verdict},
+};
+use switchboard_client::Raw;
+use switchboard_config::{Config, Guard as Wanted};
+
+use super::time_of;
+
+/// All rules that hold. It never changes; each change makes the next one.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    rules: Rules,
+    /// Whether nothing is asked about or denied, so that no call need be judged.
+    quiet: bool,
+    /// Why the rules cannot be used: then every call is denied.
+    fault: Option<Arc<str>>,
+}
+
+impl Policy {
+    /// The rules of a configuration, and the decisions that are remembered.
+    pub(crate) fn new(config: &Config, remembered: Vec<Remembered>) -> Self {
+        let (rules, fault) = match read(config) {
+            Ok(rules) => (rules, None),
+            Err(problem) => {
+                tracing::error!(%problem, "The rules cannot be used: every call of a tool is denied.");
+                (Rules::default(), Some(problem.into()))
+            }
+        };
+        let mut policy = Self {
+            rules,
+            quiet: false,
+            fault,
+        };
+        for one in remembered {
+            policy.remember(one);
+        }
+        policy.settle()
+    }
+
+    /// The rules of a configuration, and what the store has of decisions.
+    pub(crate) fn remembering(config: &Config, stored: &[switchboard_store::Rule], now: u64) -> Self {
+        let remembered = stored.iter().filter_map(|rule| {
+            let read = serde_json::from_str(&rule.body);
+            read.inspect_err(|error| {
+                tracing::error!(%error, rule = %rule.id, "Cannot read a decision that is remembered.");
+            })
+            .ok()
+        });
+        let mut policy = Self::new(config, remembered.collect());
+        policy.rules.forget_expired(now);
+        policy.settle()
+    }
+
+    /// The same decisions under another configuration.
+    pub(crate) fn under(&self, config: &Config) -> Self {
+        Self::new(config, self.rules.remembered().to_vec())
+    }
+
+    /// With a decision that a person wants remembered.
+    pub(crate) fn with_decision(&self, record: &Record, now: u64) -> Self {
+        let mut policy = self.clone();
+        policy.rules.forget_expired(now);
+        if let Some(decision) = remembered_of(record, now) {
+            policy.remember(decision);
+        }
+        policy.settle()
+    }
+
+    /// Without a decision that was remembered.
+    pub(crate) fn without(&self, id: &str) -> Self {
+        let mut policy = self.clone();
+        policy.rules.forget(id);
+        policy.settle()
+    }
+
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Whether no call of a tool need be judged.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// What is to be done.
+    pub(crate) fn judge(&self, case: &Case<'_>, now: u64) -> Verdict {
+        match &self.fault {
+            None => self.rules.judge(case, now),
+            Some(fault) => Verdict {
+                action: Action::Deny,
+                rule: None,
+                why: format!("the rules cannot be used: {fault}"),
+            },
+        }
+    }
+
+    fn remember(&mut self, decision: Remembered) {
+        if let Err(error) = self.rules.remember(decision) {
+            tracing::warn!(%error, "A decision is not remembered.");
+        }
+    }
+
+    fn settle(mut self) -> Self {
+        self.quiet = self.fault.is_none() && self.rules.asks_nothing();
+        self
+    }
+}
+
+/// What is wrong with the rules of a configuration, for a person.
+pub fn check(config: &Config) -> Result<(), String> {
+    read(config).map(drop)
+}
+
+fn read(config: &Config) -> Result<Rules, String> {
+    let written = config.approvals.rules.iter().enumerate();
+    let rules: Result<Vec<_>, _> = written
+        .map(|(n, rule)| {
+            Rule::parse(rule).map_err(|error| format!("approvals.rules, number {}: {error}", n + 1))
+        })
+        .collect();
+    let guards = config.servers.iter().filter_map(|(name, server)| {
+        let guard = server.approve?;
+        Some((name.clone(), guard_of(guard)))
+    });
+    Rules::new(rules?, guards, guard_of(config.approvals.tools)).map_err(|error| error.to_string())
+}
+
+const fn guard_of(wanted: Wanted) -> Guard {
+    match wanted {
+        Wanted::Rules => Guard::Never,
+        Wanted::Destructive => Guard::Destructive,
+        Wanted::Writes => Guard::Writes,
+        Wanted::All => Guard::All,
+    }
+}
+
+/// What a server says of a tool. Not to be relied upon.
+pub(crate) fn hints(definition: Option<&Raw>) -> Hints {
+    let said = definition.and_then(|tool| tool.member("annotations"));
+    let hint = |name: &str| said.as_ref()?.member(name)?.read().ok();
+    Hints {
+        read_only: hint("readOnlyHint"),
+        destructive: hint("destructiveHint"),
+        idempotent: hint("idempotentHint"),
+        open_world: hint("openWorldHint"),
+    }
+}
+
+/// The kind of case that a kind of request is.
+pub(crate) const fn kind_of(kind: Kind) -> Option<rules::Kind> {
+    match kind {
+        Kind::ToolCall => Some(rules::Kind::ToolCall),
+        Kind::Sampling => Some(rules::Kind::Sampling),
+        Kind::Elicitation => Some(rules::Kind::Elicitation),
+        Kind::Trust => None,
+    }
+}
+
+/// What is to be kept of a decision, if it is to be remembered beyond this run of the gateway.
+pub(super) fn remembered(record: &Record, now: u64) -> Option<switchboard_store::Rule> {
+    let decision = remembered_of(record, now)?;
+    if matches!(decision.scope, rules::Scope::Session(_)) {
+        return None;
+    }
+    Some(switchboard_store::Rule {
+        id: decision.id.as_str().into(),
+        created: time_of(now),
+        expires: decision.rule.expires().map(time_of),
+        // Plain data becomes JSON.
+        body: serde_json::to_string(&decision).unwrap_or_default().into(),
+    })
+}
+
+fn remembered_of(record: &Record, now: u64) -> Option<Remembered> {
+    let decided = record.decided.as_ref()?;
+    let wanted = decided.remember.as_ref()?;
+    let action = match record.status {
+        Status::Approved | Status::Generating => Action::Allow,
+        Status::Rejected => Action::Deny,
+        _ => return None,
+    };
+    let arguments = match record.ask.kind {
+        Kind::ToolCall => record.ask.request.member("arguments"),
+        _ => Some(record.ask.request.clone()),
+    };
+    let case = Case {
+        kind: kind_of(record.ask.kind)?,
+        tool: record.ask.tool.as_deref().unwrap_or_default(),
+        ..Case::tool_call(&record.ask.server, "")
+    };
+    let seconds = wanted.expires_in_seconds;
+    let expires = seconds.map(|seconds| now.saturating_add(seconds.saturating_mul(1_000)));
+    let scope = match wanted.scope {
+        Scope::Session => rules::Scope::Session(record.ask.session),
+        Scope::Project => rules::Scope::Project(record.ask.project.as_deref()?.to_owned()),
+        Scope::Always => rules::Scope::Always,
+    };
+    let exactly = (wanted.arguments == Arguments::Exact).then(|| match &arguments {
+        Some(arguments) => rules::digest(arguments),
+        None => rules::digest(&Raw::empty_object()),
+    });
+    Some(Remembered {
+        id: format!("r-{}", record.id),
+        rule: Rule::about(action, &case).until(expires),
+        scope,
+        exactly,
+        created_at: now,
+        by: decided.by.to_string(),
+    })
+}

@@ -1,0 +1,155 @@
+//! What is put to a person: calls, and what servers ask.
+
+use std::{sync::Arc, time::Duration};
+
+use sha2::{Digest, Sha256};
+use switchboard_approvals::{Ask, Kind, Patience, form::Form, rules::digest};
+use switchboard_client::Raw;
+use switchboard_config::Approvals as Settings;
+use switchboard_wire::method;
+
+use crate::{caller::Caller, seal::hex};
+
+/// The most characters of a summary.
+const SUMMARY_CHARS: usize = 200;
+/// The most bytes of what is put to a person.
+pub(crate) const REQUEST_BYTES: usize = 4 * 1024 * 1024;
+
+/// About whom and for whom a person is asked.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    pub(crate) server: Arc<str>,
+    /// The tool whose call is under way.
+    pub(crate) tool: Option<Arc<str>>,
+    /// Whose call it is, if that is known.
+    pub(crate) caller: Option<Caller>,
+}
+
+impl About {
+    fn ask(&self, kind: Kind, settings: &Settings, summary: &str, request: Raw) -> Ask {
+        let client = self.caller.as_ref().map(|caller| Arc::clone(&caller.client));
+        let tool = self.tool.as_deref().unwrap_or_default();
+        let mut hash = Sha256::new();
+        for part in [
+            kind.as_str(),
+            &self.server,
+            tool,
+            client.as_deref().unwrap_or_default(),
+        ] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.update(digest(&request));
+        Ask {
+            kind,
+            server: Arc::clone(&self.server),
+            tool: self.tool.clone(),
+            session: self.caller.as_ref().map_or(0, |caller| caller.person),
+            project: self.caller.as_ref().and_then(|caller| caller.project.clone()),
+            client,
+            summary: line(summary).into(),
+            warnings: Vec::new(),
+            rule: None,
+            allowed_by: None,
+            // On its own: it may be kept long after the frame that it came in.
+            request: request.detached(),
+            key: hex(&hash.finalize()).into(),
+            patience: Some(patience(settings)),
+        }
+    }
+
+    /// A call of a tool that is asked about.
+    pub(crate) fn call(
+        &self,
+        settings: &Settings,
+        arguments: Option<Raw>,
+        annotations: Option<Raw>,
+    ) -> Ask {
+        let tool = self.tool.as_deref().unwrap_or_default();
+        let members = [("name", Raw::string(tool))].into_iter();
+        let members = members.chain(arguments.map(|arguments| ("arguments", arguments)));
+        let members = members.chain(annotations.map(|hints| ("annotations", hints)));
+        let request = Raw::object(members);
+        let summary = match request.member("arguments") {
+            Some(arguments) => format!("wants to call {tool} with {}", arguments.as_str()),
+            None => format!("wants to call {tool}"),
+        };
+        self.ask(Kind::ToolCall, settings, &summary, request)
+    }
+
+    /// What a server asks; `None` if it is nothing that a person can answer.
+    pub(crate) fn question(
+        &self,
+        settings: &Settings,
+        asked: &str,
+        params: Option<&Raw>,
+    ) -> Option<Ask> {
+        let request = params.cloned().unwrap_or_else(Raw::empty_object);
+        match asked {
+            method::SAMPLING => {
+                let summary = format!("wants a model's answer: {}", last_words(&request));
+                Some(self.ask(Kind::Sampling, settings, &summary, request))
+            }
+            method::ELICITATION => {
+                let form = Form::read(&request);
+                let message = request.member("message").and_then(|text| text.to_text());
+                let message = message.unwrap_or_default();
+                let summary = match form.host() {
+                    Some(host) => format!("wants an address at {host} opened: {message}"),
+                    None => format!("asks: {message}"),
+                };
+                let warnings = form.warnings();
+                let mut ask = self.ask(Kind::Elicitation, settings, &summary, request);
+                ask.warnings = warnings;
+                Some(ask)
+            }
+            _ => None,
+        }
+    }
+
+    /// Tools that are held back until somebody has looked at them.
+    pub(crate) fn trust(&self, settings: &Settings, summary: &str, request: Raw) -> Ask {
+        let mut ask = self.ask(Kind::Trust, settings, summary, request);
+        ask.patience = None;
+        ask
+    }
+}
+
+pub(crate) fn patience(settings: &Settings) -> Patience {
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Patience {
+        short: millis(settings.short_timeout),
+        long: millis(settings.long_timeout),
+    }
+}
+
+/// What was said last in a conversation that a model is to go on with.
+fn last_words(params: &Raw) -> String {
+    let messages = params.member("messages").and_then(|messages| messages.elements());
+    let last = messages.and_then(|messages| messages.last().cloned());
+    let Some(content) = last.and_then(|message| message.member("content")) else {
+        return "without any message".to_owned();
+    };
+    let text = |block: &Raw| block.member("text").and_then(|text| text.to_text());
+    match content.elements() {
+        Some(blocks) => blocks.iter().find_map(text),
+        None => text(&content),
+    }
+    .unwrap_or_else(|| "about something that is not text".to_owned())
+}
+
+/// Text as one line that is not too long.
+fn line(text: &str) -> String {
+    // A long text is not looked at to its end.
+    let text = &text[..text.floor_char_boundary(16 * SUMMARY_CHARS)];
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut characters = words.join(" ");
+    characters.retain(|character| !character.is_control());
+    match characters.char_indices().nth(SUMMARY_CHARS) {
+        None => characters,
+        Some(_) => {
+            let kept: String = characters.chars().take(SUMMARY_CHARS - 1).collect();
+            kept + "…"
+        }
+    }
+}

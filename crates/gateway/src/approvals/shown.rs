@@ -1,0 +1,168 @@
+//! Requests as REST, events and the command line show them.
+
+use std::time::SystemTime;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use switchboard_approvals::{Decided, Kind, Record, Remember, Usage};
+use switchboard_client::Raw;
+
+use super::time_of;
+use crate::time;
+
+/// A request with more bytes than this is left out of lists.
+const LISTED_BYTES: usize = 16 * 1024;
+
+/// A request as it is shown.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Shown {
+    id: String,
+    kind: &'static str,
+    status: &'static str,
+    server: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    summary: String,
+    warnings: Vec<String>,
+    #[serde(serialize_with = "time::rfc3339")]
+    created_at: SystemTime,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::rfc3339_option"
+    )]
+    escalates_at: Option<SystemTime>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::rfc3339_option"
+    )]
+    escalated_at: Option<SystemTime>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::rfc3339_option"
+    )]
+    expires_at: Option<SystemTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<Raw>,
+    /// The arguments of a call exactly as they were written: programs that read numbers as floating point
+    /// would show others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments_text: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    draft: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<Decision>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::rfc3339_option"
+    )]
+    delivered_at: Option<SystemTime>,
+    version: u64,
+}
+
+/// What a person decided, as it is shown.
+#[derive(Debug, Serialize)]
+pub(crate) struct Decision {
+    action: &'static str,
+    by: String,
+    #[serde(serialize_with = "time::rfc3339")]
+    at: SystemTime,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edits: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remember: Option<Remember>,
+}
+
+impl Decision {
+    pub(crate) fn new(decided: &Decided) -> Self {
+        Self {
+            action: decided.action.as_str(),
+            by: decided.by.to_string(),
+            at: time_of(decided.at),
+            reason: decided.reason.as_deref().map(str::to_owned),
+            edits: decided.edits.clone(),
+            remember: decided.remember.clone(),
+        }
+    }
+}
+
+impl Shown {
+    /// Everything of a request.
+    pub(crate) fn whole(record: &Record) -> Self {
+        let arguments = record.ask.request.member("arguments");
+        let arguments = arguments.filter(|_| record.ask.kind == Kind::ToolCall);
+        Self {
+            id: record.id.to_string(),
+            kind: record.ask.kind.as_str(),
+            status: record.status.as_str(),
+            server: record.ask.server.to_string(),
+            tool: record.ask.tool.as_deref().map(str::to_owned),
+            client: record.ask.client.as_deref().map(str::to_owned),
+            summary: record.ask.summary.to_string(),
+            warnings: record.ask.warnings.clone(),
+            created_at: time_of(record.created),
+            escalates_at: record.escalates().map(time_of),
+            escalated_at: record.escalated.map(time_of),
+            expires_at: record.expires.map(time_of),
+            rule: record.ask.rule.as_deref().map(str::to_owned),
+            request: Some(record.ask.request.clone()),
+            arguments_text: arguments.map(|arguments| arguments.as_str().to_owned()),
+            truncated: false,
+            draft: record.draft.clone(),
+            decision: record.decided.as_ref().map(Decision::new),
+            result: record.answer.clone(),
+            error: record.error.as_deref().map(str::to_owned),
+            usage: record.usage.clone(),
+            delivered_at: record.delivered.map(time_of),
+            version: record.version,
+        }
+    }
+
+    /// A request among others: what is long is left out.
+    pub(crate) fn listed(record: &Record) -> Self {
+        let mut shown = Self::whole(record);
+        let long = |raw: &Option<Raw>| {
+            raw.as_ref()
+                .is_some_and(|raw| raw.as_bytes().len() > LISTED_BYTES)
+        };
+        if long(&shown.request) {
+            shown.request = None;
+            shown.arguments_text = None;
+            shown.truncated = true;
+        }
+        for part in [&mut shown.draft, &mut shown.result] {
+            if long(part) {
+                *part = None;
+                shown.truncated = true;
+            }
+        }
+        if let Some(decision) = &mut shown.decision
+            && long(&decision.edits)
+        {
+            decision.edits = None;
+            shown.truncated = true;
+        }
+        shown
+    }
+}
+
+/// What an event about a request says.
+pub(super) fn event(record: &Record) -> Value {
+    // Plain data becomes a value.
+    let shown = serde_json::to_value(Shown::listed(record)).unwrap_or_default();
+    json!({ "approval": shown })
+}

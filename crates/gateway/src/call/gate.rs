@@ -1,0 +1,225 @@
+//! Whether a call may go ahead: what rules say of it, and a person if they say so.
+//!
+//! A client of 2026-07-28 comes back with the same request while its server asks for input. So that
+//! nobody is asked again each time, what has been decided goes with the state that it brings back, under
+//! seal, for the same principal and the same request.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use switchboard_approvals::{
+    Outcome,
+    rules::{Action, Case},
+};
+use switchboard_client::{InputRequired, Raw};
+use switchboard_wire::{Era, method};
+
+use super::{Way, returns};
+use crate::{
+    approvals::{policy::hints, question::REQUEST_BYTES},
+    caller::Principal,
+    failure::Failure,
+    seal::hex,
+};
+
+/// What is known of a call that goes ahead.
+#[derive(Debug, Default)]
+pub(super) struct Pass {
+    /// What is sent to the server.
+    pub(super) params: Option<Raw>,
+    /// A person was asked.
+    pub(super) asked: bool,
+    /// What the person made of the arguments.
+    arguments: Option<Raw>,
+}
+
+/// What goes with the state of a server.
+#[derive(Debug, Serialize, Deserialize)]
+struct Sealed {
+    request: String,
+    principal: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<Raw>,
+    /// What a person has answered already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answers: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<Raw>,
+}
+
+const PURPOSE: &str = "round of a call";
+
+impl Way<'_> {
+    /// Has the call judged, and a person asked if need be.
+    pub(super) async fn gate(&self) -> Result<Pass, Failure> {
+        let errand = self.errand;
+        let plain = Pass {
+            params: errand.params.clone(),
+            ..Pass::default()
+        };
+        if errand.guest.era() == Era::Modern
+            && returns(errand.params.as_ref())
+            && let Some(pass) = self.returned()
+        {
+            return Ok(pass);
+        }
+        if errand.method != method::TOOLS_CALL {
+            return Ok(plain);
+        }
+        let approvals = &self.context.approvals;
+        if approvals.policy().is_quiet() {
+            return Ok(plain);
+        }
+        // Boxed, as all that few calls come to.
+        Box::pin(self.judged(plain)).await
+    }
+
+    async fn judged(&self, mut pass: Pass) -> Result<Pass, Failure> {
+        let (server, tool) = (&self.upstream.name, &self.errand.name);
+        let arguments = pass.params.as_ref().and_then(|params| params.member("arguments"));
+        let catalogue = self.context.shelf.catalogue();
+        let definition = catalogue
+            .server(server)
+            .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
+        let definition = definition.map(|tool| tool.raw().clone());
+        let approvals = &self.context.approvals;
+        let case = Case {
+            client: &self.caller.client,
+            session: self.caller.person,
+            project: self.caller.project.as_deref(),
+            arguments: arguments.as_ref(),
+            annotations: hints(definition.as_ref()),
+            ..Case::tool_call(server, tool)
+        };
+        let verdict = approvals.policy().judge(&case, approvals.now());
+        match verdict.action {
+            Action::Allow => return Ok(pass),
+            Action::Deny => {
+                return Err(Failure::Denied {
+                    server: Arc::clone(server),
+                    tool: Arc::clone(tool),
+                    why: verdict.why.into(),
+                });
+            }
+            Action::Ask => {}
+        }
+        let unasked = |why: &str| Failure::Unasked {
+            server: Arc::clone(server),
+            why: why.into(),
+        };
+        if let Some(arguments) = &arguments {
+            if arguments.as_bytes().len() > REQUEST_BYTES {
+                return Err(unasked("the arguments are too long to be shown"));
+            }
+            if switchboard_approvals::says_twice(arguments) {
+                // What a person is shown would not be what the server reads.
+                return Err(unasked("the arguments say something twice"));
+            }
+        }
+        let annotations = definition.and_then(|tool| tool.member("annotations"));
+        let person = self.person();
+        let settings = self.context.config.load().approvals.clone();
+        let mut ask = person.about().call(&settings, arguments, annotations);
+        ask.rule = Some(match verdict.rule {
+            Some(rule) => rule.text.into(),
+            None => verdict.why.into(),
+        });
+        match person.ask(ask).await {
+            Outcome::Answer(edited) => {
+                pass.asked = true;
+                let edited = edited.and_then(|edited| edited.member("arguments"));
+                if let Some(arguments) = edited {
+                    pass.params = with_arguments(pass.params.as_ref(), &arguments)?;
+                    pass.arguments = Some(arguments);
+                }
+                Ok(pass)
+            }
+            Outcome::Rejected(reason) => Err(Failure::Rejected {
+                server: Arc::clone(server),
+                tool: Arc::clone(tool),
+                reason,
+            }),
+            Outcome::TimedOut(after) => Err(Failure::Unanswered {
+                server: Arc::clone(server),
+                tool: Arc::clone(tool),
+                after: Duration::from_millis(after),
+            }),
+            Outcome::Failed(why) | Outcome::Unavailable(why) => Err(unasked(&why)),
+        }
+    }
+
+    /// What a client that comes back brings along, if it was let through before.
+    fn returned(&self) -> Option<Pass> {
+        let params = self.errand.params.as_ref()?;
+        let state = params.member("requestState")?.to_text()?;
+        if self.context.parking.knows(&state, || self.ticket()) {
+            return Some(Pass {
+                params: Some(params.clone()),
+                asked: true,
+                arguments: None,
+            });
+        }
+        let sealed = self.context.lasting_seal.open(PURPOSE, &state)?;
+        let sealed: Sealed = serde_json::from_slice(&sealed).ok()?;
+        let ticket = self.ticket();
+        if sealed.request != hex(&ticket.request) || sealed.principal != number(ticket.principal) {
+            return None;
+        }
+        let mut own = params.without(&["requestState"]);
+        if let Some(state) = &sealed.state {
+            own = own.with_member("requestState", state).ok()?;
+        }
+        if let Some(answers) = &sealed.answers {
+            let given = own.member("inputResponses").and_then(|given| given.members());
+            let mut all = answers.members().unwrap_or_default();
+            let is_new = |name: &str| all.iter().all(|(known, _)| known != name);
+            let given = given.unwrap_or_default().into_iter();
+            let given: Vec<_> = given.filter(|(name, _)| is_new(name)).collect();
+            all.extend(given);
+            let all = Raw::object(all.iter().map(|(name, answer)| (&**name, answer.clone())));
+            own = own.without(&["inputResponses"]).with_member("inputResponses", &all).ok()?;
+        }
+        if let Some(arguments) = &sealed.arguments {
+            own = with_arguments(Some(&own), arguments).ok()??;
+        }
+        Some(Pass {
+            params: Some(own),
+            asked: true,
+            arguments: sealed.arguments,
+        })
+    }
+
+    /// A result that asks the client for input, with what has been decided under seal.
+    pub(super) fn with_pass(&self, result: Raw, pass: &Pass, answers: Option<Raw>) -> Raw {
+        if (!pass.asked && answers.is_none()) || InputRequired::of(&result).is_none() {
+            return result;
+        }
+        let ticket = self.ticket();
+        let sealed = Sealed {
+            request: hex(&ticket.request),
+            principal: number(ticket.principal),
+            arguments: pass.arguments.clone(),
+            answers,
+            state: result.member("requestState"),
+        };
+        // Plain data becomes JSON.
+        let payload = serde_json::to_vec(&sealed).unwrap_or_default();
+        let state = self.context.lasting_seal.close(PURPOSE, &payload);
+        let bare = result.without(&["requestState"]);
+        bare.with_member("requestState", &Raw::string(&state)).unwrap_or(bare)
+    }
+}
+
+fn with_arguments(params: Option<&Raw>, arguments: &Raw) -> Result<Option<Raw>, Failure> {
+    let params = params.cloned().unwrap_or_else(Raw::empty_object);
+    let params = params.without(&["arguments"]).with_member("arguments", arguments);
+    let params = params.map_err(|error| Failure::invalid_params(error.to_string()))?;
+    Ok(Some(params))
+}
+
+const fn number(principal: Principal) -> u8 {
+    match principal {
+        Principal::Owner => 1,
+        Principal::Anyone => 2,
+    }
+}

@@ -1,0 +1,286 @@
+//! A person on the way of a call: asked before it begins, or while it is under way.
+//!
+//! While somebody thinks, the client is shown every ten seconds that its call is alive. The call's own
+//! time stands still.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use switchboard_approvals::{Ask, Outcome, rules};
+use switchboard_client::{ErrorObject, Raw, Reason};
+use switchboard_config::Route;
+use switchboard_wire::{code, meta, method};
+use tokio::{
+    sync::Notify,
+    time::{MissedTickBehavior, interval_at},
+};
+
+use super::Way;
+use crate::{
+    approvals::question::{About, REQUEST_BYTES},
+    context::Context,
+    failure::codes,
+    line::{Line, Outlet},
+    relay::Told,
+};
+
+/// How often a client is shown that its call is alive.
+pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+/// A person does not want this answered.
+const REJECTED: i64 = -1;
+
+/// Who answers what a server asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answerer {
+    Client,
+    Person,
+    Nobody,
+}
+
+impl Answerer {
+    /// Who answers this, if the client can or cannot.
+    pub(crate) fn of(route: Route, question: &str, client_can: bool) -> Self {
+        let person_can = matches!(question, method::SAMPLING | method::ELICITATION);
+        match route {
+            Route::Human if person_can => Self::Person,
+            _ if client_can => Self::Client,
+            Route::Auto if person_can => Self::Person,
+            Route::Auto | Route::Client | Route::Human => Self::Nobody,
+        }
+    }
+}
+
+/// Rings when a person is asked, so that a client that is not to be kept waiting can be sent away.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    rung: Notify,
+    /// The client has been sent away: it hears nothing until it comes back.
+    away: AtomicBool,
+}
+
+impl Bell {
+    pub(super) async fn rung(&self) {
+        self.rung.notified().await;
+    }
+
+    pub(super) fn send_away(&self) {
+        self.away.store(true, Relaxed);
+    }
+
+    /// The same line, on which nothing is said once the client has been sent away.
+    pub(super) fn line(self: &Arc<Self>, line: &Line, reason: &Reason) -> Line {
+        let outlet = Muted {
+            line: line.clone(),
+            bell: Arc::clone(self),
+        };
+        Line::new(Arc::new(outlet), None, Arc::clone(reason))
+    }
+}
+
+struct Muted {
+    line: Line,
+    bell: Arc<Bell>,
+}
+
+impl Outlet for Muted {
+    fn put(&self, message: Bytes) -> bool {
+        !self.bell.away.load(Relaxed) && self.line.put(message)
+    }
+
+    fn begin(&self) {
+        if !self.bell.away.load(Relaxed) {
+            self.line.begin();
+        }
+    }
+}
+
+/// Asks people for one call.
+#[derive(Debug, Clone)]
+pub(crate) struct Person {
+    context: Arc<Context>,
+    about: About,
+    client: Client,
+    bell: Option<Arc<Bell>>,
+}
+
+/// Whoever waits for the call.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Client {
+    line: Option<Line>,
+    token: Option<Raw>,
+    told: Option<Arc<Told>>,
+}
+
+impl Client {
+    pub(super) fn new(line: Option<&Line>, token: Option<Raw>, told: Option<Arc<Told>>) -> Self {
+        Self {
+            line: line.cloned(),
+            token,
+            told,
+        }
+    }
+
+    /// Waits, and shows every now and then that the call is alive.
+    pub(super) async fn wait<T>(&self, what: impl Future<Output = T>) -> T {
+        let mut what = std::pin::pin!(what);
+        let first = tokio::time::Instant::now() + SIGN_OF_LIFE;
+        let mut signs = interval_at(first, SIGN_OF_LIFE);
+        signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut what => return done,
+                _ = signs.tick() => self.show_life(),
+            }
+        }
+    }
+
+    fn show_life(&self) {
+        let Some(line) = &self.line else { return };
+        line.begin();
+        if let (Some(token), Some(told)) = (&self.token, &self.told) {
+            // A finite number has a spelling in JSON.
+            let progress = Raw::from_value(&told.sign()).unwrap_or_else(|_| Raw::number(0));
+            let params = Raw::object([
+                (meta::PROGRESS_TOKEN, token.clone()),
+                ("progress", progress),
+                ("message", Raw::string("waiting for a person to answer")),
+            ]);
+            line.tell(method::PROGRESS, &params);
+        }
+    }
+}
+
+impl Person {
+    /// Asks for no call in particular.
+    pub(crate) fn alone(context: &Arc<Context>, server: &Arc<str>) -> Self {
+        Self {
+            context: Arc::clone(context),
+            about: About {
+                server: Arc::clone(server),
+                tool: None,
+                caller: None,
+            },
+            client: Client::default(),
+            bell: None,
+        }
+    }
+
+    pub(super) fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Asks. Dropping the future withdraws the question.
+    pub(super) async fn ask(&self, ask: Ask) -> Outcome {
+        if let Some(bell) = &self.bell {
+            bell.rung.notify_one();
+        }
+        let asking = self.context.approvals.ask(&self.context, ask);
+        self.client.wait(asking).await
+    }
+
+    /// Has a person answer what the server asks.
+    pub(crate) async fn answer(
+        &self,
+        asked: &str,
+        params: Option<&Raw>,
+    ) -> Result<Raw, ErrorObject> {
+        let refused = |code, message: &str| Err(ErrorObject::new(code, message));
+        if params.is_some_and(|params| params.as_bytes().len() > REQUEST_BYTES) {
+            return refused(code::INVALID_PARAMS, "this is too long to be put to a person");
+        }
+        let settings = self.context.config.load().approvals.clone();
+        let Some(mut ask) = self.about.question(&settings, asked, params) else {
+            return refused(code::METHOD_NOT_FOUND, "a person cannot answer this");
+        };
+        let verdict = self.judge(&ask);
+        ask.rule = verdict.rule.map(|rule| rule.text.into());
+        match verdict.action {
+            rules::Action::Deny => return refused(REJECTED, &verdict.why),
+            // A rule can let a model answer; it cannot fill in a form.
+            rules::Action::Allow if asked == method::SAMPLING => {
+                ask.allowed_by = ask.rule.clone();
+            }
+            rules::Action::Allow | rules::Action::Ask => {}
+        }
+        match self.ask(ask).await {
+            Outcome::Answer(answer) => Ok(answer.unwrap_or_else(Raw::empty_object)),
+            Outcome::Rejected(reason) => {
+                let mut message = match asked {
+                    method::SAMPLING => "User rejected sampling request".to_owned(),
+                    _ => "User rejected the request".to_owned(),
+                };
+                if let Some(reason) = reason {
+                    message = format!("{message}: {reason}");
+                }
+                refused(REJECTED, &message)
+            }
+            Outcome::TimedOut(after) => {
+                let message = format!("no person answered within {} s", after / 1_000);
+                refused(codes::TIMEOUT, &message)
+            }
+            Outcome::Failed(why) => {
+                refused(code::INTERNAL, &format!("the model could not answer: {why}"))
+            }
+            Outcome::Unavailable(why) => {
+                refused(code::INTERNAL, &format!("nobody could be asked: {why}"))
+            }
+        }
+    }
+
+    fn judge(&self, ask: &Ask) -> rules::Verdict {
+        let approvals = &self.context.approvals;
+        let kind = match ask.kind {
+            switchboard_approvals::Kind::Sampling => rules::Kind::Sampling,
+            _ => rules::Kind::Elicitation,
+        };
+        let case = rules::Case {
+            kind,
+            client: ask.client.as_deref().unwrap_or_default(),
+            session: ask.session,
+            project: ask.project.as_deref(),
+            arguments: Some(&ask.request),
+            ..rules::Case::tool_call(&ask.server, ask.tool.as_deref().unwrap_or_default())
+        };
+        approvals.policy().judge(&case, approvals.now())
+    }
+}
+
+impl Way<'_> {
+    /// Who asks people for this call.
+    pub(super) fn person(&self) -> Person {
+        let errand = self.errand;
+        let tool = (errand.method == method::TOOLS_CALL).then(|| Arc::clone(&errand.name));
+        Person {
+            context: Arc::clone(self.context),
+            about: About {
+                server: Arc::clone(&self.upstream.name),
+                tool,
+                caller: Some(self.caller.clone()),
+            },
+            client: Client::new(
+                errand.line,
+                super::journey::progress_token(errand.params.as_ref()),
+                self.told.clone(),
+            ),
+            bell: errand.bell.cloned(),
+        }
+    }
+
+    /// Whether a person answers what the client does not.
+    pub(super) fn has_person(&self) -> bool {
+        self.context.config.load().approvals.route != Route::Client
+    }
+
+    /// Who answers what the server asks.
+    pub(super) fn answerer(&self, question: &str, params: Option<&Raw>) -> Answerer {
+        let can = crate::caller::answers(&self.capabilities(), question, params);
+        Answerer::of(self.context.config.load().approvals.route, question, can)
+    }
+}
