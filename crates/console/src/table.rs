@@ -31,8 +31,39 @@ macro_rules! files {
 }
 
 pub(crate) const FILES: &[File] = files! {
-    STYLE: "base.css";
-    SCRIPT: "app.js";
+    STYLE: "base.css", "layout.css", "parts.css", "pages.css", "approvals.css";
+    SCRIPT:
+        "activity.js",
+        "api.js",
+        "app.js",
+        "approval.js",
+        "approvals.js",
+        "call.js",
+        "chart.js",
+        "decide.js",
+        "diff.js",
+        "dom.js",
+        "events.js",
+        "form.js",
+        "keys.js",
+        "marks.js",
+        "model-answer.js",
+        "notices.js",
+        "outcome.js",
+        "overview.js",
+        "payload.js",
+        "question.js",
+        "rules.js",
+        "server.js",
+        "servers.js",
+        "session.js",
+        "settings.js",
+        "store.js",
+        "tool-call.js",
+        "tool.js",
+        "tools.js",
+        "trust-request.js",
+        "words.js";
     PICTURE: "icon.svg";
 };
 

@@ -1,1 +1,166 @@
+// The console: signing in, and which page is shown.
 
+import { add, button, fill, h, say, svg } from "./dom.js";
+import { showKeys, watchKeys } from "./keys.js";
+import { notice, setTitle, watchApprovals } from "./notices.js";
+import { exchange, onSession, preference, signedIn } from "./session.js";
+import { end, on, start, state, waiting } from "./store.js";
+import * as overview from "./overview.js";
+import * as servers from "./servers.js";
+import * as tools from "./tools.js";
+import * as approvals from "./approvals.js";
+import * as activity from "./activity.js";
+import * as settings from "./settings.js";
+
+const PAGES = { overview, servers, tools, approvals, activity, settings };
+const MENU = [
+  ["overview", "Overview", "M4 13h6V4H4zM14 9h6V4h-6zM14 20h6v-8h-6zM4 20h6v-4H4z"],
+  ["servers", "Servers", "M4 5h16v5H4zM4 14h16v5H4zM7.500 7.500h.01M7.500 16.500h.01"],
+  ["tools", "Tools", "M14.500 6.500a4 4 0 0 0-5.300 4.800L4 16.500V20h3.500l5.200-5.200a4 4 0 0 0 4.800-5.300L15 12l-2.500-.5L12 9z"],
+  ["approvals", "Approvals", "M12 3l7 3v5c0 4.500-3 8-7 10-4-2-7-5.500-7-10V6zM9 12l2.200 2.200L15.500 10"],
+  ["activity", "Activity", "M3 12h4l3-7 4 14 3-7h4"],
+  ["settings", "Settings", "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.500v5M9 14.500v5"],
+];
+const CONNECTION = { live: "Live", connecting: "Connecting…", lost: "Not connected, trying again…", stopping: "The gateway is stopping" };
+
+let page = null;
+let pageName = null;
+let lastHash = null;
+
+function main() {
+  document.documentElement.dataset.theme = preference("theme") ?? "auto";
+  drawMenu();
+  watchKeys(() => (signedIn() ? page : null));
+  watchApprovals();
+  document.getElementById("show-keys").addEventListener("click", showKeys);
+  document.getElementById("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    document.getElementById("main").focus();
+  });
+  on("connection", showConnection);
+  on("approvals", showBadge);
+  onSession(() => show());
+  addEventListener("hashchange", () => show());
+  show();
+}
+
+async function show() {
+  const hash = location.hash;
+  if (hash.startsWith("#sign-in=")) {
+    await signIn(hash.slice("#sign-in=".length));
+    return;
+  }
+  const shell = document.getElementById("shell");
+  const out = document.getElementById("signed-out");
+  shell.hidden = !signedIn();
+  out.hidden = signedIn();
+  if (!signedIn()) {
+    closePage();
+    end();
+    signedOut(out);
+    return;
+  }
+  fill(out);
+  start();
+  go(hash);
+}
+
+async function signIn(key) {
+  // The key is gone from the address and its history before anything else happens.
+  history.replaceState(null, "", "#overview");
+  try {
+    await exchange(decodeURIComponent(key));
+  } catch (error) {
+    if (signedIn()) notice("That sign-in link was not valid any more, but you are signed in already.");
+    else signedOut(document.getElementById("signed-out"), error.message);
+  }
+  if (signedIn()) show();
+  else document.getElementById("signed-out").hidden = false;
+}
+
+function signedOut(place, failure) {
+  setTitle("Signed out");
+  fill(place, h("main", { class: "door" },
+    h("img", { src: "/console/icon.svg", alt: "", width: "44", height: "44" }),
+    h("h1", null, "Switchboard"),
+    failure ? h("div", { class: "callout", "data-tone": "bad", role: "alert" }, h("strong", null, "You could not be signed in. "), failure) : null,
+    h("p", null, "You are signed out. To sign in, run this in a terminal on the machine of the gateway, and open the link that it prints:"),
+    h("pre", { class: "command" }, h("code", null, "switchboard console")),
+    h("p", { class: "muted" }, "The link works once, and only for a short while. This browser then stays signed in until you sign out."),
+  ));
+}
+
+// Where a hash leads: the page and what is in it.
+function parts(hash) {
+  try {
+    const [name, ...rest] = hash.replace(/^#/, "").split("/").map(decodeURIComponent);
+    return PAGES[name] && Object.hasOwn(PAGES, name) ? [name, rest] : ["overview", []];
+  } catch {
+    return ["overview", []];
+  }
+}
+
+function go(hash) {
+  if (hash === lastHash && page) return;
+  const first = lastHash === null;
+  const back = lastHash?.startsWith(`${hash}/`) ? lastHash : null;
+  lastHash = hash;
+  const [name, rest] = parts(hash);
+  for (const link of document.querySelectorAll("#pages a")) {
+    if (link.dataset.key === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const place = document.getElementById("main");
+  if (!(name === pageName && page?.go?.(rest))) {
+    closePage();
+    pageName = name;
+    page = PAGES[name].open(rest);
+    fill(place, page.node);
+    scrollTo(0, 0);
+  }
+  setTitle(page.title());
+  // Coming back to a list, the row that was opened has the focus again; else the heading has it.
+  const row = back && [...place.querySelectorAll("a.row")].find((link) => link.getAttribute("href") === back);
+  if (!first) (row ?? page.focus?.() ?? place.querySelector("h1") ?? place).focus({ preventScroll: !row });
+}
+
+function closePage() {
+  page?.close?.();
+  page = null;
+  pageName = null;
+  lastHash = null;
+  fill(document.getElementById("main"));
+}
+
+function drawMenu() {
+  const list = h("ul");
+  for (const [name, words, icon] of MENU) {
+    const badge = name === "approvals" ? h("span", { class: "badge", id: "waiting-count", hidden: true }) : null;
+    add(list, h("li", null, h("a", { href: `#${name}`, "data-key": name },
+      svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true", focusable: "false" }, svg("path", { d: icon })),
+      h("span", null, words), badge)));
+  }
+  fill(document.getElementById("pages"), list);
+}
+
+function showBadge() {
+  const count = waiting().length;
+  const badge = document.getElementById("waiting-count");
+  badge.hidden = count === 0;
+  if (badge.dataset.count === String(count)) return;
+  badge.dataset.count = String(count);
+  fill(badge, String(count), h("span", { class: "unseen" }, " waiting"));
+}
+
+let lostFor = null;
+function showConnection(connection) {
+  const node = document.getElementById("connection");
+  // A short break is nobody's business.
+  clearTimeout(lostFor);
+  lostFor = setTimeout(() => {
+    node.dataset.state = connection;
+    say(node, CONNECTION[connection] ?? "");
+  }, connection === "live" || connection === "stopping" ? 0 : state.status ? 1500 : 0);
+}
+
+main();

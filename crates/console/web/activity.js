@@ -1,0 +1,142 @@
+// Activity: the calls that went through, to be filtered, opened and taken away as a file.
+
+import { get, path, query } from "./api.js";
+import { openCall } from "./call.js";
+import { button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
+import { mark, word } from "./marks.js";
+import { notice } from "./notices.js";
+import { save, visible } from "./payload.js";
+import { loadCalls, on, state } from "./store.js";
+import { atTime, bytes, lasting, plural } from "./words.js";
+
+const PAGE = 100;
+const EXPORT_MOST = 10_000;
+const TYPING_MS = 250;
+const OUTCOMES = ["ok", "tool_error", "error", "cancelled", "timeout"];
+const COLUMNS = ["id", "at", "server", "method", "name", "client", "durationMs", "outcome", "code", "error", "requestBytes", "responseBytes"];
+// The filter is still there when somebody comes back from a call.
+const kept = { server: "", outcome: "", text: "" };
+
+export function open([id]) {
+  return id ? openCall(id) : openList();
+}
+
+function openList() {
+  const server = select([["", "Every server"], ...(state.status?.servers ?? []).map((one) => [one.name, one.name])], kept.server, { "aria-label": "Server" });
+  const outcome = select([["", "Every outcome"], ...OUTCOMES.map((one) => [one, word(one)])], kept.outcome, { "aria-label": "Outcome" });
+  const text = h("input", { type: "search", placeholder: "Tool, client, error…", "aria-label": "Text in the call", value: kept.text, autocomplete: "off" });
+  const body = h("tbody");
+  const table = h("table", { class: "list cards" }, h("caption", { class: "unseen" }, "Calls, newest first"),
+    h("thead", null, h("tr", null, ["Call", "When", "Client", "Outcome", "Took", "Size"].map((title) => h("th", { scope: "col" }, title)))), body);
+  const none = h("div");
+  const more = button("Show more", () => read(true), { class: "show-more", hidden: true });
+  const fresh = button("", () => { shown = []; read(false); }, { class: "fresh-calls", hidden: true });
+  let shown = [];
+  let asked = 0;
+  let typing = null;
+
+  const filter = () => ({ server: kept.server, outcome: kept.outcome, text: kept.text });
+
+  async function read(onward) {
+    asked += 1;
+    const mine = asked;
+    try {
+      const said = await get(query(path("activity"), { ...filter(), limit: PAGE, before: onward ? shown.at(-1)?.id : "" }));
+      if (mine !== asked) return;
+      shown = onward ? [...shown, ...said.activity] : said.activity;
+      more.hidden = said.activity.length < PAGE;
+      fresh.hidden = true;
+      draw();
+    } catch (error) {
+      if (mine === asked) fill(none, problem(error));
+    }
+  }
+
+  function draw() {
+    table.hidden = shown.length === 0;
+    keyed(body, shown, (call) => call.id, row);
+    const filtered = kept.server || kept.outcome || kept.text;
+    fill(none, shown.length ? null : filtered ? empty("No call fits.", "Take a part of the filter away.") : empty("No calls yet.", "Every call that an agent makes through the gateway shows up here."));
+  }
+
+  // Rows do not move while somebody reads them: new calls are offered, and shown when asked for.
+  function offer() {
+    const newest = shown[0]?.id ?? 0;
+    const waiting = state.calls.filter((call) => call.id > newest && fits(call)).length;
+    fresh.hidden = waiting === 0;
+    if (waiting) say(fresh, `Show ${plural(waiting, "new call")}`);
+    if (waiting && !shown.length) read(false);
+  }
+
+  const changed = () => {
+    Object.assign(kept, { server: server.value, outcome: outcome.value, text: text.value.trim() });
+    read(false);
+  };
+  server.addEventListener("change", changed);
+  outcome.addEventListener("change", changed);
+  text.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(changed, TYPING_MS);
+  });
+  loadCalls().catch(() => {});
+  read(false);
+  const off = on("calls", offer);
+  const exports = [button("Export JSON", () => exportAll(filter(), "json"), { class: "small" }), button("Export CSV", () => exportAll(filter(), "csv"), { class: "small" })];
+  return {
+    title: () => "Activity",
+    node: h("div", { class: "page" }, heading("Activity", exports), h("div", { class: "filters" }, text, server, outcome), h("div", { role: "status" }, fresh), table, none, more),
+    close() {
+      clearTimeout(typing);
+      off();
+    },
+  };
+}
+
+function fits(call) {
+  const wanted = kept.text.toLowerCase();
+  return (!kept.server || call.server === kept.server) && (!kept.outcome || call.outcome === kept.outcome)
+    && (!wanted || [call.server, call.method, call.name, call.client, call.error].some((part) => part?.toLowerCase().includes(wanted)));
+}
+
+function row(call) {
+  return h("tr", null,
+    h("th", { scope: "row" }, h("a", { class: "row", href: `#activity/${call.id}` }, h("span", { class: "tool-server" }, `${call.server}:`), visible(call.name || call.method)),
+      call.method === "tools/call" ? null : h("div", { class: "target" }, call.method)),
+    h("td", { "data-label": "When" }, atTime(call.at)),
+    h("td", { "data-label": "Client" }, visible(call.client)),
+    h("td", { "data-label": "Outcome" }, mark(call.outcome), call.error ? h("p", { class: "reason" }, visible(short(call.error))) : null),
+    h("td", { class: "number", "data-label": "Took" }, lasting(call.durationMs)),
+    h("td", { class: "number", "data-label": "Size" }, `${bytes(call.requestBytes)} → ${bytes(call.responseBytes)}`));
+}
+
+function short(text) {
+  return text.length > 140 ? `${text.slice(0, 139)}…` : text;
+}
+
+async function exportAll(filter, kind) {
+  const all = [];
+  try {
+    for (let before = ""; all.length < EXPORT_MOST;) {
+      const said = await get(query(path("activity"), { ...filter, limit: 1000, before }));
+      all.push(...said.activity);
+      if (said.activity.length < 1000) break;
+      before = said.activity.at(-1).id;
+    }
+  } catch (error) {
+    notice(error.message, "bad");
+    return;
+  }
+  const name = `switchboard-activity-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}.${kind}`;
+  save(name, kind === "csv" ? "text/csv" : "application/json", kind === "csv" ? csv(all) : JSON.stringify({ activity: all }, null, 2));
+  notice(`${plural(all.length, "call")} saved as ${name}.${all.length >= EXPORT_MOST ? " There are more: narrow the filter to get the others." : ""}`, "good");
+}
+
+function csv(calls) {
+  const cell = (value) => {
+    let text = String(value ?? "");
+    // A spreadsheet takes such a beginning for a formula.
+    if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [COLUMNS, ...calls.map((call) => COLUMNS.map((name) => call[name]))].map((line) => line.map(cell).join(",")).join("\r\n");
+}

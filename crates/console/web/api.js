@@ -1,0 +1,72 @@
+// Asks the gateway. Its errors are problems (RFC 9457), which become a Problem here.
+
+import { forget, token } from "./session.js";
+
+const PATIENCE_MS = 30_000;
+
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail ?? body.title ?? `The gateway answered with ${status}.`);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+export function get(path) {
+  return ask("GET", path);
+}
+
+export function post(path, body = {}, options) {
+  return ask("POST", path, body, options);
+}
+
+export function remove(path) {
+  return ask("DELETE", path);
+}
+
+// The answer as it comes in, for streams.
+export async function stream(path, headers, signal) {
+  const response = await fetch(path, { headers: { ...authorization(), ...headers }, signal, cache: "no-store" });
+  if (!response.ok) throw await refused(response);
+  return response;
+}
+
+// path("servers", name, "restart"): each part is escaped.
+export function path(...parts) {
+  return `/api/v1/${parts.map(encodeURIComponent).join("/")}`;
+}
+
+// Adds what is asked for; what is empty is left out.
+export function query(where, wanted) {
+  const pairs = Object.entries(wanted).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return pairs.length ? `${where}?${new URLSearchParams(pairs)}` : where;
+}
+
+async function ask(method, where, body, { patience = PATIENCE_MS } = {}) {
+  let response;
+  try {
+    response = await fetch(where, {
+      method,
+      headers: { ...authorization(), ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      cache: "no-store",
+      signal: AbortSignal.timeout(patience),
+    });
+  } catch (error) {
+    const late = error.name === "TimeoutError";
+    throw new Problem(0, { detail: late ? "The gateway did not answer in time. Try again." : "The gateway cannot be reached. Is it running?" });
+  }
+  if (!response.ok) throw await refused(response);
+  if (response.status === 204) return null;
+  return response.json();
+}
+
+async function refused(response) {
+  const body = await response.json().catch(() => ({}));
+  if (response.status === 401) forget();
+  return new Problem(response.status, body ?? {});
+}
+
+function authorization() {
+  return { Authorization: `Bearer ${token()}` };
+}

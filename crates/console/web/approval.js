@@ -1,0 +1,130 @@
+// One approval: who asks, why, until when, what exactly, and what was decided.
+
+import { get, path } from "./api.js";
+import { add, fill, h, problem, say } from "./dom.js";
+import { outcome } from "./outcome.js";
+import { KIND_WORDS, mark } from "./marks.js";
+import { modelAnswer } from "./model-answer.js";
+import { visible } from "./payload.js";
+import { question } from "./question.js";
+import { isOpen, isWaiting, on, state, takeApproval } from "./store.js";
+import { toolCall } from "./tool-call.js";
+import { trustRequest } from "./trust-request.js";
+import { agoTime, everySecond, left, leftTime } from "./words.js";
+
+const KINDS = { sampling: modelAnswer, elicitation: question, tool_call: toolCall, trust: trustRequest };
+
+export function openApproval(id) {
+  const title = h("h2", { tabindex: "-1", class: "approval-title" }, "Reading…");
+  const back = h("p", { class: "crumb split-back" }, h("a", { href: "#approvals" }, "Approvals"));
+  const meta = h("div");
+  const said = h("div", { role: "status" });
+  const body = h("div", { class: "stack" });
+  const node = h("article", { class: "approval", "aria-label": `Approval ${id}` }, back, title, meta, said, body);
+  let view = null;
+  let drawn = null;
+  let shown = null;
+
+  // A form is drawn once for each state of the request, and never again while somebody fills it in.
+  function draw(approval) {
+    if (shown && (shown.version ?? 0) > (approval.version ?? 0)) return;
+    const whole = approval.request === undefined && shown?.request ? { ...approval, request: shown.request } : approval;
+    shown = whole;
+    say(title, whole.summary || KIND_WORDS[whole.kind] || whole.kind);
+    drawMeta(meta, whole);
+    if (drawn === whole.status && isOpen(whole)) return;
+    const typed = drawn !== null && view?.dirty?.() && !view.own.sent;
+    if (typed && !isOpen(whole)) {
+      // Somebody else was faster: what was typed stays to be read and copied.
+      view.own.lock();
+      fill(said, h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, `${closedWords(whole)} `), "What you had written was not sent."));
+      drawn = whole.status;
+      view = { ...view, keys: {} };
+      return;
+    }
+    const hadFocus = body.contains(document.activeElement);
+    drawn = whole.status;
+    view = (KINDS[whole.kind] ?? unknown)(whole);
+    fill(said);
+    fill(body, outcome(whole), view.node);
+    if (hadFocus) title.focus();
+  }
+
+  async function read() {
+    try {
+      const approval = await get(path("approvals", id));
+      if (isOpen(approval) || state.approvals.has(id)) takeApproval({ ...approval, truncated: false }, "read");
+      draw(approval);
+    } catch (error) {
+      say(title, error.status === 404 ? "There is no such approval" : "It cannot be shown");
+      fill(said, problem(error));
+    }
+  }
+
+  const known = state.approvals.get(id);
+  if (known?.request) draw(known);
+  read();
+  const offs = [
+    on("approvals", ({ approval }) => {
+      if (approval?.id !== id) return;
+      if (approval.request === undefined && !shown?.request) read();
+      else if (!isOpen(approval) || approval.status === "reviewing") read();
+      else draw(approval);
+    }),
+    everySecond(() => shown && isOpen(shown) && drawClock(meta, shown)),
+  ];
+  return {
+    node,
+    heading: () => title,
+    keys: {
+      a: () => view?.keys?.a?.(),
+      e: () => view?.keys?.e?.(),
+      r: () => view?.keys?.r?.(),
+    },
+    close: () => offs.forEach((off) => off()),
+  };
+}
+
+function closedWords(approval) {
+  const by = approval.decision?.by;
+  const done = { timed_out: "The time is up.", withdrawn: "It was withdrawn: who asked does not wait any more." }[approval.status];
+  return done ?? `Already ${approval.status}${by ? ` by ${by}` : ""}.`;
+}
+
+function drawMeta(place, approval) {
+  const key = JSON.stringify([approval.status, approval.escalatedAt, approval.expiresAt, approval.warnings]);
+  if (place.dataset.shown === key) return;
+  place.dataset.shown = key;
+  const facts = [
+    ["Kind", KIND_WORDS[approval.kind] ?? approval.kind],
+    ["Server", h("a", { href: `#servers/${encodeURIComponent(approval.server ?? "")}` }, approval.server ?? "–")],
+    ["Tool", approval.tool ? h("a", { href: `#tools/${encodeURIComponent(approval.server ?? "")}/${encodeURIComponent(approval.tool)}` }, approval.tool) : null],
+    ["Client", approval.client ? visible(approval.client) : null],
+    ["Asked", agoTime(approval.createdAt)],
+    ["Because of the rule", approval.rule ? h("code", null, approval.rule) : null],
+  ];
+  fill(place,
+    h("div", { class: "approval-state" }, mark(approval.status), approval.escalatedAt && isOpen(approval) ? mark("escalated", "escalated: nobody has answered yet") : null),
+    isOpen(approval) && approval.expiresAt ? h("div", { class: "countdown" }, h("progress", { "aria-label": "Time left", max: "1" }), h("span", null, leftTime(approval.expiresAt), h("span", { class: "muted escalates" }))) : null,
+    h("dl", { class: "facts inline" }, facts.filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
+    (approval.warnings ?? []).length ? h("div", { class: "callout loud", "data-tone": "bad", role: "note" }, h("strong", null, "Look twice"), h("ul", null, approval.warnings.map((text) => h("li", null, visible(text))))) : null,
+    approval.status === "orphaned" ? h("div", { class: "callout" }, "Whoever asked is gone, perhaps because the gateway was started anew. Your answer is kept, and given when they ask again.") : null,
+    approval.status === "generating" ? h("div", { class: "callout" }, "It is approved, and the model is answering.") : null);
+  drawClock(place, approval);
+}
+
+function drawClock(place, approval) {
+  const bar = place.querySelector("progress");
+  if (!bar) return;
+  const [from, to, now] = [Date.parse(approval.createdAt), Date.parse(approval.expiresAt), Date.now()];
+  bar.value = Math.max(0, Math.min(1, (to - now) / Math.max(1, to - from)));
+  bar.classList.toggle("soon", to - now < 60_000);
+  const escalates = Date.parse(approval.escalatesAt);
+  say(place.querySelector(".escalates"), !approval.escalatedAt && escalates > now ? ` · gets louder in ${left(approval.escalatesAt, now)}` : "");
+}
+
+function unknown(approval) {
+  const node = h("div", { class: "callout" }, `This console does not know requests of the kind ${approval.kind}.`);
+  add(node, isWaiting(approval) ? " Decide it with the command line: switchboard approvals." : null);
+  return { node };
+}

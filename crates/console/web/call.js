@@ -1,0 +1,90 @@
+// One call and its life: asked, approved, started, answered, as far as that was written down.
+
+import { get, path, query } from "./api.js";
+import { empty, fill, h, heading, problem } from "./dom.js";
+import { KIND_WORDS, mark } from "./marks.js";
+import { visible } from "./payload.js";
+import { bytes, clock, lasting, whole } from "./words.js";
+
+// The clocks of what is written down at the beginning and at the end may differ a little.
+const SLACK_MS = 1500;
+
+export function openCall(id) {
+  const body = h("div", { class: "stack" });
+  const head = h("div");
+  const node = h("div", { class: "page" }, h("p", { class: "crumb" }, h("a", { href: "#activity" }, "Activity")), head, body);
+  fill(head, heading(`Call ${id}`));
+
+  async function read() {
+    const place = Number(id);
+    if (!Number.isSafeInteger(place) || place < 1) {
+      fill(body, empty("There is no such call."));
+      return;
+    }
+    try {
+      const said = await get(query(path("activity"), { since: place - 1, before: place + 1, limit: 1 }));
+      const call = said.activity[0];
+      if (!call) {
+        fill(body, empty("There is no such call.", "Old calls are forgotten after a while."));
+        return;
+      }
+      draw(call, []);
+      const approvals = await get(query(path("approvals"), { server: call.server, limit: 200 })).then((answer) => answer.approvals, () => null);
+      draw(call, approvals === null ? null : approvals.filter((approval) => belongs(approval, call)));
+    } catch (error) {
+      fill(body, problem(error));
+    }
+  }
+
+  function draw(call, approvals) {
+    head.querySelector("h1").textContent = `${call.server}:${call.name || call.method}`;
+    fill(body, facts(call), timeline(call, approvals));
+  }
+
+  read();
+  return { title: () => `Call ${id}`, node, back: () => "#activity" };
+}
+
+function belongs(approval, call) {
+  const [began, ended, asked] = [Date.parse(call.at), Date.parse(call.at) + call.durationMs, Date.parse(approval.createdAt)];
+  return approval.kind !== "trust" && (!approval.tool || approval.tool === call.name) && asked >= began - SLACK_MS && asked <= ended + SLACK_MS;
+}
+
+function facts(call) {
+  const rows = [["Outcome", mark(call.outcome)], ["Method", h("code", null, call.method)], ["Client", visible(call.client)], ["Took", lasting(call.durationMs)],
+    ["Asked with", bytes(call.requestBytes)], ["Answered with", bytes(call.responseBytes)], ["Code", call.code === undefined ? null : String(call.code)]];
+  return h("div", { class: "card" },
+    h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
+    call.error ? h("div", { class: "callout", "data-tone": "bad" }, visible(call.error)) : null,
+    h("p", null, h("a", { href: `#tools/${encodeURIComponent(call.server)}/${encodeURIComponent(call.name)}` }, "The tool"), " · ", h("a", { href: `#servers/${encodeURIComponent(call.server)}` }, "The server")));
+}
+
+function timeline(call, approvals) {
+  const began = Date.parse(call.at);
+  const moments = [{ at: began, what: "Asked", text: `by ${call.client}` }];
+  for (const approval of approvals ?? []) {
+    const link = h("a", { href: `#approvals/${encodeURIComponent(approval.id)}` }, KIND_WORDS[approval.kind] ?? approval.kind);
+    moments.push({ at: Date.parse(approval.createdAt), what: "A person was asked", text: link });
+    if (approval.escalatedAt) moments.push({ at: Date.parse(approval.escalatedAt), what: "Escalated", text: "nobody had answered yet" });
+    if (approval.decision?.at) moments.push({ at: Date.parse(approval.decision.at), what: decided(approval), text: `by ${approval.decision.by ?? "somebody"}` });
+    if (approval.deliveredAt) moments.push({ at: Date.parse(approval.deliveredAt), what: "Told whoever asked", text: null });
+  }
+  moments.sort((a, b) => a.at - b.at);
+  moments.push({ at: began + call.durationMs, what: call.outcome === "ok" ? "Answered" : "Ended", text: mark(call.outcome) });
+  return h("section", { class: "card", "aria-labelledby": "life-title" }, h("h2", { id: "life-title" }, "Its life"),
+    h("ol", { class: "timeline" }, moments.map((moment) => h("li", null,
+      h("time", { datetime: new Date(moment.at).toISOString(), title: whole(moment.at) }, clock(moment.at)),
+      h("span", { class: "timeline-what" }, h("strong", null, moment.what), " ", moment.text),
+      h("span", { class: "muted" }, moment.at === began ? "" : `+${lasting(moment.at - began)}`)))),
+    h("p", { class: "muted small-text" }, note(approvals)));
+}
+
+function decided(approval) {
+  return { approve: "Approved", reject: "Rejected", accept: "Accepted", decline: "Declined", cancel: "Cancelled", respond: "Answered by a person" }[approval.decision.action] ?? "Decided";
+}
+
+function note(approvals) {
+  if (approvals === null) return "Approvals could not be read, so that only the call itself is shown.";
+  if (approvals.length) return "Approvals are matched by server, tool and time, since calls and approvals are written down apart. When the server itself began is not written down.";
+  return "No approval of this server and tool falls into the time of this call. When the server itself began is not written down.";
+}

@@ -1,0 +1,104 @@
+// What changed between two texts, line by line, and within a line word by word.
+
+import { h } from "./dom.js";
+
+const MOST_PAIRS = 1_000_000;
+const AROUND = 2;
+
+// The longest common subsequence: pairs of places, or null where that would take too long.
+function common(before, after) {
+  const width = after.length + 1;
+  if ((before.length + 1) * width > MOST_PAIRS) return null;
+  const length = new Uint32Array((before.length + 1) * width);
+  for (let i = before.length - 1; i >= 0; i -= 1) {
+    for (let j = after.length - 1; j >= 0; j -= 1) {
+      const at = i * width + j;
+      length[at] = before[i] === after[j] ? length[at + width + 1] + 1 : Math.max(length[at + width], length[at + 1]);
+    }
+  }
+  const pairs = [];
+  for (let i = 0, j = 0; i < before.length && j < after.length;) {
+    const at = i * width + j;
+    if (before[i] === after[j]) pairs.push([i++, j++]);
+    else if (length[at + width] >= length[at + 1]) i += 1;
+    else j += 1;
+  }
+  return pairs;
+}
+
+// Steps [{kind: "same"|"less"|"more", text}].
+export function compare(before, after) {
+  const steps = [];
+  let [i, j] = [0, 0];
+  const upTo = (a, b) => {
+    while (i < a) steps.push({ kind: "less", text: before[i++] });
+    while (j < b) steps.push({ kind: "more", text: after[j++] });
+  };
+  for (const [a, b] of common(before, after) ?? []) {
+    upTo(a, b);
+    steps.push({ kind: "same", text: before[a] });
+    [i, j] = [a + 1, b + 1];
+  }
+  upTo(before.length, after.length);
+  return steps;
+}
+
+// A diff to look at. Lines far from any change are folded.
+export function diffView(before, after, label) {
+  const steps = compare(before.split("\n"), after.split("\n"));
+  const near = steps.map((_, at) => steps.slice(Math.max(0, at - AROUND), at + AROUND + 1).some((step) => step.kind !== "same"));
+  const rows = [];
+  for (let at = 0; at < steps.length; at += 1) {
+    const step = steps[at];
+    if (!near[at]) {
+      if (near[at - 1] ?? at === 0) rows.push(h("div", { class: "diff-gap" }, "⋯"));
+      continue;
+    }
+    const less = run(steps, at, "less");
+    const more = run(steps, at + less.length, "more");
+    if (less.length && less.length === more.length) {
+      const pairs = less.map((text, which) => changedLine(text, more[which]));
+      rows.push(...pairs.map(([old]) => old), ...pairs.map(([, now]) => now));
+      at += less.length + more.length - 1;
+    } else {
+      rows.push(line(step.kind, step.text));
+    }
+  }
+  return h("div", { class: "diff", role: "group", "aria-label": label ?? "Before and after", tabindex: "0" }, rows);
+}
+
+// The texts of one kind from here on.
+function run(steps, from, kind) {
+  let to = from;
+  while (steps[to]?.kind === kind) to += 1;
+  return steps.slice(from, to).map((step) => step.text);
+}
+
+const SIGN = { same: " ", less: "−", more: "+" };
+const SPOKEN = { same: null, less: "removed: ", more: "added: " };
+
+function line(kind, ...text) {
+  return h("div", { class: `diff-line ${kind}` },
+    h("span", { class: "diff-sign", "aria-hidden": "true" }, SIGN[kind]),
+    SPOKEN[kind] ? h("span", { class: "unseen" }, SPOKEN[kind]) : null,
+    h("span", { class: "diff-text" }, text.length ? text : "\u00a0"));
+}
+
+// One line that became another: the words in it that changed are marked.
+function changedLine(before, after) {
+  const words = (text) => text.split(/(\s+|[^\p{L}\p{N}_]+)/u).filter(Boolean);
+  const steps = compare(words(before), words(after));
+  const side = (kind) => steps.filter((step) => step.kind === "same" || step.kind === kind)
+    .map((step) => (step.kind === "same" ? step.text : h(kind === "less" ? "del" : "ins", null, step.text)));
+  return [line("less", ...side("less")), line("more", ...side("more"))];
+}
+
+// A diff that the gateway wrote as text: lines that begin with - and +.
+export function writtenDiff(text) {
+  return h("div", { class: "diff", role: "group", "aria-label": "What has changed", tabindex: "0" }, text.replace(/\n$/, "").split("\n").map((row) => {
+    const sign = row.trimStart()[0];
+    const kind = sign === "-" ? "less" : sign === "+" ? "more" : "same";
+    if (kind === "same" && !row.startsWith(" ")) return h("div", { class: "diff-field" }, row);
+    return line(kind, kind === "same" ? row.replace(/^ {1,4}/, "") : row.trimStart().slice(1).replace(/^ /, ""));
+  }));
+}

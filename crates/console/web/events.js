@@ -1,0 +1,103 @@
+// Reads server-sent events with a token, which the browser's own reader cannot send. A stream that ends
+// is opened again, later each time; one that has gone quiet counts as ended.
+
+import { Problem, stream } from "./api.js";
+
+const FIRST_WAIT_MS = 500;
+const LAST_WAIT_MS = 15_000;
+// The gateway says something every 15 seconds.
+const QUIET_MS = 40_000;
+const LONGEST_EVENT = 8 * 1024 * 1024;
+
+// follow("/api/v1/events", {opened, event, state}) → stop()
+export function follow(where, { opened, event, state }) {
+  let stopped = false;
+  let lastId = null;
+  let wait = FIRST_WAIT_MS;
+  let wake = () => {};
+  let reading = null;
+
+  const run = async () => {
+    while (!stopped) {
+      state?.("connecting");
+      reading = new AbortController();
+      try {
+        const response = await stream(where, lastId === null ? {} : { "Last-Event-ID": lastId }, reading.signal);
+        wait = FIRST_WAIT_MS;
+        state?.("live");
+        await opened?.();
+        for await (const message of messages(response, reading)) {
+          if (message.id !== null) lastId = message.id;
+          event(message);
+        }
+      } catch (error) {
+        if (error instanceof Problem && (error.status === 401 || error.status === 404)) break;
+      } finally {
+        reading.abort();
+      }
+      if (stopped) break;
+      state?.("lost");
+      await new Promise((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, wait * (0.75 + Math.random() / 2));
+      });
+      wait = Math.min(wait * 2, LAST_WAIT_MS);
+    }
+  };
+  const hurry = () => wake();
+  addEventListener("online", hurry);
+  document.addEventListener("visibilitychange", hurry);
+  run();
+
+  return () => {
+    stopped = true;
+    removeEventListener("online", hurry);
+    document.removeEventListener("visibilitychange", hurry);
+    reading?.abort();
+    wake();
+  };
+}
+
+// The events of one answer: {kind, id, data}.
+async function* messages(response, reading) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let buffer = "";
+  let message = blank();
+  let quiet = setTimeout(() => reading.abort(), QUIET_MS);
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      clearTimeout(quiet);
+      quiet = setTimeout(() => reading.abort(), QUIET_MS);
+      buffer += value;
+      if (buffer.length > LONGEST_EVENT) return;
+      const lines = buffer.split(/\r\n|\n|\r(?!$)/);
+      buffer = lines.pop();
+      for (const line of lines) {
+        if (line !== "") {
+          take(message, line);
+        } else if (message.data.length) {
+          yield { kind: message.kind, id: message.id, data: message.data.join("\n") };
+          message = blank();
+        }
+      }
+    }
+  } finally {
+    clearTimeout(quiet);
+  }
+}
+
+function blank() {
+  return { kind: "message", id: null, data: [] };
+}
+
+function take(message, line) {
+  const colon = line.indexOf(":");
+  if (colon === 0) return;
+  const name = colon < 0 ? line : line.slice(0, colon);
+  const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+  if (name === "event") message.kind = value;
+  else if (name === "id") message.id = value;
+  else if (name === "data") message.data.push(value);
+}

@@ -1,0 +1,48 @@
+// States and outcomes as a shape, a word and a colour, so that none of them has to be told by colour alone.
+
+import { h, svg } from "./dom.js";
+
+const SHAPES = {
+  full: () => svg("circle", { cx: 6, cy: 6, r: 4.5, fill: "currentColor" }),
+  ring: () => svg("circle", { cx: 6, cy: 6, r: 3.8, fill: "none", stroke: "currentColor", "stroke-width": 1.6 }),
+  half: () => [svg("circle", { cx: 6, cy: 6, r: 3.8, fill: "none", stroke: "currentColor", "stroke-width": 1.6 }), svg("path", { d: "M6 2.200a3.800 3.800 0 0 1 0 7.600z", fill: "currentColor" })],
+  triangle: () => svg("path", { d: "M6 1.200 11.200 10.500H.8z", fill: "currentColor" }),
+  square: () => svg("rect", { x: 1.6, y: 1.6, width: 8.8, height: 8.8, rx: 1, fill: "currentColor" }),
+  dash: () => svg("path", { d: "M2 6h8", stroke: "currentColor", "stroke-width": 2 }),
+  tick: () => svg("path", { d: "M1.800 6.400 4.800 9.400 10.400 2.800", fill: "none", stroke: "currentColor", "stroke-width": 1.9 }),
+  cross: () => svg("path", { d: "M2.500 2.500 9.500 9.500M9.500 2.500 2.500 9.500", stroke: "currentColor", "stroke-width": 1.9 }),
+  clock: () => svg("path", { d: "M6 1.500a4.500 4.500 0 1 0 .01 0M6 3.600V6l1.800 1.200", fill: "none", stroke: "currentColor", "stroke-width": 1.4 }),
+};
+
+const MARKS = {
+  ready: ["full", "good"], idle: ["ring", "calm"], starting: ["half", "busy"], retrying: ["triangle", "warn"], parked: ["square", "bad"], disabled: ["dash", "calm"], stopping: ["half", "calm"],
+  initializing: ["half", "busy"], error: ["square", "bad"],
+  ok: ["tick", "good"], tool_error: ["cross", "bad"], cancelled: ["dash", "calm"], timeout: ["clock", "warn"],
+  pending: ["half", "busy"], orphaned: ["triangle", "warn"], generating: ["half", "busy"], reviewing: ["half", "busy"],
+  approved: ["tick", "good"], accepted: ["tick", "good"], rejected: ["cross", "bad"], declined: ["cross", "bad"],
+  timed_out: ["clock", "warn"], withdrawn: ["dash", "calm"], failed: ["square", "bad"], escalated: ["triangle", "warn"],
+  changed: ["triangle", "warn"], new: ["ring", "busy"], hidden: ["square", "bad"], warn: ["triangle", "warn"], note: ["ring", "calm"], held: ["triangle", "warn"],
+  allow: ["tick", "good"], ask: ["half", "busy"], deny: ["cross", "bad"],
+};
+
+const WORDS = {
+  tool_error: "tool error", timed_out: "timed out", orphaned: "asker is gone", generating: "model is answering", reviewing: "answer to review", pending: "waiting",
+  initializing: "starting", hidden: "hidden text", parked: "needs you",
+};
+
+export const KIND_WORDS = { sampling: "Model answer", elicitation: "Question", tool_call: "Tool call", trust: "Trust" };
+
+export function word(state) {
+  return WORDS[state] ?? state;
+}
+
+// mark("ready") or mark("escalated", "other words")
+export function mark(state, words) {
+  const [shape, tone] = MARKS[state] ?? ["ring", "calm"];
+  return h("span", { class: "mark", "data-tone": tone },
+    svg("svg", { viewBox: "0 0 12 12", "aria-hidden": "true", focusable: "false" }, SHAPES[shape]()), words ?? word(state));
+}
+
+export function chip(text, tone) {
+  return h("span", { class: "chip", "data-tone": tone }, text);
+}

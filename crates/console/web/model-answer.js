@@ -1,0 +1,181 @@
+// A server asks for an answer of a model: the conversation as it would be sent, to be read, changed,
+// approved or rejected; the model's answer, to be checked before it is delivered; or one's own answer.
+
+import { arrange, panel, rejection, rememberFields } from "./decide.js";
+import { diffView } from "./diff.js";
+import { add, field, fill, h, newId, say } from "./dom.js";
+import { block, blocks, json, longText } from "./payload.js";
+import { isWaiting } from "./store.js";
+
+export function modelAnswer(approval) {
+  const request = approval.request ?? {};
+  if (approval.status === "reviewing") return review(approval, request);
+  if (!isWaiting(approval)) return { node: h("div", { class: "stack" }, conversation(request)) };
+  return ask(approval, request);
+}
+
+const WHO = { user: "User", assistant: "Model" };
+
+// The conversation, to be read.
+export function conversation(request) {
+  const preferences = request.modelPreferences ?? {};
+  const settings = [
+    ["Model", (preferences.hints ?? []).map((hint) => hint?.name).filter(Boolean).join(", ") || null],
+    ["Most tokens", request.maxTokens], ["Temperature", request.temperature],
+    ["Stops at", request.stopSequences?.length ? request.stopSequences.map((one) => JSON.stringify(one)).join(", ") : null],
+    ["Wants context of", request.includeContext && request.includeContext !== "none" ? request.includeContext : null],
+  ].filter(([, value]) => value !== undefined && value !== null);
+  return h("section", { class: "card", "aria-label": "What would be sent to the model" },
+    h("h3", null, "What would be sent to the model"),
+    settings.length ? h("dl", { class: "facts inline" }, settings.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, String(value))))) : null,
+    h("ol", { class: "talk" },
+      request.systemPrompt ? message("system", "System prompt", longText(String(request.systemPrompt), { class: "text" })) : null,
+      (request.messages ?? []).map((one) => message(one?.role, WHO[one?.role] ?? String(one?.role ?? "?"), blocks(one?.content).map(block)))),
+    request.tools?.length ? h("details", null, h("summary", null, `Tools that the model may ask for (${request.tools.length})`), json(request.tools)) : null);
+}
+
+function message(role, who, ...content) {
+  return h("li", { class: "talk-turn", "data-kind": role === "user" || role === "assistant" ? role : "system" }, h("span", { class: "talk-who" }, who), h("div", { class: "talk-text" }, content));
+}
+
+// The same as plain lines, to compare two of them.
+export function asText(request) {
+  const lines = [`model: ${request.model ?? "(as configured)"}`, `most tokens: ${request.maxTokens ?? "–"}`, `temperature: ${request.temperature ?? "–"}`, `stops at: ${(request.stopSequences ?? []).map((one) => JSON.stringify(one)).join(", ") || "–"}`, "", "system prompt", request.systemPrompt ?? "(none)"];
+  for (const one of request.messages ?? []) {
+    lines.push("", WHO[one?.role] ?? String(one?.role), ...blocks(one?.content).map((part) => (part?.type === "text" ? String(part.text ?? "") : `(${part?.type ?? "content"})`)));
+  }
+  return lines.join("\n");
+}
+
+function ask(approval, request) {
+  const own = panel(approval);
+  const shown = h("div", null, conversation(request));
+  const changes = h("div");
+  const remember = rememberFields("sampling");
+  const written = ownAnswer(own);
+  let editor = null;
+
+  const edits = () => editor?.edits() ?? {};
+  const changed = () => Object.keys(edits()).length > 0;
+  function drawChanges() {
+    say(approve, changed() ? "Approve with changes" : "Approve");
+    fill(changes, changed() ? h("section", { class: "card" }, h("h3", null, "Your changes"), diffView(asText(request), asText({ ...request, ...edits() }), "Your changes to the request")) : null);
+  }
+
+  function edit() {
+    editor = editor ? null : editRequest(request, drawChanges);
+    say(editButton, editor ? "Stop editing" : "Edit");
+    fill(shown, editor?.node ?? conversation(request));
+    drawChanges();
+    editor?.node.querySelector("textarea")?.focus();
+  }
+
+  async function accept() {
+    const problem = editor?.problem();
+    if (problem) own.fail(problem);
+    else await own.decide("approve", { ...(changed() ? { edits: edits() } : {}), ...remember.read() });
+  }
+
+  const approve = own.button("Approve", accept, { class: "primary" });
+  const editButton = own.button("Edit", edit);
+  const reject = rejection(own, (reason) => own.decide("reject", { ...reason, ...remember.read() }));
+  const node = h("div", { class: "stack" }, shown, changes,
+    arrange(own, remember.node, h("div", { class: "decide-row" }, approve, editButton, written.toggle, reject.node), written.node));
+  return { node, own, dirty: () => changed() || written.text() !== "", keys: { a: accept, e: edit, r: reject.focus } };
+}
+
+// A text of the person in the place of the model's.
+function ownAnswer(own) {
+  const text = h("textarea", { rows: 6, id: newId("own-answer") });
+  const node = h("div", { class: "own-answer", hidden: true }, field("Your answer", text, "It is given to the server in the place of a model's answer. No model is asked."),
+    own.button("Send answer", () => (text.value.trim() ? own.decide("respond", { text: text.value }) : own.fail("Write your answer first.")), { class: "primary" }));
+  const toggle = own.button("Answer yourself", () => {
+    node.hidden = !node.hidden;
+    toggle.setAttribute("aria-expanded", String(!node.hidden));
+    if (!node.hidden) text.focus();
+  }, { "aria-expanded": "false" });
+  return { node, toggle, text: () => text.value };
+}
+
+// Everything of the request that may be changed, in fields.
+function editRequest(request, changed) {
+  const system = h("textarea", { rows: 3, value: request.systemPrompt ?? "" });
+  const model = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "as configured", value: "" });
+  const tokens = h("input", { type: "text", inputmode: "numeric", autocomplete: "off", value: request.maxTokens ?? "" });
+  const temperature = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", placeholder: "as the model has it", value: request.temperature ?? "" });
+  const turns = (request.messages ?? []).map((one, at) => {
+    const leave = h("input", { type: "checkbox" });
+    const parts = blocks(one?.content).map((part) => (part?.type === "text" ? { part, area: h("textarea", { rows: Math.min(14, String(part.text ?? "").split("\n").length + 2), value: part.text ?? "", "aria-label": `Message ${at + 1}, ${WHO[one.role] ?? one.role}` }) } : { part }));
+    const node = message(one?.role, WHO[one?.role] ?? String(one?.role), parts.map(({ part, area }) => area ?? block(part)), h("label", { class: "check small-text" }, leave, h("span", null, "Leave this message out")));
+    const read = () => {
+      const content = parts.map(({ part, area }) => (area ? { ...part, text: area.value } : part));
+      return { ...one, content: Array.isArray(one?.content) ? content : content[0] };
+    };
+    return { leave, node, read };
+  });
+  const node = h("section", { class: "card", "aria-label": "Edit what is sent to the model" }, h("h3", null, "Edit what is sent to the model"),
+    h("div", { class: "field-row" }, field("Model", model), field("Most tokens", tokens), field("Temperature", temperature)),
+    field("System prompt", system), h("ol", { class: "talk" }, turns.map((turn) => turn.node)));
+  node.addEventListener("input", changed);
+  node.addEventListener("change", changed);
+
+  const asNumber = (input) => (input.value.trim() === "" ? undefined : Number(input.value));
+  return {
+    node,
+    problem() {
+      const [most, warmth] = [asNumber(tokens), asNumber(temperature)];
+      if (most !== undefined && !(Number.isInteger(most) && most > 0)) return "The most tokens have to be a whole number above 0.";
+      if (warmth !== undefined && !(warmth >= 0 && warmth <= 2)) return "The temperature has to be a number from 0 to 2.";
+      if (turns.length && turns.every((turn) => turn.leave.checked)) return "At least one message has to stay.";
+      return null;
+    },
+    // Only what is not as it was.
+    edits() {
+      const edits = {};
+      const messages = turns.filter((turn) => !turn.leave.checked).map((turn) => turn.read());
+      if (JSON.stringify(messages) !== JSON.stringify(request.messages ?? [])) edits.messages = messages;
+      if (system.value !== (request.systemPrompt ?? "")) edits.systemPrompt = system.value;
+      if (model.value.trim()) edits.model = model.value.trim();
+      if (asNumber(tokens) !== request.maxTokens && asNumber(tokens) !== undefined) edits.maxTokens = asNumber(tokens);
+      if (asNumber(temperature) !== request.temperature && asNumber(temperature) !== undefined) edits.temperature = asNumber(temperature);
+      return edits;
+    },
+  };
+}
+
+export function textOf(result) {
+  return blocks(result?.content).map((part) => (part?.type === "text" ? String(part.text ?? "") : "")).filter(Boolean).join("\n");
+}
+
+// The model has answered; a person looks at the answer before it goes out.
+function review(approval, request) {
+  const own = panel(approval);
+  const before = textOf(approval.draft);
+  const area = h("textarea", { rows: Math.min(20, before.split("\n").length + 3), value: before, "aria-label": "The model's answer" });
+  const shown = h("div", { class: "talk-text" }, blocks(approval.draft?.content).map(block));
+  const changes = h("div");
+  let editing = false;
+  const changed = () => editing && area.value !== before;
+  function drawChanges() {
+    say(approve, changed() ? "Approve with changes" : "Approve");
+    fill(changes, changed() ? h("section", { class: "card" }, h("h3", null, "Your changes"), diffView(before, area.value, "Your changes to the answer")) : null);
+  }
+  function edit() {
+    editing = !editing;
+    if (!editing) area.value = before;
+    say(editButton, editing ? "Stop editing" : "Edit");
+    fill(shown, editing ? area : blocks(approval.draft?.content).map(block));
+    drawChanges();
+    if (editing) area.focus();
+  }
+  area.addEventListener("input", drawChanges);
+  const accept = () => own.decide("approve", changed() ? { edits: { text: area.value } } : {});
+  const approve = own.button("Approve", accept, { class: "primary" });
+  const editButton = own.button("Edit", edit);
+  const reject = rejection(own, (reason) => own.decide("reject", reason));
+  const node = h("div", { class: "stack" },
+    h("section", { class: "card answer" }, h("h3", null, "The model's answer, before it is delivered"), approval.draft?.model ? h("p", { class: "muted" }, approval.draft.model) : null, shown),
+    changes, arrange(own, h("div", { class: "decide-row" }, approve, editButton, reject.node)),
+    h("details", null, h("summary", null, "What the model was sent"), conversation({ ...request, ...approval.decision?.edits })));
+  return { node, own, dirty: changed, keys: { a: accept, e: edit, r: reject.focus } };
+}

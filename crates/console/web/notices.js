@@ -1,0 +1,102 @@
+// How somebody is told: short notices, words for screen readers, the number in the title and on the
+// icon of the tab, and notifications of the desktop for those who want them.
+
+import { add, button, h, say } from "./dom.js";
+import { preference } from "./session.js";
+import { isWaiting, on, waiting } from "./store.js";
+
+const STAYS_MS = 7000;
+const KINDS = { sampling: "asks for an answer of a model", elicitation: "asks a question", tool_call: "wants to run a tool", trust: "has tools that need your trust" };
+
+// A notice at the edge of the page; tone "good", "bad" or nothing.
+export function notice(text, tone) {
+  const node = h("div", { class: "notice", "data-tone": tone, role: tone === "bad" ? "alert" : "status" }, h("span", null, text));
+  const close = () => node.remove();
+  add(node, button("×", close, { class: "quiet square", "aria-label": "Close this notice" }));
+  document.getElementById("notices").append(node);
+  // What went wrong stays until it was read.
+  if (tone !== "bad") setTimeout(close, STAYS_MS);
+}
+
+export function announce(text, urgent) {
+  const region = document.getElementById(urgent ? "assertive" : "polite");
+  region.textContent = "";
+  // A region that changes in the same breath is not read out.
+  requestAnimationFrame(() => say(region, text));
+}
+
+let pageTitle = "Switchboard";
+export function setTitle(title) {
+  pageTitle = title;
+  showCount();
+}
+
+let shownCount = null;
+function showCount() {
+  const count = waiting().length;
+  document.title = `${count ? `(${count}) ` : ""}${pageTitle} · Switchboard`;
+  if (count === shownCount) return;
+  shownCount = count;
+  document.getElementById("icon").href = count ? badged(count) : "/console/icon.svg";
+}
+
+// The icon with a number on it. The number is ours, so that no text of others gets in here.
+function badged(count) {
+  const text = count > 9 ? "9+" : String(Math.trunc(count));
+  return `data:image/svg+xml,${encodeURIComponent(
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1f5fbf"/><circle cx="20" cy="20" r="12" fill="#c62828"/><text x="20" y="26" font-family="sans-serif" font-weight="700" font-size="16" fill="#fff" text-anchor="middle">${text}</text></svg>`,
+  )}`;
+}
+
+function words(approval) {
+  return `${approval.server} ${KINDS[approval.kind] ?? "asks for something"}`;
+}
+
+const announced = new Set();
+export function watchApprovals() {
+  on("approvals", ({ approval, event }) => {
+    showCount();
+    if (!approval || !isWaiting(approval)) return;
+    if (event === "approval.created" && !announced.has(approval.id)) {
+      announced.add(approval.id);
+      announce(`New approval: ${words(approval)}. ${approval.summary ?? ""}`);
+    } else if (event === "approval.escalated") {
+      announce(`Still waiting for you: ${words(approval)}. ${approval.summary ?? ""}`, true);
+      notifyDesktop(approval);
+    }
+  });
+}
+
+function notifyDesktop(approval) {
+  if (preference("notify") !== "yes" || !("Notification" in window) || Notification.permission !== "granted") return;
+  const shown = new Notification(`${approval.server} is waiting for you`, { body: approval.summary ?? "", tag: approval.id, icon: "/console/icon.svg" });
+  shown.addEventListener("click", () => {
+    window.focus();
+    location.hash = `#approvals/${encodeURIComponent(approval.id)}`;
+    shown.close();
+  });
+}
+
+// Asks "are you sure", with the buttons named after what they do. → true or false
+export function confirm({ title, text, detail, yes, danger }) {
+  return new Promise((resolve) => {
+    const dialog = h("dialog", { "aria-labelledby": "confirm-title" });
+    const close = (answer) => () => {
+      dialog.close();
+      dialog.remove();
+      resolve(answer);
+    };
+    add(dialog, [
+      h("h2", { id: "confirm-title" }, title),
+      text ? h("p", null, text) : null,
+      detail ?? null,
+      h("div", { class: "buttons end" }, button("Cancel", close(false)), button(yes, close(true), { class: danger ? "danger" : "primary" })),
+    ]);
+    dialog.addEventListener("cancel", (event) => {
+      event.preventDefault();
+      close(false)();
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}

@@ -1,0 +1,213 @@
+// Overview: is everything well, what waits for me, and how busy is it.
+
+import { get, path, query } from "./api.js";
+import { chart } from "./chart.js";
+import { add, empty, fill, h, heading, keyed, say, select } from "./dom.js";
+import { KIND_WORDS, mark, word } from "./marks.js";
+import { preference, prefer } from "./session.js";
+import { isOpen, loadCalls, on, state, waiting } from "./store.js";
+import { agoTime, clock, everySecond, lasting, leftTime, number, plural } from "./words.js";
+
+const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["21600", "6 hours"], ["86400", "24 hours"]];
+const BUCKETS = 30;
+const WAITS = [["within 5 s", 5, "5 s"], ["within 15 s", 15, "15 s"], ["within 30 s", 30, "30 s"], ["within a minute", 60, "1 min"], ["within 5 minutes", 300, "5 min"], ["later", Infinity, "later"]];
+const TROUBLE = new Set(["parked", "retrying"]);
+
+export function open() {
+  const tiles = h("dl", { class: "tiles" });
+  const queue = h("div");
+  const servers = h("ul", { class: "server-list" });
+  const parts = h("ul", { class: "part-list" });
+  const trouble = h("div");
+  const charts = { calls: h("figure", { class: "chart" }), latency: h("figure", { class: "chart" }), waits: h("figure", { class: "chart" }) };
+  const span = select(SPANS, preference("span") ?? "3600", { "aria-label": "Time that the charts show" });
+  const note = h("p", { class: "muted small-text" });
+  let closed = [];
+  let drawnAt = 0;
+
+  const node = h("div", { class: "page" },
+    heading("Overview"),
+    trouble,
+    tiles,
+    h("div", { class: "columns" },
+      h("section", { class: "card", "aria-labelledby": "waiting-title" }, h("div", { class: "card-head" }, h("h2", { id: "waiting-title" }, "Waiting for you"), h("a", { href: "#approvals" }, "All approvals")), queue),
+      h("section", { class: "card", "aria-labelledby": "servers-title" }, h("div", { class: "card-head" }, h("h2", { id: "servers-title" }, "Servers"), h("a", { href: "#servers" }, "All servers")), servers,
+        h("h3", { class: "card-sub" }, "Parts of the gateway"), parts)),
+    h("section", { class: "card", "aria-labelledby": "charts-title" },
+      h("div", { class: "card-head" }, h("h2", { id: "charts-title" }, "Calls and approvals"), h("label", { class: "inline-label" }, "Last ", span)),
+      h("div", { class: "charts" }, charts.calls, charts.latency, charts.waits), note));
+
+  function drawStatus() {
+    const { status } = state;
+    if (!status) return;
+    const now = Date.now();
+    const lastMinute = state.calls.filter((call) => now - Date.parse(call.at) < 60_000);
+    const failed = lastMinute.filter((call) => call.outcome !== "ok" && call.outcome !== "cancelled");
+    const up = status.servers.filter((server) => server.state === "ready").length;
+    const on = status.servers.filter((server) => server.enabled).length;
+    const held = status.held ?? 0;
+    drawTiles(tiles, [
+      ["Approvals waiting", number(waiting().length), waiting().length ? "warn" : null, "#approvals"],
+      ["Calls in the last minute", state.callsLoaded ? number(lastMinute.length) : "–", null, "#activity"],
+      ["Errors in the last minute", state.callsLoaded ? number(failed.length) : "–", failed.length ? "bad" : null, "#activity"],
+      ["Servers ready", `${up} of ${on}`, null, "#servers"],
+      ["Tools", number(status.tools), null, "#tools"],
+      ["Tools held back", number(held), held ? "warn" : null, "#tools"],
+      ["Clients", number(status.clients), null, null],
+    ]);
+    keyed(servers, [...status.servers].sort((a, b) => Number(TROUBLE.has(b.state)) - Number(TROUBLE.has(a.state)) || a.name.localeCompare(b.name)),
+      (server) => server.name, (server) => drawServer(h("li"), server), drawServer);
+    if (!status.servers.length) fill(servers, empty("No servers yet.", "Add one in a terminal: switchboard add NAME -- COMMAND, or take over those of a client: switchboard import."));
+    keyed(parts, status.parts.filter((part) => !part.name.startsWith("server:")), (part) => part.name, (part) => drawPart(h("li"), part), drawPart);
+    const wrong = status.configProblem;
+    if (trouble.dataset.shown !== String(wrong)) {
+      trouble.dataset.shown = String(wrong);
+      fill(trouble, wrong ? h("div", { class: "callout", "data-tone": "warn", role: "status" }, h("strong", null, "The configuration file has a problem and is not applied. "), wrong) : null);
+    }
+  }
+
+  function drawQueue() {
+    const all = waiting();
+    if (!all.length) {
+      if (queue.dataset.shown !== "none") fill(queue, empty("No approvals are waiting.", "When a server asks a question, wants an answer of a model, or a rule says that a call needs you, it shows up here."));
+      queue.dataset.shown = "none";
+      return;
+    }
+    if (queue.dataset.shown !== "some") fill(queue, h("ul", { class: "mini-queue" }), h("p", { class: "muted" }));
+    queue.dataset.shown = "some";
+    keyed(queue.firstChild, all.slice(0, 6), (approval) => approval.id, (approval) => drawWaiting(h("li"), approval), drawWaiting);
+    say(queue.lastChild, all.length > 6 ? `and ${all.length - 6} more` : "");
+  }
+
+  function drawCharts() {
+    const now = Date.now();
+    drawnAt = now;
+    const seconds = Number(span.value);
+    const from = now - seconds * 1000;
+    const step = (seconds * 1000) / BUCKETS;
+    const labels = Array.from({ length: BUCKETS }, (_, at) => clock(from + at * step).slice(0, 5));
+    const fill_ = () => Array.from({ length: BUCKETS }, () => []);
+    const [good, bad] = [fill_(), fill_()];
+    for (const call of state.calls) {
+      const at = Math.floor((Date.parse(call.at) - from) / step);
+      if (at >= 0 && at < BUCKETS) (call.outcome === "ok" ? good : bad)[at].push(call.durationMs);
+    }
+    const [goodCount, badCount] = [good.flat().length, bad.flat().length];
+    chart(charts.calls, {
+      title: "Calls", kind: "bars", labels, show: (value) => number(Math.round(value * 10) / 10), empty: "No calls in this time.",
+      summary: `${plural(goodCount + badCount, "call")}, ${number(badCount)} of them failed.`,
+      series: [{ name: "answered", tone: "accent", values: good.map((list) => list.length) }, { name: "failed", tone: "bad", values: bad.map((list) => list.length) }],
+    });
+    const all = good.map((list, at) => [...list, ...bad[at]].sort((a, b) => a - b));
+    const whole = all.flat().sort((a, b) => a - b);
+    chart(charts.latency, {
+      title: "Time to answer", kind: "lines", labels, show: lasting, empty: "No calls in this time.",
+      summary: `Half of the calls took at most ${lasting(share(whole, 0.5))}, 95 % at most ${lasting(share(whole, 0.95))}.`,
+      series: [{ name: "p50", tone: "accent", values: all.map((list) => share(list, 0.5)) }, { name: "p95", tone: "warn", values: all.map((list) => share(list, 0.95)) }],
+    });
+    drawWaits(from);
+    const oldest = state.calls.at(-1);
+    const cut = oldest && state.calls.length >= 1000 && Date.parse(oldest.at) > from;
+    say(note, cut ? `The charts show the newest ${plural(state.calls.length, "call")}, since ${clock(oldest.at)}.` : "");
+  }
+
+  function drawWaits(from) {
+    const decided = closed.filter((approval) => Date.parse(approval.createdAt) >= from && approval.kind !== "trust");
+    const values = WAITS.map(() => 0);
+    const times = [];
+    for (const approval of decided) {
+      if (!approval.decision?.at) continue;
+      const seconds = (Date.parse(approval.decision.at) - Date.parse(approval.createdAt)) / 1000;
+      times.push(seconds * 1000);
+      values[WAITS.findIndex(([, most]) => seconds < most)] += 1;
+    }
+    const late = decided.filter((approval) => approval.status === "timed_out").length;
+    times.sort((a, b) => a - b);
+    chart(charts.waits, {
+      title: "Time to decide", kind: "bars", labels: [...WAITS.map(([words]) => words), "timed out"], short: [...WAITS.map(([, , words]) => words), "never"], show: (value) => number(Math.round(value * 10) / 10), empty: "No approvals were decided in this time.",
+      summary: `${plural(times.length, "approval")} decided, half of them within ${lasting(share(times, 0.5) ?? NaN)}; ${number(late)} timed out.`,
+      series: [{ name: "decided", tone: "accent", values: [...values, 0] }, { name: "timed out", tone: "warn", values: [...values.map(() => 0), late] }],
+    });
+  }
+
+  async function readClosed() {
+    const said = await get(query(path("approvals"), { status: "closed", limit: 200 })).catch(() => null);
+    if (!said) return;
+    closed = said.approvals;
+    drawCharts();
+  }
+
+  span.addEventListener("change", () => {
+    prefer("span", span.value);
+    drawCharts();
+  });
+  drawStatus();
+  drawQueue();
+  drawCharts();
+  loadCalls().catch(() => {});
+  readClosed();
+  const offs = [
+    on("status", drawStatus),
+    on("calls", () => { drawStatus(); drawCharts(); }),
+    on("approvals", ({ approval }) => {
+      drawQueue();
+      drawStatus();
+      if (approval && !isOpen(approval)) {
+        closed = [approval, ...closed.filter((other) => other.id !== approval.id)];
+        drawCharts();
+      }
+    }),
+    everySecond((now) => {
+      if (now - drawnAt > 15_000) { drawStatus(); drawCharts(); }
+    }),
+  ];
+  return { title: () => "Overview", node, close: () => offs.forEach((off) => off()) };
+}
+
+function share(sorted, part) {
+  return sorted.length ? sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] : null;
+}
+
+function drawTiles(list, tiles) {
+  keyed(list, tiles, ([name]) => name,
+    ([name, value, tone, href]) => h("div", { class: "tile", "data-tone": tone }, h("dt", null, href ? h("a", { href }, name) : name), h("dd", null, value)),
+    (node, [, value, tone]) => {
+      say(node.lastChild, value);
+      if (tone) node.dataset.tone = tone;
+      else delete node.dataset.tone;
+    });
+}
+
+function drawServer(node, server) {
+  const shown = JSON.stringify([server.state, server.reason, server.calls, server.errors, server.inFlight]);
+  if (node.dataset.shown === shown) return node;
+  node.dataset.shown = shown;
+  const had = node.contains(document.activeElement);
+  fill(node, h("a", { class: "row", href: `#servers/${encodeURIComponent(server.name)}` }, server.name), mark(server.state),
+    h("span", { class: "muted numbers-line" }, `${plural(server.calls, "call")}${server.errors ? `, ${plural(server.errors, "error")}` : ""}`),
+    server.reason && TROUBLE.has(server.state) ? h("p", { class: "reason" }, server.reason) : null);
+  if (had) node.querySelector("a").focus();
+  return node;
+}
+
+function drawPart(node, part) {
+  const shown = JSON.stringify(part);
+  if (node.dataset.shown === shown) return node;
+  node.dataset.shown = shown;
+  fill(node, h("span", null, part.name), mark(part.state), part.message ? h("p", { class: "reason" }, part.message) : null, part.note ? h("p", { class: "muted" }, part.note) : null);
+  return node;
+}
+
+function drawWaiting(node, approval) {
+  const shown = `${approval.status} ${approval.escalatedAt ?? ""}`;
+  if (node.dataset.shown === shown) return node;
+  node.dataset.shown = shown;
+  fill(node, h("a", { class: "row", href: `#approvals/${encodeURIComponent(approval.id)}` }, approval.summary || KIND_WORDS[approval.kind]),
+    h("span", { class: "muted" }, `${KIND_WORDS[approval.kind] ?? approval.kind} · ${approval.server} · `, agoTime(approval.createdAt)));
+  const end = h("span", { class: "queue-end" });
+  if (approval.escalatedAt) add(end, mark("escalated"));
+  if (approval.status !== "pending") add(end, mark(approval.status, word(approval.status)));
+  if (approval.expiresAt) add(end, leftTime(approval.expiresAt));
+  add(node, end);
+  return node;
+}

@@ -1,0 +1,89 @@
+// Rules: which calls are asked about, allowed or denied; forgetting what was remembered, and trying a rule out.
+
+import { get, path, post, remove } from "./api.js";
+import { button, empty, fill, h, keyed, problem } from "./dom.js";
+import { mark } from "./marks.js";
+import { confirm, notice } from "./notices.js";
+import { json, visible } from "./payload.js";
+import { on } from "./store.js";
+import { agoTime, atTime, leftTime, number, plural } from "./words.js";
+
+const SOURCES = { config: "configuration", server: "server's settings", remembered: "remembered" };
+
+export function openRules() {
+  const list = h("ul", { class: "rules", "aria-label": "Rules" });
+  const none = h("div");
+
+  async function read() {
+    try {
+      const { rules } = await get(path("approvals", "rules"));
+      keyed(list, rules, (rule) => rule.id, row);
+      fill(none, rules.length ? null : empty("No rules.", "Without rules, calls go through, and only servers' own questions come to you. Rules stand in the configuration under approvals, or are remembered when you decide."));
+    } catch (error) {
+      fill(none, problem(error));
+    }
+  }
+
+  function row(rule) {
+    const forget = async () => {
+      if (!(await confirm({ title: "Forget this rule?", detail: h("p", null, h("code", null, rule.text)), text: "The next such call is treated as if you had never decided.", yes: "Forget", danger: true }))) return;
+      try {
+        await remove(path("approvals", "rules", rule.id));
+        notice("Forgotten.", "good");
+        read();
+      } catch (error) {
+        notice(error.message, "bad");
+      }
+    };
+    return h("li", null, h("code", { class: "rule-text" }, visible(rule.text)),
+      h("span", { class: "muted" }, SOURCES[rule.source] ?? rule.source, rule.by ? ` by ${rule.by}` : null, rule.createdAt ? [" ", agoTime(rule.createdAt)] : null, rule.expiresAt ? [" · ", leftTime(rule.expiresAt)] : null),
+      rule.source === "remembered" ? button("Forget", forget, { class: "small", "aria-label": `Forget ${rule.text}` }) : null);
+  }
+
+  read();
+  const offs = [on("rules", read), on("config", read), on("approvals", ({ approval }) => approval?.decision?.remember && read())];
+  return {
+    node: h("section", { class: "card", "aria-labelledby": "rules-title" }, h("h2", { id: "rules-title" }, "Rules"),
+      h("p", { class: "muted" }, "Deny goes before ask, and ask before allow; the more exact rule counts first."), list, none, tester()),
+    close: () => offs.forEach((off) => off()),
+  };
+}
+
+function tester() {
+  const input = h("input", { type: "text", id: "rule-test", class: "code", autocomplete: "off", spellcheck: "false", placeholder: "ask files:delete_*" });
+  const result = h("div", { "aria-live": "polite" });
+  const test = async () => {
+    const text = input.value.trim();
+    if (!text) return;
+    let rule = text;
+    if (text.startsWith("{")) {
+      try {
+        rule = JSON.parse(text);
+      } catch (error) {
+        fill(result, problem(new Error(`This is not JSON: ${error.message}`)));
+        return;
+      }
+    }
+    try {
+      fill(result, found(await post(path("approvals", "rules", "test"), { rule })));
+    } catch (error) {
+      fill(result, problem(error));
+    }
+  };
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") test();
+  });
+  return h("div", { class: "tester" }, h("h3", null, "Try a rule out"),
+    h("label", { for: "rule-test" }, "A rule, such as ", h("code", null, "ask files:delete_*"), ". Nothing is changed by this."),
+    h("div", { class: "filters" }, input, button("Test", test)), result);
+}
+
+function found(said) {
+  const tools = said.tools ?? [];
+  const calls = said.calls ?? {};
+  return h("div", { class: "stack" },
+    h("p", null, "It reads as ", h("code", null, said.text ?? ""), "."),
+    h("p", null, `Of the last ${plural(calls.looked ?? 0, "call")} it fits ${number(calls.matched ?? 0)}${calls.unsure ? `; of ${number(calls.unsure)} more it cannot be told, since their arguments were not kept` : ""}.`),
+    tools.length ? h("details", { open: tools.length <= 12 }, h("summary", null, `${plural(tools.length, "tool")} that it concerns`), h("ul", { class: "plain-list" }, tools.slice(0, 200).map((tool) => h("li", null, h("code", null, tool.name), " ", mark(tool.verdict))))) : h("p", { class: "muted" }, "It concerns none of the tools that are known."),
+    calls.examples?.length ? h("details", null, h("summary", null, "Calls that it fits"), h("ul", { class: "plain-list" }, calls.examples.map((call) => h("li", null, atTime(call.at), " ", h("code", null, `${call.server}:${call.tool}`), ` by ${call.client ?? "somebody"}`, call.arguments === undefined ? null : json(call.arguments))))) : null);
+}

@@ -1,0 +1,136 @@
+// One server: how it is, what it says of itself, and what it writes to its log.
+
+import { get, path } from "./api.js";
+import { add, button, fill, h, heading, problem, say } from "./dom.js";
+import { follow } from "./events.js";
+import { mark } from "./marks.js";
+import { json, longText, visible } from "./payload.js";
+import { actions } from "./servers.js";
+import { on, state } from "./store.js";
+import { agoTime, leftTime, number } from "./words.js";
+
+const MOST_LINES = 2000;
+
+export function openServer(name) {
+  const top = h("div", { class: "stack" });
+  const about = h("div");
+  const log = openLog(name);
+  const node = h("div", { class: "page" }, h("p", { class: "crumb" }, h("a", { href: "#servers" }, "Servers")), heading(name), top, log.node, about);
+
+  function draw() {
+    const server = state.status?.servers.find((other) => other.name === name);
+    if (!state.status) return;
+    const shown = JSON.stringify(server ?? null);
+    if (top.dataset.shown === shown) return;
+    top.dataset.shown = shown;
+    const focused = top.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    fill(top, server ? facts(server) : h("div", { class: "callout", "data-tone": "warn" }, `There is no server called ${name} any more.`));
+    if (focused) top.querySelector(`[data-key="${focused}"]`)?.focus();
+  }
+
+  async function read() {
+    try {
+      fill(about, details(await get(path("servers", name))));
+    } catch (error) {
+      fill(about, error.status === 404 ? null : problem(error));
+    }
+  }
+
+  draw();
+  read();
+  let lastState = null;
+  const off = on("status", () => {
+    draw();
+    const now = state.status?.servers.find((server) => server.name === name)?.state;
+    // It says what it is once it is up.
+    if (now === "ready" && lastState !== "ready") read();
+    lastState = now;
+  });
+  return {
+    title: () => name,
+    node,
+    back: () => "#servers",
+    close() {
+      off();
+      log.close();
+    },
+  };
+}
+
+function facts(server) {
+  const rows = [
+    ["State", [mark(server.state), " ", h("span", { class: "muted" }, "since ", agoTime(server.since))]],
+    ["Kind", server.kind],
+    [{ command: "Program", remote: "Address", container: "Image" }[server.kind] ?? "Target", h("code", null, visible(server.target))],
+    ["Starts", { lazy: "with the first call", eager: "at once", auto: "when it suits" }[server.start] ?? server.start],
+    ["Protocol", server.revision ?? "not known yet"],
+    ["Offers", h("span", null, h("a", { href: `#tools/${encodeURIComponent(server.name)}` }, `${number(server.tools)} tools`), `, ${number(server.prompts)} prompts, ${number(server.resources)} resources`)],
+    ["Calls", `${number(server.calls)} so far, ${number(server.errors)} failed, ${number(server.inFlight)} under way, ${number(server.queued)} queued`],
+  ];
+  return [
+    server.reason || server.action ? h("div", { class: "callout", "data-tone": server.state === "parked" ? "bad" : server.state === "retrying" ? "warn" : null },
+      server.reason ? h("p", null, h("strong", null, "Why: "), visible(server.reason)) : null,
+      server.action ? h("p", null, h("strong", null, "What you can do: "), visible(server.action)) : null,
+      server.nextTry ? h("p", null, "It is tried again in ", leftTime(server.nextTry), ".") : null) : null,
+    h("div", { class: "buttons" }, actions(server)),
+    h("dl", { class: "facts card" }, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
+    server.problems?.length ? h("section", { class: "card" }, h("h2", null, "Left out"), h("ul", null, server.problems.map((text) => h("li", null, visible(text))))) : null,
+  ];
+}
+
+function details({ offers }) {
+  if (!offers) return null;
+  return h("section", { class: "card" }, h("h2", null, "What it says of itself"),
+    offers.serverInfo ? h("p", null, h("strong", null, visible(String(offers.serverInfo.title ?? offers.serverInfo.name ?? ""))), ` ${String(offers.serverInfo.version ?? "")}`) : null,
+    offers.instructions ? [h("h3", null, "Instructions to models"), longText(String(offers.instructions), { class: "text" })] : null,
+    h("details", null, h("summary", null, "Everything"), json(offers)));
+}
+
+function openLog(name) {
+  const lines = h("div", { class: "log", role: "log", "aria-live": "off", "aria-label": `Log of ${name}`, tabindex: "0" });
+  const note = h("p", { class: "muted small-text" });
+  let stick = true;
+  let due = [];
+  let drawing = false;
+
+  const pause = button("Pause", () => {
+    stick = !stick;
+    say(pause, stick ? "Pause" : "Follow");
+    if (stick) lines.scrollTop = lines.scrollHeight;
+  }, { class: "small" });
+
+  function draw() {
+    drawing = false;
+    add(lines, due.map((text) => h("div", null, visible(text))));
+    due = [];
+    while (lines.childElementCount > MOST_LINES) lines.firstElementChild.remove();
+    say(note, lines.childElementCount ? "" : "It has written nothing yet. What it writes to standard error shows up here.");
+    if (stick) lines.scrollTop = lines.scrollHeight;
+  }
+
+  function plan() {
+    if (drawing) return;
+    drawing = true;
+    requestAnimationFrame(draw);
+  }
+
+  const stop = follow(`${path("servers", name, "logs")}?follow=true&lines=200`, {
+    opened() {
+      // The last lines are told again each time.
+      fill(lines);
+      plan();
+    },
+    event({ kind, data }) {
+      if (kind !== "line") return;
+      due.push(data);
+      plan();
+    },
+    state(connection) {
+      if (connection === "lost") say(note, "The log is not connected, trying again…");
+    },
+  });
+  return {
+    node: h("section", { class: "card", "aria-labelledby": "log-title" }, h("div", { class: "card-head" }, h("h2", { id: "log-title" }, "Log"), pause), lines, note),
+    close: stop,
+  };
+}

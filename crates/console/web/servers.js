@@ -1,0 +1,87 @@
+// Servers: all of them in a list, and the actions on one.
+
+import { path, post } from "./api.js";
+import { button, empty, fill, h, heading, keyed, say } from "./dom.js";
+import { mark } from "./marks.js";
+import { confirm, notice } from "./notices.js";
+import { openServer } from "./server.js";
+import { on, state, takeServer } from "./store.js";
+import { agoTime, number, plural } from "./words.js";
+
+export function open([name]) {
+  return name ? openServer(name) : openList();
+}
+
+function openList() {
+  const body = h("tbody");
+  const table = h("table", { class: "list cards" },
+    h("caption", { class: "unseen" }, "Servers"),
+    h("thead", null, h("tr", null, ["Server", "State", "Tools", "Calls", "Errors", "Under way", "Actions"].map((title) => h("th", { scope: "col" }, title)))), body);
+  const none = h("div");
+  const count = h("p", { class: "muted" });
+
+  function draw() {
+    const servers = state.status?.servers;
+    if (!servers) return;
+    say(count, `${plural(servers.length, "server")}, ${servers.filter((server) => server.state === "ready").length} ready`);
+    table.hidden = servers.length === 0;
+    fill(none, servers.length ? null : empty("No servers yet.", "Add one in a terminal, or take over the servers of a client that you use already:",
+      h("pre", { class: "command" }, h("code", null, "switchboard add NAME -- COMMAND ARGUMENTS\nswitchboard import"))));
+    keyed(body, servers, (server) => server.name, (server) => drawRow(h("tr"), server), drawRow);
+  }
+
+  draw();
+  const off = on("status", draw);
+  return { title: () => "Servers", node: h("div", { class: "page" }, heading("Servers", count), table, none), close: off };
+}
+
+function drawRow(row, server) {
+  const shown = JSON.stringify(server);
+  if (row.dataset.shown === shown) return row;
+  row.dataset.shown = shown;
+  const focused = row.contains(document.activeElement) ? document.activeElement.dataset.key ?? "name" : null;
+  fill(row,
+    h("th", { scope: "row" }, h("a", { class: "row", "data-key": "name", href: `#servers/${encodeURIComponent(server.name)}` }, server.name),
+      h("div", { class: "target" }, server.target)),
+    h("td", { "data-label": "State" }, mark(server.state), h("span", { class: "muted since" }, " ", agoTime(server.since)), server.reason ? h("p", { class: "reason" }, server.reason) : null),
+    cell("Tools", number(server.tools)), cell("Calls", number(server.calls)),
+    h("td", { class: "number", "data-label": "Errors", "data-tone": server.errors ? "bad" : null }, number(server.errors)),
+    cell("Under way", server.queued ? `${server.inFlight} + ${server.queued} queued` : number(server.inFlight)),
+    h("td", { class: "actions", "data-label": "Actions" }, actions(server)));
+  if (focused) row.querySelector(`[data-key="${focused}"]`)?.focus();
+  return row;
+}
+
+function cell(label, text) {
+  return h("td", { class: "number", "data-label": label }, text);
+}
+
+// The buttons for one server.
+export function actions(server) {
+  const named = (verb) => ({ "data-key": verb, class: "small", "aria-label": `${verb} ${server.name}` });
+  if (!server.enabled) return button("Enable", () => act(server, "enable"), named("Enable"));
+  return [
+    button("Restart", () => act(server, "restart"), named("Restart")),
+    button("Disable", () => act(server, "disable"), named("Disable")),
+  ];
+}
+
+const DONE = { restart: "is starting again", enable: "is switched on", disable: "is switched off" };
+
+async function act(server, verb) {
+  if (verb === "disable" || (verb === "restart" && server.inFlight > 0)) {
+    const agreed = await confirm({
+      title: verb === "disable" ? `Switch ${server.name} off?` : `Restart ${server.name}?`,
+      text: verb === "disable" ? "Its tools can no longer be called. This changes the configuration file; you can switch it on again here." : `${plural(server.inFlight, "call")} under way will be lost.`,
+      yes: verb === "disable" ? "Disable" : "Restart",
+      danger: true,
+    });
+    if (!agreed) return;
+  }
+  try {
+    takeServer(await post(path("servers", server.name, verb)));
+    notice(`${server.name} ${DONE[verb]}.`, "good");
+  } catch (error) {
+    notice(error.message, "bad");
+  }
+}

@@ -1,0 +1,149 @@
+// One tool: what it says of itself, in outline and in full, whether it is trusted, and a place to try it.
+
+import { get, path, post, query } from "./api.js";
+import { add, button, empty, fill, h, heading, problem, say } from "./dom.js";
+import { schemaForm } from "./form.js";
+import { chip } from "./marks.js";
+import { block, blocks, json, longText, pretty, visible } from "./payload.js";
+import { on } from "./store.js";
+import { findings, heldTool } from "./tools.js";
+import { lasting } from "./words.js";
+
+// A person may be asked before the call goes on.
+const CALL_PATIENCE_MS = 15 * 60_000;
+
+export function openTool(server, name) {
+  const trust = h("div");
+  const body = h("div", { class: "stack" });
+  const node = h("div", { class: "page" }, h("p", { class: "crumb" }, h("a", { href: "#tools" }, "Tools"), " / ", h("a", { href: `#servers/${encodeURIComponent(server)}` }, server)), heading(name), trust, body);
+  let shown = null;
+
+  async function read() {
+    const [tools, trusted] = await Promise.allSettled([get(query(path("tools"), { server })), get(query(path("trust", server), { tool: name }))]);
+    drawTrust(trusted.value);
+    const tool = tools.value?.tools.find((other) => other.tool === name);
+    const definition = tool?.definition ?? trusted.value?.held?.definition ?? trusted.value?.approved?.definition;
+    const key = JSON.stringify([definition ?? null, Boolean(tool)]);
+    if (key === shown) return;
+    shown = key;
+    if (!definition) {
+      fill(body, tools.status === "rejected" ? problem(tools.reason) : empty(`${server} has no tool ${name}.`, "It may have gone, or the server has not been seen yet."));
+      return;
+    }
+    fill(body, about(definition), tool ? tryIt(`${server}:${name}`, definition) : h("p", { class: "muted" }, "It cannot be tried while it is held back."));
+  }
+
+  function drawTrust(said) {
+    const key = JSON.stringify(said ?? null);
+    if (trust.dataset.shown === key) return;
+    trust.dataset.shown = key;
+    fill(trust, said?.held ? h("section", { class: "card held" }, h("h2", null, "Held back"), heldTool(server, said.held)) : findings(said?.approved?.findings));
+  }
+
+  read();
+  const off = on("trust", read);
+  return { title: () => `${server}:${name}`, node, back: () => "#tools", close: off };
+}
+
+const HINTS = [["readOnlyHint", "only reads", "changes things"], ["destructiveHint", "may destroy", "destroys nothing"], ["idempotentHint", "twice is like once", "twice is not like once"], ["openWorldHint", "reaches the outside world", "stays inside"]];
+
+// What a tool says of itself. It is a claim, and marked so.
+export function hints(annotations) {
+  const said = HINTS.filter(([key]) => typeof annotations?.[key] === "boolean").map(([key, yes, no]) => (annotations[key] ? yes : no));
+  if (!said.length) return null;
+  return h("p", { class: "hints" }, h("span", { class: "muted" }, "The server claims (unverified): "), said.map((words) => chip(words)));
+}
+
+function about(definition) {
+  return h("section", { class: "card" }, h("h2", null, "What it says"),
+    definition.title ? h("p", null, h("strong", null, visible(String(definition.title)))) : null,
+    definition.description ? longText(String(definition.description), { class: "text" }) : h("p", { class: "muted" }, "It says nothing of itself."),
+    hints(definition.annotations),
+    h("h3", null, "What it takes"), outline(definition.inputSchema),
+    definition.outputSchema ? [h("h3", null, "What it gives"), outline(definition.outputSchema)] : null,
+    h("details", null, h("summary", null, "Whole definition"), json(definition)));
+}
+
+function outline(schema) {
+  const entries = Object.entries(schema?.properties ?? {});
+  if (!entries.length) return h("p", { class: "muted" }, "Nothing.");
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  return h("dl", { class: "outline" }, entries.map(([name, property]) => h("div", null,
+    h("dt", null, h("code", null, name), " ", h("span", { class: "type" }, typeWords(property)), required.has(name) ? chip("required") : null),
+    h("dd", null, property?.description ? visible(String(property.description)) : null,
+      Array.isArray(property?.enum) ? h("span", { class: "muted" }, ` One of ${property.enum.slice(0, 12).map((value) => JSON.stringify(value)).join(", ")}${property.enum.length > 12 ? ", …" : ""}.`) : null,
+      property?.default !== undefined ? h("span", { class: "muted" }, ` Default ${JSON.stringify(property.default)}.`) : null))));
+}
+
+function typeWords(property) {
+  if (!property || typeof property !== "object") return "anything";
+  if (property.type === "array") return `list of ${typeWords(property.items)}`;
+  if (Array.isArray(property.type)) return property.type.join(" or ");
+  if (property.type) return property.format ? `${property.type}, ${property.format}` : String(property.type);
+  const choices = property.anyOf ?? property.oneOf;
+  if (Array.isArray(choices)) return choices.slice(0, 4).map(typeWords).join(" or ");
+  if (property.enum) return "one of a list";
+  return property.$ref ? String(property.$ref).split("/").at(-1) : "anything";
+}
+
+function tryIt(fullName, definition) {
+  let form = schemaForm(definition.inputSchema);
+  const raw = h("textarea", { class: "code", rows: 8, spellcheck: "false", "aria-label": "Arguments as JSON", value: "{}" });
+  const place = h("div", null, form.node);
+  const problems = h("div");
+  const result = h("div", { "aria-live": "polite" });
+  let asJson = false;
+
+  const mode = button("Write JSON", () => {
+    fill(problems);
+    if (asJson) {
+      const value = readRaw();
+      if (!value) return;
+      form = schemaForm(definition.inputSchema, value);
+    } else {
+      raw.value = pretty(form.read().value);
+    }
+    asJson = !asJson;
+    say(mode, asJson ? "Use the form" : "Write JSON");
+    fill(place, asJson ? raw : form.node);
+  }, { class: "small" });
+
+  function readRaw() {
+    try {
+      const value = JSON.parse(raw.value || "{}");
+      if (value && typeof value === "object" && !Array.isArray(value)) return value;
+      fill(problems, problem(new Error("The arguments have to be an object, such as {\"path\": \"a\"}.")));
+    } catch (error) {
+      fill(problems, problem(new Error(`This is not JSON: ${error.message}`)));
+    }
+    return null;
+  }
+
+  const call = button("Call the tool", async () => {
+    fill(problems);
+    const said = asJson ? { value: readRaw(), problems: [] } : form.read();
+    if (!said.value || said.problems.length) return;
+    call.disabled = true;
+    fill(result, h("p", { class: "muted" }, "Calling… If a rule says so, the call waits for an approval first."));
+    const began = performance.now();
+    try {
+      const answer = await post(path("tools", "call"), { name: fullName, arguments: said.value }, { patience: CALL_PATIENCE_MS });
+      fill(result, showResult(answer, performance.now() - began));
+    } catch (error) {
+      fill(result, h("h3", null, "Result"), problem(error), error.body?.data === undefined ? null : json(error.body.data));
+    }
+    call.disabled = false;
+  }, { class: "primary" });
+
+  return h("section", { class: "card", "aria-labelledby": "try-title" },
+    h("div", { class: "card-head" }, h("h2", { id: "try-title" }, "Try it"), mode),
+    place, problems, h("div", { class: "buttons" }, call), result);
+}
+
+function showResult(answer, ms) {
+  const node = h("div", { class: "result" }, h("h3", null, "Result ", answer?.isError ? chip("the tool says it failed", "bad") : chip("ok", "good"), h("span", { class: "muted" }, ` ${lasting(ms)}`)));
+  add(node, blocks(answer?.content).map(block));
+  if (answer?.structuredContent !== undefined) add(node, [h("h4", null, "Structured"), json(answer.structuredContent)]);
+  add(node, h("details", null, h("summary", null, "Whole answer"), json(answer)));
+  return node;
+}

@@ -1,0 +1,165 @@
+// Tools: find one, and decide about those that are held back.
+
+import { get, path, post, query } from "./api.js";
+import { button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
+import { chip, mark } from "./marks.js";
+import { notice } from "./notices.js";
+import { writtenDiff } from "./diff.js";
+import { json, visible } from "./payload.js";
+import { on, state } from "./store.js";
+import { openTool } from "./tool.js";
+import { number, plural } from "./words.js";
+
+const AT_ONCE = 100;
+const TYPING_MS = 200;
+// What was searched for is still there when somebody comes back from a tool.
+const kept = { text: "", server: "" };
+
+export function open(rest) {
+  if (rest.length >= 2) return openTool(rest[0], rest.slice(1).join("/"));
+  // Coming from a server: its tools only.
+  if (rest.length === 1) Object.assign(kept, { text: "", server: rest[0] });
+  return openList();
+}
+
+function openList() {
+  const search = h("input", { type: "search", id: "tool-search", placeholder: "What should it do?", value: kept.text, autocomplete: "off", "aria-label": "Search tools" });
+  const server = select([["", "All servers"], ...(state.status?.servers ?? []).map((one) => [one.name, one.name])], kept.server, { "aria-label": "Server" });
+  const count = h("p", { class: "muted", role: "status" });
+  const list = h("ul", { class: "tool-list" });
+  const none = h("div");
+  const more = button("Show more", () => { shown += AT_ONCE; draw(); }, { class: "show-more" });
+  const held = h("div");
+  let all = null;
+  let starting = [];
+  let found = null;
+  let shown = AT_ONCE;
+  let asked = 0;
+  let typing = null;
+
+  function draw() {
+    const tools = found ?? (all ?? []).filter((tool) => !kept.server || tool.server === kept.server);
+    if (!found && !all) return;
+    keyed(list, tools.slice(0, shown), (tool) => tool.name, row);
+    more.hidden = tools.length <= shown;
+    say(count, found ? `${plural(tools.length, "tool")} found, the best first` : `${plural(tools.length, "tool")}${starting.length ? `; not seen yet: ${starting.join(", ")}` : ""}`);
+    fill(none, tools.length ? null : found
+      ? empty("Nothing found.", "Say it in other words: what the tool does, or what it works on.")
+      : empty("No tools yet.", "Tools show up as soon as a server has been seen. A server that starts with the first call can be started under Servers."));
+  }
+
+  async function readAll() {
+    try {
+      const said = await get(path("tools"));
+      all = said.tools;
+      starting = said.starting ?? [];
+      draw();
+    } catch (error) {
+      fill(none, problem(error));
+    }
+  }
+
+  async function find() {
+    kept.text = search.value.trim();
+    kept.server = server.value;
+    shown = AT_ONCE;
+    asked += 1;
+    const mine = asked;
+    if (!kept.text) {
+      found = null;
+      draw();
+      return;
+    }
+    try {
+      const said = await get(query(path("search"), { q: kept.text, server: kept.server, limit: 50 }));
+      if (mine !== asked) return;
+      found = said.tools;
+      draw();
+    } catch (error) {
+      if (mine === asked) fill(none, problem(error));
+    }
+  }
+
+  async function readHeld() {
+    const said = await get(path("trust")).catch(() => null);
+    if (said) drawHeld(held, said.servers);
+  }
+
+  search.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(find, TYPING_MS);
+  });
+  server.addEventListener("change", find);
+  readAll();
+  readHeld();
+  if (kept.text) find();
+  let toolCount = state.status?.tools;
+  const offs = [
+    on("trust", () => { readHeld(); readAll(); }),
+    on("status", () => {
+      if (state.status.tools !== toolCount) readAll();
+      toolCount = state.status.tools;
+    }),
+  ];
+  return {
+    title: () => "Tools",
+    node: h("div", { class: "page" }, heading("Tools", count), held, h("div", { class: "filters", role: "search" }, search, server), list, none, more),
+    close() {
+      clearTimeout(typing);
+      offs.forEach((off) => off());
+    },
+  };
+}
+
+function row(tool) {
+  const annotations = tool.definition?.annotations ?? {};
+  return h("li", null,
+    h("a", { class: "row", href: `#tools/${encodeURIComponent(tool.server)}/${encodeURIComponent(tool.tool)}` }, h("span", { class: "tool-server" }, `${tool.server}:`), tool.tool),
+    annotations.readOnlyHint === true ? chip("says it only reads") : annotations.destructiveHint === true ? chip("says it destroys", "warn") : null,
+    h("p", { class: "summary" }, visible(firstLine(tool.summary ?? tool.description ?? ""))));
+}
+
+function firstLine(text) {
+  const line = text.trim().split(/\n/, 1)[0];
+  return line.length > 180 ? `${line.slice(0, 179)}…` : line;
+}
+
+// The tools that wait for trust. What somebody has open or in focus is left alone while nothing changed.
+function drawHeld(place, servers) {
+  const some = servers.filter((server) => server.held.length);
+  const shown = JSON.stringify(some.map((server) => [server.name, server.held.map((tool) => [tool.tool, tool.fingerprint, tool.why])]));
+  if (place.dataset.shown === shown) return;
+  place.dataset.shown = shown;
+  const total = some.reduce((sum, server) => sum + server.held.length, 0);
+  fill(place, total ? h("section", { class: "card held", "aria-labelledby": "held-title" },
+    h("h2", { id: "held-title" }, mark("held", `Held back: ${number(total)}`)),
+    h("p", { class: "muted" }, "Agents see these tools only after you approve them. Read what they say: a model will do what it says."),
+    some.map((server) => h("section", null, h("h3", null, server.name), server.held.map((tool) => heldTool(server.name, tool))))) : null);
+}
+
+const WHY = { changed: "changed since it was approved", new: "new on this server", hidden: "has text that a person cannot see", rejected: "you have rejected it" };
+
+export function heldTool(server, tool) {
+  const decide = (verb) => async () => {
+    try {
+      await post(path("trust", server, verb), { tool: tool.tool, fingerprint: tool.fingerprint });
+      notice(`${tool.name} is ${verb === "approve" ? "approved" : "rejected"}.`, "good");
+      document.querySelector("main h1")?.focus();
+    } catch (error) {
+      notice(error.message, "bad");
+    }
+  };
+  return h("article", { class: "held-tool", "aria-label": tool.name },
+    h("h4", null, h("a", { href: `#tools/${encodeURIComponent(server)}/${encodeURIComponent(tool.tool)}` }, tool.tool), mark(tool.why, WHY[tool.why] ?? tool.why)),
+    findings(tool.findings),
+    tool.diff ? writtenDiff(tool.diff) : tool.definition ? h("details", null, h("summary", null, "Its definition"), json(tool.definition)) : null,
+    h("div", { class: "buttons" },
+      button("Approve", decide("approve"), { class: "primary", "aria-label": `Approve ${tool.name}` }),
+      tool.why === "rejected" ? null : button("Reject", decide("reject"), { "aria-label": `Reject ${tool.name}` })));
+}
+
+export function findings(list) {
+  if (!list?.length) return null;
+  return h("ul", { class: "findings" }, list.map((finding) => h("li", null, mark(finding.severity, finding.severity === "note" ? "note" : finding.severity === "hidden" ? "hidden text" : "suspicious"),
+    h("span", null, finding.says, " ", h("code", null, finding.field)), finding.excerpt ? h("blockquote", null, visible(finding.excerpt)) : null)));
+}

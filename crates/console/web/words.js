@@ -1,0 +1,105 @@
+// Times, sizes and numbers in words, and the one clock that keeps them true while they are on the page.
+
+import { h, say } from "./dom.js";
+
+const NUMBER = new Intl.NumberFormat("en-GB");
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const WHOLE = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
+
+export function number(value) {
+  return Number.isFinite(value) ? NUMBER.format(value) : "–";
+}
+
+export function plural(count, one, many) {
+  return `${number(count)} ${count === 1 ? one : many ?? `${one}s`}`;
+}
+
+export function bytes(count) {
+  if (!Number.isFinite(count)) return "–";
+  if (count < 1000) return `${count} B`;
+  if (count < 1e6) return `${(count / 1e3).toFixed(count < 1e4 ? 1 : 0)} kB`;
+  return `${(count / 1e6).toFixed(count < 1e7 ? 1 : 0)} MB`;
+}
+
+export function lasting(ms) {
+  if (!Number.isFinite(ms)) return "–";
+  if (ms < 1) return "< 1 ms";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  const seconds = Math.round(ms / 1000);
+  const two = (big, bigName, small, smallName) => `${big} ${bigName}${small ? ` ${small} ${smallName}` : ""}`;
+  if (seconds < 3600) return two(Math.floor(seconds / 60), "min", seconds % 60, "s");
+  if (seconds < 172_800) return two(Math.floor(seconds / 3600), "h", Math.floor((seconds % 3600) / 60), "min");
+  return `${Math.round(seconds / 86_400)} days`;
+}
+
+export function ago(at, now = Date.now()) {
+  const seconds = Math.round((now - Date.parse(at)) / 1000);
+  if (!Number.isFinite(seconds)) return "–";
+  if (seconds < 3) return "just now";
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
+  return DAY.format(new Date(at));
+}
+
+// 4:07
+export function left(until, now = Date.now()) {
+  const seconds = Math.max(0, Math.ceil((Date.parse(until) - now) / 1000));
+  const minutes = Math.floor(seconds / 60);
+  if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return `${minutes}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+export function clock(at) {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? "–" : CLOCK.format(date);
+}
+
+export function whole(at) {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? "" : WHOLE.format(date);
+}
+
+export function moment(at) {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return "–";
+  return Date.now() - date < 20 * 3_600_000 ? CLOCK.format(date) : DAY.format(date);
+}
+
+// "3 min ago", which goes on being true.
+export function agoTime(at) {
+  if (!at) return h("span", null, "–");
+  return h("time", { datetime: at, "data-ago": at, title: whole(at) }, ago(at));
+}
+
+// A moment that stays.
+export function atTime(at) {
+  return h("time", { datetime: at, title: whole(at) }, moment(at));
+}
+
+// "4:07 left", which counts down.
+export function leftTime(until) {
+  return h("time", { datetime: until, "data-left": until, title: `until ${whole(until)}`, role: "timer", "aria-live": "off" }, `${left(until)} left`);
+}
+
+const ticks = new Set();
+// Calls once a second, as long as the function does not answer false.
+export function everySecond(act) {
+  ticks.add(act);
+  return () => ticks.delete(act);
+}
+
+function tick() {
+  const now = Date.now();
+  for (const node of document.querySelectorAll("[data-ago]")) say(node, ago(node.dataset.ago, now));
+  for (const node of document.querySelectorAll("[data-left]")) {
+    const over = Date.parse(node.dataset.left) <= now;
+    say(node, over ? "time is up" : `${left(node.dataset.left, now)} left`);
+    node.classList.toggle("soon", !over && Date.parse(node.dataset.left) - now < 60_000);
+  }
+  for (const act of ticks) act(now);
+}
+
+setInterval(tick, 1000);
