@@ -34,6 +34,7 @@ use crate::{
     session::Session,
     shelf::Shelf,
     supervisor::{Supervisor, Upstreams},
+    tally,
     upstream::Upstream,
 };
 
@@ -123,6 +124,8 @@ impl Gateway {
         judge_all(Arc::clone(&gateway.context.shelf));
         tokio::spawn(sweep_sessions(Arc::downgrade(&gateway)));
         notify::start(&gateway);
+        tokio::spawn(gateway.context.events.usher());
+        tokio::spawn(tally::run(Arc::downgrade(&gateway.context)));
         Ok(gateway)
     }
 

@@ -60,6 +60,7 @@ mod shelf;
 mod shown;
 mod status;
 mod supervisor;
+mod tally;
 mod tasks;
 mod time;
 mod translate;
@@ -68,7 +69,6 @@ mod upstream;
 mod watch;
 
 pub use desk::{Face, View};
-pub use events::Event;
 pub use gateway::{Gateway, StartError};
 pub use health::{Health, PartState, ServerState};
 pub use reload::ChangeError;

@@ -80,6 +80,15 @@ impl Metrics {
             .clone()
     }
 
+    /// Calls and failed calls so far, of those servers that were called.
+    pub(crate) fn calls(&self) -> BTreeMap<String, (u64, u64)> {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = servers
+            .iter()
+            .map(|(name, meter)| (name.clone(), meter.calls()));
+        calls.filter(|(_, (calls, _))| *calls > 0).collect()
+    }
+
     /// Everything in the text format. `gauges` are names, helps, and their values by server or, with
     /// an empty label, of the gateway.
     pub(crate) fn render(&self, gauges: &[Gauge]) -> String {

@@ -18,11 +18,13 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+#[cfg(target_os = "linux")]
+use socket2::SockRef;
 use switchboard_config::McpAuth;
 use switchboard_wire::code;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, UnixListener},
+    net::{TcpListener, TcpStream, UnixListener},
     sync::Semaphore,
     time::{sleep, timeout},
 };
@@ -36,7 +38,9 @@ use crate::{
     edge::{
         client_key,
         gate::{self, Token, TurnedAway},
-        http, sse,
+        http,
+        patience::{Patience, Patient},
+        sse,
         tape::Answer,
     },
     gateway::Gateway,
@@ -56,6 +60,9 @@ const PIPES_MAX: usize = 16_384;
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 /// When the gateway stops, answers under way are given so long to be read.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// So much waits in the system for a client to take it.
+#[cfg(target_os = "linux")]
+const UNSENT_BYTES: u32 = 256 * 1024;
 /// After an error to accept (out of file descriptors, say) the door rests.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
@@ -103,6 +110,7 @@ impl Doors {
             let (stream, _) = listener.accept().await?;
             // Answers are small and awaited: they must not wait for more to come.
             stream.set_nodelay(true)?;
+            bound_unsent(&stream);
             Ok(stream)
         })
         .await;
@@ -161,6 +169,17 @@ impl Doors {
     }
 }
 
+/// Keeps the system from taking megabytes for a client that does not read: what it cannot take is kept
+/// once for all, here.
+fn bound_unsent(stream: &TcpStream) {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES) {
+        tracing::debug!(%error, "Cannot bound what waits to be sent.");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
+}
+
 /// How long a door serves: strangers until the gateway stops; its owner can watch it stop.
 async fn until(gateway: &Gateway, door: Door) {
     match door {
@@ -174,9 +193,11 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let key = client_key();
+    let patience = Patience::default();
+    let stream = Patient::new(stream, patience.clone());
     let service = service_fn(|request| {
-        let inner = Arc::clone(&inner);
-        async move { Ok::<_, Infallible>(route(&inner, door, key, request).await) }
+        let (inner, patience) = (Arc::clone(&inner), &patience);
+        async move { Ok::<_, Infallible>(route(&inner, door, key, patience, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -203,6 +224,7 @@ async fn route(
     inner: &Arc<Inner>,
     door: Door,
     key: u64,
+    patience: &Patience,
     request: Request<Incoming>,
 ) -> Response<Answer> {
     let path = request.uri().path();
@@ -240,6 +262,7 @@ async fn route(
     let mut router = inner.router.clone();
     let mut request = request.map(AxumBody::new);
     request.extensions_mut().insert(door);
+    request.extensions_mut().insert(patience.clone());
     let Ok(response) = router.call(request).await;
     response.map(Answer::Page)
 }

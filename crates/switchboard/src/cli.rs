@@ -190,6 +190,11 @@ Examples:
     Logs(commands::logs::Logs),
     #[command(after_long_help = "\
 Examples:
+  switchboard console
+  switchboard console --open")]
+    Console(commands::console::Console),
+    #[command(after_long_help = "\
+Examples:
   switchboard doctor
   switchboard doctor --json")]
     Doctor(commands::doctor::Doctor),
@@ -245,6 +250,7 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
         Command::Trust(args) => commands::trust::run(&home, args),
         Command::Call(args) => commands::call::run(&home, args),
         Command::Logs(args) => commands::logs::run(&home, args),
+        Command::Console(args) => commands::console::run(&home, args),
         Command::Doctor(args) => commands::doctor::run(&home, args),
         Command::Stop(_) => commands::stop::run(&home),
         Command::Completions(args) => commands::completions::<Cli>(args),

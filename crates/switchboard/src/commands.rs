@@ -2,6 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod connect;
+pub(crate) mod console;
 pub(crate) mod doctor;
 pub(crate) mod import;
 pub(crate) mod list;

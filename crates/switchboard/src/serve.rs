@@ -14,7 +14,8 @@ use crate::runtime::{self, Lock, Signals};
 /// Run the gateway.
 ///
 /// Clients reach it at the printed address with the token in run/token, or through
-/// `switchboard stdio`. It stops on Ctrl-C, on SIGTERM and with `switchboard stop`, and leaves
+/// `switchboard stdio`. The link to the console opens it once, in a browser; `switchboard console`
+/// prints another. It stops on Ctrl-C, on SIGTERM and with `switchboard stop`, and leaves
 /// nothing behind; a second Ctrl-C does not wait for servers that take their time.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -68,7 +69,7 @@ async fn serve(home: Home, config: Config, address: SocketAddr, lock: Lock) -> a
     let gateway = Gateway::start(Arc::clone(&home), config, None)?;
     let doors = runtime::open_doors(&gateway, &token, Some(socket), Some(tcp));
     gateway.watch_config();
-    announce(&home, address);
+    announce(&home, address, gateway.console_link(address).as_deref());
     runtime::until_stopped(&gateway, signals).await;
     doors.closed().await;
     // A leftover socket does no harm, but one that is gone says at once that nobody is there.
@@ -78,8 +79,11 @@ async fn serve(home: Home, config: Config, address: SocketAddr, lock: Lock) -> a
 }
 
 #[expect(clippy::print_stdout)] // What a person or a script waits for.
-fn announce(home: &Home, address: SocketAddr) {
+fn announce(home: &Home, address: SocketAddr, console: Option<&str>) {
     println!("MCP      http://{address}/mcp");
+    if let Some(link) = console {
+        println!("Console  {link}");
+    }
     println!("API      http://{address}/api/v1/status");
     println!("Token    {}", home.token_file().display());
 }

@@ -2,7 +2,6 @@
 
 use std::{
     convert::Infallible,
-    fmt::Write,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -17,7 +16,6 @@ use hyper::{
     body::{Body, Frame},
     header::{CONTENT_TYPE, HeaderValue},
 };
-use serde::Serialize;
 use tokio::{
     sync::mpsc,
     time::{Instant, Interval, interval_at},
@@ -27,6 +25,8 @@ use tokio::{
 const DEPTH: usize = 64;
 /// Shows the reader, and whatever stands between, that somebody is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// By saying this.
+pub(super) const PING: Bytes = Bytes::from_static(b": ping\n\n");
 
 /// Where events are put.
 pub(super) struct Sender(mpsc::Sender<Bytes>);
@@ -37,42 +37,32 @@ pub(super) struct Gone;
 /// A stream of events, and where to put them.
 pub(super) fn stream() -> (Sender, Response) {
     let (sender, events) = mpsc::channel(DEPTH);
-    let alive = interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
-    let body = AxumBody::new(Stream { events, alive });
+    let body = Stream {
+        events,
+        alive: alive(),
+    };
+    (Sender(sender), response(body))
+}
+
+/// An answer whose body is a stream of events.
+pub(super) fn response(
+    body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
+) -> Response {
     let kind = HeaderValue::from_static("text/event-stream");
-    let response = ([(CONTENT_TYPE, kind)], body).into_response();
-    (Sender(sender), response)
+    ([(CONTENT_TYPE, kind)], AxumBody::new(body)).into_response()
+}
+
+/// Ticks when it is time to show that somebody is there.
+pub(super) fn alive() -> Interval {
+    interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE)
 }
 
 impl Sender {
-    /// Sends one event.
-    pub(super) async fn send(
-        &self,
-        kind: &str,
-        id: Option<u64>,
-        data: &impl Serialize,
-    ) -> Result<(), Gone> {
-        match serde_json::to_string(data) {
-            // JSON on one line needs no splitting.
-            Ok(data) => self.put(kind, id, &data).await,
-            Err(_) => Ok(()),
-        }
-    }
-
     /// Sends one event with a line of text. A carriage return in it would end the line for the reader, so
     /// that what comes after it is made a line of the same event.
     pub(super) async fn line(&self, kind: &str, line: &str) -> Result<(), Gone> {
-        self.put(kind, None, &line.replace(['\r', '\n'], "\ndata: "))
-            .await
-    }
-
-    async fn put(&self, kind: &str, id: Option<u64>, data: &str) -> Result<(), Gone> {
-        let mut event = format!("event: {kind}\n");
-        if let Some(id) = id {
-            // Writing to a string does not fail.
-            let _ = writeln!(event, "id: {id}");
-        }
-        let _ = write!(event, "data: {data}\n\n");
+        let line = line.replace(['\r', '\n'], "\ndata: ");
+        let event = format!("event: {kind}\ndata: {line}\n\n");
         self.0.send(event.into()).await.map_err(|_| Gone)
     }
 
@@ -100,6 +90,6 @@ impl Body for Stream {
             return Poll::Ready(event.map(|event| Ok(Frame::data(event))));
         }
         std::task::ready!(self.alive.poll_tick(cx));
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b":\n\n")))))
+        Poll::Ready(Some(Ok(Frame::data(PING))))
     }
 }

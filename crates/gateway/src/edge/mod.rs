@@ -6,6 +6,7 @@
 pub(crate) mod conversation;
 pub(crate) mod gate;
 pub(crate) mod http;
+pub(crate) mod patience;
 pub(crate) mod pipe;
 pub(crate) mod sessions;
 pub(crate) mod sse;

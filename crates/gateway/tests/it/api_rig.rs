@@ -149,9 +149,14 @@ impl Rig {
 
     /// Opens a stream of events.
     pub(crate) async fn follow(&self, path: &str) -> Events {
+        self.follow_with(path, "").await
+    }
+
+    /// The same, with these headers too.
+    pub(crate) async fn follow_with(&self, path: &str, headers: &str) -> Events {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
-        let token = format!("Authorization: Bearer {TOKEN}\r\n");
-        send(&mut stream, "GET", path, &token, "").await;
+        let headers = format!("Authorization: Bearer {TOKEN}\r\n{headers}");
+        send(&mut stream, "GET", path, &headers, "").await;
         let mut reader = BufReader::new(stream);
         let (status, headers) = head(&mut reader).await;
         assert_eq!(status, 200, "{headers}");

@@ -14,6 +14,7 @@ mod api_servers;
 mod api_streams;
 mod console;
 mod containers;
+mod events;
 mod heard;
 mod index;
 mod learning;

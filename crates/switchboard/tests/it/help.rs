@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "serve",
     "stdio",
     "add",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 20] = [
     "trust",
     "call",
     "logs",
+    "console",
     "doctor",
     "stop",
     "completions",
@@ -54,6 +55,7 @@ fn every_read_command_has_json() {
         &["trust", "show"],
         &["call"],
         &["logs"],
+        &["console"],
         &["doctor"],
     ] {
         let help = place.run(&[command, &["--help"]].concat());

@@ -5,6 +5,7 @@
 
 mod alone;
 mod clients;
+mod console;
 mod deciding;
 mod doctor;
 mod help;

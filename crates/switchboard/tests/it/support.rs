@@ -194,6 +194,8 @@ pub(crate) struct Gateway {
     pub(crate) child: Child,
     /// Where it listens, `HOST:PORT`.
     pub(crate) address: String,
+    /// The link to the console, as it was printed.
+    pub(crate) console: String,
     _out: BufReader<ChildStdout>,
 }
 
@@ -213,9 +215,13 @@ impl Gateway {
         out.read_line(&mut line).unwrap();
         let (_, address) = line.split_once("http://").unwrap();
         let (address, _) = address.split_once('/').unwrap();
+        let mut console = String::new();
+        out.read_line(&mut console).unwrap();
+        let console = console.trim_end().strip_prefix("Console  ").unwrap();
         Self {
             child,
             address: address.to_owned(),
+            console: console.to_owned(),
             _out: out,
         }
     }

@@ -213,7 +213,7 @@ impl<'a> Serve<'a> {
             panic!("the gateway said {first:?}, and {}", home.complaints());
         };
         // Whatever else it says is read with it, so that it never waits for a reader.
-        for _ in 0..2 {
+        for _ in 0..3 {
             said.next();
         }
         Self {

@@ -1,0 +1,158 @@
+//! Readers that do not read: a connection on which nothing moves is given up after a while, once somebody
+//! has said that it may be.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Sleep, sleep},
+};
+
+/// How long nothing may move while there is something to be read.
+const STUCK: Duration = Duration::from_secs(30);
+
+/// Whether a connection is waited for, however long nothing moves. Whoever answers with a stream that
+/// goes on by itself ends that.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Patience(Arc<AtomicBool>);
+
+impl Patience {
+    pub(crate) fn end(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
+/// A connection that is given up when patience is over and nothing moves.
+#[derive(Debug)]
+pub(crate) struct Patient<S> {
+    stream: S,
+    patience: Patience,
+    /// Runs while there is something to be read and the other side does not.
+    stuck: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Patient<S> {
+    pub(crate) const fn new(stream: S, patience: Patience) -> Self {
+        Self {
+            stream,
+            patience,
+            stuck: None,
+        }
+    }
+
+    fn judge<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        moved: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if moved.is_ready() {
+            self.stuck = None;
+        } else if self.patience.is_over() {
+            let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(STUCK)));
+            if stuck.as_mut().poll(cx).is_ready() {
+                let error = io::Error::new(io::ErrorKind::TimedOut, "its reader does not read");
+                return Poll::Ready(Err(error));
+            }
+        }
+        moved
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, into)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let moved = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.judge(cx, moved)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let moved = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
+        self.judge(cx, moved)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt, duplex},
+        time::{Instant, timeout},
+    };
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_read_is_given_up_when_patience_is_over() {
+        let (near, mut far) = duplex(4);
+        let patience = Patience::default();
+        let mut near = Patient::new(near, patience.clone());
+        near.write_all(b"full").await.unwrap();
+        let long = Duration::from_hours(1);
+        timeout(long, near.write_all(b"more")).await.unwrap_err();
+        patience.end();
+        let started = Instant::now();
+        let error = near.write_all(b"more").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(started.elapsed().as_secs(), STUCK.as_secs());
+        far.read_u8().await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_slowly_is_waited_for() {
+        let (near, mut far) = duplex(1);
+        let patience = Patience::default();
+        patience.end();
+        let mut near = Patient::new(near, patience);
+        let reading = tokio::spawn(async move {
+            let mut read = Vec::new();
+            for _ in 0..10 {
+                sleep(Duration::from_secs(29)).await;
+                read.push(far.read_u8().await.unwrap());
+            }
+            read
+        });
+        near.write_all(b"0123456789").await.unwrap();
+        assert_eq!(reading.await.unwrap(), b"0123456789");
+    }
+}

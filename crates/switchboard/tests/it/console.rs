@@ -1,0 +1,104 @@
+//! The way into the console: the link that `serve` prints, and the one that can be asked for.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    os::unix::fs::PermissionsExt as _,
+};
+
+use crate::support::{Gateway, Place, json};
+
+/// What the gateway says to the key of a link.
+fn sign_in(gateway: &Gateway, link: &str) -> String {
+    let (address, key) = link.split_once("/#sign-in=").unwrap();
+    assert_eq!(address, format!("http://{}", gateway.address));
+    let body = format!("{{\"key\":\"{key}\"}}");
+    let mut stream = TcpStream::connect(&gateway.address).unwrap();
+    let head = format!(
+        "POST /api/v1/console/sign-in HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        gateway.address,
+        body.len()
+    );
+    stream.write_all((head + &body).as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_link_that_is_printed_opens_the_console_once() {
+    let place = Place::new();
+    let gateway = Gateway::start(&place, &[]);
+    let answer = sign_in(&gateway, &gateway.console);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let answer = sign_in(&gateway, &gateway.console);
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+}
+
+#[test]
+fn a_fresh_link_can_be_asked_for() {
+    let place = Place::new();
+    let gateway = Gateway::start(&place, &[]);
+    let done = place.run(&["console"]);
+    assert_eq!((done.code, &*done.err), (Some(0), ""), "{done:?}");
+    let link = done.out.strip_suffix('\n').unwrap();
+    assert_ne!(link, gateway.console);
+    let other = json(&place, &["console", "--json"]);
+    for link in [link, other["url"].as_str().unwrap()] {
+        let answer = sign_in(&gateway, link);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+}
+
+#[test]
+fn without_a_gateway_there_is_no_console() {
+    let place = Place::new();
+    let done = place.run(&["console"]);
+    assert_eq!((done.code, &*done.out), (Some(3), ""), "{done:?}");
+    assert!(
+        done.err.contains("`switchboard serve` starts one"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn the_browser_is_opened_if_asked_for() {
+    let place = Place::new();
+    let _gateway = Gateway::start(&place, &[]);
+    let opener = if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
+    let script = format!(
+        "#!/bin/sh\nprintf %s \"$1\" > {}\n",
+        place.user().join("opened").display()
+    );
+    let script = place.write(&format!("bin/{opener}"), &script);
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let open = |path: &str| {
+        let output = place
+            .command(&["console", "--open"])
+            .env("PATH", path)
+            .output();
+        output.unwrap()
+    };
+    let done = open(&format!(
+        "{}:/usr/bin:/bin",
+        script.parent().unwrap().display()
+    ));
+    assert!(done.status.success(), "{done:?}");
+    let opened = fs::read_to_string(place.user().join("opened")).unwrap();
+    assert_eq!(format!("{opened}\n").as_bytes(), done.stdout);
+    // The link is printed all the same where there is no browser.
+    let done = open("/nowhere");
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    assert!(String::from_utf8_lossy(&done.stdout).contains("/#sign-in="));
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        said.contains(opener) && said.contains("copy the link"),
+        "{said}"
+    );
+}
