@@ -15,8 +15,8 @@
 //! | `api` | REST, for the command line and the console |
 
 mod answer;
-mod approvals;
 mod api;
+mod approvals;
 mod builtin;
 mod cache;
 mod call;

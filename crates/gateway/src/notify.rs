@@ -1,6 +1,6 @@
 //! Making a request louder: a webhook that is told, and a notification on the desktop.
 //!
-//! One task reads the gateway's events and looks into the configuration at each, so that a change of it
+//! One task hears what happens to requests and looks into the configuration at each, so that a change of it
 //! counts at once. Messages for the webhook wait in a short line and go out one after the other; neither
 //! they nor the desktop ever hold up what happened.
 
@@ -13,19 +13,18 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     sync::{Arc, Weak},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use serde_json::Value;
 use switchboard_config::{Config, Notify};
 use tokio::{
-    sync::broadcast::{Receiver, error::RecvError},
+    sync::broadcast::{self, Receiver, error::RecvError},
     task::JoinSet,
 };
 
 use crate::{
     Gateway,
-    events::Event,
     notify::{
         desktop::Desktop,
         webhook::{Delivery, Message},
@@ -42,6 +41,38 @@ const QUEUE_MAX: usize = 64;
 const SHOWN_MAX: usize = 4;
 /// How long is waited before the second and the third attempt at the webhook.
 const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+
+/// So much is heard at a time; who tells more at once is not heard to the end.
+const HEARD: usize = 256;
+
+/// Something that happened to a request.
+#[derive(Debug)]
+struct Event {
+    kind: &'static str,
+    at: SystemTime,
+    data: Value,
+}
+
+/// Where it is told what happens to requests.
+#[derive(Debug)]
+pub(crate) struct Megaphone(broadcast::Sender<Arc<Event>>);
+
+impl Megaphone {
+    pub(crate) fn new() -> Self {
+        Self(broadcast::Sender::new(HEARD))
+    }
+
+    /// Something has happened. It waits for nobody.
+    pub(crate) fn tell(&self, kind: &'static str, data: Value) {
+        let at = SystemTime::now();
+        // Nobody hears before the task is there and after it has gone.
+        let _ = self.0.send(Arc::new(Event { kind, at, data }));
+    }
+
+    fn subscribe(&self) -> Receiver<Arc<Event>> {
+        self.0.subscribe()
+    }
+}
 
 /// What counts at the moment of an event.
 #[derive(Debug, Clone)]
@@ -63,7 +94,7 @@ struct Surroundings<N, E> {
 
 /// Starts the task, which ends with the gateway.
 pub(crate) fn start(gateway: &Arc<Gateway>) {
-    let events = gateway.context().events.subscribe();
+    let events = gateway.context().megaphone.subscribe();
     let gateway = Arc::downgrade(gateway);
     let surroundings = Surroundings {
         now: move || now(&gateway),

@@ -163,7 +163,9 @@ impl Journey {
     }
 
     fn is_asking(&self) -> bool {
-        self.asking.as_ref().is_some_and(|asking| !asking.is_empty())
+        self.asking
+            .as_ref()
+            .is_some_and(|asking| !asking.is_empty())
     }
 
     /// Waits for the answer; whoever is on the line answers what the server asks, or a person.

@@ -16,7 +16,6 @@ use tokio::{
 };
 
 use super::*;
-use crate::events::Events;
 
 const SECRET: &str = "s3cret-of-the-hook";
 const SOON: &[Duration] = &[Duration::from_millis(1), Duration::from_millis(1)];
@@ -67,7 +66,7 @@ fn hook(url: &str, on: &[&str]) -> Webhook {
 }
 
 /// The task, with settings that a test can change.
-fn begin(events: &Events, approvals: Approvals, path: &Path) -> Arc<Mutex<Approvals>> {
+fn begin(events: &Megaphone, approvals: Approvals, path: &Path) -> Arc<Mutex<Approvals>> {
     let settings = Arc::new(Mutex::new(approvals));
     let (read, path) = (Arc::clone(&settings), path.as_os_str().to_owned());
     let surroundings = Surroundings {
@@ -101,10 +100,10 @@ fn told(webhook: Webhook) -> Approvals {
     }
 }
 
-fn tell(events: &Events, kind: &'static str, id: &str) {
+fn tell(events: &Megaphone, kind: &'static str, id: &str) {
     events.tell(
         kind,
-        || json!({"approval": {"id": id, "server": "files", "summary": "Delete <all>"}}),
+        json!({"approval": {"id": id, "server": "files", "summary": "Delete <all>"}}),
     );
 }
 
@@ -146,7 +145,7 @@ fn check_signature((head, body): &Got, key: &[u8], headers: &str) {
 #[tokio::test]
 async fn an_address_is_told_with_a_signature() {
     let (url, mut got) = address(&["204 No Content"]).await;
-    let events = Events::new();
+    let events = Megaphone::new();
     let settings = begin(
         &events,
         told(hook(&url, &["escalated", "decided"])),
@@ -189,7 +188,7 @@ async fn an_address_is_told_with_a_signature() {
 async fn three_attempts_and_then_the_next() {
     let (url, mut got) =
         address(&["500 No", "302 Found\r\nlocation: /x", "404 No", "200 OK"]).await;
-    let events = Events::new();
+    let events = Megaphone::new();
     begin(
         &events,
         told(hook(&url, &["escalated"])),
@@ -218,7 +217,7 @@ async fn three_attempts_and_then_the_next() {
 #[tokio::test]
 async fn a_line_that_is_too_long_loses_its_oldest() {
     let (url, mut got) = address(&["200 OK"]).await;
-    let events = Events::new();
+    let events = Megaphone::new();
     begin(
         &events,
         told(hook(&url, &["escalated"])),
@@ -243,7 +242,6 @@ async fn a_line_that_is_too_long_loses_its_oldest() {
 #[test]
 fn a_long_approval_goes_without_its_request() {
     let event = Event {
-        id: 1,
         kind: "approval.created",
         at: std::time::SystemTime::now(),
         data: json!({"approval": {"id": "a", "request": "x".repeat(300_000)}}),
@@ -286,7 +284,7 @@ async fn no_secret_is_logged() {
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let (url, mut got) = address(&["500 No"]).await;
-    let events = Events::new();
+    let events = Megaphone::new();
     let settings = begin(
         &events,
         told(hook(&url, &["escalated"])),
@@ -329,7 +327,7 @@ async fn the_desktop_gets_exact_arguments() {
     let mut copying = std::process::Command::new("/bin/sh");
     copying.args(["-c", copy, "sh"]).arg(&text).arg(&program);
     assert!(copying.status().unwrap().success());
-    let events = Events::new();
+    let events = Megaphone::new();
     let auto = Approvals {
         webhook: None,
         ..Approvals::default()

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use switchboard_config::Webhook;
 
-use crate::{edge::sessions, events::Event, time};
+use super::Event;
+use crate::{edge::sessions, time};
 
 /// How long an attempt may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -50,7 +51,7 @@ impl Message {
         }
         let random = sessions::secret().unwrap_or_else(|| time::format(event.at));
         Self {
-            id: format!("msg_{}_{random:.16}", event.id),
+            id: format!("msg_{random:.24}"),
             body: text.into(),
         }
     }
