@@ -412,7 +412,7 @@ impl Pattern {
     fn find(&self, regex: &Regex, text: &str, small: &str, at: usize) -> Option<Range<usize>> {
         let rest = &small.as_bytes()[at..];
         let begins = |begin: &&str| rest.starts_with(begin.as_bytes());
-        if !self.begins.iter().any(|begin| begins(&begin)) {
+        if !self.begins.iter().any(begins) {
             return None;
         }
         let found = regex.captures(text.get(at..)?)?.get(1)?.range();
