@@ -120,6 +120,11 @@ fn pictures_are_counted() {
 
 #[test]
 fn what_is_long_is_cut() {
+    let picture = format!("data:image/png;base64,{}", "A".repeat(40_000));
+    assert_eq!(
+        redact(&Raw::string(&picture), 1000).as_str(),
+        "\"[30000 bytes of image/png]\""
+    );
     let long = redact(&Raw::string(&"x".repeat(100_000)), 1_000_000);
     assert!(long.as_bytes().len() < 3000 && long.as_str().ends_with("more bytes]\""));
     let many = redact(&raw(&format!("[{}1]", "1,".repeat(100_000))), 500);
