@@ -12,6 +12,7 @@ mod numbers;
 pub(crate) mod policy;
 pub(crate) mod question;
 pub(crate) mod shown;
+pub(crate) mod trust;
 
 use std::{
     sync::{

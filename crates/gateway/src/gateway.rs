@@ -20,6 +20,7 @@ use tokio::{
 };
 
 use crate::{
+    approvals,
     context::Context,
     desk::View,
     edge::{
@@ -124,6 +125,7 @@ impl Gateway {
         judge_all(Arc::clone(&gateway.context.shelf));
         tokio::spawn(sweep_sessions(Arc::downgrade(&gateway)));
         notify::start(&gateway);
+        approvals::trust::start(&gateway);
         tokio::spawn(gateway.context.events.usher());
         tokio::spawn(tally::run(Arc::downgrade(&gateway.context)));
         Ok(gateway)

@@ -172,6 +172,11 @@ impl Person {
         }
     }
 
+    /// It is not known for which call it is.
+    pub(super) fn forget_tool(&mut self) {
+        self.about.tool = None;
+    }
+
     pub(super) fn about(&self) -> &About {
         &self.about
     }

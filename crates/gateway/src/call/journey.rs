@@ -244,7 +244,10 @@ impl Journey {
 
     /// Has a person answer, beside everything else.
     fn ask_person(&mut self, way: &Way<'_>, question: Question) {
-        let person = way.person();
+        let mut person = way.person();
+        if !question.is_sure {
+            person.forget_tool();
+        }
         self.asking.get_or_insert_default().spawn(async move {
             let Question {
                 method,

@@ -298,6 +298,7 @@ mod tests {
                 params: None,
                 name: None,
                 to_person: false,
+                is_sure: true,
                 reply,
             };
             (question, answer)
