@@ -131,15 +131,17 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// Serves a client on a pipe until it leaves.
+    /// Serves a client on a pipe until it leaves. `project` is the folder that it works in, if that is
+    /// known.
     pub async fn serve_pipe(
         self: &Arc<Self>,
         view: View,
+        project: Option<Arc<str>>,
         reader: impl AsyncRead + Unpin + Send,
         writer: impl AsyncWrite + Unpin + Send + 'static,
     ) -> std::io::Result<()> {
         let _present = Present::new(self);
-        pipe::serve(Arc::clone(self), view, reader, writer).await
+        pipe::serve(Arc::clone(self), view, project, reader, writer).await
     }
 
     /// Waits until no client is on a pipe.

@@ -72,5 +72,5 @@ pub use desk::{Face, View};
 pub use gateway::{Gateway, StartError};
 pub use health::{Health, PartState, ServerState};
 pub use reload::ChangeError;
-pub use server::{Doors, PIPE_PATH, PIPE_UPGRADE};
+pub use server::{Doors, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
 pub use status::{Part, ServerStatus, Status, describe};
