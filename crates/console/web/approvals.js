@@ -104,7 +104,9 @@ function drawRow(node, approval) {
 
 function choose(list, id) {
   for (const link of list.querySelectorAll("a.row")) {
-    if (link.parentNode.dataset.key === id) link.setAttribute("aria-current", "true");
+    const is = link.parentNode.dataset.key === id;
+    if (is && !link.hasAttribute("aria-current")) link.parentNode.scrollIntoView({ block: "nearest" });
+    if (is) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
 }

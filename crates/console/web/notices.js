@@ -5,7 +5,8 @@ import { add, button, h, say } from "./dom.js";
 import { preference } from "./session.js";
 import { isWaiting, on, waiting } from "./store.js";
 
-const STAYS_MS = 7000;
+const STAYS_MS = 5000;
+const MOST_NOTICES = 3;
 const KINDS = { sampling: "asks for an answer of a model", elicitation: "asks a question", tool_call: "wants to run a tool", trust: "has tools that need your trust" };
 
 // A notice at the edge of the page; tone "good", "bad" or nothing.
@@ -13,12 +14,14 @@ export function notice(text, tone) {
   const node = h("div", { class: "notice", "data-tone": tone, role: tone === "bad" ? "alert" : "status" }, h("span", null, text));
   const close = () => node.remove();
   add(node, button("×", close, { class: "quiet square", "aria-label": "Close this notice" }));
-  document.getElementById("notices").append(node);
+  const place = document.getElementById("notices");
+  place.append(node);
+  while (place.childElementCount > MOST_NOTICES) place.firstElementChild.remove();
   // What went wrong stays until it was read.
   if (tone !== "bad") setTimeout(close, STAYS_MS);
 }
 
-export function announce(text, urgent) {
+function announce(text, urgent) {
   const region = document.getElementById(urgent ? "assertive" : "polite");
   region.textContent = "";
   // A region that changes in the same breath is not read out.
