@@ -82,7 +82,8 @@ function control(name, schema, required, start) {
   const error = h("p", { class: "field-error", id: errorId, hidden: true });
   const title = schema.title ?? name;
   const secret = LOOKS_SECRET.test(`${name} ${title}`);
-  const hint = [schema.description, made.hint].filter(Boolean).join(" ");
+  const said = schema.description ? String(schema.description).trim() : "";
+  const hint = [said && made.hint && !/[.!?:…]$/.test(said) ? `${said}.` : said, made.hint].filter(Boolean).join(" ");
   // Beside the label and not in it: the name of a field is what the server calls it.
   const beside = [title === name ? null : h("code", { class: "field-name" }, name), h("span", { class: required ? "required" : "optional" }, required ? "required" : "optional")];
   const group = made.group;

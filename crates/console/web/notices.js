@@ -2,12 +2,12 @@
 // icon of the tab, and notifications of the desktop for those who want them.
 
 import { add, button, h, say } from "./dom.js";
+import { sentence } from "./marks.js";
 import { preference } from "./session.js";
 import { isWaiting, on, waiting } from "./store.js";
 
 const STAYS_MS = 5000;
 const MOST_NOTICES = 3;
-const KINDS = { sampling: "asks for an answer of a model", elicitation: "asks a question", tool_call: "wants to run a tool", trust: "has tools that need your trust" };
 
 // A notice at the edge of the page; tone "good", "bad" or nothing.
 export function notice(text, tone) {
@@ -21,7 +21,7 @@ export function notice(text, tone) {
   if (tone !== "bad") setTimeout(close, STAYS_MS);
 }
 
-function announce(text, urgent) {
+export function announce(text, urgent) {
   const region = document.getElementById(urgent ? "assertive" : "polite");
   region.textContent = "";
   // A region that changes in the same breath is not read out.
@@ -51,10 +51,6 @@ function badged(count) {
   )}`;
 }
 
-function words(approval) {
-  return `${approval.server} ${KINDS[approval.kind] ?? "asks for something"}`;
-}
-
 const announced = new Set();
 export function watchApprovals() {
   on("approvals", ({ approval, event }) => {
@@ -62,9 +58,9 @@ export function watchApprovals() {
     if (!approval || !isWaiting(approval)) return;
     if (event === "approval.created" && !announced.has(approval.id)) {
       announced.add(approval.id);
-      announce(`New approval: ${words(approval)}. ${approval.summary ?? ""}`);
+      announce(`New approval: ${sentence(approval)}`);
     } else if (event === "approval.escalated") {
-      announce(`Still waiting for you: ${words(approval)}. ${approval.summary ?? ""}`, true);
+      announce(`Still waiting for you: ${sentence(approval)}`, true);
       notifyDesktop(approval);
     }
   });
@@ -72,7 +68,7 @@ export function watchApprovals() {
 
 function notifyDesktop(approval) {
   if (preference("notify") !== "yes" || !("Notification" in window) || Notification.permission !== "granted") return;
-  const shown = new Notification(`${approval.server} is waiting for you`, { body: approval.summary ?? "", tag: approval.id, icon: "/console/icon.svg" });
+  const shown = new Notification(`${approval.server} is waiting for you`, { body: sentence(approval), tag: approval.id, icon: "/console/icon.svg" });
   shown.addEventListener("click", () => {
     window.focus();
     location.hash = `#approvals/${encodeURIComponent(approval.id)}`;
