@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("simulation", &["machine", "wire"]),
     ("contain", &[]),
     ("embed", &[]),
-    ("config", &[]),
+    ("config", &["approvals"]),
     ("clients", &["config"]),
     ("store", &[]),
     ("catalog", &["wire"]),

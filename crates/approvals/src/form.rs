@@ -27,6 +27,9 @@ pub const OPTIONS: usize = 2_000;
 /// How much of what a server says is shown at a time, in bytes.
 pub const SHOWN_BYTES: usize = 8 * 1024;
 
+/// How much of a schema that is no form is looked through for secrets, in bytes.
+const SCHEMA_BYTES: usize = 256 * 1024;
+
 /// What a server asks a person.
 #[derive(Clone, Debug)]
 pub struct Form {
@@ -139,7 +142,7 @@ impl Form {
             Mode::Raw { why } => {
                 warnings.push(format!("the form cannot be shown: {why}"));
                 let schema = self.schema.as_ref().map(Raw::as_str).unwrap_or_default();
-                if secret(schema).is_some() {
+                if secret(&schema[..schema.floor_char_boundary(SCHEMA_BYTES)]).is_some() {
                     warnings.push("asks for something that looks like a password".to_owned());
                 }
             }

@@ -3,10 +3,12 @@
 //! Nothing here can fail: a log entry is written of whatever arrives. What looks like a secret is
 //! taken for one; a log that shows too little is better than one that shows a password.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::OnceLock;
 
-use regex_lite::{Captures, Regex};
+use regex_lite::Regex;
 use switchboard_wire::Raw;
 
 use crate::json::{Json, Tree};
@@ -26,7 +28,7 @@ const NAME_BYTES: usize = 128;
 
 /// How much of a text beyond what is kept is looked at, so that no secret is cut into a half that
 /// does not look like one.
-const MARGIN_BYTES: usize = 8192;
+const MARGIN_BYTES: usize = 512;
 
 /// The longest number that is kept.
 const NUMBER_BYTES: usize = 64;
@@ -66,25 +68,25 @@ pub fn redact_text(text: &str) -> String {
     let Some(patterns) = patterns() else {
         return REDACTED.to_owned();
     };
-    let mut text = text.to_owned();
-    for (regex, kept) in patterns {
-        let replace = |found: &Captures<'_>| {
-            let part = |n: usize| found.get(n).map_or("", |part| part.as_str());
-            match kept {
-                Kept::Nothing => REDACTED.to_owned(),
-                Kept::Before => format!("{}{REDACTED}", part(1)),
-                Kept::Around => format!("{}{REDACTED}{}", part(1), part(2)),
-                Kept::BeforeIfRandom if is_random(part(1), part(2)) => {
-                    format!("{}{REDACTED}", part(1))
-                }
-                Kept::BeforeIfRandom => part(0).to_owned(),
+    let small = text.to_ascii_lowercase();
+    let mut out = String::with_capacity(text.len());
+    let (mut at, mut told) = (0, 0);
+    while at < text.len() {
+        let secret = patterns
+            .iter()
+            .find_map(|(regex, pattern)| pattern.find(regex, text, &small, at));
+        at = match secret {
+            Some(secret) => {
+                out.push_str(&text[told..secret.start]);
+                out.push_str(REDACTED);
+                told = secret.end;
+                secret.end
             }
+            None => at + 1,
         };
-        if regex.is_match(&text) {
-            text = regex.replace_all(&text, replace).into_owned();
-        }
     }
-    text
+    out.push_str(&text[told..]);
+    out
 }
 
 /// Whether anything in a value was left out here.
@@ -213,8 +215,9 @@ impl Writer {
 
 /// A text without secrets, in about this many bytes.
 fn shortened(text: &str, bytes: usize) -> String {
-    let looked_at = head(text, bytes.saturating_add(MARGIN_BYTES));
-    let clean = redact_text(&without_data_urls(looked_at));
+    let text = without_data_urls(text);
+    let looked_at = head(&text, bytes.saturating_add(MARGIN_BYTES));
+    let clean = redact_text(looked_at);
     if clean.len() <= bytes && looked_at.len() == text.len() {
         return clean;
     }
@@ -265,7 +268,10 @@ fn bytes_of(base64: &str, media: &str) -> String {
 }
 
 /// `data:image/png;base64,…` within a text.
-fn without_data_urls(text: &str) -> String {
+fn without_data_urls(text: &str) -> Cow<'_, str> {
+    if !text.contains(";base64,") {
+        return Cow::Borrowed(text);
+    }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(";base64,") {
@@ -289,7 +295,7 @@ fn without_data_urls(text: &str) -> String {
         rest = &after[end..];
     }
     out.push_str(rest);
-    out
+    Cow::Owned(out)
 }
 
 /// Names whose values are secrets.
@@ -308,49 +314,137 @@ fn is_secret_name(name: &str) -> bool {
     words::secret(bounded).is_some() || last.is_some_and(|last| ALSO.contains(&&*last))
 }
 
-/// What stays of a match: the text of its groups.
-enum Kept {
-    Nothing,
-    Before,
-    Around,
-    BeforeIfRandom,
+/// What a secret looks like.
+struct Pattern {
+    /// What it begins with, in small letters. To look for that first costs little.
+    begins: &'static [&'static str],
+    /// From its beginning on; the first group is the secret.
+    regex: &'static str,
+    demands: Demands,
 }
 
-/// What secrets look like. `None` if one of these is no regular expression, which a test rules out.
-fn patterns() -> Option<&'static [(Regex, Kept)]> {
-    const PATTERNS: [(&str, Kept); 8] = [
-        (
-            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----(?s:.*?)(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|$)",
-            Kept::Nothing,
-        ),
-        (
-            r"\b(sk-[A-Za-z0-9_-]{12,}|[srp]k_(live|test)_[A-Za-z0-9]{8,}|gh[a-z]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|x(ox[a-z]|app)-[A-Za-z0-9-]{8,}|A(KI|SI)A[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{16,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(\.[A-Za-z0-9_-]*)?)",
-            Kept::Nothing,
-        ),
-        (
-            r"(?i)(\bauthorization\b[^A-Za-z0-9\n]{1,4}[a-z]+ +)[^\s,;]{4,}",
-            Kept::Before,
-        ),
-        (r"(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}", Kept::Before),
-        (r#"(://)[^\s/@:"'<>]*:[^\s/"'<>]*(@)"#, Kept::Around),
-        (
-            r#"(?i)([a-z0-9_.-]*(?:passwor[dt]|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|contraseña|kennwort)(?:\\*["'])?\s*[=:]\s*\\*["'])[^"'\\\n]{1,512}"#,
-            Kept::Before,
-        ),
-        (
-            r#"(?i)([a-z0-9_.-]*(?:passwor[dt]|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|contraseña|kennwort)\s*[=:]\s*)[^\s"'&,;\[]{3,}"#,
-            Kept::Before,
-        ),
-        (
-            r#"([A-Za-z0-9_.-]*[=]["']?|[A-Za-z0-9_.-]*[Kk][Ee][Yy]["']?\s*:\s*["']?)([A-Za-z0-9+/_-]{24,}={0,2})"#,
-            Kept::BeforeIfRandom,
-        ),
-    ];
-    static COMPILED: OnceLock<Option<Vec<(Regex, Kept)>>> = OnceLock::new();
+/// What else has to be so.
+enum Demands {
+    Nothing,
+    /// It is no end of a longer word.
+    WholeWord,
+    /// It is too random to be words.
+    Randomness,
+}
+
+static PATTERNS: [Pattern; 9] = [
+    Pattern {
+        begins: &["-----begin "],
+        regex: r"^(-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----(?s:.*?)(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|$))",
+        demands: Demands::Nothing,
+    },
+    // As those who issue them begin them, so that they are found.
+    Pattern {
+        begins: &[
+            "sk-", "sk_", "rk_", "pk_", "gh", "glpat-", "xox", "xapp-", "akia", "asia", "aiza",
+            "ya29.", "npm_", "hf_", "eyj",
+        ],
+        regex: r"^(sk-[A-Za-z0-9_-]{12,}|[srp]k_(live|test)_[A-Za-z0-9]{8,}|gh[pousr]_[A-Za-z0-9]{16,}|glpat-[A-Za-z0-9_-]{16,}|x(ox[a-z]|app)-[A-Za-z0-9-]{8,}|A(KI|SI)A[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{16,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|eyJ[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*)*)",
+        demands: Demands::WholeWord,
+    },
+    Pattern {
+        begins: &["github_pat_"],
+        regex: r"^(github_pat_[A-Za-z0-9_]{16,})",
+        demands: Demands::Nothing,
+    },
+    Pattern {
+        begins: &["authorization"],
+        regex: r"(?i)^authorization[^A-Za-z0-9\n]{1,4}[a-z]+ +([^\s,;]{4,})",
+        demands: Demands::WholeWord,
+    },
+    Pattern {
+        begins: &["bearer"],
+        regex: r"(?i)^bearer\s+([A-Za-z0-9._~+/=-]{8,})",
+        demands: Demands::WholeWord,
+    },
+    Pattern {
+        begins: &["://"],
+        regex: r#"^://([^\s/@:"'<>]*:[^\s/"'<>]*)@"#,
+        demands: Demands::Nothing,
+    },
+    // In quotes, perhaps those of JSON within a text; or without.
+    Pattern {
+        begins: NAMES,
+        regex: r#"(?i)^(?:passwor[dt]|passwd|pwd|passphrase|secret|token|(?:api|access|private)[_-]?key|credentials?|kennwort)(?:\\*["'])?\s*[=:]\s*\\*["']([^"'\\\n]+)"#,
+        demands: Demands::Nothing,
+    },
+    Pattern {
+        begins: NAMES,
+        regex: r#"(?i)^(?:passwor[dt]|passwd|pwd|passphrase|secret|token|(?:api|access|private)[_-]?key|credentials?|kennwort)\s*[=:]\s*([^\s"'&,;\[]{3,})"#,
+        demands: Demands::Nothing,
+    },
+    Pattern {
+        begins: &["=", "key"],
+        regex: r#"(?i)^(?:=|key["']?\s*:\s*)["']?([a-z0-9+/_-]{24,}={0,2})"#,
+        demands: Demands::Randomness,
+    },
+];
+
+/// Names that a secret follows.
+const NAMES: &[&str] = &[
+    "password",
+    "passwort",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "secret",
+    "token",
+    "apikey",
+    "api_key",
+    "api-key",
+    "accesskey",
+    "access_key",
+    "access-key",
+    "privatekey",
+    "private_key",
+    "private-key",
+    "credential",
+    "kennwort",
+];
+
+impl Pattern {
+    /// Where the secret is that begins here.
+    fn find(&self, regex: &Regex, text: &str, small: &str, at: usize) -> Option<Range<usize>> {
+        let rest = &small.as_bytes()[at..];
+        let begins = |begin: &&str| rest.starts_with(begin.as_bytes());
+        if !self.begins.iter().any(begins) {
+            return None;
+        }
+        let found = regex.captures(text.get(at..)?)?.get(1)?.range();
+        let secret = at + found.start..at + found.end;
+        let in_name =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+        let fits = match self.demands {
+            Demands::Nothing => true,
+            Demands::WholeWord => {
+                let before = at.checked_sub(1).map(|before| small.as_bytes()[before]);
+                before.is_none_or(|byte| !byte.is_ascii_alphanumeric() && byte != b'_')
+            }
+            Demands::Randomness => {
+                let before = small.as_bytes()[..at].iter().rev();
+                let name = before
+                    .take(NAME_BYTES)
+                    .take_while(|byte| in_name(byte))
+                    .count();
+                is_random(&small[at - name..at], &text[secret.clone()])
+            }
+        };
+        fits.then_some(secret)
+    }
+}
+
+/// `None` if one of the patterns is no regular expression, which a test rules out.
+fn patterns() -> Option<&'static [(Regex, &'static Pattern)]> {
+    static COMPILED: OnceLock<Option<Vec<(Regex, &'static Pattern)>>> = OnceLock::new();
     let compile = || {
-        let compiled = PATTERNS.into_iter();
-        compiled
-            .map(|(regex, kept)| Some((Regex::new(regex).ok()?, kept)))
+        let patterns = PATTERNS.iter();
+        patterns
+            .map(|pattern| Some((Regex::new(pattern.regex).ok()?, pattern)))
             .collect()
     };
     COMPILED.get_or_init(compile).as_deref()
@@ -358,7 +452,6 @@ fn patterns() -> Option<&'static [(Regex, Kept)]> {
 
 /// Whether what stands after `name=` is too random to be words, and not said to be a checksum.
 fn is_random(name: &str, value: &str) -> bool {
-    let name = name.to_ascii_lowercase();
     if ["sha", "md5", "hash", "digest", "checksum", "commit", "etag"]
         .iter()
         .any(|sum| name.contains(sum))

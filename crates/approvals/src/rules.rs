@@ -39,6 +39,7 @@
 mod condition;
 mod error;
 mod glob;
+mod guard;
 mod hints;
 pub mod limits;
 mod look;
@@ -53,6 +54,7 @@ use serde::{Deserialize, Serialize};
 use switchboard_wire::Raw;
 
 pub use self::error::RuleError;
+pub use self::guard::Guard;
 pub use self::hints::{Believed, Hints};
 pub use self::remembered::{Remembered, Scope};
 pub use self::rule::{Action, Rule};
@@ -96,22 +98,6 @@ pub struct Case<'a> {
     pub arguments: Option<&'a Raw>,
     /// What the server says of the tool.
     pub annotations: Hints,
-}
-
-/// What is asked about where no rule says otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Guard {
-    /// Nothing.
-    #[default]
-    #[serde(alias = "rules")]
-    Never,
-    /// Tools that may destroy something.
-    Destructive,
-    /// Tools that may change something.
-    Writes,
-    /// Every tool.
-    All,
 }
 
 /// What is to be done.
@@ -385,60 +371,6 @@ pub fn matches(rule: &Rule, case: &Case<'_>, now: u64) -> Match {
         Ok(true) => Match::Yes,
         Ok(false) => Match::No,
         Err(_) => Match::Unsure,
-    }
-}
-
-impl Guard {
-    /// The rule that says the same; none for [`Never`](Self::Never).
-    fn rule(self, server: Glob) -> Option<Rule> {
-        let annotations = match self {
-            Self::Never => return None,
-            Self::Destructive => Hints {
-                destructive: Some(true),
-                ..Hints::default()
-            },
-            Self::Writes => Hints {
-                read_only: Some(false),
-                ..Hints::default()
-            },
-            Self::All => Hints::default(),
-        };
-        Some(Rule {
-            server,
-            annotations,
-            ..Rule::any(Action::Ask)
-        })
-    }
-
-    fn verdict(self, id: String, look: &Look<'_, '_>) -> Verdict {
-        let server = if id == "default" {
-            Glob::any()
-        } else {
-            Glob::literal(look.case.server)
-        };
-        let asks = self
-            .rule(server)
-            .filter(|rule| rule.annotations.hold(look.believed()));
-        let Some(rule) = asks else {
-            return Verdict {
-                action: Action::Allow,
-                rule: None,
-                why: "no rule holds it back".to_owned(),
-            };
-        };
-        let why = match self {
-            Self::Destructive => "the tool may destroy something",
-            Self::Writes => "the tool may change something",
-            Self::Never | Self::All => "every tool is asked about",
-        };
-        Verdict {
-            action: Action::Ask,
-            rule: Some(RuleRef {
-                id,
-                text: rule.to_string(),
-            }),
-            why: why.to_owned(),
-        }
     }
 }
 

@@ -1,10 +1,14 @@
 //! Words in names, and which of them speak of a secret.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 /// The words of a name, in small letters: `deleteFile`, `delete_file` and `DELETE-FILE` have the same.
 pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
-    let mut chars = name.chars().map(plain).peekable();
+    let shown = name.chars().filter(|c| !is_invisible(*c));
+    let mut chars = shown.map(plain).peekable();
     let mut before = ' ';
     while let Some(c) = chars.next() {
         let starts = (c.is_uppercase() && before.is_lowercase())
@@ -32,6 +36,11 @@ fn plain(c: char) -> char {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
         c => c,
     }
+}
+
+/// Characters that split a word for a program and not for a person.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
 /// Words and phrases for what nobody should type into a form that goes to a server. A phrase counts
@@ -163,13 +172,33 @@ const RUN_TOGETHER: &[&str] = &[
 /// The word or phrase in a text that speaks of a secret.
 pub(crate) fn secret(text: &str) -> Option<&'static str> {
     let found = words(text);
-    let is_there = |phrase: &&&str| {
-        let phrase: Vec<&str> = phrase.split(' ').collect();
-        found.windows(phrase.len()).any(|window| window == phrase)
-    };
-    let spelled = SECRETS.iter().find(is_there);
+    let phrases = phrases();
+    let spelled = (0..found.len()).find_map(|at| {
+        let (_, rest) = found.split_at(at);
+        let begun = phrases.get(rest.first()?.as_str())?;
+        let follows = |phrase: &&&'static str| {
+            let mut rest = rest.iter();
+            phrase
+                .split(' ')
+                .all(|word| rest.next().is_some_and(|next| next == word))
+        };
+        begun.iter().find(follows).copied()
+    });
     let together = || RUN_TOGETHER.iter().find(|word| text.contains(**word));
-    spelled.or_else(together).copied()
+    spelled.or_else(|| together().copied())
+}
+
+/// The phrases by their first word, so that a long text costs no more than its words.
+fn phrases() -> &'static HashMap<&'static str, Vec<&'static str>> {
+    static PHRASES: OnceLock<HashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
+    PHRASES.get_or_init(|| {
+        let mut phrases: HashMap<_, Vec<_>> = HashMap::new();
+        for phrase in SECRETS {
+            let first = phrase.split(' ').next().unwrap_or(phrase);
+            phrases.entry(first).or_default().push(*phrase);
+        }
+        phrases
+    })
 }
 
 /// The name that was probably meant.
@@ -187,19 +216,23 @@ pub(crate) fn nearest<'n>(wrong: &str, names: &[&'n str]) -> Option<&'n str> {
         .map(|(_, name)| name)
 }
 
-/// How many letters have to be added, removed or replaced.
+/// How many letters have to be added, removed, replaced or swapped with their neighbour.
 fn slips(one: &[char], other: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
+    let mut before = Vec::new();
+    let mut above: Vec<usize> = (0..=other.len()).collect();
     for (n, a) in one.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], n + 1);
+        let mut row = vec![n + 1];
         for (m, b) in other.iter().enumerate() {
-            let least = (diagonal + usize::from(a != b))
-                .min(row[m] + 1)
-                .min(row[m + 1] + 1);
-            diagonal = std::mem::replace(&mut row[m + 1], least);
+            let replaced = above[m] + usize::from(a != b);
+            let mut least = replaced.min(above[m + 1] + 1).min(row[m] + 1);
+            if n > 0 && m > 0 && one[n - 1] == *b && other[m - 1] == *a {
+                least = least.min(before[m - 1] + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut above, row);
     }
-    row[other.len()]
+    above[other.len()]
 }
 
 #[cfg(test)]
@@ -214,6 +247,7 @@ mod tests {
             ("HTTPServerError", "http server error"),
             ("DELETE", "delete"),
             ("ｐａｓｓｗｏｒｄ", "password"),
+            ("pass\u{200b}word", "password"),
             ("", ""),
         ] {
             assert_eq!(words(name).join(" "), expected, "{name}");
@@ -256,6 +290,7 @@ mod tests {
     #[test]
     fn slips_of_the_finger_are_understood() {
         let names = ["action", "arguments", "annotations", "tool"];
+        assert_eq!(nearest("otol", &names), Some("tool"));
         assert_eq!(nearest("acton", &names), Some("action"));
         assert_eq!(nearest("argument", &names), Some("arguments"));
         assert_eq!(nearest("tools", &names), Some("tool"));

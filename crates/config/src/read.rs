@@ -95,6 +95,14 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
     config
 }
 
+fn rule(node: &Node<'_>, problems: &mut Problems) -> serde_json::Value {
+    let written = to_value(node, problems);
+    if let Err(error) = switchboard_approvals::rules::Rule::parse(&written) {
+        problems.add(node.start, format!("\"rules\": {error}"));
+    }
+    written
+}
+
 fn approvals(block: Block<'_, '_>, problems: &mut Problems) -> Approvals {
     let defaults = Approvals::default();
     let rules = block.0.get("rules").map(|member| &member.node.value);
@@ -112,7 +120,7 @@ fn approvals(block: Block<'_, '_>, problems: &mut Problems) -> Approvals {
         },
         tools: block.text("tools").map(Guard::read).unwrap_or_default(),
         rules: match rules {
-            Some(Json::List(rules)) => rules.iter().map(|rule| to_value(rule, problems)).collect(),
+            Some(Json::List(rules)) => rules.iter().map(|node| rule(node, problems)).collect(),
             _ => Vec::new(),
         },
         webhook: block

@@ -16,12 +16,20 @@ export function get(path) {
   return ask("GET", path);
 }
 
+// A body that is a text is JSON already.
 export function post(path, body = {}, options) {
   return ask("POST", path, body, options);
 }
 
 export function remove(path) {
   return ask("DELETE", path);
+}
+
+// JSON of an object, one member of which is JSON text that is sent as it was written: to read it and
+// write it again would round long numbers.
+export function withRaw(object, name, text) {
+  const rest = JSON.stringify(object).slice(1, -1);
+  return `{${rest ? `${rest},` : ""}${JSON.stringify(name)}:${text}}`;
 }
 
 // The answer as it comes in, for streams.
@@ -48,7 +56,7 @@ async function ask(method, where, body, { patience = PATIENCE_MS } = {}) {
     response = await fetch(where, {
       method,
       headers: { ...authorization(), ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
       cache: "no-store",
       signal: AbortSignal.timeout(patience),
     });

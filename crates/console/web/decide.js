@@ -1,6 +1,6 @@
 // Deciding: sending a decision once, telling who was faster, and remembering it for the next time.
 
-import { path, post } from "./api.js";
+import { path, post, withRaw } from "./api.js";
 import { add, button, fill, h, newId, select } from "./dom.js";
 import { word } from "./marks.js";
 import { notice } from "./notices.js";
@@ -40,8 +40,8 @@ export function panel(approval) {
     lock() {
       controls.disabled = true;
     },
-    // → problems of the content, if it was refused for them
-    async decide(verb, body = {}) {
+    // Edits may be given as JSON text. → problems of the content, if it was refused for them
+    async decide(verb, body = {}, rawEdits = null) {
       if (busy || !ready || controls.disabled) return [];
       busy = true;
       this.sent = true;
@@ -49,7 +49,9 @@ export function panel(approval) {
       fill(message);
       let problems = [];
       try {
-        takeApproval(await post(path("approvals", approval.id, verb), { ...body, by: "console" }), "approval.decided");
+        const whole = { ...body, by: "console" };
+        const said = rawEdits ? withRaw(whole, "edits", rawEdits) : whole;
+        takeApproval(await post(path("approvals", approval.id, verb), said), "approval.decided");
         notice(DONE[body.action ?? verb] ?? "Done.", "good");
       } catch (error) {
         this.sent = false;

@@ -96,9 +96,20 @@ function changedLine(before, after) {
 // A diff that the gateway wrote as text: lines that begin with - and +.
 export function writtenDiff(text) {
   return h("div", { class: "diff", role: "group", "aria-label": "What has changed", tabindex: "0" }, text.replace(/\n$/, "").split("\n").map((row) => {
-    const sign = row.trimStart()[0];
-    const kind = sign === "-" ? "less" : sign === "+" ? "more" : "same";
-    if (kind === "same" && !row.startsWith(" ")) return h("div", { class: "diff-field" }, row);
-    return line(kind, kind === "same" ? row.replace(/^ {1,4}/, "") : row.trimStart().slice(1).replace(/^ /, ""));
+    // The sign has its place: a text that only looks like one stands further in.
+    if (row.startsWith("  - ")) return line("less", ...marked(row.slice(4), /\[-(.+?)-\]/g, "del"));
+    if (row.startsWith("  + ")) return line("more", ...marked(row.slice(4), /\{\+(.+?)\+\}/g, "ins"));
+    return row.startsWith("  ") ? line("same", row.slice(4)) : h("div", { class: "diff-field" }, row);
   }));
+}
+
+// The words between marks become elements of this name.
+function marked(text, marks, tag) {
+  const parts = [];
+  let from = 0;
+  for (const found of text.matchAll(marks)) {
+    parts.push(text.slice(from, found.index), h(tag, null, found[1]));
+    from = found.index + found[0].length;
+  }
+  return [...parts, text.slice(from)];
 }

@@ -83,8 +83,8 @@ function control(name, schema, required, start) {
   const title = schema.title ?? name;
   const secret = LOOKS_SECRET.test(`${name} ${title}`);
   const hint = [schema.description, made.hint].filter(Boolean).join(" ");
-  const tag = required ? h("span", { class: "required" }, " required") : h("span", { class: "optional" }, " optional");
-  const caption = [title, title !== name ? h("code", { class: "field-name" }, name) : null, tag];
+  const tag = required ? h("span", { class: "required", "aria-hidden": "true" }, " required") : h("span", { class: "optional", "aria-hidden": "true" }, " optional");
+  const caption = [title, title !== name ? h("code", { class: "field-name", "aria-hidden": "true" }, name) : null, tag];
   const group = made.group;
   made.focusable.id = id;
   if (required && !group) made.focusable.setAttribute("aria-required", "true");

@@ -4,7 +4,7 @@ import { diffView } from "./diff.js";
 import { add, h } from "./dom.js";
 import { mark } from "./marks.js";
 import { asText, textOf } from "./model-answer.js";
-import { block, blocks, json, pretty, visible } from "./payload.js";
+import { block, blocks, indent, json, pretty, visible } from "./payload.js";
 import { isOpen } from "./store.js";
 import { atTime, lasting, number } from "./words.js";
 
@@ -35,7 +35,7 @@ function edits(approval) {
   const changed = approval.decision?.edits;
   if (!changed || !approval.request) return null;
   const [before, after] = approval.kind === "tool_call"
-    ? [pretty(approval.request.arguments ?? {}), pretty(changed.arguments ?? {})]
+    ? [approval.argumentsText ? indent(approval.argumentsText) : pretty(approval.request.arguments ?? {}), pretty(changed.arguments ?? {})]
     : [asText(approval.request), asText({ ...approval.request, ...changed })];
   if (before === after) return null;
   return [h("h4", null, "Changed before it went on"), diffView(before, after)];

@@ -11,6 +11,25 @@ export function pretty(value) {
   return value === undefined ? "" : JSON.stringify(value, null, 2);
 }
 
+// JSON text with line breaks and indents, and every value as it is written: a long number is not rounded,
+// and a name that stands there twice is seen twice.
+export function indent(text) {
+  const out = [];
+  let depth = 0;
+  let last = null;
+  const newLine = () => `\n${"  ".repeat(Math.min(Math.max(depth, 0), 100))}`;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{},:]|[^\s"[\]{},:]+/gs)) {
+    const closes = token === "}" || token === "]";
+    if (closes) depth -= 1;
+    const afterOpening = last === "{" || last === "[";
+    if (closes ? !afterOpening : afterOpening || last === ",") out.push(newLine());
+    out.push(token === ":" ? ": " : token);
+    if (token === "{" || token === "[") depth += 1;
+    last = token;
+  }
+  return out.join("");
+}
+
 // A text that may be long: its beginning, and the rest on request.
 export function longText(text, props) {
   const node = h("div", { class: "long" });

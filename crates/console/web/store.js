@@ -150,8 +150,8 @@ function callsHappened(data) {
   for (const [name, numbers] of Object.entries(data.servers ?? {})) {
     const server = state.status?.servers.find((other) => other.name === name);
     if (server) {
-      server.calls += numbers.calls ?? 0;
-      server.errors += numbers.errors ?? 0;
+      server.calls = numbers.calls ?? server.calls;
+      server.errors = numbers.errors ?? server.errors;
     }
   }
   tell("status");

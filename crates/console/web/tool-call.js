@@ -1,16 +1,19 @@
 // A tool call that a rule says to ask about: its arguments, to be read, changed, allowed or refused.
 
+import { withRaw } from "./api.js";
 import { arrange, panel, rejection, rememberFields } from "./decide.js";
 import { diffView } from "./diff.js";
 import { add, fill, h, say } from "./dom.js";
-import { json, pretty } from "./payload.js";
+import { indent, longText, pretty } from "./payload.js";
 import { isWaiting } from "./store.js";
 import { hints } from "./tool.js";
 
 export function toolCall(approval) {
   const request = approval.request ?? {};
-  const before = pretty(request.arguments ?? {});
-  const shown = h("div", null, json(request.arguments ?? {}, "Arguments"));
+  // As they were written, since that is how they are sent.
+  const before = approval.argumentsText ? indent(approval.argumentsText) : pretty(request.arguments ?? {});
+  const reading = () => longText(before, { class: "json", "aria-label": "Arguments" });
+  const shown = h("div", null, reading());
   const node = h("div", { class: "stack" },
     h("section", { class: "card" }, h("h3", null, "Call of ", h("code", null, `${approval.server}:${request.name ?? approval.tool ?? ""}`)), hints(request.annotations), h("h4", null, "Arguments"), shown));
   if (!isWaiting(approval)) return { node };
@@ -21,11 +24,11 @@ export function toolCall(approval) {
   const remember = rememberFields("tool_call");
   let editing = false;
 
-  // What was written, or null if it cannot be read.
+  // What was written, or null if it is no object.
   function read() {
     try {
       const value = JSON.parse(editor.value);
-      if (value && typeof value === "object" && !Array.isArray(value)) return value;
+      if (value && typeof value === "object" && !Array.isArray(value)) return editor.value;
       own.fail("The arguments have to be an object.");
     } catch (error) {
       own.fail(`The arguments are not JSON: ${error.message}`);
@@ -36,26 +39,20 @@ export function toolCall(approval) {
   const changed = () => editing && editor.value !== before;
   function drawChanges() {
     say(approve, changed() ? "Approve with changes" : "Approve");
-    let after = editor.value;
-    try {
-      after = pretty(JSON.parse(editor.value));
-    } catch {
-      // It is compared as it stands until it is JSON again.
-    }
-    fill(changes, changed() ? [h("h4", null, "Your changes"), diffView(before, after, "Your changes to the arguments")] : null);
+    fill(changes, changed() ? [h("h4", null, "Your changes"), diffView(before, indent(editor.value), "Your changes to the arguments")] : null);
   }
 
   async function accept() {
-    const value = changed() ? read() : undefined;
-    if (value === null) return;
-    await own.decide("approve", { ...(value ? { edits: { arguments: value } } : {}), ...remember.read() });
+    const text = changed() ? read() : undefined;
+    if (text === null) return;
+    await own.decide("approve", remember.read(), text === undefined ? null : withRaw({}, "arguments", text));
   }
 
   function edit() {
     editing = !editing;
     say(editButton, editing ? "Stop editing" : "Edit");
     if (!editing) editor.value = before;
-    fill(shown, editing ? editor : json(request.arguments ?? {}, "Arguments"));
+    fill(shown, editing ? editor : reading());
     drawChanges();
     if (editing) editor.focus();
   }

@@ -1,6 +1,6 @@
 // One tool: what it says of itself, in outline and in full, whether it is trusted, and a place to try it.
 
-import { get, path, post, query } from "./api.js";
+import { get, path, post, query, withRaw } from "./api.js";
 import { add, button, empty, fill, h, heading, problem, say } from "./dom.js";
 import { schemaForm } from "./form.js";
 import { chip } from "./marks.js";
@@ -123,11 +123,12 @@ function tryIt(fullName, definition) {
     fill(problems);
     const said = asJson ? { value: readRaw(), problems: [] } : form.read();
     if (!said.value || said.problems.length) return;
+    const text = asJson ? raw.value || "{}" : JSON.stringify(said.value);
     call.disabled = true;
     fill(result, h("p", { class: "muted" }, "Calling… If a rule says so, the call waits for an approval first."));
     const began = performance.now();
     try {
-      const answer = await post(path("tools", "call"), { name: fullName, arguments: said.value }, { patience: CALL_PATIENCE_MS });
+      const answer = await post(path("tools", "call"), withRaw({ name: fullName }, "arguments", text), { patience: CALL_PATIENCE_MS });
       fill(result, showResult(answer, performance.now() - began));
     } catch (error) {
       fill(result, h("h3", null, "Result"), problem(error), error.body?.data === undefined ? null : json(error.body.data));

@@ -9,9 +9,10 @@ mod audit;
 pub(crate) mod driver;
 mod generate;
 mod numbers;
-pub mod policy;
+pub(crate) mod policy;
 pub(crate) mod question;
 pub(crate) mod shown;
+pub(crate) mod trust;
 
 use std::{
     sync::{

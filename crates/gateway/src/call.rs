@@ -176,7 +176,8 @@ async fn walk(
             }
             Ok(result)
                 if live.era() == Era::Modern
-                    && (errand.guest.era() == Era::Legacy || rounds::wants_person(&way, &result)) =>
+                    && (errand.guest.era() == Era::Legacy
+                        || rounds::wants_person(&way, &result)) =>
             {
                 match Box::pin(rounds.take(&way, &pass, result)).await {
                     Ok(Some(result)) => Ok(result),

@@ -13,9 +13,22 @@ use switchboard_wire::method;
 
 use crate::{
     approvals::{Approvals, driver::Driver},
-    cache::Reads, call::{Kept, patience::Running}, console::Console, desk::fit::Results, events::Events, finder::Finder,
-    lessons::Lessons, logs::Logs, metrics::Metrics, model::Models, pace::Pace, park::{Parking, Room},
-    seal::Seal, session::Audience, shelf::Shelf,
+    cache::Reads,
+    call::{Kept, patience::Running},
+    console::Console,
+    desk::fit::Results,
+    events::Events,
+    finder::Finder,
+    lessons::Lessons,
+    logs::Logs,
+    metrics::Metrics,
+    model::Models,
+    notify::Megaphone,
+    pace::Pace,
+    park::{Parking, Room},
+    seal::Seal,
+    session::Audience,
+    shelf::Shelf,
 };
 
 #[derive(Debug)]
@@ -25,6 +38,7 @@ pub(crate) struct Context {
     pub(crate) logs: Arc<Logs>,
     pub(crate) metrics: Metrics,
     pub(crate) events: Events,
+    pub(crate) megaphone: Megaphone,
     pub(crate) pace: Pace,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) finder: Finder,
@@ -98,6 +112,7 @@ impl Context {
             logs,
             metrics: Metrics::default(),
             events: Events::new(),
+            megaphone: Megaphone::new(),
             pace: Pace::new(),
             shelf,
             finder: finder(&home),

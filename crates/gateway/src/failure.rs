@@ -296,9 +296,8 @@ impl Failure {
                 (codes::UNANSWERED, message, Some(data))
             }
             Self::Unasked { server, why } => {
-                let message = format!(
-                    "this needs a person's approval, and nobody could be asked: {why}"
-                );
+                let message =
+                    format!("this needs a person's approval, and nobody could be asked: {why}");
                 let data = refusal(server, "unavailable");
                 (codes::REFUSED, message, Some(data))
             }

@@ -20,6 +20,7 @@ use tokio::{
 };
 
 use crate::{
+    approvals,
     context::Context,
     desk::View,
     edge::{
@@ -30,6 +31,7 @@ use crate::{
     finder::Finder,
     launch,
     logs::Logs,
+    notify,
     session::Session,
     shelf::Shelf,
     supervisor::{Supervisor, Upstreams},
@@ -122,20 +124,24 @@ impl Gateway {
         Finder::start(&gateway.context);
         judge_all(Arc::clone(&gateway.context.shelf));
         tokio::spawn(sweep_sessions(Arc::downgrade(&gateway)));
+        notify::start(&gateway);
+        approvals::trust::start(&gateway);
         tokio::spawn(gateway.context.events.usher());
         tokio::spawn(tally::run(Arc::downgrade(&gateway.context)));
         Ok(gateway)
     }
 
-    /// Serves a client on a pipe until it leaves.
+    /// Serves a client on a pipe until it leaves. `project` is the folder that it works in, if that is
+    /// known.
     pub async fn serve_pipe(
         self: &Arc<Self>,
         view: View,
+        project: Option<Arc<str>>,
         reader: impl AsyncRead + Unpin + Send,
         writer: impl AsyncWrite + Unpin + Send + 'static,
     ) -> std::io::Result<()> {
         let _present = Present::new(self);
-        pipe::serve(Arc::clone(self), view, reader, writer).await
+        pipe::serve(Arc::clone(self), view, project, reader, writer).await
     }
 
     /// Waits until no client is on a pipe.
@@ -157,6 +163,10 @@ impl Gateway {
         let applying = tokio::spawn(async move { supervisor.apply(config).await });
         // An error means that the runtime ends.
         let _ = applying.await;
+        let context = &self.context;
+        context
+            .approvals
+            .set_policy(|policy| policy.under(&context.config.load()));
         if embeddings != before {
             self.context.finder.settings_changed();
         }

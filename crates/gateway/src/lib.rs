@@ -11,11 +11,12 @@
 //! | `upstream`, `restart`, `limit` | one server: its connection, its failures, its places |
 //! | `supervisor`, `launch` | the set of servers, and how each is started |
 //! | `shelf` | the catalogue and its snapshots |
+//! | `notify` | who is told, over HTTP and on the desktop, that a request waits |
 //! | `api` | REST, for the command line and the console |
 
 mod answer;
-mod approvals;
 mod api;
+mod approvals;
 mod builtin;
 mod cache;
 mod call;
@@ -43,6 +44,7 @@ mod logs;
 mod mailbox;
 mod metrics;
 mod model;
+mod notify;
 mod pace;
 mod park;
 mod private;
@@ -66,10 +68,9 @@ mod trust;
 mod upstream;
 mod watch;
 
-pub use approvals::policy::check as check_rules;
 pub use desk::{Face, View};
 pub use gateway::{Gateway, StartError};
 pub use health::{Health, PartState, ServerState};
 pub use reload::ChangeError;
-pub use server::{Doors, PIPE_PATH, PIPE_UPGRADE};
+pub use server::{Doors, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
 pub use status::{Part, ServerStatus, Status, describe};

@@ -39,6 +39,8 @@ pub(crate) struct Question {
     pub(crate) name: Option<String>,
     /// Whether a person answers it in the client's place.
     pub(crate) to_person: bool,
+    /// Whether it is certain that it is asked for this very call.
+    pub(crate) is_sure: bool,
     pub(crate) reply: oneshot::Sender<Result<Raw, ErrorObject>>,
 }
 
@@ -130,6 +132,7 @@ impl Questions {
             let route = context.config.load().approvals.route;
             Answerer::of(route, &asked.method, client_can)
         };
+        let is_sure = asked.tag.is_some() || self.lock().len() == 1;
         let owner = match asked.tag {
             Some(tag) => {
                 let open = self.lock().get(&tag).cloned();
@@ -171,6 +174,7 @@ impl Questions {
             params: asked.params,
             name: asked.name,
             to_person,
+            is_sure,
             reply,
         });
         drop(owner);
@@ -375,6 +379,7 @@ mod tests {
                 params: None,
                 name: None,
                 to_person: false,
+                is_sure: true,
                 reply,
             });
         }

@@ -52,6 +52,9 @@ pub const PIPE_UPGRADE: &str = "mcp-pipe";
 /// Where it asks; the view comes after it, as in `/pipe/direct` and `/pipe/s/NAME`.
 pub const PIPE_PATH: &str = "/pipe/";
 
+/// The header in which it says in which folder its client works, percent-encoded.
+pub const PIPE_PROJECT: &str = "switchboard-project";
+
 /// The most connections at a time. Further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 8_192;
 /// With so many clients no further pipe is opened.
@@ -423,11 +426,14 @@ fn pipe(inner: &Arc<Inner>, mut request: Request<Incoming>) -> Response<Answer> 
         let message = "too many clients are there already; try again later";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
     }
+    let project = request.headers().get(PIPE_PROJECT);
+    let project = project.and_then(|said| percent_decode(said.to_str().ok()?));
+    let project = project.map(Arc::from);
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
         let (reader, writer) = tokio::io::split(TokioIo::new(upgraded));
-        if let Err(error) = gateway.serve_pipe(view, reader, writer).await {
+        if let Err(error) = gateway.serve_pipe(view, project, reader, writer).await {
             tracing::debug!(%error, "A pipe ended early.");
         }
     });

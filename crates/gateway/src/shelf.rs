@@ -38,6 +38,8 @@ pub(crate) struct Shelf {
     ledgers: Ledgers,
     /// Counts changes, for whoever tells clients of them.
     changes: watch::Sender<u64>,
+    /// Counts changes of what is held back.
+    held_changes: watch::Sender<u64>,
     problems: Vec<String>,
 }
 
@@ -115,6 +117,7 @@ impl Shelf {
             disk: Mutex::new(dir),
             ledgers: Ledgers::new(ledgers),
             changes: watch::Sender::new(0),
+            held_changes: watch::Sender::new(0),
             problems,
         }
     }
@@ -139,6 +142,16 @@ impl Shelf {
     /// Which tools are approved, on disk.
     pub(crate) fn ledgers(&self) -> &Ledgers {
         &self.ledgers
+    }
+
+    pub(crate) fn held_changes(&self) -> watch::Receiver<u64> {
+        self.held_changes.subscribe()
+    }
+
+    /// Whether something of this server is held back.
+    pub(crate) fn holds_something(&self, server: &str) -> bool {
+        let held = self.held.load();
+        held.get(server).is_some_and(|of| !of.held.is_nothing())
     }
 
     /// How many things are held back, all servers together.
@@ -376,6 +389,7 @@ impl Shelf {
         if held.is_nothing() && !unseen {
             if self.held.load().contains_key(name) {
                 self.held.rcu(|held| without(held, name));
+                self.held_changes.send_modify(|changes| *changes += 1);
             }
             return;
         }
@@ -388,6 +402,8 @@ impl Shelf {
             held.insert(name.into(), of.clone());
             held
         });
+        // A tool that was rejected is held back as before, and is asked about no more.
+        self.held_changes.send_modify(|changes| *changes += 1);
     }
 
     /// Called with the lock held, so that no change is lost.

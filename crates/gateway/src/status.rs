@@ -35,6 +35,8 @@ pub struct Status {
     pub tools: usize,
     /// Tools that are held back, since nobody has approved them.
     pub held: usize,
+    /// Requests that wait for a person.
+    pub approvals: u64,
     /// What may be slow to come up.
     pub parts: Vec<Part>,
     /// The servers.
@@ -132,6 +134,7 @@ impl Gateway {
             clients: self.clients(),
             tools: context.shelf.catalogue().count(Kind::Tool),
             held: context.shelf.held_count(),
+            approvals: context.approvals.numbers.waiting(),
             parts,
             servers,
             config_problem: self.config_problem(),

@@ -33,13 +33,16 @@ pub(crate) struct Ledgers {
 pub(crate) enum Decision {
     Approve(Option<Seen>),
     Reject(Seen),
+    /// Those of these that are still held as they were seen.
+    ApproveThese(Vec<Seen>),
+    RejectThese(Vec<Seen>),
 }
 
 impl Decision {
     pub(crate) fn as_str(&self) -> &'static str {
         match self {
-            Self::Approve(_) => "approved",
-            Self::Reject(_) => "rejected",
+            Self::Approve(_) | Self::ApproveThese(_) => "approved",
+            Self::Reject(_) | Self::RejectThese(_) => "rejected",
         }
     }
 }
@@ -124,6 +127,15 @@ impl Ledgers {
                 ledger.approve_all(now());
             }
             Decision::Reject(seen) => ledger.reject(&seen.tool, seen.fingerprint)?,
+            Decision::ApproveThese(all) => {
+                let now = now();
+                let each = |seen: &Seen| ledger.approve(&seen.tool, seen.fingerprint, now);
+                note_changed(name, all.iter().map(each));
+            }
+            Decision::RejectThese(all) => {
+                let each = |seen: &Seen| ledger.reject(&seen.tool, seen.fingerprint);
+                note_changed(name, all.iter().map(each));
+            }
         }
         Ok(folder::write(&dir, &ledger)?)
     }
@@ -137,6 +149,13 @@ impl Ledgers {
 
     fn lock(&self) -> MutexGuard<'_, PathBuf> {
         self.dir.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What has changed since it was looked at stays held, and is put to a person anew.
+fn note_changed(name: &str, decided: impl Iterator<Item = Result<(), DecisionError>>) {
+    for error in decided.filter_map(Result::err) {
+        tracing::warn!(server = name, %error, "A decision about a tool came to nothing.");
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum Piece {
 pub(crate) enum Stop {
     EndTurn,
     MaxTokens,
-    StopSequence,
+    Sequence,
     ToolUse,
 }
 
@@ -39,7 +39,7 @@ impl Stop {
         match self {
             Self::EndTurn => "endTurn",
             Self::MaxTokens => "maxTokens",
-            Self::StopSequence => "stopSequence",
+            Self::Sequence => "stopSequence",
             Self::ToolUse => "toolUse",
         }
     }

@@ -91,7 +91,7 @@ pub(crate) fn answer(body: &Raw) -> Result<Answer, Flaw> {
         }
         Some("end_turn") => Some(Stop::EndTurn),
         Some("max_tokens" | "model_context_window_exceeded") => Some(Stop::MaxTokens),
-        Some("stop_sequence") => Some(Stop::StopSequence),
+        Some("stop_sequence") => Some(Stop::Sequence),
         Some("tool_use") => Some(Stop::ToolUse),
         _ => None,
     };

@@ -35,6 +35,7 @@ mod ask;
 mod choice;
 mod error;
 mod exchange;
+mod names;
 mod openai;
 mod provider;
 mod settings;

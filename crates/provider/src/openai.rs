@@ -88,7 +88,7 @@ pub(crate) fn answer(body: &Raw, stops: &[String]) -> Result<Answer, Flaw> {
         Some("length") => Some(Stop::MaxTokens),
         Some("tool_calls" | "function_call") => Some(Stop::ToolUse),
         // The interface does not say at what it stopped; some servers add it.
-        Some("stop") if is_stop(&choice, stops) => Some(Stop::StopSequence),
+        Some("stop") if is_stop(&choice, stops) => Some(Stop::Sequence),
         Some("stop") => Some(Stop::EndTurn),
         _ => None,
     };

@@ -18,6 +18,7 @@ use crate::{
     choice,
     error::{ProviderError, Said},
     exchange::{self, About},
+    names::Names,
     openai::{self, Dialect},
     settings::{Kind, Settings},
 };
@@ -114,7 +115,8 @@ impl Provider {
         let started = Instant::now();
         let inner = &*self.0;
         let model = self.choose(params, model)?;
-        let ask = Ask::read(params)?;
+        let mut ask = Ask::read(params)?;
+        let names = Names::fit(&mut ask);
         let body = inner.body(&ask, model)?.bytes();
         let about = About {
             address: &inner.address,
@@ -134,7 +136,8 @@ impl Provider {
                 said: Said::new(&said, about.key),
             },
         };
-        let answer = answer.map_err(flawed)?;
+        let mut answer = answer.map_err(flawed)?;
+        names.restore(&mut answer);
         let usage = Usage {
             model: answer.model.clone().unwrap_or_else(|| model.to_owned()),
             input_tokens: answer.input_tokens,

@@ -65,6 +65,12 @@ pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
     })?
 }
 
+/// The folder that the client works in: it has started this process there.
+fn project() -> Option<Arc<str>> {
+    let folder = std::env::current_dir().ok()?;
+    Some(folder.to_str()?.into())
+}
+
 /// Is the gateway, for the client on standard input and whoever joins.
 async fn be(home: Home, view: View, lock: Lock) -> anyhow::Result<()> {
     let config = Config::load(home.config_file())?;
@@ -72,7 +78,7 @@ async fn be(home: Home, view: View, lock: Lock) -> anyhow::Result<()> {
     let (reader, writer) = pipes::open();
     let gateway = Arc::clone(&hosted.gateway);
     let client = tokio::spawn(async move {
-        if let Err(error) = gateway.serve_pipe(view, reader, writer).await {
+        if let Err(error) = gateway.serve_pipe(view, project(), reader, writer).await {
             tracing::debug!(%error, "The client's pipe ended early.");
         }
         // Those who have joined keep the gateway for as long as they need it.

@@ -43,6 +43,11 @@ pub enum Scope {
 }
 
 impl Remembered {
+    /// Whether it says anything about such a case, whoever calls and whatever the arguments.
+    pub fn is_about(&self, case: &super::Case<'_>, now: u64) -> bool {
+        self.rule.is_about(&Look::new(case), now)
+    }
+
     pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
         let here = match &self.scope {
             Scope::Session(session) => *session == look.case.session,

@@ -1,5 +1,22 @@
-//! The broker in virtual time, against the rules that every request keeps.
+//! The broker in virtual time, rules against a naive evaluator, and the forms of questions.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
 
+mod forms;
 mod interleavings;
+mod naive;
+mod redaction;
+mod rules;
 mod timelines;
 mod world;
+mod writing;
+
+use switchboard_wire::Raw;
+
+fn raw(text: &str) -> Raw {
+    Raw::parse(text.to_owned()).unwrap_or_else(|error| panic!("{error}: {text}"))
+}

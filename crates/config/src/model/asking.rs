@@ -67,24 +67,6 @@ pub enum Guard {
 }
 
 impl Guard {
-    /// As it is written for all servers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rules => "rules",
-            Self::Destructive => "destructive",
-            Self::Writes => "writes",
-            Self::All => "all",
-        }
-    }
-
-    /// As it is written for one server.
-    pub const fn of_server(self) -> &'static str {
-        match self {
-            Self::Rules => "never",
-            other => other.as_str(),
-        }
-    }
-
     /// The guard that is written so, for all servers or for one.
     pub(crate) fn read(written: &str) -> Self {
         match written {

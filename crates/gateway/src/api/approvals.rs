@@ -183,7 +183,10 @@ pub(super) async fn reject(
 ) -> Result<Json<Shown>, Problem> {
     let mut decision = decision(Action::Reject, said.by)?;
     let reason = said.reason.filter(|reason| !reason.trim().is_empty());
-    if reason.as_ref().is_some_and(|reason| reason.len() > REASON_BYTES) {
+    if reason
+        .as_ref()
+        .is_some_and(|reason| reason.len() > REASON_BYTES)
+    {
         let detail = format!("`reason` has more than {REASON_BYTES} bytes");
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
@@ -233,14 +236,13 @@ fn decision(action: Action, by: Option<String>) -> Result<Decision, Problem> {
         let detail = format!("`by` has more than {BY_BYTES} bytes");
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
-    Ok(Decision::new(action, by.unwrap_or_else(|| SOMEBODY.to_owned())))
+    Ok(Decision::new(
+        action,
+        by.unwrap_or_else(|| SOMEBODY.to_owned()),
+    ))
 }
 
-async fn decide(
-    gateway: &Gateway,
-    id: &str,
-    decision: Decision,
-) -> Result<Json<Shown>, Problem> {
+async fn decide(gateway: &Gateway, id: &str, decision: Decision) -> Result<Json<Shown>, Problem> {
     let context = gateway.context();
     let refusal = match context.approvals.decide(context, id.into(), decision).await {
         Ok(record) => return Ok(Json(Shown::whole(&record))),
@@ -262,7 +264,8 @@ async fn decide(
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with("problems", problems)
         }
         Refusal::Unavailable(why) => {
-            let detail = format!("the decision could not be written down, so nothing has changed: {why}");
+            let detail =
+                format!("the decision could not be written down, so nothing has changed: {why}");
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
         }
         Refusal::Busy => {
@@ -277,7 +280,10 @@ fn late(record: &Record) -> Problem {
     let what = record.status.as_str().replace('_', " ");
     let detail = match &record.decided {
         Some(decided) if record.status == Status::Generating => {
-            format!("it was approved by {} already, and the model is answering", decided.by)
+            format!(
+                "it was approved by {} already, and the model is answering",
+                decided.by
+            )
         }
         Some(decided) => format!("it was {what} by {} already", decided.by),
         None => format!("it is {what} already"),

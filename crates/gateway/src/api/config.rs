@@ -10,8 +10,8 @@ use hyper::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use switchboard_config::{
-    Config, McpAuth, Network, Provider, ProviderKind, RemoteKind, Route, Server, Start, Transport,
-    View,
+    Approvals, Config, Guard, McpAuth, Network, Notify, Prices, Provider, ProviderKind, RemoteKind,
+    Route, Server, Start, Transport, View,
 };
 
 use super::failure::{configuration, refuse_if_stopping};
@@ -77,16 +77,7 @@ fn without_secrets(config: &Config) -> Value {
         },
         "mcpServers": servers,
         "waitTimeoutMs": ms(*wait),
-        "approvals": {
-            "shortTimeoutMs": ms(approvals.short_timeout),
-            "longTimeoutMs": ms(approvals.long_timeout),
-            "route": match approvals.route {
-                Route::Auto => "auto",
-                Route::Client => "client",
-                Route::Human => "human",
-            },
-            "rules": approvals.rules,
-        },
+        "approvals": asking(approvals),
         "sampling": sparse([
             ("provider", sampling.provider.as_ref().map(provider)),
             ("review", Some(sampling.review.into())),
@@ -109,6 +100,55 @@ fn without_secrets(config: &Config) -> Value {
             "containerTimeoutMs": ms(shutdown.container_timeout),
         },
     })
+}
+
+fn asking(approvals: &Approvals) -> Map<String, Value> {
+    let Approvals {
+        short_timeout,
+        long_timeout,
+        route,
+        tools,
+        rules,
+        webhook,
+        notify,
+    } = approvals;
+    let route = match route {
+        Route::Auto => "auto",
+        Route::Client => "client",
+        Route::Human => "human",
+    };
+    let notify = match notify {
+        Notify::Auto => "auto",
+        Notify::Off => "off",
+    };
+    sparse([
+        ("shortTimeoutMs", Some(ms(*short_timeout))),
+        ("longTimeoutMs", Some(ms(*long_timeout))),
+        ("route", Some(route.into())),
+        ("tools", Some(guard(*tools, "rules").into())),
+        ("rules", Some(json!(rules))),
+        (
+            "webhook",
+            webhook.as_ref().map(|webhook| {
+                json!({
+                    "url": shown_value(&webhook.url),
+                    "secret": shown_value(&webhook.secret),
+                    "on": webhook.on,
+                })
+            }),
+        ),
+        ("notify", Some(notify.into())),
+    ])
+}
+
+/// As it is written; `rules` is the word for what only rules ask about.
+fn guard(guard: Guard, rules: &'static str) -> &'static str {
+    match guard {
+        Guard::Rules => rules,
+        Guard::Destructive => "destructive",
+        Guard::Writes => "writes",
+        Guard::All => "all",
+    }
 }
 
 fn server_without_secrets(server: &Server) -> Value {
@@ -155,7 +195,10 @@ fn server_without_secrets(server: &Server) -> Value {
         ("trust", Some(trust.as_str().into())),
         ("maxResultBytes", max_result_bytes.map(Into::into)),
         ("maxResultTokens", max_result_tokens.map(Into::into)),
-        ("approve", approve.map(|guard| guard.of_server().into())),
+        (
+            "approve",
+            approve.map(|approve| guard(approve, "never").into()),
+        ),
     ]));
     entry.into()
 }
@@ -214,24 +257,36 @@ fn way(transport: &Transport) -> Map<String, Value> {
 }
 
 fn provider(provider: &Provider) -> Value {
-    let kind = match provider.kind {
+    let Provider {
+        kind,
+        base_url,
+        model,
+        models,
+        api_key,
+        max_tokens,
+        timeout,
+        prices,
+    } = provider;
+    let kind = match kind {
         ProviderKind::OpenAi => "openai",
         ProviderKind::Anthropic => "anthropic",
     };
+    let price = |prices: &Prices| json!({ "input": prices.input, "output": prices.output });
     sparse([
         ("kind", Some(kind.into())),
         (
             "baseUrl",
-            provider.base_url.as_deref().map(|url| address(url).into()),
+            base_url.as_deref().map(|url| address(url).into()),
         ),
-        ("model", Some(provider.model.as_str().into())),
+        ("model", Some(model.as_str().into())),
+        ("models", Some(json!(models))),
         (
             "apiKey",
-            provider
-                .api_key
-                .as_deref()
-                .map(|key| shown_value(key).into()),
+            api_key.as_deref().map(|key| shown_value(key).into()),
         ),
+        ("maxTokens", max_tokens.map(Into::into)),
+        ("timeoutMs", Some(ms(*timeout))),
+        ("prices", prices.as_ref().map(price)),
     ])
     .into()
 }
@@ -321,7 +376,8 @@ mod tests {
                 "sampling": {"provider": {
                     "kind": "openai", "model": "m", "apiKey": "s3cret",
                     "baseUrl": "http://s3cret@localhost/v1#s3cret"
-                }}
+                }},
+                "approvals": {"webhook": {"url": "https://example.com/hooks/s3cret", "secret": "s3cret"}}
             }"#,
             "switchboard.json",
         )

@@ -216,7 +216,10 @@ pub(super) async fn test(
             client: record.ask.client.as_deref().unwrap_or_default(),
             arguments: arguments.as_ref(),
             annotations,
-            ..Case::tool_call(&record.ask.server, record.ask.tool.as_deref().unwrap_or_default())
+            ..Case::tool_call(
+                &record.ask.server,
+                record.ask.tool.as_deref().unwrap_or_default(),
+            )
         };
         approvals.take(&rule, &case, time_of(record.created));
     }

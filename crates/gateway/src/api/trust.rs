@@ -1,12 +1,13 @@
 //! Which tools somebody has approved, and decisions about those that are held back.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use axum::{Json, extract::State};
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use switchboard_catalog::Kind;
 use switchboard_client::Raw;
+use switchboard_store::Entry;
 use switchboard_trust::{
     Change, DecisionError, Finding, Fingerprint, Held, Ledger, Others, Pin, Severity, Why, scan,
 };
@@ -211,6 +212,28 @@ async fn decide(
         }
         Undecided::File(_) => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
     })?;
+    let tool = match &decision {
+        Decision::Approve(seen) => seen.as_ref().map(|seen| seen.tool.as_str()),
+        Decision::Reject(seen) => Some(seen.tool.as_str()),
+        Decision::ApproveThese(_) | Decision::RejectThese(_) => None,
+    };
+    let said = serde_json::json!({ "tool": tool, "decision": decision.as_str(), "by": "api" });
+    let entry = Entry {
+        at: SystemTime::now(),
+        what: "trust".into(),
+        subject: Arc::clone(&upstream.name),
+        body: said.to_string().into(),
+    };
+    if let Err(error) = context
+        .store
+        .write(vec![switchboard_store::Change::Audit(entry)])
+        .await
+    {
+        tracing::error!(%error, "Cannot note a decision in the audit log.");
+    }
+    if let Decision::Approve(Some(seen)) = &decision {
+        crate::approvals::trust::forget(&context, &upstream.name, &seen.tool).await;
+    }
     context.events.tell(
         "trust.decided",
         || serde_json::json!({ "server": upstream.name, "decision": decision.as_str() }),

@@ -233,7 +233,9 @@ impl Driver {
         }
         let waiting = self.broker.waiting();
         context.approvals.numbers.count(why, record, waiting);
-        context.events.tell(event(why), || shown::event(record));
+        let said = shown::event(record);
+        context.events.tell(event(why), || said.clone());
+        context.megaphone.tell(event(why), said);
         if let Some(rule) = record.ask.allowed_by.as_ref().filter(|_| {
             record.status == Status::Pending && matches!(why, Change::Created | Change::Resumed)
         }) {

@@ -30,8 +30,11 @@ impl Numbers {
             let thought = decided.at.saturating_sub(record.created);
             self.thought.fetch_add(thought, Relaxed);
         }
-        let over = !record.status.is_open() && !matches!(why, Change::Delivered | Change::Forgotten);
-        let place = Status::ALL.iter().position(|status| *status == record.status);
+        let over =
+            !record.status.is_open() && !matches!(why, Change::Delivered | Change::Forgotten);
+        let place = Status::ALL
+            .iter()
+            .position(|status| *status == record.status);
         if let Some(place) = place.filter(|_| over) {
             self.ended[place].fetch_add(1, Relaxed);
         }

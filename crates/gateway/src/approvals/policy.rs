@@ -43,7 +43,11 @@ impl Policy {
     }
 
     /// The rules of a configuration, and what the store has of decisions.
-    pub(crate) fn remembering(config: &Config, stored: &[switchboard_store::Rule], now: u64) -> Self {
+    pub(crate) fn remembering(
+        config: &Config,
+        stored: &[switchboard_store::Rule],
+        now: u64,
+    ) -> Self {
         let remembered = stored.iter().filter_map(|rule| {
             let read = serde_json::from_str(&rule.body);
             read.inspect_err(|error| {
@@ -109,11 +113,6 @@ impl Policy {
         self.quiet = self.fault.is_none() && self.rules.asks_nothing();
         self
     }
-}
-
-/// What is wrong with the rules of a configuration, for a person.
-pub fn check(config: &Config) -> Result<(), String> {
-    read(config).map(drop)
 }
 
 fn read(config: &Config) -> Result<Rules, String> {

@@ -27,7 +27,10 @@ pub(crate) struct About {
 
 impl About {
     fn ask(&self, kind: Kind, settings: &Settings, summary: &str, request: Raw) -> Ask {
-        let client = self.caller.as_ref().map(|caller| Arc::clone(&caller.client));
+        let client = self
+            .caller
+            .as_ref()
+            .map(|caller| Arc::clone(&caller.client));
         let tool = self.tool.as_deref().unwrap_or_default();
         let mut hash = Sha256::new();
         for part in [
@@ -45,7 +48,10 @@ impl About {
             server: Arc::clone(&self.server),
             tool: self.tool.clone(),
             session: self.caller.as_ref().map_or(0, |caller| caller.person),
-            project: self.caller.as_ref().and_then(|caller| caller.project.clone()),
+            project: self
+                .caller
+                .as_ref()
+                .and_then(|caller| caller.project.clone()),
             client,
             summary: line(summary).into(),
             warnings: Vec::new(),
@@ -125,7 +131,9 @@ pub(crate) fn patience(settings: &Settings) -> Patience {
 
 /// What was said last in a conversation that a model is to go on with.
 fn last_words(params: &Raw) -> String {
-    let messages = params.member("messages").and_then(|messages| messages.elements());
+    let messages = params
+        .member("messages")
+        .and_then(|messages| messages.elements());
     let last = messages.and_then(|messages| messages.last().cloned());
     let Some(content) = last.and_then(|message| message.member("content")) else {
         return "without any message".to_owned();

@@ -76,7 +76,10 @@ impl Way<'_> {
 
     async fn judged(&self, mut pass: Pass) -> Result<Pass, Failure> {
         let (server, tool) = (&self.upstream.name, &self.errand.name);
-        let arguments = pass.params.as_ref().and_then(|params| params.member("arguments"));
+        let arguments = pass
+            .params
+            .as_ref()
+            .and_then(|params| params.member("arguments"));
         let catalogue = self.context.shelf.catalogue();
         let definition = catalogue
             .server(server)
@@ -170,14 +173,19 @@ impl Way<'_> {
             own = own.with_member("requestState", state).ok()?;
         }
         if let Some(answers) = &sealed.answers {
-            let given = own.member("inputResponses").and_then(|given| given.members());
+            let given = own
+                .member("inputResponses")
+                .and_then(|given| given.members());
             let mut all = answers.members().unwrap_or_default();
             let is_new = |name: &str| all.iter().all(|(known, _)| known != name);
             let given = given.unwrap_or_default().into_iter();
             let given: Vec<_> = given.filter(|(name, _)| is_new(name)).collect();
             all.extend(given);
             let all = Raw::object(all.iter().map(|(name, answer)| (&**name, answer.clone())));
-            own = own.without(&["inputResponses"]).with_member("inputResponses", &all).ok()?;
+            own = own
+                .without(&["inputResponses"])
+                .with_member("inputResponses", &all)
+                .ok()?;
         }
         if let Some(arguments) = &sealed.arguments {
             own = with_arguments(Some(&own), arguments).ok()??;
@@ -206,13 +214,16 @@ impl Way<'_> {
         let payload = serde_json::to_vec(&sealed).unwrap_or_default();
         let state = self.context.lasting_seal.close(PURPOSE, &payload);
         let bare = result.without(&["requestState"]);
-        bare.with_member("requestState", &Raw::string(&state)).unwrap_or(bare)
+        bare.with_member("requestState", &Raw::string(&state))
+            .unwrap_or(bare)
     }
 }
 
 fn with_arguments(params: Option<&Raw>, arguments: &Raw) -> Result<Option<Raw>, Failure> {
     let params = params.cloned().unwrap_or_else(Raw::empty_object);
-    let params = params.without(&["arguments"]).with_member("arguments", arguments);
+    let params = params
+        .without(&["arguments"])
+        .with_member("arguments", arguments);
     let params = params.map_err(|error| Failure::invalid_params(error.to_string()))?;
     Ok(Some(params))
 }

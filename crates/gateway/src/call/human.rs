@@ -172,6 +172,11 @@ impl Person {
         }
     }
 
+    /// It is not known for which call it is.
+    pub(super) fn forget_tool(&mut self) {
+        self.about.tool = None;
+    }
+
     pub(super) fn about(&self) -> &About {
         &self.about
     }
@@ -193,7 +198,10 @@ impl Person {
     ) -> Result<Raw, ErrorObject> {
         let refused = |code, message: &str| Err(ErrorObject::new(code, message));
         if params.is_some_and(|params| params.as_bytes().len() > REQUEST_BYTES) {
-            return refused(code::INVALID_PARAMS, "this is too long to be put to a person");
+            return refused(
+                code::INVALID_PARAMS,
+                "this is too long to be put to a person",
+            );
         }
         let settings = self.context.config.load().approvals.clone();
         let Some(mut ask) = self.about.question(&settings, asked, params) else {
@@ -225,9 +233,10 @@ impl Person {
                 let message = format!("no person answered within {} s", after / 1_000);
                 refused(codes::TIMEOUT, &message)
             }
-            Outcome::Failed(why) => {
-                refused(code::INTERNAL, &format!("the model could not answer: {why}"))
-            }
+            Outcome::Failed(why) => refused(
+                code::INTERNAL,
+                &format!("the model could not answer: {why}"),
+            ),
             Outcome::Unavailable(why) => {
                 refused(code::INTERNAL, &format!("nobody could be asked: {why}"))
             }

@@ -163,7 +163,9 @@ impl Journey {
     }
 
     fn is_asking(&self) -> bool {
-        self.asking.as_ref().is_some_and(|asking| !asking.is_empty())
+        self.asking
+            .as_ref()
+            .is_some_and(|asking| !asking.is_empty())
     }
 
     /// Waits for the answer; whoever is on the line answers what the server asks, or a person.
@@ -242,7 +244,10 @@ impl Journey {
 
     /// Has a person answer, beside everything else.
     fn ask_person(&mut self, way: &Way<'_>, question: Question) {
-        let person = way.person();
+        let mut person = way.person();
+        if !question.is_sure {
+            person.forget_tool();
+        }
         self.asking.get_or_insert_default().spawn(async move {
             let Question {
                 method,

@@ -51,7 +51,9 @@ pub(super) async fn carry(
     };
     let mut params = errand.params.clone();
     if returns(params.as_ref()) {
-        let state = params.as_ref().and_then(|params| params.member("requestState")?.to_text());
+        let state = params
+            .as_ref()
+            .and_then(|params| params.member("requestState")?.to_text());
         if let Some(state) = state.filter(|state| context.waiting.is_ours(state)) {
             if let Ok(running) = context.waiting.take(&state, waits.ticket) {
                 let token = progress_token(errand.params.as_ref());

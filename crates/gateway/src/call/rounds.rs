@@ -152,7 +152,8 @@ async fn gather(
                 let person = way.person();
                 asking.spawn(async move {
                     let answer = person.answer(&asked, params.as_ref()).await;
-                    let refused = |error: ErrorObject| format!("it asked `{asked}`: {}", error.message);
+                    let refused =
+                        |error: ErrorObject| format!("it asked `{asked}`: {}", error.message);
                     (n, answer.map_err(refused))
                 });
             }
@@ -297,6 +298,7 @@ mod tests {
                 params: None,
                 name: None,
                 to_person: false,
+                is_sure: true,
                 reply,
             };
             (question, answer)

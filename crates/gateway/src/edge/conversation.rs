@@ -95,6 +95,12 @@ impl<S: Sink> Conversation<S> {
         }
     }
 
+    /// The client works in this folder.
+    pub(crate) fn working_in(mut self, project: Option<Arc<str>>) -> Self {
+        self.caller.project = project;
+        self
+    }
+
     /// Serves the client until it leaves.
     pub(crate) async fn run(mut self, mut source: impl Source) {
         let mut changes = self.gateway.context().shelf.changes();

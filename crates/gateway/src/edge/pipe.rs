@@ -35,6 +35,7 @@ const READ_BYTES: usize = 16 * 1024;
 pub(crate) async fn serve(
     gateway: Arc<Gateway>,
     view: View,
+    project: Option<Arc<str>>,
     reader: impl AsyncRead + Unpin + Send,
     writer: impl AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<()> {
@@ -49,6 +50,7 @@ pub(crate) async fn serve(
     };
     // Whoever reaches a pipe is the user: it is the process's own, or that of its socket.
     let conversation = Conversation::new(gateway, view, Principal::Owner, sink);
+    let conversation = conversation.working_in(project);
     conversation.run(&mut lines).await;
     // All senders are gone: what they left is written, if somebody reads it.
     let _ = timeout(LAST_ANSWERS, writing).await;

@@ -142,7 +142,7 @@ impl Pipe {
         let (ours, theirs) = tokio::io::duplex(1024 * 1024);
         let gateway = std::sync::Arc::clone(&rig.gateway);
         let (reader, writer) = tokio::io::split(theirs);
-        tokio::spawn(async move { gateway.serve_pipe(view, reader, writer).await });
+        tokio::spawn(async move { gateway.serve_pipe(view, None, reader, writer).await });
         Self::over(ours, revision).await
     }
 

@@ -169,3 +169,47 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Approval> {
         body: row.get(8)?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    fn plan(which: &Which, before: Option<(i64, String)>) -> String {
+        let connection = Connection::open_in_memory().unwrap();
+        for migration in crate::sqlite::MIGRATIONS {
+            connection.execute_batch(migration).unwrap();
+        }
+        let (sql, values) = select(which, before);
+        let sql = format!("EXPLAIN QUERY PLAN {sql}");
+        let mut statement = connection.prepare(&sql).unwrap();
+        let steps = statement.query_map(params_from_iter(values), |row| row.get(3));
+        let steps: Result<Vec<String>, _> = steps.unwrap().collect();
+        steps.unwrap().join("; ")
+    }
+
+    #[test]
+    fn every_list_is_made_from_an_index_alone() {
+        for bits in 0..64_u32 {
+            let set = |bit: u32| bits & (1 << bit) != 0;
+            let mut statuses = vec!["pending".into(), "orphaned".into()];
+            statuses.truncate(usize::from(set(0)) + usize::from(set(1)));
+            let which = Which {
+                statuses,
+                open: set(2).then_some(true),
+                kind: set(3).then(|| "trust".into()),
+                server: set(4).then(|| "files".into()),
+                ..Which::default()
+            };
+            let plan = plan(&which, set(5).then(|| (5, "k1".to_owned())));
+            assert!(plan.contains("USING COVERING INDEX"), "{which:?}: {plan}");
+            if which.open.is_none() && which.statuses.len() == 1 {
+                assert!(plan.contains("approvals_by_status (status=?"), "{plan}");
+            }
+            if which.statuses.len() < 2 {
+                assert!(!plan.contains("TEMP B-TREE"), "{which:?}: {plan}");
+            }
+        }
+    }
+}

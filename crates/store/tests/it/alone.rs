@@ -1,11 +1,14 @@
 //! What takes a process of its own: being killed, and being watched while doing nothing.
 
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use switchboard_store::{Query, Store};
+use switchboard_store::{Query, Store, Which, verify};
 
-use super::{Place, all, close, is_intact, names, record};
+use super::{Place, all, approval, close, is_intact, names, new, note, record, within};
 
 const FILE_OF_THE_VICTIM: &str = "SWITCHBOARD_STORE_VICTIM";
 
@@ -65,6 +68,98 @@ async fn victim() {
     std::future::pending::<()>().await;
 }
 
+const FILE_OF_THE_WRITER: &str = "SWITCHBOARD_STORE_WRITER";
+
+/// Round after round on the same file, killed at any moment: while it opens, writes, commits.
+#[tokio::test]
+async fn every_write_that_was_answered_survives_a_kill() {
+    let place = Place::new();
+    let mut answered: HashSet<String> = HashSet::new();
+    for round in 0..24 {
+        let mut writer = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "alone::writer", "--nocapture"])
+            .env(FILE_OF_THE_WRITER, &place.file)
+            .env("ROUND", round.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(writer.stdout.take().unwrap()).lines();
+        let chance = RandomState::new().build_hasher().finish();
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_micros(10_000 + chance % 120_000));
+            writer.kill().unwrap();
+            assert!(!writer.wait().unwrap().success());
+        });
+        // What was said before the kill is read to the end.
+        let ids = lines.map_while(Result::ok);
+        answered.extend(ids.filter_map(|line| Some(line.strip_prefix("written ")?.to_owned())));
+        killer.join().unwrap();
+        if !answered.is_empty() {
+            assert_eq!(verify(&place.file).unwrap().broken, None, "round {round}");
+        }
+    }
+    assert!(answered.len() > 24, "only {} were answered", answered.len());
+
+    let store = place.open();
+    let mut found = HashSet::new();
+    let mut before = None;
+    loop {
+        let limit = usize::MAX;
+        let page = within(store.approvals(Which {
+            before,
+            limit,
+            ..Which::default()
+        }))
+        .await
+        .unwrap();
+        let Some(last) = page.last() else { break };
+        before = Some(last.id.clone());
+        found.extend(page.iter().map(|row| row.id.to_string()));
+    }
+    let lost: Vec<_> = answered.difference(&found).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+    // Of every group all is there or nothing.
+    let mut noted = HashSet::new();
+    let mut since = 0;
+    loop {
+        let page = within(store.audit(since, usize::MAX)).await.unwrap();
+        let Some(last) = page.last() else { break };
+        since = last.seq;
+        noted.extend(page.iter().map(|audited| audited.entry.subject.to_string()));
+    }
+    assert_eq!(noted, found);
+    close(&store).await;
+    let verdict = verify(&place.file).unwrap();
+    assert_eq!(
+        (verdict.entries, verdict.broken),
+        (found.len() as u64, None)
+    );
+    assert!(is_intact(&place.file));
+}
+
+/// Not a test by itself: the process that is killed above. It says what was answered.
+#[tokio::test]
+async fn writer() {
+    let Some(file) = std::env::var_os(FILE_OF_THE_WRITER) else {
+        return;
+    };
+    let round = std::env::var("ROUND").unwrap();
+    let store = Store::open(file.into());
+    let mut writers = tokio::task::JoinSet::new();
+    for lane in 0..4 {
+        let (store, round) = (store.clone(), round.clone());
+        writers.spawn(async move {
+            for number in 0.. {
+                let id = format!("{round}-{lane}-{number}");
+                let changes = vec![note(&id), new(approval(&id))];
+                store.write(changes).await.unwrap();
+                println!("written {id}");
+            }
+        });
+    }
+    writers.join_all().await;
+}
+
 /// How often the store's thread wakes is only to be seen where there is one store.
 #[cfg(target_os = "linux")]
 #[test]
@@ -92,7 +187,7 @@ async fn idler() {
     let store = Store::open(file.into());
     record(&store, 0..3);
     names(&store, all()).await;
-    let second = std::time::Duration::from_secs(1);
+    let second = Duration::from_secs(1);
     // The answer comes before the thread has gone to sleep.
     tokio::time::sleep(second).await;
     let before = wakings();

@@ -7,15 +7,20 @@
 )]
 
 mod alone;
+mod audit;
+mod lists;
 mod ordinary;
 mod trouble;
+mod writes;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::Connection;
-use switchboard_store::{Activity, Outcome, Query, Status, Store};
+use switchboard_store::{
+    Activity, Approval, Change, Entry, Outcome, Query, Rule, Status, Store, StoreError,
+};
 use tempfile::TempDir;
 
 /// A folder with a store's file in it.
@@ -69,6 +74,66 @@ fn call(number: u64) -> Activity {
         request_bytes: 10,
         response_bytes: 20,
     }
+}
+
+/// An approval of some time in 2026, as it is when it is new.
+fn approval(id: &str) -> Approval {
+    let at = UNIX_EPOCH + Duration::from_micros(1_794_718_800_123_456);
+    Approval {
+        id: id.into(),
+        kind: "tool_call".into(),
+        status: "pending".into(),
+        open: true,
+        server: "files".into(),
+        created: at,
+        changed: at,
+        version: 1,
+        body: format!(r#"{{"id":"{id}"}}"#).into(),
+    }
+}
+
+/// The same, closed just now.
+fn closed(row: Approval) -> Approval {
+    Approval {
+        status: "approved".into(),
+        open: false,
+        changed: call(0).at,
+        version: row.version + 1,
+        ..row
+    }
+}
+
+fn new(row: Approval) -> Change {
+    Change::Approval { row, was: 0 }
+}
+
+fn rule(id: &str, expires: Option<SystemTime>) -> Rule {
+    Rule {
+        id: id.into(),
+        created: call(0).at,
+        expires,
+        body: "{}".into(),
+    }
+}
+
+fn note(subject: &str) -> Change {
+    Change::Audit(Entry {
+        at: call(7).at,
+        what: "approval.decided".into(),
+        subject: subject.into(),
+        body: r#"{"by":"console"}"#.into(),
+    })
+}
+
+async fn write(store: &Store, changes: impl Into<Vec<Change>>) -> Result<(), StoreError> {
+    within(store.write(changes.into())).await
+}
+
+/// The subjects of the whole audit log.
+async fn subjects(store: &Store) -> Vec<String> {
+    let found = within(store.audit(0, usize::MAX)).await.unwrap();
+    let subject = |audited: &switchboard_store::Audited| audited.entry.subject.to_string();
+    found.iter().map(subject).collect()
 }
 
 fn record(store: &Store, numbers: std::ops::Range<u64>) {

@@ -9,7 +9,7 @@ use std::{cell::RefCell, collections::HashSet, io, pin::pin, sync::Arc, time::Du
 use anyhow::Context;
 use bytes::{Bytes, BytesMut};
 use switchboard_config::{Config, Home};
-use switchboard_gateway::{Gateway, PIPE_PATH, PIPE_UPGRADE, View};
+use switchboard_gateway::{Gateway, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE, View};
 use switchboard_wire::{
     ErrorObject, Frame, Id, Message, Raw, Splitter, code, encode, limits, method,
 };
@@ -24,6 +24,7 @@ use tokio::{
 use super::{
     Hosted,
     pipes::{self, Reader, Writer},
+    project,
 };
 use crate::runtime::Lock;
 
@@ -66,11 +67,22 @@ pub(super) async fn connect(home: &Home, view: &View) -> Option<Link> {
     timeout(ANSWER_PATIENCE, ask(home, view)).await.ok()?
 }
 
+/// A path as a header can say it.
+fn encoded(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
+    let written = path.bytes().map(|byte| match byte {
+        byte if plain(byte) => char::from(byte).to_string(),
+        byte => format!("%{byte:02x}"),
+    });
+    written.collect()
+}
+
 async fn ask(home: &Home, view: &View) -> Option<Link> {
     let mut stream = UnixStream::connect(home.socket()).await.ok()?;
     let view = view.place();
+    let project = project().map(|folder| encoded(&folder)).unwrap_or_default();
     let ask = format!(
-        "GET {PIPE_PATH}{view} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: {PIPE_UPGRADE}\r\n\r\n"
+        "GET {PIPE_PATH}{view} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: {PIPE_UPGRADE}\r\n{PIPE_PROJECT}: {project}\r\n\r\n"
     );
     stream.write_all(ask.as_bytes()).await.ok()?;
     let mut rest = BytesMut::new();
@@ -158,7 +170,7 @@ fn host(home: Home, view: View, lock: Lock) -> anyhow::Result<Link> {
     tokio::spawn(async move {
         let (reader, writer) = tokio::io::split(there);
         // Memory does not fail.
-        let _ = gateway.serve_pipe(view, reader, writer).await;
+        let _ = gateway.serve_pipe(view, project(), reader, writer).await;
     });
     let (reader, writer) = tokio::io::split(here);
     let host = Host {

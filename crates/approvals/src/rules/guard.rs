@@ -1,0 +1,79 @@
+//! What is asked about where no rule says otherwise.
+
+use serde::{Deserialize, Serialize};
+
+use super::glob::Glob;
+use super::hints::Hints;
+use super::look::Look;
+use super::rule::{Action, Rule};
+use super::{RuleRef, Verdict};
+
+/// What is asked about where no rule says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Guard {
+    /// Nothing.
+    #[default]
+    #[serde(alias = "rules")]
+    Never,
+    /// Tools that may destroy something.
+    Destructive,
+    /// Tools that may change something.
+    Writes,
+    /// Every tool.
+    All,
+}
+
+impl Guard {
+    /// The rule that says the same; none for [`Never`](Self::Never).
+    pub(crate) fn rule(self, server: Glob) -> Option<Rule> {
+        let annotations = match self {
+            Self::Never => return None,
+            Self::Destructive => Hints {
+                destructive: Some(true),
+                ..Hints::default()
+            },
+            Self::Writes => Hints {
+                read_only: Some(false),
+                ..Hints::default()
+            },
+            Self::All => Hints::default(),
+        };
+        Some(Rule {
+            server,
+            annotations,
+            ..Rule::any(Action::Ask)
+        })
+    }
+
+    pub(crate) fn verdict(self, id: String, look: &Look<'_, '_>) -> Verdict {
+        let server = if id == "default" {
+            Glob::any()
+        } else {
+            Glob::literal(look.case.server)
+        };
+        let asks = self
+            .rule(server)
+            .filter(|rule| rule.annotations.hold(look.believed()));
+        let Some(rule) = asks else {
+            return Verdict {
+                action: Action::Allow,
+                rule: None,
+                why: "no rule holds it back".to_owned(),
+            };
+        };
+        let why = match self {
+            Self::Destructive => "the tool may destroy something",
+            Self::Writes => "the tool may change something",
+            Self::Never | Self::All => "every tool is asked about",
+        };
+        Verdict {
+            action: Action::Ask,
+            rule: Some(RuleRef {
+                id,
+                text: rule.to_string(),
+            }),
+            why: why.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Tools that are held back are put to a person: one question for each server, about exactly the
+//! definitions that are held. It waits for as long as they are.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+    time::{Duration, SystemTime},
+};
+
+use serde_json::{Value, json};
+use switchboard_approvals::{Outcome, rules::Case};
+use switchboard_client::Raw;
+use switchboard_store::{Change, Entry};
+use switchboard_trust::{Fingerprint, Why};
+use tokio::{sync::watch, task::JoinHandle, time::sleep};
+
+use super::question::About;
+use crate::{
+    context::Context,
+    gateway::{AFTER_FIRST_ANSWERS, Gateway},
+    trust::{Decision, Seen},
+    upstream::Upstream,
+};
+
+/// What changes in so short a time is put to a person at once.
+const TOGETHER: Duration = Duration::from_millis(200);
+/// The most tools that are put to a person at once, and the most of what has changed in one.
+const TOOLS_MAX: usize = 200;
+const DIFF_BYTES: usize = 4 * 1024;
+/// So many are named in the summary.
+const NAMED: usize = 5;
+
+/// What is asked about one server.
+struct Question {
+    tools: Vec<Definition>,
+    request: Raw,
+    summary: String,
+}
+
+/// A definition that is held back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Definition {
+    tool: String,
+    fingerprint: Fingerprint,
+    changed: bool,
+}
+
+/// A question that is being asked; withdrawn when dropped.
+struct Asking {
+    tools: Vec<Definition>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Puts what is held back to a person, for as long as there is a gateway.
+pub(crate) fn start(gateway: &Arc<Gateway>) {
+    let held = gateway.context().shelf.held_changes();
+    tokio::spawn(run(Arc::downgrade(gateway), held));
+}
+
+async fn run(gateway: Weak<Gateway>, mut held: watch::Receiver<u64>) {
+    let mut asking: HashMap<Arc<str>, Asking> = HashMap::new();
+    sleep(AFTER_FIRST_ANSWERS).await;
+    loop {
+        held.borrow_and_update();
+        let Some(gateway) = gateway.upgrade() else {
+            return;
+        };
+        let looking = Arc::clone(&gateway);
+        let looking = tokio::task::spawn_blocking(move || questions(&looking));
+        let Ok(questions) = looking.await else { return };
+        asking.retain(|server, asked| {
+            let now = questions.get(server).map(|(_, question)| &question.tools);
+            now == Some(&asked.tools)
+        });
+        for (server, (upstream, question)) in questions {
+            if asking.contains_key(&server) {
+                continue;
+            }
+            let tools = question.tools.clone();
+            let task = ask(Arc::clone(gateway.context()), upstream, question);
+            let task = tokio::spawn(task);
+            asking.insert(server, Asking { tools, task });
+        }
+        drop(gateway);
+        if held.changed().await.is_err() {
+            return;
+        }
+        sleep(TOGETHER).await;
+    }
+}
+
+/// What is held back, by server. Reads ledgers.
+fn questions(gateway: &Gateway) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
+    let shelf = &gateway.context().shelf;
+    let upstreams = gateway.upstreams();
+    let servers = upstreams
+        .values()
+        .filter(|upstream| upstream.settings().enabled && shelf.holds_something(&upstream.name));
+    let asked = servers.filter_map(|upstream| {
+        let ledger = shelf.ledgers().read(&upstream.name, &upstream.settings());
+        let held = ledger.held().filter(|held| held.why != Why::Rejected);
+        let held: Vec<_> = held.take(TOOLS_MAX).collect();
+        if held.is_empty() {
+            return None;
+        }
+        let tools = held.iter().map(|held| Definition {
+            tool: held.tool.to_string(),
+            fingerprint: held.fingerprint,
+            changed: held.why == Why::Changed,
+        });
+        let shown: Vec<Value> = held
+            .iter()
+            .map(|held| {
+                let diff = held.diff().map(|diff| diff.to_string());
+                json!({
+                    "name": &*held.tool,
+                    "fingerprint": held.fingerprint,
+                    "why": held.why,
+                    "diff": diff.map(|diff| diff[..diff.floor_char_boundary(DIFF_BYTES)].to_owned()),
+                })
+            })
+            .collect();
+        let names: Vec<_> = held.iter().take(NAMED).map(|held| &*held.tool).collect();
+        let more = if held.len() > NAMED { ", …" } else { "" };
+        let summary = format!(
+            "offers {} that nobody has approved: {}{more}",
+            if held.len() == 1 { "a tool".to_owned() } else { format!("{} tools", held.len()) },
+            names.join(", ")
+        );
+        let question = Question {
+            tools: tools.collect(),
+            // Plain data becomes JSON.
+            request: Raw::from_value(&json!({ "tools": shown })).unwrap_or_else(|_| Raw::empty_object()),
+            summary,
+        };
+        Some((Arc::clone(&upstream.name), (Arc::clone(upstream), question)))
+    });
+    asked.collect()
+}
+
+/// Asks, and carries out what comes of it.
+async fn ask(context: Arc<Context>, upstream: Arc<Upstream>, question: Question) {
+    let about = About {
+        server: Arc::clone(&upstream.name),
+        tool: None,
+        caller: None,
+    };
+    let settings = context.config.load().approvals.clone();
+    let ask = about.trust(&settings, &question.summary, question.request);
+    let approved = match context.approvals.ask(&context, ask).await {
+        Outcome::Answer(_) => true,
+        Outcome::Rejected(_) => false,
+        other => {
+            tracing::warn!(server = %upstream.name, outcome = ?other, "Nobody could be asked about tools that are held back.");
+            return;
+        }
+    };
+    // On its own: what is held changes with it, and that ends this task.
+    tokio::spawn(async move {
+        let tools = question.tools.iter();
+        let seen = tools.map(|definition| Seen {
+            tool: definition.tool.clone(),
+            fingerprint: Some(definition.fingerprint),
+        });
+        let decision = if approved {
+            Decision::ApproveThese(seen.collect())
+        } else {
+            Decision::RejectThese(seen.collect())
+        };
+        let (name, settings) = (&upstream.name, upstream.settings());
+        if let Err(error) = context.shelf.decide(name, &settings, decision).await {
+            tracing::error!(server = %name, %error, "A decision about tools came to nothing.");
+            return;
+        }
+        let changed = question
+            .tools
+            .iter()
+            .filter(|definition| definition.changed);
+        for definition in changed.filter(|_| approved) {
+            forget(&context, name, &definition.tool).await;
+        }
+    });
+}
+
+/// A tool is another one now: what was remembered about calls of it does not hold any more.
+pub(crate) async fn forget(context: &Context, server: &str, tool: &str) {
+    let now = context.approvals.now();
+    let case = Case::tool_call(server, tool);
+    let policy = context.approvals.policy().rules().clone();
+    let about_it = policy
+        .remembered()
+        .iter()
+        .filter(|one| one.is_about(&case, now));
+    let ids: Vec<String> = about_it.map(|one| one.id.clone()).collect();
+    for id in ids {
+        let entry = Entry {
+            at: SystemTime::now(),
+            what: "forgot".into(),
+            subject: id.as_str().into(),
+            body: json!({ "server": server, "tool": tool, "why": "the tool has changed" })
+                .to_string()
+                .into(),
+        };
+        let changes = vec![Change::Forget(id.as_str().into()), Change::Audit(entry)];
+        if let Err(error) = context.store.write(changes).await {
+            tracing::error!(%error, rule = id, "Cannot forget what was remembered about a tool that has changed.");
+        }
+        context.approvals.set_policy(|policy| policy.without(&id));
+    }
+}

@@ -1,0 +1,225 @@
+//! A notification on the desktop, where there is one.
+//!
+//! What servers say is data: it goes into arguments and never through a shell, its markup is escaped, and
+//! what cannot be seen is left out.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use serde_json::Value;
+use tokio::process::Command;
+
+/// More is not shown.
+const TEXT_MAX: usize = 240;
+/// How long the program may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+const TITLE: &str = "Switchboard waits for you";
+
+/// A program that shows notifications.
+#[derive(Debug)]
+pub(super) enum Desktop {
+    /// `notify-send`, for desktops that follow freedesktop.org.
+    NotifySend(PathBuf),
+    /// `osascript`, on macOS.
+    OsaScript(PathBuf),
+}
+
+impl Desktop {
+    /// The program to use, if there is a desktop to show something on.
+    pub(super) fn find(env: &impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+        if cfg!(target_os = "macos") {
+            return on_path(env, "osascript").map(Self::OsaScript);
+        }
+        let is_set = |name: &&str| env(name).is_some_and(|value| !value.is_empty());
+        ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"]
+            .iter()
+            .find(|name| is_set(name))?;
+        on_path(env, "notify-send").map(Self::NotifySend)
+    }
+
+    /// Shows the approval. The program is ended if it takes too long, and looked after in any case.
+    pub(super) fn show(
+        self,
+        approval: &Value,
+        console: Option<&str>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (program, arguments) = self.command(approval, console);
+        async move {
+            let child = Command::new(program)
+                .args(arguments)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .kill_on_drop(true)
+                .spawn();
+            let ended = match child {
+                Ok(mut child) => match tokio::time::timeout(PATIENCE, child.wait()).await {
+                    Ok(ended) => ended.map(|status| status.success()),
+                    // Waits for its end, so that nothing is left of it.
+                    Err(_) => child.kill().await.map(|()| false),
+                },
+                Err(error) => Err(error),
+            };
+            match ended {
+                Ok(true) => {}
+                Ok(false) => tracing::debug!("The desktop does not show notifications."),
+                Err(error) => tracing::debug!(%error, "The desktop cannot be told."),
+            }
+        }
+    }
+
+    fn command(self, approval: &Value, console: Option<&str>) -> (PathBuf, Vec<String>) {
+        let text = text(approval);
+        let link = console.map_or_else(String::new, |console| format!("\n{console}"));
+        match self {
+            Self::NotifySend(program) => {
+                let body = format!("{}{link}", escaped(&text));
+                let arguments = [
+                    "--app-name=Switchboard",
+                    "--urgency=critical",
+                    "--",
+                    TITLE,
+                    &body,
+                ];
+                (program, arguments.map(str::to_owned).into())
+            }
+            Self::OsaScript(program) => {
+                let body = format!("{text}{link}");
+                let script = "display notification (item 2 of argv) with title (item 1 of argv)";
+                let arguments = [
+                    "-e",
+                    "on run argv",
+                    "-e",
+                    script,
+                    "-e",
+                    "end run",
+                    "--",
+                    TITLE,
+                    &body,
+                ];
+                (program, arguments.map(str::to_owned).into())
+            }
+        }
+    }
+}
+
+/// Who asks for what: one line, bounded, of characters that can be seen.
+fn text(approval: &Value) -> String {
+    let server = approval["server"].as_str().unwrap_or_default();
+    let summary = approval["summary"].as_str().unwrap_or_default();
+    let all = match (server, summary) {
+        ("", summary) => summary.to_owned(),
+        (server, "") => server.to_owned(),
+        (server, summary) => format!("{server}: {summary}"),
+    };
+    let words: Vec<_> = all.split_whitespace().collect();
+    let line = words.join(" ");
+    let mut seen = line.chars().filter(|character| is_seen(*character));
+    let mut text: String = seen.by_ref().take(TEXT_MAX).collect();
+    if seen.next().is_some() {
+        text.push('…');
+    }
+    text
+}
+
+/// Not so are controls, and marks that turn the direction of what follows or have no width.
+fn is_seen(character: char) -> bool {
+    !character.is_control()
+        && !matches!(
+            character,
+            '\u{AD}' | '\u{61C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+                | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}'
+        )
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The program in a folder of `PATH`. Folders that depend on where the gateway was started do not count.
+fn on_path(env: &impl Fn(&str) -> Option<OsString>, program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&env("PATH")?)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(program))
+        .find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_is_data() {
+        let approval = json!({
+            "server": "files",
+            "summary": "--help <b>\"it's\"</b> & $(reboot)\n\u{1b}[31m\u{202e}evil\u{0}",
+        });
+        let desktop = Desktop::NotifySend("/bin/notify-send".into());
+        let (_, arguments) = desktop.command(&approval, Some("http://127.0.0.1:1/#approvals/a"));
+        assert_eq!(
+            arguments,
+            [
+                "--app-name=Switchboard",
+                "--urgency=critical",
+                "--",
+                TITLE,
+                "files: --help &lt;b&gt;&quot;it&#39;s&quot;&lt;/b&gt; &amp; $(reboot) [31mevil\n\
+                 http://127.0.0.1:1/#approvals/a",
+            ]
+        );
+        let script = Desktop::OsaScript("/bin/osascript".into());
+        let (_, arguments) = script.command(&json!({"summary": "\" & quit"}), None);
+        assert_eq!(arguments[6..], ["--", TITLE, "\" & quit"]);
+        let long = text(&json!({"summary": "ü".repeat(10_000)}));
+        assert_eq!(long.chars().count(), TEXT_MAX + 1);
+        assert_eq!(text(&json!(1)), "");
+    }
+
+    #[test]
+    #[cfg(not(target_os = "macos"))]
+    fn there_is_a_desktop_only_where_one_is_said_to_be() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("notify-send");
+        std::fs::write(&program, "").unwrap();
+        let find = |display: &str, path: &Path| {
+            let env = |name: &str| match name {
+                "DISPLAY" => Some(display.into()),
+                "PATH" => Some(path.as_os_str().to_owned()),
+                _ => None,
+            };
+            Desktop::find(&env).is_some()
+        };
+        assert!(!find(":0", folder.path()), "not executable");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(find(":0", folder.path()));
+        assert!(!find("", folder.path()));
+        assert!(!find(":0", Path::new(".")));
+        assert!(!find(":0", Path::new("/none")));
+    }
+}

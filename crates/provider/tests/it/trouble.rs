@@ -1,0 +1,191 @@
+//! When the far side does not answer, or not as it should.
+
+use std::{
+    error::Error as _,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use switchboard_provider::{Kind, Provider, ProviderError, Settings};
+use tokio::net::TcpListener;
+
+use super::{
+    KEY, ask, hello, provider,
+    server::{Reply, Server},
+    settings,
+};
+
+fn fine() -> Reply {
+    Reply::Json(200, json!({"choices": [{"message": {"content": "Hi!"}}]}))
+}
+
+/// The error after these replies, and how often the server was asked.
+async fn trouble(replies: impl IntoIterator<Item = Reply>) -> (ProviderError, usize) {
+    let server = Server::start(replies).await;
+    let error = ask(&provider(Kind::OpenAi, &server), &hello())
+        .await
+        .unwrap_err();
+    (error, server.seen().len())
+}
+
+#[tokio::test]
+async fn what_may_pass_is_asked_for_once_more() {
+    for status in [408, 429, 500, 502, 503, 504, 529] {
+        let server =
+            Server::start([Reply::Header(status, "retry-after", "0".to_owned()), fine()]).await;
+        let generated = ask(&provider(Kind::OpenAi, &server), &hello()).await;
+        assert!(generated.is_ok(), "{status}: {generated:?}");
+        let seen = server.seen();
+        assert_eq!(seen.len(), 2);
+        assert_eq!(seen[0].body, seen[1].body);
+        let (error, asked) = trouble([Reply::Header(status, "retry-after", "0".to_owned())]).await;
+        let expected = if status == 429 { "busy" } else { "status" };
+        assert_eq!((error.kind(), asked), (expected, 2), "{status}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn what_will_not_pass_is_not() {
+    for (status, kind) in [
+        (400, "status"),
+        (401, "key"),
+        (403, "key"),
+        (404, "not_found"),
+        (413, "status"),
+        (501, "status"),
+    ] {
+        let body = json!({"error": {"message": format!("bad\nrequest with {KEY}")}});
+        let (error, asked) = trouble([Reply::Json(status, body)]).await;
+        assert_eq!((error.kind(), asked), (kind, 1), "{status}: {error}");
+        assert!(!error.to_string().contains(KEY), "{error}");
+        assert!(!format!("{error:?}").contains(KEY), "{error:?}");
+        if !matches!(status, 401 | 403) {
+            assert!(
+                error.to_string().contains(r#"("bad request with (key)")"#),
+                "{error}"
+            );
+        }
+    }
+    let page = "<html>a page</html>".to_owned();
+    let (error, _) = trouble([Reply::Text(400, "text/html", page)]).await;
+    assert!(!error.to_string().contains("html"), "{error}");
+    let (error, _) = trouble([Reply::Text(
+        400,
+        "text/plain; charset=utf-8",
+        "a reason".to_owned(),
+    )])
+    .await;
+    assert!(error.to_string().contains(r#"("a reason")"#), "{error}");
+}
+
+#[tokio::test]
+async fn retry_after_is_waited_for_and_not_outwaited() {
+    let server = Server::start([Reply::Header(503, "retry-after", "1".to_owned()), fine()]).await;
+    let started = Instant::now();
+    ask(&provider(Kind::OpenAi, &server), &hello())
+        .await
+        .unwrap();
+    assert!(started.elapsed() >= Duration::from_secs(1));
+    let started = Instant::now();
+    let (error, asked) =
+        trouble([Reply::Header(429, "retry-after", "60".to_owned()), fine()]).await;
+    assert!(error.to_string().contains("left alone for 60 s"), "{error}");
+    assert_eq!(asked, 1);
+    assert!(started.elapsed() < Duration::from_secs(10));
+    // A second attempt that could not be made in time is not waited for.
+    let server = Server::start([Reply::Header(503, "retry-after", "4".to_owned()), fine()]).await;
+    let short = Settings {
+        timeout: Duration::from_secs(2),
+        ..settings(Kind::OpenAi, &server)
+    };
+    let started = Instant::now();
+    let error = ask(&Provider::new(short).unwrap(), &hello())
+        .await
+        .unwrap_err();
+    assert_eq!((error.kind(), server.seen().len()), ("status", 1));
+    assert!(started.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    // A port that was free a moment ago, and listens no more.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://user:pass@{}", listener.local_addr().unwrap());
+    drop(listener);
+    let settings = Settings {
+        base_url: Some(address),
+        ..Settings::new(Kind::OpenAi, "m")
+    };
+    let started = Instant::now();
+    let error = ask(&Provider::new(settings).unwrap(), &hello())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), "unreachable");
+    // It was tried once more, after the usual wait.
+    assert!(started.elapsed() >= Duration::from_millis(500));
+    assert!(error.source().is_some());
+    assert!(!format!("{error} {error:?}").contains("pass@"), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_was_sent_is_not_sent_again() {
+    let server = Server::start([Reply::Silence]).await;
+    let short = Settings {
+        timeout: Duration::from_millis(1_500),
+        ..settings(Kind::OpenAi, &server)
+    };
+    let error = ask(&Provider::new(short).unwrap(), &hello())
+        .await
+        .unwrap_err();
+    assert_eq!((error.kind(), server.seen().len()), ("timed_out", 1));
+    assert!(error.to_string().contains("within 1.5 s"), "{error}");
+    for reply in [Reply::HangUp, Reply::Half] {
+        let (error, asked) = trouble([reply, fine()]).await;
+        assert_eq!((error.kind(), asked), ("interrupted", 1));
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let elsewhere = Server::start([fine()]).await;
+    for status in [301, 302, 307, 308] {
+        let to = format!("{}/v1/chat/completions", elsewhere.address());
+        let (error, asked) = trouble([Reply::Header(status, "location", to)]).await;
+        assert_eq!((error.kind(), asked), ("redirect", 1));
+    }
+    assert!(elsewhere.seen().is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_without_end() {
+    let (error, asked) = trouble([Reply::Endless(64 * 1024 * 1024)]).await;
+    assert_eq!((error.kind(), asked), ("too_large", 1), "{error}");
+    let (error, asked) = trouble([Reply::Endless(1024 * 1024)]).await;
+    assert_eq!((error.kind(), asked), ("answer", 1), "{error}");
+}
+
+#[tokio::test]
+async fn the_key_is_passed_on_to_nobody() {
+    let echo = json!({"choices": [{"message": {"content": format!("You sent {KEY}.")}}]});
+    let (error, _) = trouble([Reply::Json(200, echo)]).await;
+    assert_eq!(error.kind(), "key_in_answer");
+    let echo = json!({"choices": [{"message": {"refusal": format!("No, {KEY}")}}]});
+    let (refused, _) = trouble([Reply::Json(200, echo)]).await;
+    assert_eq!(refused.kind(), "refused");
+    let echo = json!({"error": {"message": format!("Not for {KEY}")}});
+    let (odd, _) = trouble([Reply::Json(200, echo)]).await;
+    assert_eq!(odd.kind(), "answer");
+    for error in [error, refused, odd] {
+        assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");
+    }
+    let server = Server::start([fine()]).await;
+    let provider = provider(Kind::OpenAi, &server);
+    let shown = format!("{provider:?} {:?}", settings(Kind::OpenAi, &server));
+    assert!(!shown.contains(KEY), "{shown}");
+    let unsendable = Settings {
+        api_key: Some(format!("{KEY}\n")),
+        ..Settings::new(Kind::OpenAi, "m")
+    };
+    let error = Provider::new(unsendable).unwrap_err();
+    assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");
+}
