@@ -96,3 +96,242 @@ const fn text(tag: &'static [u8]) -> &'static str {
         Err(_) => "",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+    use crate::{file, files};
+
+    /// All files together; a page of a gateway on the same machine has no reason to be heavy.
+    const BYTES_MAX: usize = 300 * 1024;
+    const LINES_MAX: usize = 400;
+
+    /// What makes markup or a program of a text.
+    const FORBIDDEN: [&str; 12] = [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "setHTMLUnsafe",
+        "createContextualFragment",
+        "DOMParser",
+        "srcdoc",
+        "javascript:",
+        "import(",
+    ];
+
+    fn text(file: &File) -> &'static str {
+        str::from_utf8(file.bytes).unwrap()
+    }
+
+    fn scripts() -> impl Iterator<Item = &'static File> {
+        files().iter().filter(|file| file.content_type == SCRIPT)
+    }
+
+    /// The texts between these two marks.
+    fn between<'t>(text: &'t str, open: &'t str, close: &'t str) -> impl Iterator<Item = &'t str> {
+        text.split(open)
+            .skip(1)
+            .filter_map(move |rest| rest.split(close).next())
+    }
+
+    #[test]
+    fn each_file_is_served_as_what_it_is() {
+        for (path, content_type) in [
+            ("/", "text/html; charset=utf-8"),
+            ("/console/app.js", "text/javascript; charset=utf-8"),
+            ("/console/base.css", "text/css; charset=utf-8"),
+            ("/console/icon.svg", "image/svg+xml"),
+        ] {
+            assert_eq!(file(path).unwrap().content_type, content_type, "{path}");
+        }
+        for file in files() {
+            let expected = match file.path.rsplit_once('.') {
+                Some((_, "js")) => "text/javascript; charset=utf-8",
+                Some((_, "css")) => "text/css; charset=utf-8",
+                Some((_, "svg")) => "image/svg+xml",
+                _ => "text/html; charset=utf-8",
+            };
+            assert_eq!(file.content_type, expected, "{}", file.path);
+        }
+        for path in [
+            "",
+            "/console",
+            "/console/",
+            "/console/../Cargo.toml",
+            "app.js",
+        ] {
+            assert!(file(path).is_none(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_in_the_table_once() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("web");
+        let there: BTreeSet<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .map(|name| match name.as_str() {
+                "index.html" => "/".to_owned(),
+                name => format!("/console/{name}"),
+            })
+            .collect();
+        let listed: BTreeSet<String> = files().iter().map(|file| file.path.to_owned()).collect();
+        assert_eq!(there, listed);
+        assert_eq!(listed.len(), files().len());
+    }
+
+    #[test]
+    fn whatever_a_file_names_is_there() {
+        let page = text(file("/").unwrap());
+        let named = between(page, "src=\"", "\"").chain(between(page, "href=\"", "\""));
+        let mut seen = 0;
+        for name in named.filter(|name| !name.starts_with('#')) {
+            assert!(file(name).is_some(), "the page names {name}");
+            seen += 1;
+        }
+        assert!(seen >= 4, "the page names its style and its script");
+        let mut imports = 0;
+        for script in scripts() {
+            for line in text(script)
+                .lines()
+                .filter(|line| line.starts_with("import "))
+            {
+                let name = between(line, "\"./", "\"").next();
+                let name = name.unwrap_or_else(|| panic!("{}: {line}", script.path));
+                let path = format!("/console/{name}");
+                assert!(file(&path).is_some(), "{} imports {name}", script.path);
+                imports += 1;
+            }
+        }
+        assert!(imports > 50);
+    }
+
+    #[test]
+    fn every_name_that_is_imported_is_exported() {
+        for script in scripts() {
+            for line in text(script)
+                .lines()
+                .filter(|line| line.starts_with("import {"))
+            {
+                let names = between(line, "{", "}").next().unwrap();
+                let from = between(line, "\"./", "\"").next().unwrap();
+                let source = text(file(&format!("/console/{from}")).unwrap());
+                for name in names.split(',').map(str::trim) {
+                    let exported =
+                        ["function", "async function", "const", "class"]
+                            .iter()
+                            .any(|kind| {
+                                between(source, &format!("export {kind} "), "\n").any(|rest| {
+                                    rest.strip_prefix(name)
+                                        .is_some_and(|rest| rest.starts_with([' ', '(']))
+                                })
+                            });
+                    assert!(exported, "{} imports {name} from {from}", script.path);
+                    let uses = text(script).matches(name).count();
+                    assert!(uses > 1, "{} does not use {name}", script.path);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_makes_markup_of_text() {
+        for file in files() {
+            for word in FORBIDDEN {
+                assert!(!text(file).contains(word), "{} has {word}", file.path);
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_has_no_script_style_or_handler_of_its_own() {
+        let page = text(file("/").unwrap());
+        assert!(!page.contains("<style"), "styles are files");
+        for tag in between(page, "<", ">") {
+            if tag.starts_with("script") {
+                assert!(tag.contains("src=\"/console/"), "{tag}");
+            }
+            for attribute in tag.split_ascii_whitespace().skip(1) {
+                let name = attribute.split('=').next().unwrap();
+                assert!(name != "style" && !name.starts_with("on"), "{tag}");
+            }
+        }
+        // The one between the opening and the closing tag.
+        assert!(page.contains("\"></script>"), "no script in the page");
+        for script in scripts() {
+            assert!(!text(script).contains("\"style\""), "{}", script.path);
+        }
+    }
+
+    #[test]
+    fn nothing_is_loaded_from_elsewhere() {
+        for file in files() {
+            for scheme in ["http://", "https://"] {
+                for rest in text(file).split(scheme).skip(1) {
+                    // A name of a kind of picture, and an example in a hint, are not loaded.
+                    let known = ["www.w3.org/2000/svg", "example.com"];
+                    let is_known = known.iter().any(|name| rest.starts_with(name));
+                    assert!(
+                        is_known,
+                        "{}: {scheme}{}",
+                        file.path,
+                        rest.lines().next().unwrap()
+                    );
+                }
+            }
+            if file.content_type == STYLE {
+                assert!(!text(file).contains("url("), "{}", file.path);
+                assert!(!text(file).contains("@import"), "{}", file.path);
+            }
+        }
+    }
+
+    #[test]
+    fn the_policy_has_no_way_around() {
+        let policy = crate::HEADERS
+            .iter()
+            .find(|(name, _)| *name == "Content-Security-Policy")
+            .unwrap()
+            .1;
+        assert!(policy.starts_with("default-src 'none'; "));
+        assert!(policy.contains("require-trusted-types-for 'script'; trusted-types 'none'"));
+        for way in ["unsafe", "blob:", "http", "*"] {
+            assert!(!policy.contains(way), "{way}");
+        }
+        assert!(!policy.contains("  "), "one space between words");
+    }
+
+    #[test]
+    fn tags_tell_files_apart() {
+        let tags: BTreeSet<&str> = files().iter().map(|file| file.etag).collect();
+        assert_eq!(tags.len(), files().len());
+        for tag in tags {
+            assert_eq!(tag.len(), TAG_BYTES);
+            assert!(tag.starts_with('"') && tag.ends_with('"'));
+        }
+        assert_ne!(tag(b"a"), tag(b"b"));
+        assert_eq!(tag(b"a"), tag(b"a"));
+    }
+
+    #[test]
+    fn the_files_are_small() {
+        let bytes: usize = files().iter().map(|file| file.bytes.len()).sum();
+        assert!(bytes <= BYTES_MAX, "{bytes} bytes");
+        for file in files() {
+            let lines = text(file).lines().count();
+            assert!(lines <= LINES_MAX, "{} has {lines} lines", file.path);
+        }
+    }
+
+    #[test]
+    fn every_script_says_what_it_is() {
+        for script in scripts() {
+            assert!(text(script).starts_with("// "), "{}", script.path);
+        }
+    }
+}

@@ -1,6 +1,6 @@
 // The console: signing in, and which page is shown.
 
-import { add, button, fill, h, say, svg } from "./dom.js";
+import { add, fill, h, say, svg } from "./dom.js";
 import { showKeys, watchKeys } from "./keys.js";
 import { notice, setTitle, watchApprovals } from "./notices.js";
 import { exchange, onSession, preference, signedIn } from "./session.js";

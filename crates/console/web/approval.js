@@ -3,7 +3,7 @@
 import { get, path } from "./api.js";
 import { add, fill, h, problem, say } from "./dom.js";
 import { outcome } from "./outcome.js";
-import { KIND_WORDS, mark } from "./marks.js";
+import { KIND_WORDS, mark, sentence } from "./marks.js";
 import { modelAnswer } from "./model-answer.js";
 import { visible } from "./payload.js";
 import { question } from "./question.js";
@@ -30,7 +30,7 @@ export function openApproval(id) {
     if (shown && (shown.version ?? 0) > (approval.version ?? 0)) return;
     const whole = approval.request === undefined && shown?.request ? { ...approval, request: shown.request } : approval;
     shown = whole;
-    say(title, whole.summary || KIND_WORDS[whole.kind] || whole.kind);
+    say(title, sentence(whole));
     drawMeta(meta, whole);
     if (drawn === whole.status && isOpen(whole)) return;
     const typed = drawn !== null && view?.dirty?.() && !view.own.sent;

@@ -3,7 +3,7 @@
 import { get, path, query } from "./api.js";
 import { openApproval } from "./approval.js";
 import { add, button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
-import { KIND_WORDS, mark, word } from "./marks.js";
+import { KIND_WORDS, mark, sentence, word } from "./marks.js";
 import { isOpen, isWaiting, oldestFirst, on, state, waiting } from "./store.js";
 import { agoTime, leftTime } from "./words.js";
 
@@ -82,7 +82,7 @@ function drawRow(node, approval) {
   if (node.dataset.shown === shown) return node;
   node.dataset.shown = shown;
   const link = node.querySelector("a") ?? h("a", { class: "row", href: `#approvals/${encodeURIComponent(approval.id)}` });
-  fill(link, approval.summary || KIND_WORDS[approval.kind] || approval.kind);
+  fill(link, sentence(approval));
   const foot = h("p", { class: "ask-foot" });
   if (isOpen(approval)) {
     add(foot, approval.expiresAt ? leftTime(approval.expiresAt) : h("span", { class: "muted" }, "no time limit"));
@@ -104,7 +104,9 @@ function drawRow(node, approval) {
 
 function choose(list, id) {
   for (const link of list.querySelectorAll("a.row")) {
-    if (link.parentNode.dataset.key === id) link.setAttribute("aria-current", "true");
+    const is = link.parentNode.dataset.key === id;
+    if (is && !link.hasAttribute("aria-current")) link.parentNode.scrollIntoView({ block: "nearest" });
+    if (is) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
 }

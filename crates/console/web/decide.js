@@ -3,13 +3,22 @@
 import { path, post, withRaw } from "./api.js";
 import { add, button, fill, h, newId, select } from "./dom.js";
 import { word } from "./marks.js";
-import { notice } from "./notices.js";
+import { announce } from "./notices.js";
 import { takeApproval } from "./store.js";
 import { moment } from "./words.js";
 
 // Long enough that a click meant for what was there before does not decide.
 const GUARD_MS = 500;
 const DONE = { approve: "Approved.", reject: "Rejected.", accept: "Your answer was sent.", decline: "Declined.", cancel: "Cancelled.", respond: "Your answer was sent." };
+
+// A button that cannot be pressed in its first moments: whoever presses then meant something else.
+export function guarded(label, act, props) {
+  const node = button(label, act, { ...props, disabled: true });
+  setTimeout(() => {
+    node.disabled = false;
+  }, GUARD_MS);
+  return node;
+}
 
 // The buttons of one approval and what belongs to them. It decides at most once.
 export function panel(approval) {
@@ -19,10 +28,6 @@ export function panel(approval) {
   let ready = false;
   setTimeout(() => {
     ready = true;
-    for (const one of controls.querySelectorAll("button[data-state=guarded]")) {
-      one.disabled = false;
-      delete one.dataset.state;
-    }
   }, GUARD_MS);
 
   return {
@@ -30,10 +35,7 @@ export function panel(approval) {
     message,
     // Whether a decision of our own is on its way or done.
     sent: false,
-    // A button that is not to be pressed by accident.
-    button(label, act, props) {
-      return button(label, act, { ...props, disabled: !ready, "data-state": ready ? null : "guarded" });
-    },
+    button: guarded,
     fail(text) {
       fill(message, h("div", { class: "callout", "data-tone": "bad" }, text));
     },
@@ -52,7 +54,7 @@ export function panel(approval) {
         const whole = { ...body, by: "console" };
         const said = rawEdits ? withRaw(whole, "edits", rawEdits) : whole;
         takeApproval(await post(path("approvals", approval.id, verb), said), "approval.decided");
-        notice(DONE[body.action ?? verb] ?? "Done.", "good");
+        announce(DONE[body.action ?? verb] ?? "Done.");
       } catch (error) {
         this.sent = false;
         controls.disabled = false;

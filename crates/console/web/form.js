@@ -82,9 +82,10 @@ function control(name, schema, required, start) {
   const error = h("p", { class: "field-error", id: errorId, hidden: true });
   const title = schema.title ?? name;
   const secret = LOOKS_SECRET.test(`${name} ${title}`);
-  const hint = [schema.description, made.hint].filter(Boolean).join(" ");
-  const tag = required ? h("span", { class: "required", "aria-hidden": "true" }, " required") : h("span", { class: "optional", "aria-hidden": "true" }, " optional");
-  const caption = [title, title !== name ? h("code", { class: "field-name", "aria-hidden": "true" }, name) : null, tag];
+  const said = schema.description ? String(schema.description).trim() : "";
+  const hint = [said && made.hint && !/[.!?:…]$/.test(said) ? `${said}.` : said, made.hint].filter(Boolean).join(" ");
+  // Beside the label and not in it: the name of a field is what the server calls it.
+  const beside = [title === name ? null : h("code", { class: "field-name" }, name), h("span", { class: required ? "required" : "optional" }, required ? "required" : "optional")];
   const group = made.group;
   made.focusable.id = id;
   if (required && !group) made.focusable.setAttribute("aria-required", "true");
@@ -97,13 +98,12 @@ function control(name, schema, required, start) {
   ];
   let node;
   if (group) {
-    add(group, [h("legend", null, caption)]);
-    group.prepend(group.lastChild);
-    node = h("div", { class: "field" }, group, parts);
+    group.prepend(h("legend", null, title));
+    node = h("div", { class: "field" }, h("p", { class: "label-row end" }, beside), group, parts);
   } else if (made.inline) {
-    node = h("div", { class: "field" }, h("label", { class: "check", for: id }, made.node, h("span", null, caption)), parts);
+    node = h("div", { class: "field" }, h("div", { class: "label-row" }, h("label", { class: "check", for: id }, made.node, h("span", null, title)), beside), parts);
   } else {
-    node = h("div", { class: "field" }, h("label", { for: id }, caption), made.node, parts);
+    node = h("div", { class: "field" }, h("div", { class: "label-row" }, h("label", { for: id }, title), beside), made.node, parts);
   }
 
   return {

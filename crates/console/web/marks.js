@@ -32,6 +32,14 @@ const WORDS = {
 
 export const KIND_WORDS = { sampling: "Model answer", elicitation: "Question", tool_call: "Tool call", trust: "Trust" };
 
+// An approval in one sentence. Its summary says what is wanted, and this adds who wants it.
+export function sentence(approval) {
+  const who = approval.kind === "tool_call" ? approval.client || "A client" : approval.server;
+  const { summary } = approval;
+  if (!summary) return `${who}: ${KIND_WORDS[approval.kind] ?? approval.kind}`;
+  return /^\p{Ll}/u.test(summary) ? `${who} ${summary}` : summary;
+}
+
 export function word(state) {
   return WORDS[state] ?? state;
 }

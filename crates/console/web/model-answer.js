@@ -3,7 +3,7 @@
 
 import { arrange, panel, rejection, rememberFields } from "./decide.js";
 import { diffView } from "./diff.js";
-import { add, field, fill, h, newId, say } from "./dom.js";
+import { field, fill, h, newId, say } from "./dom.js";
 import { block, blocks, json, longText } from "./payload.js";
 import { isWaiting } from "./store.js";
 
@@ -17,7 +17,7 @@ export function modelAnswer(approval) {
 const WHO = { user: "User", assistant: "Model" };
 
 // The conversation, to be read.
-export function conversation(request) {
+function conversation(request) {
   const preferences = request.modelPreferences ?? {};
   const settings = [
     ["Model", (preferences.hints ?? []).map((hint) => hint?.name).filter(Boolean).join(", ") || null],
@@ -59,7 +59,7 @@ function ask(approval, request) {
   const changed = () => Object.keys(edits()).length > 0;
   function drawChanges() {
     say(approve, changed() ? "Approve with changes" : "Approve");
-    fill(changes, changed() ? h("section", { class: "card" }, h("h3", null, "Your changes"), diffView(asText(request), asText({ ...request, ...edits() }), "Your changes to the request")) : null);
+    fill(changes, changed() ? [h("h4", null, "Your changes"), diffView(asText(request), asText({ ...request, ...edits() }), "Your changes to the request")] : null);
   }
 
   function edit() {
@@ -79,8 +79,8 @@ function ask(approval, request) {
   const approve = own.button("Approve", accept, { class: "primary" });
   const editButton = own.button("Edit", edit);
   const reject = rejection(own, (reason) => own.decide("reject", { ...reason, ...remember.read() }));
-  const node = h("div", { class: "stack" }, shown, changes,
-    arrange(own, remember.node, h("div", { class: "decide-row" }, approve, editButton, written.toggle, reject.node), written.node));
+  const node = h("div", { class: "stack" }, shown,
+    arrange(own, changes, remember.node, h("div", { class: "decide-row" }, approve, editButton, written.toggle, reject.node), written.node));
   return { node, own, dirty: () => changed() || written.text() !== "", keys: { a: accept, e: edit, r: reject.focus } };
 }
 
@@ -158,7 +158,7 @@ function review(approval, request) {
   const changed = () => editing && area.value !== before;
   function drawChanges() {
     say(approve, changed() ? "Approve with changes" : "Approve");
-    fill(changes, changed() ? h("section", { class: "card" }, h("h3", null, "Your changes"), diffView(before, area.value, "Your changes to the answer")) : null);
+    fill(changes, changed() ? [h("h4", null, "Your changes"), diffView(before, area.value, "Your changes to the answer")] : null);
   }
   function edit() {
     editing = !editing;
@@ -175,7 +175,7 @@ function review(approval, request) {
   const reject = rejection(own, (reason) => own.decide("reject", reason));
   const node = h("div", { class: "stack" },
     h("section", { class: "card answer" }, h("h3", null, "The model's answer, before it is delivered"), approval.draft?.model ? h("p", { class: "muted" }, approval.draft.model) : null, shown),
-    changes, arrange(own, h("div", { class: "decide-row" }, approve, editButton, reject.node)),
+    arrange(own, changes, h("div", { class: "decide-row" }, approve, editButton, reject.node)),
     h("details", null, h("summary", null, "What the model was sent"), conversation({ ...request, ...approval.decision?.edits })));
   return { node, own, dirty: changed, keys: { a: accept, e: edit, r: reject.focus } };
 }

@@ -2,18 +2,21 @@
 // icon of the tab, and notifications of the desktop for those who want them.
 
 import { add, button, h, say } from "./dom.js";
+import { sentence } from "./marks.js";
 import { preference } from "./session.js";
 import { isWaiting, on, waiting } from "./store.js";
 
-const STAYS_MS = 7000;
-const KINDS = { sampling: "asks for an answer of a model", elicitation: "asks a question", tool_call: "wants to run a tool", trust: "has tools that need your trust" };
+const STAYS_MS = 5000;
+const MOST_NOTICES = 3;
 
 // A notice at the edge of the page; tone "good", "bad" or nothing.
 export function notice(text, tone) {
   const node = h("div", { class: "notice", "data-tone": tone, role: tone === "bad" ? "alert" : "status" }, h("span", null, text));
   const close = () => node.remove();
   add(node, button("×", close, { class: "quiet square", "aria-label": "Close this notice" }));
-  document.getElementById("notices").append(node);
+  const place = document.getElementById("notices");
+  place.append(node);
+  while (place.childElementCount > MOST_NOTICES) place.firstElementChild.remove();
   // What went wrong stays until it was read.
   if (tone !== "bad") setTimeout(close, STAYS_MS);
 }
@@ -48,10 +51,6 @@ function badged(count) {
   )}`;
 }
 
-function words(approval) {
-  return `${approval.server} ${KINDS[approval.kind] ?? "asks for something"}`;
-}
-
 const announced = new Set();
 export function watchApprovals() {
   on("approvals", ({ approval, event }) => {
@@ -59,9 +58,9 @@ export function watchApprovals() {
     if (!approval || !isWaiting(approval)) return;
     if (event === "approval.created" && !announced.has(approval.id)) {
       announced.add(approval.id);
-      announce(`New approval: ${words(approval)}. ${approval.summary ?? ""}`);
+      announce(`New approval: ${sentence(approval)}`);
     } else if (event === "approval.escalated") {
-      announce(`Still waiting for you: ${words(approval)}. ${approval.summary ?? ""}`, true);
+      announce(`Still waiting for you: ${sentence(approval)}`, true);
       notifyDesktop(approval);
     }
   });
@@ -69,7 +68,7 @@ export function watchApprovals() {
 
 function notifyDesktop(approval) {
   if (preference("notify") !== "yes" || !("Notification" in window) || Notification.permission !== "granted") return;
-  const shown = new Notification(`${approval.server} is waiting for you`, { body: approval.summary ?? "", tag: approval.id, icon: "/console/icon.svg" });
+  const shown = new Notification(`${approval.server} is waiting for you`, { body: sentence(approval), tag: approval.id, icon: "/console/icon.svg" });
   shown.addEventListener("click", () => {
     window.focus();
     location.hash = `#approvals/${encodeURIComponent(approval.id)}`;

@@ -3,7 +3,7 @@
 import { get, path, query } from "./api.js";
 import { chart } from "./chart.js";
 import { add, empty, fill, h, heading, keyed, say, select } from "./dom.js";
-import { KIND_WORDS, mark, word } from "./marks.js";
+import { KIND_WORDS, mark, sentence, word } from "./marks.js";
 import { preference, prefer } from "./session.js";
 import { isOpen, loadCalls, on, state, waiting } from "./store.js";
 import { agoTime, clock, everySecond, lasting, leftTime, number, plural } from "./words.js";
@@ -202,7 +202,7 @@ function drawWaiting(node, approval) {
   const shown = `${approval.status} ${approval.escalatedAt ?? ""}`;
   if (node.dataset.shown === shown) return node;
   node.dataset.shown = shown;
-  fill(node, h("a", { class: "row", href: `#approvals/${encodeURIComponent(approval.id)}` }, approval.summary || KIND_WORDS[approval.kind]),
+  fill(node, h("a", { class: "row", href: `#approvals/${encodeURIComponent(approval.id)}` }, sentence(approval)),
     h("span", { class: "muted" }, `${KIND_WORDS[approval.kind] ?? approval.kind} · ${approval.server} · `, agoTime(approval.createdAt)));
   const end = h("span", { class: "queue-end" });
   if (approval.escalatedAt) add(end, mark("escalated"));

@@ -102,7 +102,7 @@ async function openAddress(url) {
   window.open(url.href, "_blank", "noopener,noreferrer");
 }
 
-export async function copyText(text) {
+async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     notice("Copied.");

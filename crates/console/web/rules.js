@@ -84,6 +84,6 @@ function found(said) {
   return h("div", { class: "stack" },
     h("p", null, "It reads as ", h("code", null, said.text ?? ""), "."),
     h("p", null, `Of the last ${plural(calls.looked ?? 0, "call")} it fits ${number(calls.matched ?? 0)}${calls.unsure ? `; of ${number(calls.unsure)} more it cannot be told, since their arguments were not kept` : ""}.`),
-    tools.length ? h("details", { open: tools.length <= 12 }, h("summary", null, `${plural(tools.length, "tool")} that it concerns`), h("ul", { class: "plain-list" }, tools.slice(0, 200).map((tool) => h("li", null, h("code", null, tool.name), " ", mark(tool.verdict))))) : h("p", { class: "muted" }, "It concerns none of the tools that are known."),
+    tools.length ? h("details", { open: tools.length <= 12 }, h("summary", null, `${plural(tools.length, "tool")} that it concerns`), h("ul", { class: "plain-list" }, tools.slice(0, 200).map((tool) => h("li", null, h("code", null, tool.name), " ", tool.now === tool.then ? [mark(tool.then), h("span", { class: "muted" }, " as now")] : [mark(tool.now), " → ", mark(tool.then)])))) : h("p", { class: "muted" }, "It concerns none of the tools that are known."),
     calls.examples?.length ? h("details", null, h("summary", null, "Calls that it fits"), h("ul", { class: "plain-list" }, calls.examples.map((call) => h("li", null, atTime(call.at), " ", h("code", null, `${call.server}:${call.tool}`), ` by ${call.client ?? "somebody"}`, call.arguments === undefined ? null : json(call.arguments))))) : null);
 }

@@ -11,7 +11,7 @@ export function signedIn() {
   return token() !== null;
 }
 
-export function keep(value) {
+function keep(value) {
   write(TOKEN, value);
   tell();
 }

@@ -113,7 +113,7 @@ function setStatus(status) {
   tell("status");
 }
 
-export async function refreshStatus() {
+async function refreshStatus() {
   setStatus(await get(path("status")));
 }
 

@@ -61,7 +61,7 @@ export function toolCall(approval) {
   const approve = own.button("Approve", accept, { class: "primary" });
   const editButton = own.button("Edit", edit);
   const reject = rejection(own, (reason) => own.decide("reject", { ...reason, ...remember.read() }));
-  add(node, [changes, arrange(own, remember.node, h("div", { class: "decide-row" }, approve, editButton, reject.node))]);
+  add(node, [arrange(own, changes, remember.node, h("div", { class: "decide-row" }, approve, editButton, reject.node))]);
   return {
     node,
     dirty: changed,

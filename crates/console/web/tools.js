@@ -4,6 +4,7 @@ import { get, path, post, query } from "./api.js";
 import { button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
 import { chip, mark } from "./marks.js";
 import { notice } from "./notices.js";
+import { guarded } from "./decide.js";
 import { writtenDiff } from "./diff.js";
 import { json, visible } from "./payload.js";
 import { on, state } from "./store.js";
@@ -154,8 +155,8 @@ export function heldTool(server, tool) {
     findings(tool.findings),
     tool.diff ? writtenDiff(tool.diff) : tool.definition ? h("details", null, h("summary", null, "Its definition"), json(tool.definition)) : null,
     h("div", { class: "buttons" },
-      button("Approve", decide("approve"), { class: "primary", "aria-label": `Approve ${tool.name}` }),
-      tool.why === "rejected" ? null : button("Reject", decide("reject"), { "aria-label": `Reject ${tool.name}` })));
+      guarded("Approve", decide("approve"), { class: "primary", "aria-label": `Approve ${tool.name}` }),
+      tool.why === "rejected" ? null : guarded("Reject", decide("reject"), { "aria-label": `Reject ${tool.name}` })));
 }
 
 export function findings(list) {
