@@ -2,7 +2,8 @@
 # Installs the tools that ./test needs into .tools, at pinned versions.
 #
 #   scripts/tools.sh          everything ./test needs
-#   scripts/tools.sh quick    without the peers: what ./test quick needs
+#   scripts/tools.sh quick    without the peers and the browser: what ./test quick needs
+#   scripts/tools.sh browser  Chromium and axe-core, for the tests of the console
 #   scripts/tools.sh demo     the server that ./demo talks to
 #   scripts/tools.sh fuzz     cargo-fuzz, for the fuzz targets
 #
@@ -16,7 +17,10 @@
 #   .tools/python1/bin/python  a venv with the official one before 2026-07-28 (tests/peers/requirements-1.txt)
 #   .tools/peers-rust/bin/     servers and clients on the Rust SDK, old and new (tests/peers-rust)
 #   .tools/model/              all-MiniLM-L6-v2, a sentence model: its weights, vocabulary and configuration
+#   .tools/browser/            axe-core, which looks for what keeps people out of the console
 #   .tools/log/                what the installers said
+#
+# Chromium and its driver, for the tests of the console, are packages of the system.
 #
 # Where no container engine works, podman and runc are installed as packages of the system. If that cannot be
 # done, the tests that need one are skipped, and nothing else is.
@@ -24,6 +28,7 @@
 set -euo pipefail
 shopt -s inherit_errexit
 
+AXE=4.14.0
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
 CARGO_NEXTEST=0.9.143
@@ -46,12 +51,13 @@ main() {
             cargo_tools
             container_engine
             ;;
+        browser) browser ;;
         demo) node_peers ;;
         fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
         all)
             # Side by side: the peers mostly wait for the network, the cargo tools for a processor.
             local steps=() step ok=true
-            for step in cargo_tools model node_peers python_peers rust_peers container_engine; do
+            for step in browser cargo_tools model node_peers python_peers rust_peers container_engine; do
                 "$step" 9>&- & # without the lock, lest a process that outlives us hold it
                 steps+=($!)
             done
@@ -61,10 +67,28 @@ main() {
             $ok
             ;;
         *)
-            echo "usage: scripts/tools.sh [quick|demo|fuzz]" >&2
+            echo "usage: scripts/tools.sh [quick|browser|demo|fuzz]" >&2
             return 2
             ;;
     esac
+}
+
+browser() {
+    if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then
+        system_packages chromium chromium-driver
+    fi
+    local stamp
+    stamp=$(stamp_of "axe-core $AXE")
+    if is_stamped "$tools/browser" "$stamp"; then
+        return
+    fi
+    if ! command -v npm >/dev/null; then
+        system_packages nodejs npm
+    fi
+    mkdir -p "$tools/browser"
+    logged axe-core npm install --prefix "$tools/browser" --no-save --no-package-lock --ignore-scripts \
+        --no-audit --no-fund "axe-core@$AXE"
+    echo "$stamp" >"$tools/browser/.stamp"
 }
 
 cargo_tools() {

@@ -1,0 +1,449 @@
+//! Chromium over WebDriver: as much of the protocol as the tests need.
+
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use rustix::process::{Pid, Signal, getuid, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::http;
+
+/// The longest that anything on a page may take before the test has failed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+pub(crate) const ENTER: &str = "\u{e007}";
+pub(crate) const TAB: &str = "\u{e004}";
+pub(crate) const ESCAPE: &str = "\u{e00c}";
+pub(crate) const CONTROL: char = '\u{e009}';
+
+/// The key under which WebDriver names an element.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// Quiet, and alone: nothing is asked of the network that no page asks for.
+const FLAGS: [&str; 12] = [
+    "--headless",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-breakpad",
+    "--disable-component-update",
+    "--disable-extensions",
+    "--disable-sync",
+    "--no-default-browser-check",
+    "--no-first-run",
+    "--lang=en",
+];
+
+/// A browser with one page, ended with the test.
+pub(crate) struct Browser {
+    driver: Child,
+    address: String,
+    session: String,
+    profile: TempDir,
+    axe: String,
+}
+
+/// An element of the page.
+#[derive(Debug, Clone)]
+pub(crate) struct Element(String);
+
+impl Browser {
+    /// Starts it; `None` if the tests that need it are to be left out.
+    pub(crate) fn start() -> Option<Self> {
+        if env::var_os("SWITCHBOARD_TEST_QUICK").is_some_and(|quick| quick == "1") {
+            println!("left out: SWITCHBOARD_TEST_QUICK=1");
+            return None;
+        }
+        let given = env::var_os("SWITCHBOARD_TOOLS").map(PathBuf::from);
+        let is_given = given.is_some();
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let tools = given.unwrap_or_else(|| workspace.join(".tools"));
+        let axe = fs::read_to_string(tools.join("browser/node_modules/axe-core/axe.min.js"));
+        let (Ok(axe), Some(driver), Some(chromium)) =
+            (axe, in_path("chromedriver"), in_path("chromium"))
+        else {
+            // `./test` has installed it: that it is not there is a fault.
+            assert!(!is_given, "chromium, chromedriver or axe-core is missing");
+            println!("left out: chromium, chromedriver or axe-core is missing; ./test installs it");
+            return None;
+        };
+        Some(Self::launch(&driver, &chromium, axe))
+    }
+
+    fn launch(driver: &Path, chromium: &Path, axe: String) -> Self {
+        let profile = TempDir::new().unwrap();
+        let mut driver = Command::new(driver)
+            .arg("--port=0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let port = BufReader::new(driver.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| {
+                let (_, port) = line.split_once("started successfully on port ")?;
+                port.trim_end_matches('.').parse::<u16>().ok()
+            });
+        let mut browser = Self {
+            driver,
+            address: format!("127.0.0.1:{}", port.expect("chromedriver says where it is")),
+            session: String::new(),
+            profile,
+            axe,
+        };
+        let mut flags: Vec<_> = FLAGS.iter().map(ToString::to_string).collect();
+        flags.push(format!(
+            "--user-data-dir={}",
+            browser.profile.path().display()
+        ));
+        if getuid().is_root() {
+            // Its own sandbox refuses to be run by the one who could leave it.
+            flags.push("--no-sandbox".to_owned());
+        }
+        let wanted = json!({ "capabilities": { "alwaysMatch": {
+            "browserName": "chrome",
+            "goog:chromeOptions": { "binary": chromium, "args": flags },
+            "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
+            // A dialog that nobody expects fails whatever is asked next.
+            "unhandledPromptBehavior": "dismiss and notify",
+        } } });
+        let session = browser.post("/session", &wanted).unwrap();
+        session["sessionId"]
+            .as_str()
+            .unwrap()
+            .clone_into(&mut browser.session);
+        browser
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Result<Value, Value> {
+        Self::value(&http::ask(&self.address, "POST", path, "", Some(body)))
+    }
+
+    fn value(answer: &http::Answer) -> Result<Value, Value> {
+        let value = answer.json()["value"].take();
+        if answer.status == 200 {
+            Ok(value)
+        } else {
+            Err(value)
+        }
+    }
+
+    /// A command of the session that has to succeed.
+    #[track_caller]
+    fn command(&self, path: &str, body: &Value) -> Value {
+        match self.post(&format!("/session/{}/{path}", self.session), body) {
+            Ok(value) => value,
+            Err(error) => panic!("{path}: {} {}", error["error"], error["message"]),
+        }
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let path = format!("/session/{}/{path}", self.session);
+        Self::value(&http::ask(&self.address, "GET", &path, "", None)).unwrap()
+    }
+
+    /// A command of Chromium's own protocol.
+    #[track_caller]
+    pub(crate) fn cdp(&self, command: &str, params: &Value) -> Value {
+        self.command(
+            "goog/cdp/execute",
+            &json!({ "cmd": command, "params": params }),
+        )
+    }
+
+    /// Opens an address.
+    #[track_caller]
+    pub(crate) fn go(&self, url: &str) {
+        self.command("url", &json!({ "url": url }));
+    }
+
+    /// What a script of the test returns. It runs beside the page, whatever the page allows itself.
+    #[track_caller]
+    pub(crate) fn execute(&self, script: &str, args: &Value) -> Value {
+        self.command("execute/sync", &json!({ "script": script, "args": args }))
+    }
+
+    /// Waits until this expression holds, and gives what it is.
+    #[track_caller]
+    pub(crate) fn until(&self, expression: &str) -> Value {
+        let script = format!("return {expression}");
+        let started = Instant::now();
+        loop {
+            let value = self.execute(&script, &json!([]));
+            if !matches!(value, Value::Null | Value::Bool(false)) {
+                return value;
+            }
+            assert!(
+                started.elapsed() < PATIENCE,
+                "never: {expression}\non a page that says\n{}\nand complains\n{:?}",
+                self.text(),
+                self.complaints()
+            );
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// Everything that can be read on the page.
+    pub(crate) fn text(&self) -> String {
+        let text = self.execute("return document.body.innerText", &json!([]));
+        text.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Waits until this can be read on the page.
+    #[track_caller]
+    pub(crate) fn until_reads(&self, text: &str) {
+        self.until(&format!(
+            "document.body.innerText.includes({})",
+            Value::from(text)
+        ));
+    }
+
+    /// The element that this selector finds, when it is there.
+    #[track_caller]
+    pub(crate) fn find(&self, css: &str) -> Element {
+        self.until(&format!(
+            "document.querySelector({}) !== null",
+            Value::from(css)
+        ));
+        let found = self.command("element", &json!({ "using": "css selector", "value": css }));
+        Element(found[ELEMENT].as_str().unwrap().to_owned())
+    }
+
+    /// The element that a person with a screen reader knows by this role and name, when it is there and can
+    /// be used.
+    #[track_caller]
+    pub(crate) fn by_role(&self, role: &str, name: &str) -> Element {
+        const CANDIDATES: &str = "return [...document.querySelectorAll('a, button, input, textarea, select, summary, h1, h2, h3, [role], [aria-label]')]
+            .filter((one) => one.checkVisibility() && !one.matches(':disabled'))
+            .filter((one) => [one.innerText, one.ariaLabel, one.placeholder, ...[...(one.labels ?? [])].map((label) => label.innerText)]
+                .some((text) => text?.includes(arguments[0])))";
+        let started = Instant::now();
+        loop {
+            let found = self.execute(CANDIDATES, &json!([name]));
+            let found = found.as_array().unwrap().iter();
+            let found = found.map(|one| Element(one[ELEMENT].as_str().unwrap().to_owned()));
+            let known = |one: &Element| {
+                let said = |what: &str| {
+                    let path = format!("/session/{}/element/{}/{what}", self.session, one.0);
+                    // It may be gone by now.
+                    Self::value(&http::ask(&self.address, "GET", &path, "", None))
+                        .unwrap_or_default()
+                };
+                let label = said("computedlabel");
+                let label = label.as_str().unwrap_or_default().trim();
+                said("computedrole") == role && label.starts_with(name)
+            };
+            let mut found = found.filter(known);
+            if let Some(found) = found.next() {
+                return found;
+            }
+            assert!(
+                started.elapsed() < PATIENCE,
+                "there is no {role} {name:?} on a page that says\n{}",
+                self.text()
+            );
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn click(&self, element: &Element) {
+        self.command(&format!("element/{}/click", element.0), &json!({}));
+    }
+
+    /// Types a text into an element, in place of what is there.
+    #[track_caller]
+    pub(crate) fn fill(&self, element: &Element, text: &str) {
+        self.command(&format!("element/{}/clear", element.0), &json!({}));
+        self.command(
+            &format!("element/{}/value", element.0),
+            &json!({ "text": text }),
+        );
+    }
+
+    /// Presses keys one after another, wherever the focus is. Those after Control are pressed with it.
+    #[track_caller]
+    pub(crate) fn press(&self, keys: &str) {
+        let mut actions = Vec::new();
+        let mut held = false;
+        for key in keys.chars() {
+            actions.push(json!({ "type": "keyDown", "value": key }));
+            if key == CONTROL {
+                held = true;
+            } else {
+                actions.push(json!({ "type": "keyUp", "value": key }));
+            }
+        }
+        if held {
+            actions.push(json!({ "type": "keyUp", "value": CONTROL }));
+        }
+        let keyboard = json!({ "type": "key", "id": "keyboard", "actions": actions });
+        self.command("actions", &json!({ "actions": [keyboard] }));
+    }
+
+    /// What has the focus: its role and name.
+    pub(crate) fn focus(&self) -> (String, String) {
+        let active = self.get("element/active");
+        let id = active[ELEMENT].as_str().unwrap();
+        let said = |what: &str| {
+            let said = self.get(&format!("element/{id}/{what}"));
+            said.as_str().unwrap_or_default().trim().to_owned()
+        };
+        (said("computedrole"), said("computedlabel"))
+    }
+
+    /// Presses Tab until what has the focus has this role and name.
+    #[track_caller]
+    pub(crate) fn tab_to(&self, role: &str, name: &str) {
+        let mut passed = Vec::new();
+        for _ in 0..100 {
+            let focus = self.focus();
+            if focus.0 == role && focus.1.starts_with(name) {
+                return;
+            }
+            passed.push(focus);
+            self.press(TAB);
+        }
+        panic!("Tab never comes to the {role} {name:?}, but to {passed:?}");
+    }
+
+    /// As wide as this, in light or in dark.
+    pub(crate) fn look(&self, width: u32, dark: bool) {
+        let height = if width < 600 { 844 } else { 900 };
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
+        self.cdp("Emulation.setDeviceMetricsOverride", &size);
+        let scheme = if dark { "dark" } else { "light" };
+        let features = json!([
+            { "name": "prefers-color-scheme", "value": scheme },
+            // What moves is not where it will be.
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ]);
+        self.cdp(
+            "Emulation.setEmulatedMedia",
+            &json!({ "features": features }),
+        );
+    }
+
+    /// Puts a picture of the whole page into `target/screenshots`.
+    pub(crate) fn screenshot(&self, name: &str) {
+        let whole = json!({ "format": "png", "captureBeyondViewport": true });
+        let picture = self.cdp("Page.captureScreenshot", &whole);
+        let picture = STANDARD.decode(picture["data"].as_str().unwrap()).unwrap();
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("screenshots");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(format!("{name}.png")), picture).unwrap();
+    }
+
+    fn log(&self, kind: &str) -> Vec<Value> {
+        let log = self.command("se/log", &json!({ "type": kind }));
+        log.as_array().unwrap().clone()
+    }
+
+    /// What the page complained of since the last time: errors of scripts, what its policy forbade, what
+    /// could not be loaded.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        self.log("browser")
+            .iter()
+            .filter(|entry| entry["level"] == "SEVERE" || entry["source"] == "security")
+            .map(|entry| entry["message"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    /// The addresses of others than this host that were asked for since the last time.
+    pub(crate) fn requests_elsewhere(&self, host: &str) -> Vec<String> {
+        let own = format!("http://{host}/");
+        let mut requests = self.requests();
+        // What is the browser's own, and what no request is made for.
+        let inner = ["chrome:", "data:", "about:", "blob:"];
+        requests.retain(|url| !url.starts_with(&own) && !inner.iter().any(|inner| url.starts_with(inner)));
+        requests
+    }
+
+    fn requests(&self) -> Vec<String> {
+        self.log("performance")
+            .iter()
+            .filter_map(|entry| {
+                let message: Value = serde_json::from_str(entry["message"].as_str()?).ok()?;
+                let message = &message["message"];
+                (message["method"] == "Network.requestWillBeSent").then(|| {
+                    message["params"]["request"]["url"]
+                        .as_str()
+                        .map(str::to_owned)
+                })?
+            })
+            .collect()
+    }
+
+    /// What axe-core finds that keeps people out for sure.
+    pub(crate) fn barriers(&self) -> String {
+        const RUN: &str = "const done = arguments[arguments.length - 1];
+            axe.run(document, {resultTypes: ['violations']}).then(
+                (found) => done(found.passes.length === 0 ? [['axe', 'looked at nothing', []]] : found.violations.filter((one) => ['serious', 'critical'].includes(one.impact))
+                    .map((one) => [one.id, one.help, one.nodes.map((node) => `${node.html}: ${node.failureSummary}`)])),
+                (error) => done([['axe', String(error), []]]))";
+        if self.execute("return typeof axe", &json!([])) == "undefined" {
+            self.execute(&self.axe, &json!([]));
+        }
+        let found = self.command("execute/async", &json!({ "script": RUN, "args": [] }));
+        let mut text = String::new();
+        for violation in found.as_array().unwrap() {
+            let _ = writeln!(text, "{}: {}", violation[0], violation[1]);
+            for node in violation[2].as_array().unwrap() {
+                let _ = writeln!(text, "    {}", node.as_str().unwrap_or_default());
+            }
+        }
+        text
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        if !self.session.is_empty() && !thread::panicking() {
+            let path = format!("/session/{}", self.session);
+            let _ = http::ask(&self.address, "DELETE", &path, "", None);
+        }
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+        // What the driver did not end, by the profile that is nobody else's.
+        for pid in running_with(self.profile.path()) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// The processes that have this path among their words.
+fn running_with(path: &Path) -> Vec<Pid> {
+    let path = path.display().to_string();
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    processes
+        .flatten()
+        .filter(|process| {
+            let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&words).contains(&path)
+        })
+        .filter_map(|process| Pid::from_raw(process.file_name().to_str()?.parse().ok()?))
+        .collect()
+}
+
+fn in_path(program: &str) -> Option<PathBuf> {
+    let folders = env::var_os("PATH")?;
+    env::split_paths(&folders)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+}

@@ -1,0 +1,185 @@
+//! A folder of its own for each test: a gateway, a server that asks, and the way to both.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    browser::{Browser, PATIENCE},
+    http::{self, Answer},
+};
+
+const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
+const ASKS: &str = include_str!("scripts/asks.py");
+
+/// A gateway with a server that does what it is told. Both end with it.
+pub(crate) struct Place {
+    dir: TempDir,
+    gateway: Child,
+    /// `HOST:PORT`.
+    pub(crate) address: String,
+    /// The link that was printed.
+    pub(crate) link: String,
+    token: String,
+}
+
+impl Place {
+    /// With servers of these names, which do what is planned, and these settings.
+    pub(crate) fn new(names: &[&str], plan: &Value, settings: &Value) -> Self {
+        let dir = tempfile::Builder::new().prefix("sb-").tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::create_dir(path("home")).unwrap();
+        fs::write(path("asks.py"), ASKS).unwrap();
+        fs::write(path("plan.json"), plan.to_string()).unwrap();
+        let server = json!({
+            "command": "python3",
+            "args": ["-S", path("asks.py"), path("plan.json"), path("asked.log")],
+            "start": "eager",
+        });
+        let servers: Value = names.iter().map(|name| (*name, server.clone())).collect();
+        let mut config = json!({ "listen": "127.0.0.1:0", "mcpServers": servers });
+        for (key, value) in settings.as_object().unwrap() {
+            config[key] = value.clone();
+        }
+        fs::write(path("home/switchboard.json"), config.to_string()).unwrap();
+        let log = fs::File::create(path("serve.err")).unwrap();
+        let mut gateway = Command::new(SWITCHBOARD)
+            .arg("--home")
+            .arg(path("home"))
+            .arg("serve")
+            .env_remove("SWITCHBOARD_HOME")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(gateway.stdout.take().unwrap());
+        let mut line = |prefix: &str| {
+            let mut line = String::new();
+            said.read_line(&mut line).unwrap();
+            let line = line.trim_end().strip_prefix(prefix);
+            line.unwrap_or_else(|| panic!("{}", fs::read_to_string(path("serve.err")).unwrap()))
+                .to_owned()
+        };
+        let address = line("MCP      http://");
+        let link = line("Console  ");
+        let token = fs::read_to_string(path("home/run/token")).unwrap();
+        let place = Self {
+            gateway,
+            address: address.strip_suffix("/mcp").unwrap().to_owned(),
+            link,
+            token: token.trim().to_owned(),
+            dir,
+        };
+        let tools = plan["tools"].as_array().unwrap().len() * names.len();
+        until("the tools are known", || {
+            place.get("/api/v1/tools").json()["tools"]
+                .as_array()
+                .unwrap()
+                .len()
+                >= tools
+        });
+        place
+    }
+
+    pub(crate) fn url(&self, page: &str) -> String {
+        format!("http://{}/#{page}", self.address)
+    }
+
+    /// Opens the console in a browser, signed in.
+    pub(crate) fn open(&self, browser: &Browser) {
+        browser.go(&self.link);
+        browser.until("!document.getElementById('shell').hidden");
+        browser.until_reads("Live");
+    }
+
+    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        let token = format!("Authorization: Bearer {}\r\n", self.token);
+        http::ask(&self.address, method, path, &token, body)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, None)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+        self.ask("POST", path, Some(body))
+    }
+
+    /// Calls a tool as a client of this name does, over MCP, and does not wait for it.
+    pub(crate) fn call(&self, client: &str, tool: &str, arguments: Value) -> JoinHandle<Value> {
+        let (address, token) = (self.address.clone(), self.token.clone());
+        let (client, tool) = (client.to_owned(), tool.to_owned());
+        thread::spawn(move || {
+            let headers = format!(
+                "Authorization: Bearer {token}\r\nAccept: application/json, text/event-stream\r\n"
+            );
+            let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                "protocolVersion": "2025-06-18", "capabilities": {},
+                "clientInfo": { "name": client, "version": "1" } } });
+            let answer = http::ask(&address, "POST", "/mcp/direct", &headers, Some(&hello));
+            let session = answer.header("mcp-session-id").unwrap();
+            let headers = format!("{headers}Mcp-Session-Id: {session}\r\n");
+            let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+                "name": tool, "arguments": arguments } });
+            let answer = http::ask(&address, "POST", "/mcp/direct", &headers, Some(&call));
+            let lines = answer.body.lines();
+            let mut said = lines.filter_map(|line| {
+                let line = line.strip_prefix("data: ").unwrap_or(line);
+                serde_json::from_str::<Value>(line)
+                    .ok()
+                    .filter(|said| said["id"] == 1)
+            });
+            said.next().unwrap_or_else(|| panic!("{answer:?}"))
+        })
+    }
+
+    /// What the server has heard so far.
+    pub(crate) fn heard(&self) -> Vec<Value> {
+        let log = fs::read_to_string(self.path("asked.log")).unwrap_or_default();
+        let lines = log.lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// The approvals that wait.
+    pub(crate) fn waiting(&self) -> Vec<Value> {
+        let said = self.get("/api/v1/approvals?status=pending").json();
+        said["approvals"].as_array().unwrap().clone()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if thread::panicking()
+            && let Ok(log) = fs::read_to_string(self.path("serve.err"))
+        {
+            println!("the gateway said:\n{log}");
+        }
+        let _ = self.gateway.kill();
+        let _ = self.gateway.wait();
+    }
+}
+
+/// Waits until something is so.
+#[track_caller]
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "never: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
