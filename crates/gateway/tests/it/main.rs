@@ -26,4 +26,5 @@ mod search_menu;
 mod search_retrieve;
 mod stage_rig;
 mod trust;
+mod trust_asked;
 mod trust_settings;
