@@ -369,7 +369,9 @@ impl Browser {
         let mut requests = self.requests();
         // What is the browser's own, and what no request is made for.
         let inner = ["chrome:", "data:", "about:", "blob:"];
-        requests.retain(|url| !url.starts_with(&own) && !inner.iter().any(|inner| url.starts_with(inner)));
+        requests.retain(|url| {
+            !url.starts_with(&own) && !inner.iter().any(|inner| url.starts_with(inner))
+        });
         requests
     }
 
