@@ -37,11 +37,12 @@ function openList() {
   let shown = AT_ONCE;
   let asked = 0;
   let typing = null;
+  let flagged = new Set();
 
   function draw() {
     const tools = found ?? (all ?? []).filter((tool) => !kept.server || tool.server === kept.server);
     if (!found && !all) return;
-    keyed(list, tools.slice(0, shown), (tool) => tool.name, row);
+    keyed(list, tools.slice(0, shown), (tool) => `${tool.name} ${flagged.has(tool.name)}`, (tool) => row(tool, flagged.has(tool.name)));
     more.hidden = tools.length <= shown;
     say(count, found ? `${plural(tools.length, "tool")} found, the best first` : `${plural(tools.length, "tool")}${starting.length ? `; not seen yet: ${starting.join(", ")}` : ""}`);
     fill(none, tools.length ? null : found
@@ -83,7 +84,10 @@ function openList() {
 
   async function readHeld() {
     const said = await get(path("trust")).catch(() => null);
-    if (said) drawHeld(held, said.servers);
+    if (!said) return;
+    drawHeld(held, said.servers);
+    flagged = new Set(said.servers.flatMap((one) => one.flagged.map((tool) => tool.name)));
+    draw();
   }
 
   search.addEventListener("input", () => {
@@ -112,10 +116,11 @@ function openList() {
   };
 }
 
-function row(tool) {
+function row(tool, suspicious) {
   const annotations = tool.definition?.annotations ?? {};
   return h("li", null,
     h("a", { class: "row", href: `#tools/${encodeURIComponent(tool.server)}/${encodeURIComponent(tool.tool)}` }, h("span", { class: "tool-server" }, `${tool.server}:`), tool.tool),
+    suspicious ? h("span", { class: "chip-mark" }, mark("warn", "suspicious text")) : null,
     annotations.readOnlyHint === true ? chip("says it only reads") : annotations.destructiveHint === true ? chip("says it destroys", "warn") : null,
     h("p", { class: "summary" }, visible(firstLine(tool.summary ?? tool.description ?? ""))));
 }
