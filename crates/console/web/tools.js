@@ -1,12 +1,13 @@
 // Tools: find one, and decide about those that are held back.
 
 import { get, path, post, query } from "./api.js";
-import { button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
+import { button, empty, fill, h, heading, keyed, problem, say } from "./dom.js";
 import { chip, mark } from "./marks.js";
 import { notice } from "./notices.js";
 import { guarded } from "./decide.js";
 import { writtenDiff } from "./diff.js";
 import { json, visible } from "./payload.js";
+import { serverFilter } from "./server-filter.js";
 import { on, state } from "./store.js";
 import { openTool } from "./tool.js";
 import { number, plural } from "./words.js";
@@ -25,7 +26,8 @@ export function open(rest) {
 
 function openList() {
   const search = h("input", { type: "search", id: "tool-search", placeholder: "What should it do?", value: kept.text, autocomplete: "off", "aria-label": "Search tools" });
-  const server = select([["", "All servers"], ...(state.status?.servers ?? []).map((one) => [one.name, one.name])], kept.server, { "aria-label": "Server" });
+  const filter = serverFilter("All servers", kept.server);
+  const server = filter.node;
   const count = h("p", { class: "muted", role: "status" });
   const list = h("ul", { class: "tool-list" });
   const none = h("div");
@@ -100,6 +102,7 @@ function openList() {
   if (kept.text) find();
   let toolCount = state.status?.tools;
   const offs = [
+    filter.close,
     on("trust", () => { readHeld(); readAll(); }),
     on("status", () => {
       if (state.status.tools !== toolCount) readAll();
