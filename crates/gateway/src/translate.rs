@@ -307,14 +307,14 @@ mod tests {
         let params = raw(
             r#"{"name":"t","arguments":{"n":1.0},"requestState":"s","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"traceparent":"x","progressToken":7}}"#,
         );
-        let sent = request(Some(params), &Guest::Modern, Era::Legacy).unwrap();
+        let sent = request(Some(params), &Guest::Modern, Era::Legacy, false).unwrap();
         assert_eq!(
             sent.as_str(),
             r#"{"name":"t","arguments":{"n":1.0},"_meta":{"traceparent":"x","progressToken":7}}"#
         );
         let bare =
             raw(r#"{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#);
-        let sent = request(Some(bare), &Guest::Modern, Era::Legacy).unwrap();
+        let sent = request(Some(bare), &Guest::Modern, Era::Legacy, false).unwrap();
         assert_eq!(sent.as_str(), r#"{"name":"t"}"#);
     }
 
@@ -324,6 +324,7 @@ mod tests {
             Some(raw(r#"{"name":"t","task":{}}"#)),
             &legacy(Some(LogLevel::Error)),
             Era::Modern,
+            false,
         );
         assert_eq!(
             sent.unwrap().as_str(),
@@ -334,9 +335,9 @@ mod tests {
     #[test]
     fn what_both_sides_say_alike_is_the_same_bytes() {
         let params = raw(r#"{ "name":"t", "_meta":{"x":1} }"#);
-        let sent = request(Some(params.clone()), &legacy(None), Era::Legacy).unwrap();
+        let sent = request(Some(params.clone()), &legacy(None), Era::Legacy, false).unwrap();
         assert_eq!(sent.as_bytes().as_ptr(), params.as_bytes().as_ptr());
-        let sent = request(Some(params.clone()), &Guest::Modern, Era::Modern).unwrap();
+        let sent = request(Some(params.clone()), &Guest::Modern, Era::Modern, false).unwrap();
         assert_eq!(sent.as_bytes().as_ptr(), params.as_bytes().as_ptr());
         let same = result(
             params.clone(),
