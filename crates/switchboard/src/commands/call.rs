@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     io::{self, Read as _},
+    sync::mpsc::{self, RecvTimeoutError},
     thread,
     time::{Duration, Instant},
 };
@@ -53,6 +54,8 @@ struct Outcome {
 
 /// How long a person waits for a server that is starting: the first start of one may fetch it first.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// After so long it is said what a call may be waiting for.
+const LONG: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Asks until the server is up, or cannot be.
@@ -75,6 +78,21 @@ fn ask(link: &Link, body: &str) -> Result<String, Failure> {
     }
 }
 
+/// A call that takes long may wait for whoever made it.
+fn tell_who_waits(home: &Home, done: &mpsc::Receiver<()>) {
+    if !matches!(done.recv_timeout(LONG), Err(RecvTimeoutError::Timeout)) {
+        return;
+    }
+    let status: Option<Value> = Link::need(home)
+        .and_then(|link| link.get("/api/v1/status"))
+        .ok();
+    if status.is_some_and(|status| status["approvals"].as_u64() > Some(0)) {
+        print::say(
+            "a person is asked before this goes on; `switchboard approvals` shows what waits",
+        );
+    }
+}
+
 pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
     let arguments = arguments(&args.arguments)?;
     let wrong = |error| {
@@ -91,7 +109,14 @@ pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
         arguments,
     };
     let body = serde_json::to_string(&asked).map_err(wrong)?;
-    let result = ask(&Link::need(home)?, &body)?;
+    let link = Link::need(home)?;
+    let (done, waiting) = mpsc::channel();
+    let result = thread::scope(|scope| {
+        scope.spawn(move || tell_who_waits(home, &waiting));
+        let result = ask(&link, &body);
+        drop(done);
+        result
+    })?;
     let outcome: Outcome = serde_json::from_str(&result)
         .map_err(|error| Failure::new(format!("the tool's result is not understood: {error}")))?;
     if args.json {
