@@ -212,6 +212,13 @@ impl Rules {
     pub fn remember(&mut self, decision: Remembered) -> Result<(), RuleError> {
         self.forget(&decision.id);
         if self.remembered.len() >= RULES {
+            // What holds for a session makes room first: that session may be long over.
+            let of_session = |one: &Remembered| matches!(one.scope, Scope::Session(_));
+            if let Some(oldest) = self.remembered.iter().position(of_session) {
+                self.remembered.remove(oldest);
+            }
+        }
+        if self.remembered.len() >= RULES {
             return Err(RuleError::TooMany(self.remembered.len() + 1));
         }
         self.remembered.push(decision);

@@ -54,6 +54,7 @@ pub(crate) const FILES: &[File] = files! {
         "payload.js",
         "question.js",
         "rules.js",
+        "server-filter.js",
         "server.js",
         "servers.js",
         "session.js",

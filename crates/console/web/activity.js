@@ -6,6 +6,7 @@ import { button, empty, fill, h, heading, keyed, problem, say, select } from "./
 import { mark, word } from "./marks.js";
 import { notice } from "./notices.js";
 import { save, visible } from "./payload.js";
+import { serverFilter } from "./server-filter.js";
 import { loadCalls, on, state } from "./store.js";
 import { atTime, bytes, lasting, plural } from "./words.js";
 
@@ -22,7 +23,8 @@ export function open([id]) {
 }
 
 function openList() {
-  const server = select([["", "Every server"], ...(state.status?.servers ?? []).map((one) => [one.name, one.name])], kept.server, { "aria-label": "Server" });
+  const choice = serverFilter("Every server", kept.server);
+  const server = choice.node;
   const outcome = select([["", "Every outcome"], ...OUTCOMES.map((one) => [one, word(one)])], kept.outcome, { "aria-label": "Outcome" });
   const text = h("input", { type: "search", placeholder: "Tool, client, error…", "aria-label": "Text in the call", value: kept.text, autocomplete: "off" });
   const body = h("tbody");
@@ -87,6 +89,7 @@ function openList() {
     node: h("div", { class: "page" }, heading("Activity", exports), h("div", { class: "filters" }, text, server, outcome), h("div", { role: "status" }, fresh), table, none, more),
     close() {
       clearTimeout(typing);
+      choice.close();
       off();
     },
   };

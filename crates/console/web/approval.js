@@ -7,7 +7,7 @@ import { KIND_WORDS, mark, sentence } from "./marks.js";
 import { modelAnswer } from "./model-answer.js";
 import { visible } from "./payload.js";
 import { question } from "./question.js";
-import { isOpen, isWaiting, on, state, takeApproval } from "./store.js";
+import { isOpen, isWaiting, on, state, takeApproval, waiting } from "./store.js";
 import { toolCall } from "./tool-call.js";
 import { trustRequest } from "./trust-request.js";
 import { agoTime, everySecond, left, leftTime } from "./words.js";
@@ -32,21 +32,23 @@ export function openApproval(id) {
     shown = whole;
     say(title, sentence(whole));
     drawMeta(meta, whole);
-    if (drawn === whole.status && isOpen(whole)) return;
+    // One whose asker has gone is answered in the same form.
+    const form = whole.status === "orphaned" ? "pending" : whole.status;
+    if (drawn === form && isOpen(whole)) return;
     const typed = drawn !== null && view?.dirty?.() && !view.own.sent;
     if (typed && !isOpen(whole)) {
       // Somebody else was faster: what was typed stays to be read and copied.
       view.own.lock();
       fill(said, h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, `${closedWords(whole)} `), "What you had written was not sent."));
-      drawn = whole.status;
+      drawn = form;
       view = { ...view, keys: {} };
       return;
     }
     const hadFocus = body.contains(document.activeElement);
-    drawn = whole.status;
+    drawn = form;
     view = (KINDS[whole.kind] ?? unknown)(whole);
     fill(said);
-    fill(body, outcome(whole), view.node);
+    fill(body, outcome(whole), isOpen(whole) ? null : next(), view.node);
     if (hadFocus) title.focus();
   }
 
@@ -83,6 +85,13 @@ export function openApproval(id) {
     },
     close: () => offs.forEach((off) => off()),
   };
+}
+
+// On to the one that has waited longest.
+function next() {
+  const [first, ...others] = waiting();
+  if (!first) return null;
+  return h("p", { class: "next" }, h("a", { href: `#approvals/${encodeURIComponent(first.id)}` }, others.length ? `Next of ${others.length + 1} that wait` : "Next, the last one that waits"), h("span", { class: "muted" }, ` ${sentence(first)}`));
 }
 
 function closedWords(approval) {

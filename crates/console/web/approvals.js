@@ -4,6 +4,7 @@ import { get, path, query } from "./api.js";
 import { openApproval } from "./approval.js";
 import { add, button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
 import { KIND_WORDS, mark, sentence, word } from "./marks.js";
+import { serverFilter } from "./server-filter.js";
 import { isOpen, isWaiting, oldestFirst, on, state, waiting } from "./store.js";
 import { agoTime, leftTime } from "./words.js";
 
@@ -161,7 +162,8 @@ function fresh(node) {
 function openHistory() {
   const kind = select([["", "Every kind"], ...Object.entries(KIND_WORDS)], "", { "aria-label": "Kind" });
   const status = select([["closed", "However it ended"], ...CLOSED.map((one) => [one, word(one)])], "closed", { "aria-label": "How it ended" });
-  const server = select([["", "Every server"], ...(state.status?.servers ?? []).map((one) => [one.name, one.name])], "", { "aria-label": "Server" });
+  const choice = serverFilter("Every server", "");
+  const server = choice.node;
   const list = h("ul", { class: "asks", "aria-label": "Past approvals" });
   const none = h("div");
   const more = button("Show more", () => read(true), { class: "show-more", hidden: true });
@@ -205,6 +207,9 @@ function openHistory() {
       chosen = id;
       choose(list, id);
     },
-    close: off,
+    close() {
+      choice.close();
+      off();
+    },
   };
 }

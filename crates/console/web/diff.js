@@ -28,6 +28,17 @@ function common(before, after) {
 
 // Steps [{kind: "same"|"less"|"more", text}].
 export function compare(before, after) {
+  // What is the same at both ends need not be searched.
+  let [start, end] = [0, 0];
+  const shorter = Math.min(before.length, after.length);
+  while (start < shorter && before[start] === after[start]) start += 1;
+  while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
+  const same = (texts) => texts.map((text) => ({ kind: "same", text }));
+  const middle = between(before.slice(start, before.length - end), after.slice(start, after.length - end));
+  return [...same(before.slice(0, start)), ...middle, ...same(before.slice(before.length - end))];
+}
+
+function between(before, after) {
   const steps = [];
   let [i, j] = [0, 0];
   const upTo = (a, b) => {

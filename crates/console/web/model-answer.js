@@ -4,6 +4,7 @@
 import { arrange, panel, rejection, rememberFields } from "./decide.js";
 import { diffView } from "./diff.js";
 import { field, fill, h, newId, say } from "./dom.js";
+import { usageWords } from "./outcome.js";
 import { block, blocks, json, longText } from "./payload.js";
 import { isWaiting } from "./store.js";
 
@@ -21,6 +22,7 @@ function conversation(request) {
   const preferences = request.modelPreferences ?? {};
   const settings = [
     ["Model", (preferences.hints ?? []).map((hint) => hint?.name).filter(Boolean).join(", ") || null],
+    ["Prefers", ["intelligence", "speed", "cost"].filter((what) => preferences[`${what}Priority`] > 0).map((what) => `${what} ${preferences[`${what}Priority`]}`).join(", ") || null],
     ["Most tokens", request.maxTokens], ["Temperature", request.temperature],
     ["Stops at", request.stopSequences?.length ? request.stopSequences.map((one) => JSON.stringify(one)).join(", ") : null],
     ["Wants context of", request.includeContext && request.includeContext !== "none" ? request.includeContext : null],
@@ -174,7 +176,7 @@ function review(approval, request) {
   const editButton = own.button("Edit", edit);
   const reject = rejection(own, (reason) => own.decide("reject", reason));
   const node = h("div", { class: "stack" },
-    h("section", { class: "card answer" }, h("h3", null, "The model's answer, before it is delivered"), approval.draft?.model ? h("p", { class: "muted" }, approval.draft.model) : null, shown),
+    h("section", { class: "card answer" }, h("h3", null, "The model's answer, before it is delivered"), approval.usage ? h("p", { class: "muted" }, usageWords(approval.usage)) : approval.draft?.model ? h("p", { class: "muted" }, approval.draft.model) : null, shown),
     arrange(own, changes, h("div", { class: "decide-row" }, approve, editButton, reject.node)),
     h("details", null, h("summary", null, "What the model was sent"), conversation({ ...request, ...approval.decision?.edits })));
   return { node, own, dirty: changed, keys: { a: accept, e: edit, r: reject.focus } };

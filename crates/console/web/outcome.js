@@ -48,7 +48,7 @@ function delivered(approval, result) {
   return null;
 }
 
-function usageWords(usage) {
+export function usageWords(usage) {
   const parts = [usage.model, usage.inputTokens === undefined ? null : `${number(usage.inputTokens)} tokens in`, usage.outputTokens === undefined ? null : `${number(usage.outputTokens)} tokens out`,
     usage.cost === undefined ? null : `cost ${usage.cost}`, usage.seconds === undefined ? null : lasting(usage.seconds * 1000)];
   return parts.filter(Boolean).join(" · ");

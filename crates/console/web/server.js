@@ -71,7 +71,7 @@ function facts(server) {
     server.reason || server.action ? h("div", { class: "callout", "data-tone": server.state === "parked" ? "bad" : server.state === "retrying" ? "warn" : null },
       server.reason ? h("p", null, h("strong", null, "Why: "), visible(server.reason)) : null,
       server.action ? h("p", null, h("strong", null, "What you can do: "), visible(server.action)) : null,
-      server.nextTry ? h("p", null, "It is tried again in ", leftTime(server.nextTry), ".") : null) : null,
+      server.nextTry ? h("p", null, h("strong", null, "Next try: "), leftTime(server.nextTry)) : null) : null,
     h("div", { class: "buttons" }, actions(server)),
     h("dl", { class: "facts card" }, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
     server.problems?.length ? h("section", { class: "card" }, h("h2", null, "Left out"), h("ul", null, server.problems.map((text) => h("li", null, visible(text))))) : null,

@@ -1,12 +1,13 @@
 // Tools: find one, and decide about those that are held back.
 
 import { get, path, post, query } from "./api.js";
-import { button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
+import { button, empty, fill, h, heading, keyed, problem, say } from "./dom.js";
 import { chip, mark } from "./marks.js";
 import { notice } from "./notices.js";
 import { guarded } from "./decide.js";
 import { writtenDiff } from "./diff.js";
 import { json, visible } from "./payload.js";
+import { serverFilter } from "./server-filter.js";
 import { on, state } from "./store.js";
 import { openTool } from "./tool.js";
 import { number, plural } from "./words.js";
@@ -25,7 +26,8 @@ export function open(rest) {
 
 function openList() {
   const search = h("input", { type: "search", id: "tool-search", placeholder: "What should it do?", value: kept.text, autocomplete: "off", "aria-label": "Search tools" });
-  const server = select([["", "All servers"], ...(state.status?.servers ?? []).map((one) => [one.name, one.name])], kept.server, { "aria-label": "Server" });
+  const filter = serverFilter("All servers", kept.server);
+  const server = filter.node;
   const count = h("p", { class: "muted", role: "status" });
   const list = h("ul", { class: "tool-list" });
   const none = h("div");
@@ -37,11 +39,12 @@ function openList() {
   let shown = AT_ONCE;
   let asked = 0;
   let typing = null;
+  let flagged = new Set();
 
   function draw() {
     const tools = found ?? (all ?? []).filter((tool) => !kept.server || tool.server === kept.server);
     if (!found && !all) return;
-    keyed(list, tools.slice(0, shown), (tool) => tool.name, row);
+    keyed(list, tools.slice(0, shown), (tool) => `${tool.name} ${flagged.has(tool.name)}`, (tool) => row(tool, flagged.has(tool.name)));
     more.hidden = tools.length <= shown;
     say(count, found ? `${plural(tools.length, "tool")} found, the best first` : `${plural(tools.length, "tool")}${starting.length ? `; not seen yet: ${starting.join(", ")}` : ""}`);
     fill(none, tools.length ? null : found
@@ -83,7 +86,10 @@ function openList() {
 
   async function readHeld() {
     const said = await get(path("trust")).catch(() => null);
-    if (said) drawHeld(held, said.servers);
+    if (!said) return;
+    drawHeld(held, said.servers);
+    flagged = new Set(said.servers.flatMap((one) => one.flagged.map((tool) => tool.name)));
+    draw();
   }
 
   search.addEventListener("input", () => {
@@ -96,6 +102,7 @@ function openList() {
   if (kept.text) find();
   let toolCount = state.status?.tools;
   const offs = [
+    filter.close,
     on("trust", () => { readHeld(); readAll(); }),
     on("status", () => {
       if (state.status.tools !== toolCount) readAll();
@@ -112,10 +119,11 @@ function openList() {
   };
 }
 
-function row(tool) {
+function row(tool, suspicious) {
   const annotations = tool.definition?.annotations ?? {};
   return h("li", null,
     h("a", { class: "row", href: `#tools/${encodeURIComponent(tool.server)}/${encodeURIComponent(tool.tool)}` }, h("span", { class: "tool-server" }, `${tool.server}:`), tool.tool),
+    suspicious ? h("span", { class: "chip-mark" }, mark("warn", "suspicious text")) : null,
     annotations.readOnlyHint === true ? chip("says it only reads") : annotations.destructiveHint === true ? chip("says it destroys", "warn") : null,
     h("p", { class: "summary" }, visible(firstLine(tool.summary ?? tool.description ?? ""))));
 }

@@ -13,7 +13,7 @@ const WHY = { changed: "changed since it was approved", new: "new", hidden: "has
 
 export function trustRequest(approval) {
   const tools = Array.isArray(approval.request?.tools) ? approval.request.tools : [];
-  const places = new Map(tools.map((tool) => [tool.name, h("div", { class: "stack" })]));
+  const places = new Map(tools.map((tool) => [tool.name, h("div", { class: "stack" }, h("p", { class: "muted" }, "Follow its name to read its whole definition."))]));
   const node = h("div", { class: "stack" },
     h("p", null, "Until you decide, agents do not see these. Read what they say: a model will take it for instructions."),
     approval.request?.instructions ? h("section", { class: "card" }, h("h3", null, "Instructions of the server"), instructions(approval.request.instructions)) : null,

@@ -86,7 +86,7 @@ export function leftTime(until) {
 }
 
 const ticks = new Set();
-// Calls once a second, as long as the function does not answer false.
+// Calls once a second, until the function that it answers with is called.
 export function everySecond(act) {
   ticks.add(act);
   return () => ticks.delete(act);

@@ -126,6 +126,12 @@ impl Approvals {
         result.await.unwrap_or_else(gone)
     }
 
+    /// The gateway stops: everybody who waits is told so at once. What they asked stays as it is, for the
+    /// next start.
+    pub(crate) fn stop(&self) {
+        self.send(Command::Stop);
+    }
+
     async fn wait_until_ready(&self, patience: Duration) -> bool {
         let mut ready = self.ready.clone();
         let waiting = ready.wait_for(|ready| *ready);

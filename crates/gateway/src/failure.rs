@@ -265,42 +265,10 @@ impl Failure {
                 let message = unapproved(server, tool.as_deref());
                 (code::INVALID_PARAMS, message, Some(named(server)))
             }
-            Self::Denied { server, tool, why } => {
-                let message = format!("{server}:{tool} was not called: {why}");
-                let data = refusal(server, "denied");
-                (codes::REFUSED, message, Some(data))
-            }
-            Self::Rejected {
-                server,
-                tool,
-                reason,
-            } => {
-                let mut message =
-                    format!("{server}:{tool} was not called: a person rejected the call");
-                if let Some(reason) = reason {
-                    message = format!("{message}: {reason}");
-                }
-                let data = refusal(server, "rejected");
-                (codes::REFUSED, message, Some(data))
-            }
-            Self::Unanswered {
-                server,
-                tool,
-                after,
-            } => {
-                let message = format!(
-                    "{server}:{tool} was not called: it needs a person's approval, and nobody answered within {} s; call it again to ask again",
-                    after.as_secs_f64()
-                );
-                let data = refusal(server, "timed_out");
-                (codes::UNANSWERED, message, Some(data))
-            }
-            Self::Unasked { server, why } => {
-                let message =
-                    format!("this needs a person's approval, and nobody could be asked: {why}");
-                let data = refusal(server, "unavailable");
-                (codes::REFUSED, message, Some(data))
-            }
+            Self::Denied { .. }
+            | Self::Rejected { .. }
+            | Self::Unanswered { .. }
+            | Self::Unasked { .. } => self.unapproved(),
             Self::Broken { server, reason } => {
                 let message = format!("server '{server}' gave no usable answer: {reason}");
                 (code::INTERNAL, message, Some(named(server)))
@@ -317,6 +285,50 @@ impl Failure {
         }
     }
 
+    /// The same of calls that no person, or no rule, lets pass.
+    fn unapproved(&self) -> (i64, String, Option<Raw>) {
+        let (code, message, server, approval) = match self {
+            Self::Denied { server, tool, why } => {
+                let message = format!("{server}:{tool} was not called: {why}");
+                (codes::REFUSED, message, server, "denied")
+            }
+            Self::Rejected {
+                server,
+                tool,
+                reason,
+            } => {
+                let mut message =
+                    format!("{server}:{tool} was not called: a person rejected the call");
+                if let Some(reason) = reason {
+                    message = format!("{message}: {reason}");
+                }
+                (codes::REFUSED, message, server, "rejected")
+            }
+            Self::Unanswered {
+                server,
+                tool,
+                after,
+            } => {
+                let message = format!(
+                    "{server}:{tool} was not called: it needs a person's approval, and nobody answered within {} s; call it again to ask again",
+                    after.as_secs_f64()
+                );
+                (codes::UNANSWERED, message, server, "timed_out")
+            }
+            Self::Unasked { server, why } => {
+                let message =
+                    format!("this needs a person's approval, and nobody could be asked: {why}");
+                (codes::REFUSED, message, server, "unavailable")
+            }
+            other => return other.own(),
+        };
+        let data = [
+            ("server", Raw::string(server)),
+            ("approval", Raw::string(approval)),
+        ];
+        (code, message, Some(Raw::object(data)))
+    }
+
     /// What a person reads in the activity log.
     pub(crate) fn message(&self) -> Arc<str> {
         self.own().1.into()
@@ -329,13 +341,6 @@ const fn is_own(code: i64) -> bool {
 
 fn named(server: &str) -> Raw {
     Raw::object([("server", Raw::string(server))])
-}
-
-fn refusal(server: &str, approval: &str) -> Raw {
-    Raw::object([
-        ("server", Raw::string(server)),
-        ("approval", Raw::string(approval)),
-    ])
 }
 
 fn retry(after: Duration) -> (&'static str, Raw) {

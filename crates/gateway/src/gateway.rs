@@ -202,6 +202,7 @@ impl Gateway {
         self.context
             .events
             .tell("gateway.stopping", || serde_json::json!({}));
+        self.context.approvals.stop();
         let total = self.context.config.load().shutdown.total_timeout;
         self.supervisor
             .stop(total, self.reached(Stage::Hurrying))

@@ -307,14 +307,14 @@ mod tests {
         let params = raw(
             r#"{"name":"t","arguments":{"n":1.0},"requestState":"s","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"traceparent":"x","progressToken":7}}"#,
         );
-        let sent = request(Some(params), &Guest::Modern, Era::Legacy).unwrap();
+        let sent = request(Some(params), &Guest::Modern, Era::Legacy, true).unwrap();
         assert_eq!(
             sent.as_str(),
             r#"{"name":"t","arguments":{"n":1.0},"_meta":{"traceparent":"x","progressToken":7}}"#
         );
         let bare =
             raw(r#"{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#);
-        let sent = request(Some(bare), &Guest::Modern, Era::Legacy).unwrap();
+        let sent = request(Some(bare), &Guest::Modern, Era::Legacy, true).unwrap();
         assert_eq!(sent.as_str(), r#"{"name":"t"}"#);
     }
 
@@ -324,6 +324,7 @@ mod tests {
             Some(raw(r#"{"name":"t","task":{}}"#)),
             &legacy(Some(LogLevel::Error)),
             Era::Modern,
+            false,
         );
         assert_eq!(
             sent.unwrap().as_str(),
@@ -332,11 +333,29 @@ mod tests {
     }
 
     #[test]
+    fn a_server_is_told_of_what_a_person_answers() {
+        let said = |guest: &Guest, params: &'static str| {
+            let sent = request(Some(raw(params)), guest, Era::Modern, true).unwrap();
+            let said = sent.member(meta::META).unwrap();
+            said.member(meta::CLIENT_CAPABILITIES).unwrap().to_string()
+        };
+        assert_eq!(
+            said(&legacy(None), "{}"),
+            r#"{"sampling":{},"elicitation":{"form":{},"url":{}}}"#
+        );
+        let modern = r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{},"elicitation":{"form":{}}}}}"#;
+        assert_eq!(
+            said(&Guest::Modern, modern),
+            r#"{"roots":{},"elicitation":{"form":{},"url":{}},"sampling":{}}"#
+        );
+    }
+
+    #[test]
     fn what_both_sides_say_alike_is_the_same_bytes() {
         let params = raw(r#"{ "name":"t", "_meta":{"x":1} }"#);
-        let sent = request(Some(params.clone()), &legacy(None), Era::Legacy).unwrap();
+        let sent = request(Some(params.clone()), &legacy(None), Era::Legacy, true).unwrap();
         assert_eq!(sent.as_bytes().as_ptr(), params.as_bytes().as_ptr());
-        let sent = request(Some(params.clone()), &Guest::Modern, Era::Modern).unwrap();
+        let sent = request(Some(params.clone()), &Guest::Modern, Era::Modern, false).unwrap();
         assert_eq!(sent.as_bytes().as_ptr(), params.as_bytes().as_ptr());
         let same = result(
             params.clone(),

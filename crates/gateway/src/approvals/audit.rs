@@ -108,7 +108,7 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
         edits: decided
             .and_then(|decided| decided.edits.as_ref())
             .map(payload),
-        answer: decided.and_then(|_| record.answer.as_ref()).map(payload),
+        answer: decided.and(record.answer.as_ref()).map(payload),
         usage: record.usage.as_ref(),
         error: record.error.as_deref().map(redact::redact_text),
     };

@@ -37,6 +37,7 @@ pub(super) enum Command {
         decision: Box<Decision>,
         reply: oneshot::Sender<Result<Arc<Record>, Refusal>>,
     },
+    Stop,
 }
 
 /// Drives the broker.
@@ -52,6 +53,8 @@ pub(crate) struct Driver {
     /// What is under way beside: writes, models.
     work: JoinSet<Done>,
     models: HashMap<Id, AbortHandle>,
+    /// Who leaves now does so because the gateway stops, and withdraws nothing.
+    stopping: bool,
 }
 
 /// What has been done.
@@ -82,6 +85,7 @@ impl Driver {
             last_decider: 0,
             work: JoinSet::new(),
             models: HashMap::new(),
+            stopping: false,
         }
     }
 
@@ -123,6 +127,17 @@ impl Driver {
 
     fn receive(&mut self, command: Command) -> Input {
         match command {
+            Command::Stop => {
+                self.stopping = true;
+                // Whoever waits hears it by this.
+                self.askers.clear();
+                self.deciders.clear();
+                Input::Tick
+            }
+            // As above.
+            Command::Ask { .. } | Command::Decide { .. } | Command::Leave(_) if self.stopping => {
+                Input::Tick
+            }
             Command::Ask {
                 asker,
                 id,

@@ -26,7 +26,7 @@ pub(crate) struct About {
 }
 
 impl About {
-    fn ask(&self, kind: Kind, settings: &Settings, summary: &str, request: Raw) -> Ask {
+    fn ask(&self, kind: Kind, settings: &Settings, summary: &str, request: &Raw) -> Ask {
         let client = self
             .caller
             .as_ref()
@@ -42,7 +42,7 @@ impl About {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        hash.update(digest(&request));
+        hash.update(digest(request));
         Ask {
             kind,
             server: Arc::clone(&self.server),
@@ -80,7 +80,7 @@ impl About {
             Some(arguments) => format!("wants to call {tool} with {}", arguments.as_str()),
             None => format!("wants to call {tool}"),
         };
-        self.ask(Kind::ToolCall, settings, &summary, request)
+        self.ask(Kind::ToolCall, settings, &summary, &request)
     }
 
     /// What a server asks; `None` if it is nothing that a person can answer.
@@ -94,7 +94,7 @@ impl About {
         match asked {
             method::SAMPLING => {
                 let summary = format!("wants a model's answer: {}", last_words(&request));
-                Some(self.ask(Kind::Sampling, settings, &summary, request))
+                Some(self.ask(Kind::Sampling, settings, &summary, &request))
             }
             method::ELICITATION => {
                 let form = Form::read(&request);
@@ -105,7 +105,7 @@ impl About {
                     None => format!("asks: {message}"),
                 };
                 let warnings = form.warnings();
-                let mut ask = self.ask(Kind::Elicitation, settings, &summary, request);
+                let mut ask = self.ask(Kind::Elicitation, settings, &summary, &request);
                 ask.warnings = warnings;
                 Some(ask)
             }
@@ -114,7 +114,7 @@ impl About {
     }
 
     /// Tools that are held back until somebody has looked at them.
-    pub(crate) fn trust(&self, settings: &Settings, summary: &str, request: Raw) -> Ask {
+    pub(crate) fn trust(&self, settings: &Settings, summary: &str, request: &Raw) -> Ask {
         let mut ask = self.ask(Kind::Trust, settings, summary, request);
         ask.patience = None;
         ask
@@ -153,11 +153,9 @@ fn line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut characters = words.join(" ");
     characters.retain(|character| !character.is_control());
-    match characters.char_indices().nth(SUMMARY_CHARS) {
-        None => characters,
-        Some(_) => {
-            let kept: String = characters.chars().take(SUMMARY_CHARS - 1).collect();
-            kept + "…"
-        }
+    if characters.chars().count() <= SUMMARY_CHARS {
+        return characters;
     }
+    let kept: String = characters.chars().take(SUMMARY_CHARS - 1).collect();
+    kept + "…"
 }

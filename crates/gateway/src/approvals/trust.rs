@@ -152,7 +152,7 @@ async fn ask(context: Arc<Context>, upstream: Arc<Upstream>, question: Question)
         caller: None,
     };
     let settings = context.config.load().approvals.clone();
-    let ask = about.trust(&settings, &question.summary, question.request);
+    let ask = about.trust(&settings, &question.summary, &question.request);
     let approved = match context.approvals.ask(&context, ask).await {
         Outcome::Answer(_) => true,
         Outcome::Rejected(_) => false,

@@ -137,7 +137,7 @@ fn check_signature((head, body): &Got, key: &[u8], headers: &str) {
     // The head is in lower case here.
     let expected = format!("v1,{expected}").to_lowercase();
     assert_eq!(header(head, "webhook-signature"), expected, "{headers}");
-    let age = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let sent: u64 = timestamp.parse().unwrap();
     assert!(age.unwrap().as_secs().abs_diff(sent) < 60);
 }
@@ -243,7 +243,7 @@ async fn a_line_that_is_too_long_loses_its_oldest() {
 fn a_long_approval_goes_without_its_request() {
     let event = Event {
         kind: "approval.created",
-        at: std::time::SystemTime::now(),
+        at: SystemTime::now(),
         data: json!({"approval": {"id": "a", "request": "x".repeat(300_000)}}),
     };
     let shown = format!("{:?}", Message::new(&event, None));

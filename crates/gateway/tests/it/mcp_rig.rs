@@ -123,6 +123,7 @@ fn capabilities() -> Value {
 /// A client on a pipe.
 pub(crate) struct Pipe {
     revision: &'static str,
+    capabilities: Value,
     reader: BufReader<Box<dyn AsyncRead + Unpin + Send>>,
     writer: Box<dyn AsyncWrite + Unpin + Send>,
     /// What came while something else was waited for.
@@ -139,11 +140,21 @@ impl Pipe {
     }
 
     pub(crate) async fn open_as(rig: &Rig, view: View, revision: &'static str) -> Self {
+        Self::open_able(rig, view, revision, capabilities()).await
+    }
+
+    /// A client that can do this, and nothing else.
+    pub(crate) async fn open_able(
+        rig: &Rig,
+        view: View,
+        revision: &'static str,
+        capabilities: Value,
+    ) -> Self {
         let (ours, theirs) = tokio::io::duplex(1024 * 1024);
         let gateway = std::sync::Arc::clone(&rig.gateway);
         let (reader, writer) = tokio::io::split(theirs);
         tokio::spawn(async move { gateway.serve_pipe(view, None, reader, writer).await });
-        Self::over(ours, revision).await
+        Self::over_able(ours, revision, capabilities).await
     }
 
     /// Opens a conversation over a stream that is a pipe already.
@@ -151,9 +162,18 @@ impl Pipe {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         revision: &'static str,
     ) -> Self {
+        Self::over_able(stream, revision, capabilities()).await
+    }
+
+    async fn over_able(
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        revision: &'static str,
+        capabilities: Value,
+    ) -> Self {
         let (reader, writer) = tokio::io::split(stream);
         let mut pipe = Self {
             revision,
+            capabilities: capabilities.clone(),
             reader: BufReader::new(Box::new(reader)),
             writer: Box::new(writer),
             aside: Vec::new(),
@@ -165,7 +185,7 @@ impl Pipe {
         } else {
             let params = json!({
                 "protocolVersion": revision,
-                "capabilities": capabilities(),
+                "capabilities": capabilities,
                 "clientInfo": { "name": "it", "version": "1" },
             });
             let greeting = pipe.result("initialize", params).await;
@@ -181,7 +201,7 @@ impl Pipe {
     }
 
     pub(crate) async fn tell(&mut self, method: &str, params: Value) {
-        let params = dressed(self.revision, &capabilities(), params);
+        let params = dressed(self.revision, &self.capabilities, params);
         let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         self.write(&message).await;
     }
@@ -190,10 +210,16 @@ impl Pipe {
     pub(crate) async fn send(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = json!(self.next);
-        let params = dressed(self.revision, &capabilities(), params);
+        let params = dressed(self.revision, &self.capabilities, params);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.write(&message).await;
         id
+    }
+
+    /// Sends a line as it is.
+    pub(crate) async fn send_text(&mut self, line: &str) {
+        let line = format!("{line}\n");
+        self.writer.write_all(line.as_bytes()).await.unwrap();
     }
 
     pub(crate) async fn send_call(&mut self, tool: &str, arguments: Value) -> Value {
@@ -350,7 +376,8 @@ pub(crate) struct Web<'a> {
     path: String,
     revision: &'static str,
     token: bool,
-    session: Option<String>,
+    capabilities: Value,
+    pub(crate) session: Option<String>,
 }
 
 impl<'a> Web<'a> {
@@ -364,17 +391,29 @@ impl<'a> Web<'a> {
     }
 
     async fn open_with(rig: &'a Rig, path: &str, revision: &'static str, token: bool) -> Self {
+        Self::open_able(rig, path, revision, token, capabilities()).await
+    }
+
+    /// A client that can do this, and nothing else.
+    pub(crate) async fn open_able(
+        rig: &'a Rig,
+        path: &str,
+        revision: &'static str,
+        token: bool,
+        capabilities: Value,
+    ) -> Self {
         let mut web = Self {
             rig,
             path: path.to_owned(),
             revision,
             token,
+            capabilities,
             session: None,
         };
         if revision != MODERN {
             let params = json!({
                 "protocolVersion": revision,
-                "capabilities": capabilities(),
+                "capabilities": web.capabilities,
                 "clientInfo": { "name": "it", "version": "1" },
             });
             let answer = web.post("initialize", params).await;
@@ -389,7 +428,7 @@ impl<'a> Web<'a> {
 
     async fn post(&self, method: &str, params: Value) -> Answer {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let params = dressed(self.revision, &capabilities(), params);
+        let params = dressed(self.revision, &self.capabilities, params);
         let mut headers = String::from("Content-Type: application/json\r\n");
         headers.push_str("Accept: application/json, text/event-stream\r\n");
         if self.token {
@@ -427,6 +466,11 @@ impl<'a> Web<'a> {
         };
         let json = serde_json::from_str(&text).unwrap();
         Said { text, json }
+    }
+
+    /// Asks, whatever comes of it.
+    pub(crate) async fn ask_whatever(&self, method: &str, params: Value) -> Answer {
+        self.post(method, params).await
     }
 
     pub(crate) async fn result(&self, method: &str, params: Value) -> Value {

@@ -111,6 +111,22 @@ impl Stage {
             .unwrap();
     }
 
+    /// Ends the server, as a crash would.
+    pub(crate) async fn die(&self) {
+        let mut control = UnixStream::connect(self.path("control")).await.unwrap();
+        control.write_all(b"die\n").await.unwrap();
+    }
+
+    /// The calls of a tool that arrived, as the server read them.
+    pub(crate) fn calls_of(&self, tool: &str) -> Vec<Value> {
+        let asked = self.asked();
+        let calls = asked
+            .iter()
+            .filter_map(|line| line.strip_prefix("tools/call "));
+        let calls = calls.map(|params| serde_json::from_str::<Value>(params).unwrap());
+        calls.filter(|params| params["name"] == tool).collect()
+    }
+
     /// Offers these tools from now on, and says so.
     pub(crate) async fn change_tools(&self, tools: &[Value]) {
         self.set_tools(tools);

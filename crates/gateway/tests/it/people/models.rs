@@ -1,0 +1,308 @@
+//! Models: what a person agrees to is generated once, and delivered, looked at, or not.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::TcpListener,
+    sync::Notify,
+};
+
+use super::{EVENTS, mute, sampling, staged, told};
+use crate::mcp_rig::LEGACY;
+
+/// What the model of these tests does.
+#[derive(Clone, Copy, PartialEq)]
+enum Mood {
+    Willing,
+    /// Has no key for anybody.
+    Refusing,
+    /// Says nothing until it is let.
+    Thinking,
+}
+
+/// An endpoint that speaks as OpenAI's does.
+struct Model {
+    port: u16,
+    asked: Arc<Mutex<Vec<Value>>>,
+    go: Arc<Notify>,
+    hung_up: Arc<Notify>,
+}
+
+impl Model {
+    async fn start(mood: Mood) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let model = Self {
+            port: listener.local_addr().unwrap().port(),
+            asked: Arc::default(),
+            go: Arc::default(),
+            hung_up: Arc::default(),
+        };
+        let (asked, go) = (Arc::clone(&model.asked), Arc::clone(&model.go));
+        let hung_up = Arc::clone(&model.hung_up);
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let (asked, go) = (Arc::clone(&asked), Arc::clone(&go));
+                let hung_up = Arc::clone(&hung_up);
+                tokio::spawn(async move {
+                    let mut stream = BufReader::new(stream);
+                    let Some(request) = read(&mut stream).await else { return };
+                    asked.lock().unwrap().push(request);
+                    if mood == Mood::Thinking {
+                        let mut rest = [0];
+                        tokio::select! {
+                            () = go.notified() => {}
+                            _ = stream.read(&mut rest) => return hung_up.notify_one(),
+                        }
+                    }
+                    let (status, body) = match mood {
+                        Mood::Refusing => {
+                            ("401 Unauthorized", json!({ "error": { "message": "no such key" } }))
+                        }
+                        _ => ("200 OK", completion()),
+                    };
+                    let body = body.to_string();
+                    let answer = format!(
+                        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                        body.len()
+                    );
+                    let _ = stream.get_mut().write_all(answer.as_bytes()).await;
+                });
+            }
+        });
+        model
+    }
+
+    fn settings(&self, review: bool) -> Value {
+        json!({
+            "sampling": {
+                "provider": {
+                    "kind": "openai",
+                    "baseUrl": format!("http://127.0.0.1:{}/v1", self.port),
+                    "model": "small",
+                    "models": ["large"],
+                    "apiKey": "sk-test-key",
+                    "prices": { "input": 2.0, "output": 10.0 },
+                },
+                "review": review,
+            },
+            "approvals": { "notify": "off" },
+        })
+    }
+
+    fn asked(&self) -> Vec<Value> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn completion() -> Value {
+    json!({
+        "id": "c", "object": "chat.completion", "created": 1, "model": "small-1",
+        "choices": [{ "index": 0, "finish_reason": "stop",
+            "message": { "role": "assistant", "content": "Because it is." } }],
+        "usage": { "prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100 },
+    })
+}
+
+/// The body of a request, and its key.
+async fn read(stream: &mut BufReader<tokio::net::TcpStream>) -> Option<Value> {
+    let mut length = 0;
+    let mut key = String::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await.ok()? == 0 {
+            return None;
+        }
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        let (name, value) = line.split_once(": ").unwrap_or((line, ""));
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.parse().ok()?;
+        }
+        if name.eq_ignore_ascii_case("authorization") {
+            value.clone_into(&mut key);
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    let body: Value = serde_json::from_slice(&body).ok()?;
+    Some(json!({ "key": key, "body": body }))
+}
+
+#[tokio::test]
+async fn what_is_agreed_to_with_changes_is_generated_once_with_the_changes_and_delivered() {
+    let model = Model::start(Mood::Willing).await;
+    let (_stage, rig) = staged(model.settings(false)).await;
+    let mut events = rig.follow(EVENTS).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("ask", sampling("Why?")).await;
+    let asked = events.until("approval.created").await;
+    assert!(model.asked().is_empty());
+    let edits = json!({
+        "messages": [{ "role": "user", "content": { "type": "text", "text": "How?" } }],
+        "systemPrompt": "Be brief.",
+        "model": "large",
+        "maxTokens": 7,
+    });
+    rig.decided(&asked["id"], "approve", json!({ "edits": edits, "by": "me" })).await;
+    let result = client.finish(&call).await.json;
+    let said = told(&result["result"])["q"].clone();
+    assert_eq!(said["content"]["text"], "Because it is.", "{result}");
+    assert_eq!(said["model"], "small-1");
+    let requests = model.asked();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    let body = &requests[0]["body"];
+    assert_eq!(requests[0]["key"], "Bearer sk-test-key");
+    assert_eq!(body["model"], "large");
+    let text = body.to_string();
+    assert!(text.contains("How?") && text.contains("Be brief."), "{text}");
+    assert!(!text.contains("Why?"), "{text}");
+    let limit = body.get("max_completion_tokens").or(body.get("max_tokens"));
+    assert_eq!(limit, Some(&json!(7)), "{body}");
+    let over = rig.until_status(&asked["id"], "approved").await;
+    assert_eq!(over["usage"]["inputTokens"], 1000);
+    assert_eq!(over["usage"]["outputTokens"], 100);
+    let cost = over["usage"]["cost"].as_f64().unwrap();
+    assert!((cost - 0.003).abs() < 1e-9, "{over}");
+    assert!(over["deliveredAt"].is_string(), "{over}");
+    assert_eq!(over["decision"]["by"], "me");
+    assert!(!over.to_string().contains("sk-test-key"));
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_answer_is_an_error_for_the_server() {
+    let model = Model::start(Mood::Refusing).await;
+    let (_stage, rig) = staged(model.settings(false)).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("ask", sampling("Why?")).await;
+    let asked = rig.one_waiting().await;
+    rig.decided(&asked["id"], "approve", json!({})).await;
+    let result = client.finish(&call).await.json;
+    let error = told(&result["result"])["q"]["error"].clone();
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("the model could not answer"), "{error}");
+    assert!(!message.contains("sk-test-key"), "{error}");
+    let over = rig.until_status(&asked["id"], "failed").await;
+    assert!(over["error"].as_str().unwrap().contains("401"), "{over}");
+    let late = rig.decide(&asked["id"], "approve", json!({})).await;
+    late.problem(409);
+    assert_eq!(model.asked().len(), 1);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn who_leaves_while_the_model_works_has_it_stop() {
+    let model = Model::start(Mood::Thinking).await;
+    let (_stage, rig) = staged(model.settings(false)).await;
+    let mut events = rig.follow(EVENTS).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("ask", sampling("Why?")).await;
+    let asked = events.until("approval.created").await;
+    rig.decided(&asked["id"], "approve", json!({})).await;
+    crate::mcp_rig::until("the model is asked", crate::api_rig::PATIENCE, || async {
+        model.asked().len() == 1
+    })
+    .await;
+    assert_eq!(rig.approval(&asked["id"]).await["status"], "generating");
+    let twice = rig.decide(&asked["id"], "approve", json!({ "by": "other" })).await;
+    twice.problem(409);
+    assert_eq!(twice.json()["was"], "generating");
+    client.tell("notifications/cancelled", json!({ "requestId": call })).await;
+    events.until("approval.withdrawn").await;
+    model.hung_up.notified().await;
+    assert_eq!(rig.approval(&asked["id"]).await["status"], "withdrawn");
+    assert_eq!(model.asked().len(), 1);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_person_looks_at_the_answer_and_may_change_it() {
+    let model = Model::start(Mood::Willing).await;
+    let (_stage, rig) = staged(model.settings(true)).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("ask", sampling("Why?")).await;
+    let asked = rig.one_waiting().await;
+    rig.decided(&asked["id"], "approve", json!({})).await;
+    let draft = rig.until_status(&asked["id"], "reviewing").await;
+    assert_eq!(draft["draft"]["content"]["text"], "Because it is.");
+    assert!(draft["result"].is_null(), "{draft}");
+    // It waits for a person again.
+    assert_eq!(rig.one_waiting().await["id"], asked["id"]);
+    let wrong = rig.decide(&asked["id"], "approve", json!({ "edits": { "text": 7 } })).await;
+    wrong.problem(422);
+    let wrong = rig.decide(&asked["id"], "approve", json!({ "edits": { "maxTokens": 7 } })).await;
+    wrong.problem(422);
+    rig.decided(&asked["id"], "approve", json!({ "edits": { "text": "It is." } })).await;
+    let result = client.finish(&call).await.json;
+    assert_eq!(told(&result["result"])["q"]["content"]["text"], "It is.");
+    let call = client.send_call("ask", sampling("Why not?")).await;
+    let asked = rig.one_waiting().await;
+    rig.decided(&asked["id"], "approve", json!({})).await;
+    rig.until_status(&asked["id"], "reviewing").await;
+    rig.decided(&asked["id"], "reject", json!({})).await;
+    let result = client.finish(&call).await.json;
+    assert_eq!(told(&result["result"])["q"]["error"]["code"], -1);
+    assert_eq!(model.asked().len(), 2);
+    rig.stop().await;
+}
+
+/// A gateway that dies while the model works does not know whether it was paid for: it is not asked again.
+#[tokio::test]
+async fn after_a_crash_the_model_is_not_asked_again() {
+    let model = Model::start(Mood::Thinking).await;
+    let (stage, rig) = staged(model.settings(false)).await;
+    let mut client = mute(&rig, LEGACY).await;
+    client.send_call("ask", sampling("Why?")).await;
+    let asked = rig.one_waiting().await;
+    rig.decided(&asked["id"], "approve", json!({})).await;
+    crate::mcp_rig::until("the model is asked", crate::api_rig::PATIENCE, || async {
+        model.asked().len() == 1
+    })
+    .await;
+    let rig = super::gate::crashed(rig, &stage).await;
+    let over = rig.until_status(&asked["id"], "failed").await;
+    assert!(over["error"].as_str().unwrap().contains("stopped"), "{over}");
+    assert_eq!(model.asked().len(), 1);
+    let mut client = mute(&rig, LEGACY).await;
+    client.send_call("ask", sampling("Why?")).await;
+    let again = rig.one_waiting().await;
+    assert_ne!(again["id"], asked["id"]);
+    assert_eq!(model.asked().len(), 1);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_rule_lets_a_model_answer_without_a_person_and_it_is_on_record() {
+    let model = Model::start(Mood::Willing).await;
+    let mut config = model.settings(false);
+    config["approvals"]["rules"] =
+        json!([{ "action": "allow", "server": "s", "kind": "sampling" }]);
+    let (_stage, rig) = staged(config).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("ask", sampling("Why?")).await;
+    let result = client.finish(&call).await.json;
+    assert_eq!(told(&result["result"])["q"]["content"]["text"], "Because it is.");
+    let all = rig.get("/api/v1/approvals").await.json();
+    let by = all["approvals"][0]["decision"]["by"].as_str().unwrap();
+    assert!(by.starts_with("rule: "), "{all}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn without_a_model_a_yes_is_refused_with_what_to_do_instead() {
+    let (_stage, rig) = staged(json!({ "approvals": { "notify": "off" } })).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("ask", sampling("Why?")).await;
+    let asked = rig.one_waiting().await;
+    let detail = rig.decide(&asked["id"], "approve", json!({})).await.problem(422);
+    assert!(detail.contains("sampling.provider"), "{detail}");
+    assert_eq!(rig.approval(&asked["id"]).await["status"], "pending");
+    rig.decided(&asked["id"], "respond", json!({ "text": "So." })).await;
+    client.finish(&call).await;
+    rig.stop().await;
+}

@@ -1,0 +1,206 @@
+//! What servers ask inside a call: who is asked, and what comes back.
+
+use serde_json::{Value, json};
+
+use super::{EVENTS, form, mute, sampling, staged, staged_modern, told};
+use crate::{
+    api_rig::Rig,
+    mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, refusal_of, server, text_of},
+};
+
+fn routed(route: &str) -> Value {
+    json!({ "approvals": { "route": route, "notify": "off" } })
+}
+
+/// A call of a client of any revision, to its end; a person answers everything.
+async fn called(rig: &Rig, client: &mut Pipe, arguments: Value, answer: Value) -> Value {
+    let params = json!({ "name": "ask", "arguments": arguments });
+    let mut asked = params.clone();
+    let mut decided = false;
+    loop {
+        let call = client.send("tools/call", asked.clone()).await;
+        if !decided {
+            let waiting = rig.one_waiting().await;
+            rig.decided(&waiting["id"], "respond", answer.clone()).await;
+            decided = true;
+        }
+        let answer = client.finish(&call).await.json;
+        let result = &answer["result"];
+        if result["resultType"] != "input_required" {
+            return answer;
+        }
+        // It is never asked anything: only sent away.
+        assert!(result["inputRequests"].is_null(), "{answer}");
+        asked = params.clone();
+        asked["requestState"] = result["requestState"].clone();
+        assert!(asked["requestState"].is_string(), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_person_answers_where_the_client_cannot_whatever_either_side_speaks() {
+    for modern in [false, true] {
+        let (_stage, rig) = match modern {
+            false => staged(routed("auto")).await,
+            true => staged_modern(routed("auto")).await,
+        };
+        for revision in REVISIONS {
+            let mut client = mute(&rig, revision).await;
+            let text = json!({ "text": "Because." });
+            let answer = called(&rig, &mut client, sampling("Why?"), text).await;
+            let said = told(&answer["result"])["q"].clone();
+            assert_eq!(said["content"]["text"], "Because.", "{revision} {answer}");
+            let filled = json!({ "action": "accept", "content": { "who": "Ada" } });
+            let ask = form("Who?", json!({ "who": { "type": "string" } }));
+            let answer = called(&rig, &mut client, ask, filled).await;
+            let said = told(&answer["result"])["q"].clone();
+            assert_eq!(said["content"]["who"], "Ada", "{revision} {answer}");
+        }
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_can_is_asked_itself_unless_a_person_is_wanted() {
+    for modern in [false, true] {
+        let (stage, rig) = match modern {
+            false => staged(routed("auto")).await,
+            true => staged_modern(routed("auto")).await,
+        };
+        for revision in REVISIONS {
+            let able = json!({ "sampling": {}, "elicitation": {} });
+            let mut client = Pipe::open_able(&rig, server("s"), revision, able).await;
+            let result = client.call("sample", json!({})).await;
+            assert!(text_of(&result).contains("Ah."), "{revision}: {result}");
+        }
+        assert_eq!(rig.get(super::PENDING).await.json()["approvals"], json!([]));
+        let mut config = routed("human");
+        config["mcpServers"] = json!({ "s": match modern {
+            false => stage.entry(),
+            true => stage.modern_entry(),
+        } });
+        rig.reconfigure(&config).await;
+        for revision in REVISIONS {
+            let able = json!({ "sampling": {}, "elicitation": {} });
+            let mut client = Pipe::open_able(&rig, server("s"), revision, able).await;
+            let text = json!({ "text": "I say." });
+            let answer = called(&rig, &mut client, sampling("Why?"), text).await;
+            let said = told(&answer["result"])["q"].clone();
+            assert_eq!(said["content"]["text"], "I say.", "{revision} {answer}");
+        }
+        config["approvals"]["route"] = json!("client");
+        rig.reconfigure(&config).await;
+        for revision in REVISIONS {
+            let mut client = mute(&rig, revision).await;
+            let call = client.send_call("ask", sampling("Why?")).await;
+            let answer = client.finish(&call).await.json;
+            let refused = answer.get("error").is_some()
+                || answer["result"]["isError"] == true
+                || told(&answer["result"])["q"]["error"].is_object();
+            assert!(refused, "{revision}: {answer}");
+        }
+        assert_eq!(rig.get(super::PENDING).await.json()["approvals"], json!([]));
+        rig.stop().await;
+    }
+}
+
+/// Two questions at once, of which the client can answer one.
+#[tokio::test]
+async fn of_two_questions_each_goes_to_whoever_can_answer_it() {
+    let questions = json!({ "questions": {
+        "form": form("Who?", json!({ "who": { "type": "string" } }))["questions"]["q"],
+        "model": sampling("Why?")["questions"]["q"],
+    } });
+    let able = json!({ "elicitation": {} });
+    for modern in [false, true] {
+        let (_stage, rig) = match modern {
+            false => staged(routed("auto")).await,
+            true => staged_modern(routed("auto")).await,
+        };
+        for revision in ["2025-06-18", "2025-11-25", MODERN] {
+            let mut client = Pipe::open_able(&rig, server("s"), revision, able.clone()).await;
+            let params = json!({ "name": "ask", "arguments": questions });
+            let call = client.send("tools/call", params.clone()).await;
+            let waiting = rig.one_waiting().await;
+            assert_eq!(waiting["kind"], "sampling");
+            rig.decided(&waiting["id"], "respond", json!({ "text": "So." })).await;
+            let mut answer = client.finish(&call).await.json;
+            let mut rounds = 0;
+            while answer["result"]["resultType"] == "input_required" {
+                rounds += 1;
+                assert!(rounds < 5, "{answer}");
+                let mut again = params.clone();
+                again["requestState"] = answer["result"]["requestState"].clone();
+                if let Some(asked) = answer["result"]["inputRequests"].as_object() {
+                    let keys: Vec<_> = asked.keys().collect();
+                    assert_eq!(keys.len(), 1, "{answer}");
+                    assert_eq!(asked[keys[0]]["method"], "elicitation/create");
+                    let filled = json!({ "action": "accept", "content": { "who": "Ada" } });
+                    again["inputResponses"] = json!({ keys[0]: filled });
+                }
+                let call = client.send("tools/call", again).await;
+                answer = client.finish(&call).await.json;
+            }
+            let said = told(&answer["result"]);
+            assert_eq!(said["form"]["content"]["who"], "Ada", "{revision} {answer}");
+            assert_eq!(said["model"]["content"]["text"], "So.", "{revision} {answer}");
+            assert_eq!(rig.get(super::PENDING).await.json()["approvals"], json!([]));
+        }
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_no_is_an_answer_and_reaches_the_server_in_its_own_words() {
+    let (_stage, rig) = staged(routed("auto")).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let ask = form("Who?", json!({ "who": { "type": "string" } }));
+    for action in ["decline", "cancel"] {
+        let answer = called(&rig, &mut client, ask.clone(), json!({ "action": action })).await;
+        assert_eq!(told(&answer["result"])["q"], json!({ "action": action }));
+    }
+    let call = client.send_call("ask", sampling("Why?")).await;
+    let waiting = rig.one_waiting().await;
+    rig.decided(&waiting["id"], "reject", json!({ "reason": "not today" })).await;
+    let answer = client.finish(&call).await.json;
+    let error = told(&answer["result"])["q"]["error"].clone();
+    assert_eq!(error["code"], -1);
+    assert_eq!(error["message"], "User rejected sampling request: not today");
+    rig.stop().await;
+}
+
+/// Nobody is asked about something of which a rule says no.
+#[tokio::test]
+async fn rules_hold_for_questions_too() {
+    let rule = json!({ "action": "deny", "server": "s", "kind": "sampling" });
+    let config = json!({ "approvals": { "rules": [rule], "notify": "off" } });
+    let (_stage, rig) = staged(config).await;
+    let mut events = rig.follow(EVENTS).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("ask", sampling("Why?")).await;
+    let answer = client.finish(&call).await.json;
+    assert_eq!(told(&answer["result"])["q"]["error"]["code"], -1, "{answer}");
+    let ask = form("Who?", json!({}));
+    let call = client.send_call("ask", ask).await;
+    let (kind, asked) = events.next_approval().await;
+    assert_eq!((&*kind, &asked["kind"]), ("approval.created", &json!("elicitation")));
+    rig.decided(&asked["id"], "respond", json!({ "action": "decline" })).await;
+    client.finish(&call).await;
+    rig.stop().await;
+}
+
+/// A request that a person could never read is not put to one.
+#[tokio::test]
+async fn a_question_that_is_too_long_is_refused_at_once() {
+    let (_stage, rig) = staged(routed("auto")).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("ask", sampling(&"x".repeat(5 * 1024 * 1024))).await;
+    let answer = client.finish(&call).await.json;
+    let refused = match answer.get("error") {
+        Some(_) => refusal_of(&answer),
+        None => told(&answer["result"])["q"]["error"]["message"].to_string(),
+    };
+    assert!(refused.contains("long") || refused.contains("bytes"), "{refused}");
+    assert_eq!(rig.get(super::PENDING).await.json()["approvals"], json!([]));
+    rig.stop().await;
+}

@@ -1,0 +1,62 @@
+//! What is on record of all this.
+
+use serde_json::{Value, json};
+
+use super::{asks_deletions, form, mute, sampling, staged};
+use crate::mcp_rig::LEGACY;
+
+#[tokio::test]
+async fn every_decision_is_in_the_log_which_holds_together_and_keeps_no_secret() {
+    let (_stage, rig) = staged(asks_deletions()).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let secret = "sk-live-0123456789abcdef0123456789abcdef";
+    let arguments = json!({ "path": "/a", "password": "hunter2-hunter2", "api_key": secret });
+    let mut decided = Vec::new();
+    for (tool, arguments, how, body) in [
+        ("delete_file", arguments.clone(), "approve", json!({ "by": "ada", "edits": { "arguments": arguments } })),
+        ("delete_file", json!({ "n": 2 }), "reject", json!({ "by": "bob", "reason": "because" })),
+        ("ask", sampling("Why?"), "respond", json!({ "by": "cy", "text": "So." })),
+        ("ask", form("Who?", json!({})), "respond", json!({ "by": "di", "action": "accept", "content": {} })),
+        ("ask", form("Who?", json!({})), "respond", json!({ "by": "ed", "action": "decline" })),
+    ] {
+        let call = client.send_call(tool, arguments).await;
+        let asked = rig.one_waiting().await;
+        let by = body["by"].clone();
+        rig.decided(&asked["id"], how, body).await;
+        client.finish(&call).await;
+        decided.push((asked["id"].clone(), by));
+    }
+    let call = client.send_call("delete_file", json!({ "n": 3 })).await;
+    let gone = rig.one_waiting().await["id"].clone();
+    client.tell("notifications/cancelled", json!({ "requestId": call })).await;
+    rig.until_status(&gone, "withdrawn").await;
+    let log = rig.get("/api/v1/audit?limit=1000").await;
+    assert!(!log.body.contains(secret), "{}", log.body);
+    assert!(!log.body.contains("hunter2"), "{}", log.body);
+    let log = log.json();
+    let entries = log["entries"].as_array().unwrap();
+    let of = |id: &Value, what: &str| -> Vec<&Value> {
+        let of = entries.iter().filter(|entry| entry["subject"] == *id);
+        of.filter(|entry| entry["what"] == what).collect()
+    };
+    for (id, by) in &decided {
+        assert_eq!(of(id, "asked").len(), 1, "{log}");
+        let decisions = of(id, "decided");
+        assert_eq!(decisions.len(), 1, "{log}");
+        assert_eq!(decisions[0]["body"]["by"], *by);
+        assert!(decisions[0]["body"]["tookMs"].is_number());
+    }
+    assert_eq!(of(&decided[0].0, "asked")[0]["body"]["rule"], "ask s:delete_*");
+    assert_eq!(of(&decided[1].0, "decided")[0]["body"]["reason"], "because");
+    assert_eq!(of(&gone, "withdrawn").len(), 1);
+    let sequence: Vec<_> = entries.iter().map(|entry| entry["seq"].as_u64().unwrap()).collect();
+    assert!(sequence.is_sorted_by(|a, b| a + 1 == *b), "{sequence:?}");
+    let since = sequence[2];
+    let rest = rig.get(&format!("/api/v1/audit?since={since}&limit=2")).await.json();
+    assert_eq!(rest["entries"][0]["seq"], since + 1);
+    let verdict = switchboard_store::verify(&rig.home.database()).unwrap();
+    assert!(verdict.broken.is_none() && verdict.entries >= 12, "{verdict:?}");
+    let activity = rig.get("/api/v1/activity").await.body;
+    assert!(!activity.contains(secret), "{activity}");
+    rig.stop().await;
+}

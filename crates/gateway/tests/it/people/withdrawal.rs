@@ -1,0 +1,164 @@
+//! Whoever asked goes away: nobody is asked any more.
+
+use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+
+use super::{EVENTS, asks_deletions, form, mute, sampling, staged};
+use crate::{
+    api_rig::{Events, Rig, TOKEN},
+    mcp_rig::{LEGACY, MODERN, Web},
+};
+
+/// The request is withdrawn, everybody hears so, and nobody can answer it.
+async fn is_withdrawn(rig: &Rig, events: &mut Events, asked: &Value) {
+    let gone = events.until("approval.withdrawn").await;
+    assert_eq!(gone["id"], asked["id"]);
+    assert_eq!(gone["status"], "withdrawn");
+    let (how, body) = match asked["kind"].as_str().unwrap() {
+        "sampling" => ("respond", json!({ "text": "So." })),
+        "elicitation" => ("respond", json!({ "action": "cancel" })),
+        _ => ("approve", json!({})),
+    };
+    let late = rig.decide(&asked["id"], how, body).await;
+    let detail = late.problem(409);
+    assert!(detail.contains("withdrawn"), "{detail}");
+    assert_eq!(late.json()["was"], "withdrawn");
+    assert_eq!(rig.get(super::PENDING).await.json()["approvals"], json!([]));
+}
+
+/// What is asked in these tests.
+fn calls() -> [(&'static str, Value); 3] {
+    [
+        ("ask", sampling("Why?")),
+        ("ask", form("Who?", json!({}))),
+        ("delete_file", json!({})),
+    ]
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_takes_its_question_along() {
+    let (stage, rig) = staged(asks_deletions()).await;
+    let mut events = rig.follow(EVENTS).await;
+    let mut client = mute(&rig, LEGACY).await;
+    for (tool, arguments) in calls() {
+        let call = client.send_call(tool, arguments).await;
+        let asked = events.until("approval.created").await;
+        client.tell("notifications/cancelled", json!({ "requestId": call })).await;
+        is_withdrawn(&rig, &mut events, &asked).await;
+    }
+    assert_eq!(stage.calls_of("delete_file").len(), 0);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_pipe_that_closes_takes_its_questions_along() {
+    let (_stage, rig) = staged(asks_deletions()).await;
+    let mut events = rig.follow(EVENTS).await;
+    for (tool, arguments) in calls() {
+        let mut client = mute(&rig, LEGACY).await;
+        client.send_call(tool, arguments).await;
+        let asked = events.until("approval.created").await;
+        drop(client);
+        is_withdrawn(&rig, &mut events, &asked).await;
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_deleted_takes_its_questions_along() {
+    let (_stage, rig) = staged(asks_deletions()).await;
+    let mut events = rig.follow(EVENTS).await;
+    for (tool, arguments) in calls() {
+        let web = Web::open_able(&rig, "/mcp/s/s", LEGACY, true, json!({})).await;
+        let session = web.session.clone().unwrap();
+        let params = json!({ "name": tool, "arguments": arguments });
+        let deleting = async {
+            let asked = events.until("approval.created").await;
+            let headers =
+                format!("Authorization: Bearer {TOKEN}\r\nMcp-Session-Id: {session}\r\n");
+            let answer = rig.ask_with("DELETE", "/mcp/s/s", &headers, "").await;
+            assert!((200..300).contains(&answer.status), "{answer:?}");
+            asked
+        };
+        let (asked, _) = tokio::join!(deleting, web.ask_whatever("tools/call", params));
+        is_withdrawn(&rig, &mut events, &asked).await;
+    }
+    rig.stop().await;
+}
+
+/// Waits until somebody has come back with a state. Another request that brings it is refused either way,
+/// and does not use it up; what tells is how many calls wait.
+async fn until_taken(rig: &Rig) {
+    rig.until("/api/v1/status", |status| status["inFlight"] != 0).await;
+}
+
+/// A client of 2026-07-28 that has come back and then hangs up.
+#[tokio::test]
+async fn a_modern_stream_that_is_cut_takes_its_question_along() {
+    let (_stage, rig) = staged(asks_deletions()).await;
+    let mut events = rig.follow(EVENTS).await;
+    for (tool, arguments) in calls() {
+        let web = Web::open_able(&rig, "/mcp/s/s", MODERN, true, json!({})).await;
+        let mut params = json!({ "name": tool, "arguments": arguments });
+        let away = web.ask("tools/call", params.clone()).await.json;
+        let asked = events.until("approval.created").await;
+        params["requestState"] = away["result"]["requestState"].clone();
+        assert!(params["requestState"].is_string(), "{away}");
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": { "name": "it", "version": "1" },
+        });
+        let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+        let body = body.to_string();
+        let head = format!(
+            "POST /mcp/s/s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
+             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+             MCP-Protocol-Version: {MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = TcpStream::connect(("127.0.0.1", rig.port)).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // It has been taken up once the state opens nothing for anybody.
+        until_taken(&rig).await;
+        drop(stream);
+        is_withdrawn(&rig, &mut events, &asked).await;
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_takes_its_question_along() {
+    let (stage, rig) = staged(asks_deletions()).await;
+    let mut events = rig.follow(EVENTS).await;
+    for (tool, arguments) in &calls()[..2] {
+        let mut client = mute(&rig, LEGACY).await;
+        let call = client.send_call(tool, arguments.clone()).await;
+        let asked = events.until("approval.created").await;
+        stage.die().await;
+        is_withdrawn(&rig, &mut events, &asked).await;
+        let answer = client.finish(&call).await.json;
+        crate::mcp_rig::refusal_of(&answer);
+        rig.until("/api/v1/servers/s", |server| server["state"] == "ready").await;
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_taken_away_takes_its_questions_along() {
+    for (tool, arguments) in calls() {
+        let (_stage, rig) = staged(asks_deletions()).await;
+        let mut events = rig.follow(EVENTS).await;
+        let mut client = mute(&rig, LEGACY).await;
+        let call = client.send_call(tool, arguments).await;
+        let asked = events.until("approval.created").await;
+        let mut config = asks_deletions();
+        config["mcpServers"] = json!({});
+        rig.reconfigure(&config).await;
+        is_withdrawn(&rig, &mut events, &asked).await;
+        let answer = client.finish(&call).await.json;
+        crate::mcp_rig::refusal_of(&answer);
+        rig.stop().await;
+    }
+}
