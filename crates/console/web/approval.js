@@ -46,8 +46,9 @@ export function openApproval(id) {
     }
     const hadFocus = body.contains(document.activeElement);
     drawn = form;
+    // Who was faster is still told when the form is gone.
+    fill(said, view?.own?.conflict);
     view = (KINDS[whole.kind] ?? unknown)(whole);
-    fill(said);
     fill(body, outcome(whole), isOpen(whole) ? null : next(), view.node);
     if (hadFocus) title.focus();
   }
@@ -67,7 +68,8 @@ export function openApproval(id) {
   if (known?.request) draw(known);
   read();
   const offs = [
-    on("approvals", ({ approval }) => {
+    on("approvals", ({ approval, gone }) => {
+      if (gone === id) read();
       if (approval?.id !== id) return;
       if (approval.request === undefined && !shown?.request) read();
       else if (!isOpen(approval) || approval.status === "reviewing") read();

@@ -1,6 +1,6 @@
 // Deciding: sending a decision once, telling who was faster, and remembering it for the next time.
 
-import { path, post, withRaw } from "./api.js";
+import { get, path, post, withRaw } from "./api.js";
 import { add, button, fill, h, newId, select } from "./dom.js";
 import { word } from "./marks.js";
 import { announce } from "./notices.js";
@@ -35,6 +35,8 @@ export function panel(approval) {
     message,
     // Whether a decision of our own is on its way or done.
     sent: false,
+    // What is said of somebody who was faster.
+    conflict: null,
     button: guarded,
     fail(text) {
       fill(message, h("div", { class: "callout", "data-tone": "bad" }, text));
@@ -60,7 +62,9 @@ export function panel(approval) {
         controls.disabled = false;
         if (error.status === 409) {
           controls.disabled = true;
-          fill(message, conflict(error));
+          this.conflict = conflict(error);
+          fill(message, this.conflict);
+          get(path("approvals", approval.id)).then((now) => takeApproval(now), () => {});
         } else if (error.status === 422 && error.body.problems?.length) {
           problems = error.body.problems;
           this.fail(`It does not fit: ${problems.map((one) => `${one.path || "the answer"}: ${one.message}`).join("; ")}`);
@@ -77,7 +81,7 @@ export function panel(approval) {
 function conflict(error) {
   const { decision, was } = error.body;
   return h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, "Somebody was faster. "),
-    decision && was ? `It was already ${word(was)} by ${decision.by ?? "somebody"} at ${moment(decision.at)}. ` : `${error.message}. `,
+    decision && was ? `It was already ${word(was)} by ${decision.by ?? "somebody"} at ${moment(decision.at)}. ` : `${error.message[0].toUpperCase()}${error.message.slice(1)}. `,
     "Your decision changes nothing.");
 }
 

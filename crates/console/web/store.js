@@ -103,6 +103,7 @@ function setOpen(approvals, began) {
     if (!seen.has(id) && isOpen(approval) && !later) {
       state.approvals.delete(id);
       touched.delete(id);
+      tell("approvals", { gone: id });
     }
   }
   tell("approvals", {});

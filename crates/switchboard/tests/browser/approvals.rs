@@ -1,1 +1,316 @@
-//! x
+//! Deciding in the browser: what a person sees, changes and says is what the server gets.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpListener,
+    sync::mpsc,
+    thread,
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    browser::{Browser, CONTROL, ENTER, READY, TAB},
+    place::{Place, until},
+};
+
+fn plan() -> Value {
+    let tool = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
+    let form = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "title": "Your name", "minLength": 2 },
+            "age": { "type": "integer", "title": "Your age", "minimum": 0, "maximum": 150 },
+            "news": { "type": "boolean", "title": "Send me news" },
+        },
+        "required": ["name"],
+    });
+    let sampling = json!({
+        "messages": [{ "role": "user", "content": { "type": "text", "text": "Say hello to Anna." } }],
+        "systemPrompt": "You are polite.", "maxTokens": 100,
+    });
+    json!({
+        "tools": [tool("delete_file"), tool("ask"), tool("think")],
+        "does": {
+            "ask": { "asks": [["elicitation/create", { "message": "Who are you?", "requestedSchema": form }]] },
+            "think": { "asks": [["sampling/createMessage", sampling]] },
+        },
+    })
+}
+
+fn place(more: &Value) -> Place {
+    let mut settings = json!({ "approvals": {
+        "rules": ["ask files:delete_*"], "shortTimeoutMs": 30_000, "longTimeoutMs": 60_000,
+    } });
+    for (key, value) in more.as_object().unwrap() {
+        settings[key] = value.clone();
+    }
+    Place::new(&["files"], &plan(), &settings)
+}
+
+/// Waits until it can be decided: not by a key that was meant for what was there before.
+#[track_caller]
+fn until_ready(browser: &Browser) {
+    browser.until(&READY.replace(", main h1", ""));
+}
+
+/// What the server was told in answer to its question.
+#[track_caller]
+fn answer(place: &Place) -> Value {
+    until("the server has its answer", || {
+        place
+            .heard()
+            .iter()
+            .any(|heard| heard["answer"].is_object())
+    });
+    let heard = place.heard();
+    heard
+        .iter()
+        .find(|heard| heard["answer"].is_object())
+        .unwrap()["answer"]
+        .clone()
+}
+
+#[test]
+fn a_call_appears_by_itself_and_goes_on_as_it_was_edited() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place(&json!({}));
+    place.open(&browser);
+    browser.go(&place.url("approvals"));
+    browser.until_reads("No approvals are waiting");
+    browser.execute("window.same = true", &json!([]));
+    let call = place.call(
+        "claude-code",
+        "files__delete_file",
+        json!({ "path": "notes.txt" }),
+    );
+    browser.until_reads("notes.txt");
+    assert_eq!(
+        browser.execute("return window.same", &json!([])),
+        true,
+        "no reload"
+    );
+    browser.until("document.title.includes('1')");
+    browser.until("document.querySelector('ul.asks li:not(.fresh) a.row') !== null");
+    browser.click(&browser.find("ul.asks a.row"));
+    browser.until_reads("ask files:delete_*");
+    browser.click(&browser.by_role("button", "Edit"));
+    let editor = browser.by_role("textbox", "Arguments as JSON");
+    browser.fill(&editor, "{\"path\": ");
+    browser.click(&browser.by_role("button", "Approve"));
+    browser.until_reads("not JSON");
+    assert!(place.heard().is_empty());
+    browser.fill(&editor, "{\"path\": \"other.txt\"}");
+    browser.until_reads("Your changes");
+    browser.screenshot("approval-edited-1280-light");
+    browser.click(&browser.by_role("button", "Approve with changes"));
+    let result = call.join().unwrap();
+    assert_eq!(result["result"]["content"][0]["text"], "done", "{result}");
+    assert_eq!(
+        place.heard(),
+        [json!({ "called": "delete_file", "arguments": { "path": "other.txt" } })]
+    );
+    browser.until_reads("approved");
+    browser.until("!document.title.includes('1')");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_question_is_answered_with_the_keyboard_alone() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place(&json!({}));
+    place.open(&browser);
+    let call = place.call("claude-code", "files__ask", json!({}));
+    until("it waits", || !place.waiting().is_empty());
+    browser.press("ga");
+    browser.until("document.querySelector('ul.asks a.row') !== null");
+    browser.press("j");
+    browser.until("document.activeElement?.matches('a.row') === true");
+    browser.press(ENTER);
+    browser.until_reads("Who are you?");
+    until_ready(&browser);
+    browser.tab_to("textbox", "Your age");
+    browser.press("200");
+    browser.tab_to("textbox", "Your name");
+    browser.press("A");
+    browser.tab_to("button", "Send answer");
+    browser.press(ENTER);
+    // What does not fit is said at its field, and the first of them has the focus.
+    browser.until_reads("at least 2 characters");
+    browser.until_reads("at most 150");
+    browser.until("document.activeElement?.matches('[aria-invalid=true]') === true");
+    assert!(browser.focus().1.starts_with("Your age"));
+    browser.press(&format!("{CONTROL}a"));
+    browser.press("41");
+    browser.press(TAB);
+    browser.tab_to("textbox", "Your name");
+    browser.press(&format!("{CONTROL}a"));
+    browser.press("Anna");
+    browser.tab_to("checkbox", "Send me news");
+    browser.press(" ");
+    browser.tab_to("button", "Send answer");
+    browser.press(ENTER);
+    let said =
+        json!({ "action": "accept", "content": { "name": "Anna", "age": 41, "news": true } });
+    assert_eq!(answer(&place), said);
+    assert!(call.join().unwrap()["result"].is_object());
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_rejection_reaches_the_caller_with_its_reason() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place(&json!({}));
+    place.open(&browser);
+    let call = place.call("claude-code", "files__delete_file", json!({ "path": "a" }));
+    until("it waits", || !place.waiting().is_empty());
+    let id = place.waiting()[0]["id"].as_str().unwrap().to_owned();
+    browser.go(&place.url(&format!("approvals/{id}")));
+    until_ready(&browser);
+    browser.press("r");
+    browser.until("document.activeElement?.matches('.reject input') === true");
+    browser.press("not today");
+    browser.press(ENTER);
+    let result = call.join().unwrap().to_string();
+    assert!(result.contains("not today"), "{result}");
+    assert!(place.heard().is_empty());
+    browser.until_reads("rejected");
+}
+
+#[test]
+fn whoever_is_later_is_told_who_was_faster() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place(&json!({}));
+    place.open(&browser);
+    let call = place.call("claude-code", "files__delete_file", json!({ "path": "a" }));
+    until("it waits", || !place.waiting().is_empty());
+    let id = place.waiting()[0]["id"].as_str().unwrap().to_owned();
+    browser.go(&place.url(&format!("approvals/{id}")));
+    browser.click(&browser.by_role("button", "Edit"));
+    let editor = browser.by_role("textbox", "Arguments as JSON");
+    browser.fill(&editor, "{\"path\": \"b\"}");
+    let path = format!("/api/v1/approvals/{id}/reject");
+    let answer = place.post(&path, &json!({ "by": "the other one" }));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    browser.until_reads("the other one");
+    browser.until_reads("What you had written was not sent");
+    assert!(place.heard().is_empty());
+    call.join().unwrap();
+}
+
+/// A model that always says the same, and tells what it was sent.
+fn model() -> (String, mpsc::Receiver<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (sender, asked) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut reader = BufReader::new(stream.unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                let line = line.trim_end().to_lowercase();
+                if let Some(bytes) = line.strip_prefix("content-length:") {
+                    length = bytes.trim().parse().unwrap();
+                }
+                if line.is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            sender.send(serde_json::from_slice(&body).unwrap()).unwrap();
+            let said = json!({
+                "id": "1", "object": "chat.completion", "created": 0, "model": "test-model",
+                "choices": [{ "index": 0, "finish_reason": "stop",
+                    "message": { "role": "assistant", "content": "Hello Anna." } }],
+                "usage": { "prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14 },
+            })
+            .to_string();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                said.len()
+            );
+            reader
+                .get_mut()
+                .write_all((head + &said).as_bytes())
+                .unwrap();
+        }
+    });
+    (address, asked)
+}
+
+#[test]
+fn a_model_is_asked_what_was_edited_and_its_answer_is_reviewed() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let (address, asked) = model();
+    let provider =
+        json!({ "kind": "openai", "baseUrl": address, "model": "test-model", "apiKey": "k" });
+    let place = place(&json!({ "sampling": { "provider": provider, "review": true } }));
+    place.open(&browser);
+    let call = place.call("claude-code", "files__think", json!({}));
+    browser.go(&place.url("approvals"));
+    browser.until("document.querySelector('ul.asks li:not(.fresh) a.row') !== null");
+    browser.click(&browser.find("ul.asks a.row"));
+    browser.until_reads("Say hello to Anna.");
+    browser.screenshot("approval-sampling-1280-light");
+    browser.click(&browser.by_role("button", "Edit"));
+    browser.fill(
+        &browser.by_role("textbox", "Message 1, User"),
+        "Say hello to Bert.",
+    );
+    browser.click(&browser.by_role("button", "Approve with changes"));
+    let sent = asked.recv_timeout(crate::browser::PATIENCE).unwrap();
+    let sent = sent["messages"].to_string();
+    assert!(
+        sent.contains("You are polite.") && sent.contains("Say hello to Bert."),
+        "{sent}"
+    );
+    assert!(!sent.contains("Say hello to Anna."), "{sent}");
+    browser.until_reads("before it is delivered");
+    browser.until_reads("Hello Anna.");
+    browser.screenshot("approval-review-1280-light");
+    browser.click(&browser.by_role("button", "Edit"));
+    browser.fill(
+        &browser.by_role("textbox", "The model's answer"),
+        "Hello Bert.",
+    );
+    browser.click(&browser.by_role("button", "Approve with changes"));
+    let said = answer(&place);
+    assert_eq!(said["content"]["text"], "Hello Bert.", "{said}");
+    assert_eq!(said["role"], "assistant", "{said}");
+    assert!(call.join().unwrap()["result"].is_object());
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_person_answers_in_the_place_of_a_model() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place(&json!({}));
+    place.open(&browser);
+    let call = place.call("claude-code", "files__think", json!({}));
+    until("it waits", || !place.waiting().is_empty());
+    let id = place.waiting()[0]["id"].as_str().unwrap().to_owned();
+    browser.go(&place.url(&format!("approvals/{id}")));
+    browser.click(&browser.by_role("button", "Answer yourself"));
+    browser.fill(
+        &browser.by_role("textbox", "Your answer"),
+        "Hello from a person.",
+    );
+    browser.click(&browser.by_role("button", "Send answer"));
+    assert_eq!(answer(&place)["content"]["text"], "Hello from a person.");
+    call.join().unwrap();
+}

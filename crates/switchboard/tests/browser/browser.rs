@@ -24,14 +24,18 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub(crate) const ENTER: &str = "\u{e007}";
 pub(crate) const TAB: &str = "\u{e004}";
-pub(crate) const ESCAPE: &str = "\u{e00c}";
 pub(crate) const CONTROL: char = '\u{e009}';
+
+/// Nothing that decides waits for its first moments to be over.
+pub(crate) const READY: &str = "document.querySelector('fieldset.decide, main h1') !== null \
+    && document.querySelector('fieldset.decide button:disabled, .held-tool button:disabled') === null";
 
 /// The key under which WebDriver names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// Quiet, and alone: nothing is asked of the network that no page asks for.
-const FLAGS: [&str; 12] = [
+const FLAGS: [&str; 13] = [
+    "--window-size=1280,900",
     "--headless",
     "--disable-gpu",
     "--disable-quic",
@@ -343,9 +347,25 @@ impl Browser {
         let whole = json!({ "format": "png", "captureBeyondViewport": true });
         let picture = self.cdp("Page.captureScreenshot", &whole);
         let picture = STANDARD.decode(picture["data"].as_str().unwrap()).unwrap();
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("screenshots");
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join(format!("{name}.png")), picture).unwrap();
+        fs::write(pictures().join(format!("{name}.png")), picture).unwrap();
+    }
+
+    /// How the page looked when the test failed, if it can still be seen.
+    fn last_picture(&self) {
+        let path = format!("/session/{}/screenshot", self.session);
+        let Ok(picture) = Self::value(&http::ask(&self.address, "GET", &path, "", None)) else {
+            return;
+        };
+        let picture = STANDARD.decode(picture.as_str().unwrap_or_default());
+        let test = thread::current()
+            .name()
+            .unwrap_or("test")
+            .replace("::", "-");
+        if let Ok(picture) = picture
+            && fs::write(pictures().join(format!("failed-{test}.png")), picture).is_ok()
+        {
+            println!("how it looked: target/screenshots/failed-{test}.png");
+        }
     }
 
     fn log(&self, kind: &str) -> Vec<Value> {
@@ -414,7 +434,10 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        if !self.session.is_empty() && !thread::panicking() {
+        if thread::panicking() {
+            self.last_picture();
+        }
+        if !self.session.is_empty() {
             let path = format!("/session/{}", self.session);
             let _ = http::ask(&self.address, "DELETE", &path, "", None);
         }
@@ -441,6 +464,13 @@ fn running_with(path: &Path) -> Vec<Pid> {
         })
         .filter_map(|process| Pid::from_raw(process.file_name().to_str()?.parse().ok()?))
         .collect()
+}
+
+/// Where pictures are put.
+fn pictures() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("screenshots");
+    let _ = fs::create_dir_all(&folder);
+    folder
 }
 
 fn in_path(program: &str) -> Option<PathBuf> {

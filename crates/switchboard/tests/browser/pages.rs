@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::{browser::Browser, place::Place};
+use crate::{
+    browser::{Browser, READY},
+    place::Place,
+};
 
 /// The pages that there are whatever happened.
 const PAGES: [(&str, &str); 9] = [
@@ -101,6 +104,7 @@ fn every_page_opens_and_nothing_complains() {
         browser.until(&format!(
             "[...document.querySelectorAll('main h1, main h2')].some((one) => one.innerText.includes({reads}))"
         ));
+        browser.until(READY);
         let name = match page.split_once('/') {
             Some(("approvals", rest)) if rest == id => "approval".to_owned(),
             _ => page.replace('/', "-"),

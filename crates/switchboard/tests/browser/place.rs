@@ -34,6 +34,24 @@ pub(crate) struct Place {
 impl Place {
     /// With servers of these names, which do what is planned, and these settings.
     pub(crate) fn new(names: &[&str], plan: &Value, settings: &Value) -> Self {
+        let place = Self::start(names, &[], plan, settings);
+        place.until_known(names.len() * plan["tools"].as_array().unwrap().len());
+        place
+    }
+
+    /// With two such servers: the first is trusted whatever it says, the second has to be approved.
+    pub(crate) fn hostile([trusted, held]: &[&str; 2], plan: &Value, settings: &Value) -> Self {
+        let trust = [(*trusted, "always"), (*held, "ask")];
+        let place = Self::start(&[trusted, held], &trust, plan, settings);
+        place.until_known(plan["tools"].as_array().unwrap().len() / 2);
+        until("tools are held", || {
+            let trust = place.get("/api/v1/trust").json();
+            trust.to_string().contains("fingerprint")
+        });
+        place
+    }
+
+    fn start(names: &[&str], trust: &[(&str, &str)], plan: &Value, settings: &Value) -> Self {
         let dir = tempfile::Builder::new().prefix("sb-").tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         fs::create_dir(path("home")).unwrap();
@@ -44,7 +62,10 @@ impl Place {
             "args": ["-S", path("asks.py"), path("plan.json"), path("asked.log")],
             "start": "eager",
         });
-        let servers: Value = names.iter().map(|name| (*name, server.clone())).collect();
+        let mut servers: Value = names.iter().map(|name| (*name, server.clone())).collect();
+        for (name, trust) in trust {
+            servers[*name]["trust"] = json!(trust);
+        }
         let mut config = json!({ "listen": "127.0.0.1:0", "mcpServers": servers });
         for (key, value) in settings.as_object().unwrap() {
             config[key] = value.clone();
@@ -71,23 +92,23 @@ impl Place {
         };
         let address = line("MCP      http://");
         let link = line("Console  ");
+        line("API ");
+        line("Token ");
         let token = fs::read_to_string(path("home/run/token")).unwrap();
-        let place = Self {
+        Self {
             gateway,
             address: address.strip_suffix("/mcp").unwrap().to_owned(),
             link,
             token: token.trim().to_owned(),
             dir,
-        };
-        let tools = plan["tools"].as_array().unwrap().len() * names.len();
+        }
+    }
+
+    fn until_known(&self, tools: usize) {
         until("the tools are known", || {
-            place.get("/api/v1/tools").json()["tools"]
-                .as_array()
-                .unwrap()
-                .len()
-                >= tools
+            let known = self.get("/api/v1/tools").json();
+            known["tools"].as_array().unwrap().len() >= tools
         });
-        place
     }
 
     pub(crate) fn url(&self, page: &str) -> String {
@@ -140,6 +161,25 @@ impl Place {
             });
             said.next().unwrap_or_else(|| panic!("{answer:?}"))
         })
+    }
+
+    /// Calls a tool by the name that it has in the direct view, and waits for it.
+    pub(crate) fn call_and_wait(&self, client: &str, tool: &str) -> Value {
+        self.call(client, &self.shown_name(tool), json!({}))
+            .join()
+            .unwrap()
+    }
+
+    /// The name that clients see of a tool of the first server.
+    pub(crate) fn shown_name(&self, tool: &str) -> String {
+        let known = self.get("/api/v1/tools").json();
+        let known = known["tools"].as_array().unwrap();
+        let found = known.iter().find(|known| known["tool"] == tool);
+        let found = found.unwrap_or_else(|| panic!("{tool} is not in {known:?}"));
+        found["exposed"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{found}"))
+            .to_owned()
     }
 
     /// What the server has heard so far.

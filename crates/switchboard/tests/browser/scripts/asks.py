@@ -26,17 +26,24 @@ def note(**what):
         log.write(json.dumps(what) + "\n")
 
 
-def ask(method, params):
+def ask(questions):
+    """Asks all of them at once, and waits for all answers."""
     global asked
-    asked += 1
-    name = f"q{asked}"
-    send({"id": name, "method": method, "params": params})
-    for line in sys.stdin:
+    open_questions = {}
+    for method, params in questions:
+        asked += 1
+        open_questions[f"q{asked}"] = method
+        send({"id": f"q{asked}", "method": method, "params": params})
+    while open_questions:
+        line = sys.stdin.readline()
+        if not line:
+            sys.exit()
         message = json.loads(line)
-        if message.get("id") == name and "method" not in message:
-            return message.get("result", {"error": message.get("error")})
-        hear(message)
-    sys.exit()
+        if "method" not in message and message.get("id") in open_questions:
+            method = open_questions.pop(message["id"])
+            note(asked=method, answer=message.get("result", {"error": message.get("error")}))
+        else:
+            hear(message)
 
 
 def call(params):
@@ -45,8 +52,7 @@ def call(params):
     note(called=name, arguments=params.get("arguments"))
     for line in does.get("says", []):
         print(line, file=sys.stderr, flush=True)
-    for method, question in does.get("asks", []):
-        note(asked=method, answer=ask(method, question))
+    ask(does.get("asks", []))
     if "error" in does:
         return {"error": does["error"]}
     return {"result": does.get("result", {"content": [{"type": "text", "text": "done"}]})}
@@ -73,5 +79,5 @@ def hear(message):
     send({"id": message["id"], **answer})
 
 
-for line in sys.stdin:
+while line := sys.stdin.readline():
     hear(json.loads(line))
