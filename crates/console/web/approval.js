@@ -1,11 +1,12 @@
 // One approval: who asks, why, until when, what exactly, and what was decided.
 
 import { get, path } from "./api.js";
+import { arrange, panel } from "./decide.js";
 import { add, fill, h, problem, say } from "./dom.js";
 import { outcome } from "./outcome.js";
 import { KIND_WORDS, mark, sentence } from "./marks.js";
 import { modelAnswer } from "./model-answer.js";
-import { visible } from "./payload.js";
+import { json, visible } from "./payload.js";
 import { question } from "./question.js";
 import { isOpen, isWaiting, on, state, takeApproval, waiting } from "./store.js";
 import { toolCall } from "./tool-call.js";
@@ -48,8 +49,14 @@ export function openApproval(id) {
     drawn = form;
     // Who was faster is still told when the form is gone.
     fill(said, view?.own?.conflict);
-    view = (KINDS[whole.kind] ?? unknown)(whole);
-    fill(body, outcome(whole), isOpen(whole) ? null : next(), view.node);
+    try {
+      view = (KINDS[whole.kind] ?? unreadable)(whole);
+      fill(body, outcome(whole), isOpen(whole) ? null : next(), view.node);
+    } catch {
+      // Whatever a server sent, a person can see it and say no.
+      view = unreadable(whole);
+      fill(body, view.node);
+    }
     if (hadFocus) title.focus();
   }
 
@@ -134,8 +141,13 @@ function drawClock(place, approval) {
   say(place.querySelector(".escalates"), !approval.escalatedAt && escalates > now ? ` · gets louder in ${left(approval.escalatesAt, now)}` : "");
 }
 
-function unknown(approval) {
-  const node = h("div", { class: "callout" }, `This console does not know requests of the kind ${approval.kind}.`);
-  add(node, isWaiting(approval) ? " Decide it with the command line: switchboard approvals." : null);
-  return { node };
+function unreadable(approval) {
+  const node = h("div", { class: "stack" },
+    h("div", { class: "callout", "data-tone": "warn" }, "This request is not of a form that the console knows, so that it can only be shown as it is, and rejected. ", h("code", null, "switchboard approvals"), " can do more."),
+    json(approval));
+  if (!isWaiting(approval)) return { node };
+  const own = panel(approval);
+  const [verb, body] = approval.kind === "elicitation" ? ["respond", { action: "decline" }] : ["reject", {}];
+  add(node, arrange(own, h("div", { class: "decide-row" }, own.button(approval.kind === "elicitation" ? "Decline" : "Reject", () => own.decide(verb, body), { class: "danger" }))));
+  return { node, own };
 }

@@ -19,15 +19,16 @@ export function schemaForm(schema, start = {}) {
   return {
     node,
     read() {
-      const value = {};
+      const answers = [];
       const problems = [];
       for (const one of controls) {
         const said = one.read();
         if (said.problem) problems.push({ path: `/${one.name}`, message: said.problem });
-        else if (said.value !== undefined) value[one.name] = said.value;
+        else if (said.value !== undefined) answers.push([one.name, said.value]);
       }
       this.show(problems);
-      return { value, problems };
+      // Entries, since a server may call a field `__proto__`.
+      return { value: Object.fromEntries(answers), problems };
     },
     // Puts each problem at its field; answers with those that belong to none.
     show(problems) {

@@ -5,7 +5,7 @@ import { arrange, panel, rejection, rememberFields } from "./decide.js";
 import { diffView } from "./diff.js";
 import { field, fill, h, newId, say } from "./dom.js";
 import { usageWords } from "./outcome.js";
-import { block, blocks, json, longText } from "./payload.js";
+import { block, blocks, json, list, longText } from "./payload.js";
 import { isWaiting } from "./store.js";
 
 export function modelAnswer(approval) {
@@ -21,10 +21,10 @@ const WHO = { user: "User", assistant: "Model" };
 function conversation(request) {
   const preferences = request.modelPreferences ?? {};
   const settings = [
-    ["Model", (preferences.hints ?? []).map((hint) => hint?.name).filter(Boolean).join(", ") || null],
+    ["Model", list(preferences.hints).map((hint) => hint?.name).filter(Boolean).join(", ") || null],
     ["Prefers", ["intelligence", "speed", "cost"].filter((what) => preferences[`${what}Priority`] > 0).map((what) => `${what} ${preferences[`${what}Priority`]}`).join(", ") || null],
     ["Most tokens", request.maxTokens], ["Temperature", request.temperature],
-    ["Stops at", request.stopSequences?.length ? request.stopSequences.map((one) => JSON.stringify(one)).join(", ") : null],
+    ["Stops at", list(request.stopSequences).map((one) => JSON.stringify(one)).join(", ") || null],
     ["Wants context of", request.includeContext && request.includeContext !== "none" ? request.includeContext : null],
   ].filter(([, value]) => value !== undefined && value !== null);
   return h("section", { class: "card", "aria-label": "What would be sent to the model" },
@@ -32,8 +32,8 @@ function conversation(request) {
     settings.length ? h("dl", { class: "facts inline" }, settings.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, String(value))))) : null,
     h("ol", { class: "talk" },
       request.systemPrompt ? message("system", "System prompt", longText(String(request.systemPrompt), { class: "text" })) : null,
-      (request.messages ?? []).map((one) => message(one?.role, WHO[one?.role] ?? String(one?.role ?? "?"), blocks(one?.content).map(block)))),
-    request.tools?.length ? h("details", null, h("summary", null, `Tools that the model may ask for (${request.tools.length})`), json(request.tools)) : null);
+      list(request.messages).map((one) => message(one?.role, WHO[one?.role] ?? String(one?.role ?? "?"), blocks(one?.content).map(block)))),
+    list(request.tools).length ? h("details", null, h("summary", null, `Tools that the model may ask for (${request.tools.length})`), json(request.tools)) : null);
 }
 
 function message(role, who, ...content) {
@@ -42,8 +42,8 @@ function message(role, who, ...content) {
 
 // The same as plain lines, to compare two of them.
 export function asText(request) {
-  const lines = [`model: ${request.model ?? "(as configured)"}`, `most tokens: ${request.maxTokens ?? "–"}`, `temperature: ${request.temperature ?? "–"}`, `stops at: ${(request.stopSequences ?? []).map((one) => JSON.stringify(one)).join(", ") || "–"}`, "", "system prompt", request.systemPrompt ?? "(none)"];
-  for (const one of request.messages ?? []) {
+  const lines = [`model: ${request.model ?? "(as configured)"}`, `most tokens: ${request.maxTokens ?? "–"}`, `temperature: ${request.temperature ?? "–"}`, `stops at: ${list(request.stopSequences).map((one) => JSON.stringify(one)).join(", ") || "–"}`, "", "system prompt", request.systemPrompt ?? "(none)"];
+  for (const one of list(request.messages)) {
     lines.push("", WHO[one?.role] ?? String(one?.role), ...blocks(one?.content).map((part) => (part?.type === "text" ? String(part.text ?? "") : `(${part?.type ?? "content"})`)));
   }
   return lines.join("\n");
@@ -60,8 +60,10 @@ function ask(approval, request) {
   const edits = () => editor?.edits() ?? {};
   const changed = () => Object.keys(edits()).length > 0;
   function drawChanges() {
-    say(approve, changed() ? "Approve with changes" : "Approve");
-    fill(changes, changed() ? [h("h4", null, "Your changes"), diffView(asText(request), asText({ ...request, ...edits() }), "Your changes to the request")] : null);
+    const now = edits();
+    const some = Object.keys(now).length > 0;
+    say(approve, some ? "Approve with changes" : "Approve");
+    fill(changes, some ? [h("h4", null, "Your changes"), diffView(asText(request), asText({ ...request, ...now }), "Your changes to the request")] : null);
   }
 
   function edit() {
@@ -102,18 +104,22 @@ function ownAnswer(own) {
 // Everything of the request that may be changed, in fields.
 function editRequest(request, changed) {
   const system = h("textarea", { rows: 3, value: request.systemPrompt ?? "" });
+  const systemBefore = system.value;
   const model = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "as configured", value: "" });
   const tokens = h("input", { type: "text", inputmode: "numeric", autocomplete: "off", value: request.maxTokens ?? "" });
   const temperature = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", placeholder: "as the model has it", value: request.temperature ?? "" });
-  const turns = (request.messages ?? []).map((one, at) => {
+  const turns = list(request.messages).map((one, at) => {
     const leave = h("input", { type: "checkbox" });
-    const parts = blocks(one?.content).map((part) => (part?.type === "text" ? { part, area: h("textarea", { rows: Math.min(14, String(part.text ?? "").split("\n").length + 2), value: part.text ?? "", "aria-label": `Message ${at + 1}, ${WHO[one.role] ?? one.role}` }) } : { part }));
+    const parts = blocks(one?.content).map((part) => (part?.type === "text" ? { part, area: h("textarea", { rows: Math.min(14, String(part.text ?? "").split("\n").length + 2), value: part.text ?? "", "aria-label": `Message ${at + 1}, ${WHO[one?.role] ?? one?.role}` }) } : { part }));
     const node = message(one?.role, WHO[one?.role] ?? String(one?.role), parts.map(({ part, area }) => area ?? block(part)), h("label", { class: "check small-text" }, leave, h("span", null, "Leave this message out")));
+    // A field writes line ends in its own way: what was not touched is sent as it came.
+    for (const part of parts) part.start = part.area?.value;
+    const touched = ({ area, start }) => area && area.value !== start;
     const read = () => {
-      const content = parts.map(({ part, area }) => (area ? { ...part, text: area.value } : part));
+      const content = parts.map((entry) => (touched(entry) ? { ...entry.part, text: entry.area.value } : entry.part));
       return { ...one, content: Array.isArray(one?.content) ? content : content[0] };
     };
-    return { leave, node, read };
+    return { leave, node, read, changed: () => leave.checked || parts.some(touched) };
   });
   const node = h("section", { class: "card", "aria-label": "Edit what is sent to the model" }, h("h3", null, "Edit what is sent to the model"),
     h("div", { class: "field-row" }, field("Model", model), field("Most tokens", tokens), field("Temperature", temperature)),
@@ -134,9 +140,8 @@ function editRequest(request, changed) {
     // Only what is not as it was.
     edits() {
       const edits = {};
-      const messages = turns.filter((turn) => !turn.leave.checked).map((turn) => turn.read());
-      if (JSON.stringify(messages) !== JSON.stringify(request.messages ?? [])) edits.messages = messages;
-      if (system.value !== (request.systemPrompt ?? "")) edits.systemPrompt = system.value;
+      if (turns.some((turn) => turn.changed())) edits.messages = turns.filter((turn) => !turn.leave.checked).map((turn) => turn.read());
+      if (system.value !== systemBefore) edits.systemPrompt = system.value;
       if (model.value.trim()) edits.model = model.value.trim();
       if (asNumber(tokens) !== request.maxTokens && asNumber(tokens) !== undefined) edits.maxTokens = asNumber(tokens);
       if (asNumber(temperature) !== request.temperature && asNumber(temperature) !== undefined) edits.temperature = asNumber(temperature);
@@ -154,10 +159,11 @@ function review(approval, request) {
   const own = panel(approval);
   const before = textOf(approval.draft);
   const area = h("textarea", { rows: Math.min(20, before.split("\n").length + 3), value: before, "aria-label": "The model's answer" });
+  const start = area.value;
   const shown = h("div", { class: "talk-text" }, blocks(approval.draft?.content).map(block));
   const changes = h("div");
   let editing = false;
-  const changed = () => editing && area.value !== before;
+  const changed = () => editing && area.value !== start;
   function drawChanges() {
     say(approve, changed() ? "Approve with changes" : "Approve");
     fill(changes, changed() ? [h("h4", null, "Your changes"), diffView(before, area.value, "Your changes to the answer")] : null);

@@ -111,6 +111,11 @@ async function copyText(text) {
   }
 }
 
+// What should be a list, and may be anything.
+export function list(value) {
+  return Array.isArray(value) ? value : [];
+}
+
 // The blocks of a message or a result: one, or many.
 export function blocks(content) {
   return [content].flat().filter((block) => block !== undefined && block !== null);

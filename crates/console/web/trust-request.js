@@ -5,14 +5,14 @@ import { arrange, panel, rejection } from "./decide.js";
 import { writtenDiff } from "./diff.js";
 import { add, fill, h } from "./dom.js";
 import { mark } from "./marks.js";
-import { json, longText } from "./payload.js";
+import { json, list, longText } from "./payload.js";
 import { isWaiting } from "./store.js";
 import { findings } from "./tools.js";
 
 const WHY = { changed: "changed since it was approved", new: "new", hidden: "has text that a person cannot see", rejected: "was rejected" };
 
 export function trustRequest(approval) {
-  const tools = Array.isArray(approval.request?.tools) ? approval.request.tools : [];
+  const tools = list(approval.request?.tools).filter((tool) => typeof tool?.name === "string");
   const places = new Map(tools.map((tool) => [tool.name, h("div", { class: "stack" }, h("p", { class: "muted" }, "Follow its name to read its whole definition."))]));
   const node = h("div", { class: "stack" },
     h("p", null, "Until you decide, agents do not see these. Read what they say: a model will take it for instructions."),
@@ -21,7 +21,7 @@ export function trustRequest(approval) {
       h("h3", null, h("a", { href: `#tools/${encodeURIComponent(approval.server ?? "")}/${encodeURIComponent(tool.name)}` }, tool.name), " ", mark(tool.why, WHY[tool.why] ?? tool.why)),
       places.get(tool.name),
       h("p", { class: "fingerprint" }, "Fingerprint ", h("code", null, tool.fingerprint)))));
-  for (const tool of tools) if (tool.diff) fill(places.get(tool.name), writtenDiff(tool.diff));
+  for (const tool of tools) if (tool.diff) fill(places.get(tool.name), writtenDiff(String(tool.diff)));
   if (!isWaiting(approval)) return { node };
   readHeld(approval, tools, places);
 
@@ -50,5 +50,5 @@ async function readHeld(approval, tools, places) {
 
 function instructions(said) {
   if (typeof said === "string") return longText(said, { class: "text" });
-  return said.diff ? writtenDiff(said.diff) : longText(JSON.stringify(said, null, 2), { class: "json" });
+  return said.diff ? writtenDiff(String(said.diff)) : longText(JSON.stringify(said, null, 2), { class: "json" });
 }
