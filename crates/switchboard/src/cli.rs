@@ -180,6 +180,20 @@ Examples:
     Trust(commands::trust::Trust),
     #[command(after_long_help = "\
 Examples:
+  switchboard approvals                      what waits for you
+  switchboard approvals show k7              all of one; the beginning of its name will do
+  switchboard approvals approve k7 --remember session
+  switchboard approvals reject k7 'not in this folder'
+  switchboard approvals watch                tells and asks as it happens")]
+    Approvals(commands::approvals::Approvals),
+    #[command(after_long_help = "\
+Examples:
+  switchboard audit verify                   has anybody changed it?
+  switchboard audit list -n 20
+  switchboard audit export decisions.csv --format csv")]
+    Audit(commands::audit::Audit),
+    #[command(after_long_help = "\
+Examples:
   switchboard call files:read_file '{\"path\": \"/data/notes.txt\"}'
   echo '{\"timezone\": \"UTC\"}' | switchboard call time:get_current_time - --json")]
     Call(commands::call::Call),
@@ -248,6 +262,8 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
         Command::Tools(args) => commands::tools::run(&home, args),
         Command::Search(args) => commands::search::run(&home, args),
         Command::Trust(args) => commands::trust::run(&home, args),
+        Command::Approvals(args) => commands::approvals::run(&home, args),
+        Command::Audit(args) => commands::audit::run(&home, args),
         Command::Call(args) => commands::call::run(&home, args),
         Command::Logs(args) => commands::logs::run(&home, args),
         Command::Console(args) => commands::console::run(&home, args),

@@ -1,5 +1,7 @@
 //! The commands that are not the gateway itself: they ask the running one, or work on its files.
 
+pub(crate) mod approvals;
+pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod connect;
 pub(crate) mod console;
@@ -18,6 +20,7 @@ mod agree;
 mod backups;
 mod config_file;
 mod shapes;
+mod visible;
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

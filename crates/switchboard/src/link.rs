@@ -15,7 +15,7 @@ use std::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use switchboard_config::Home;
-use switchboard_wire::SseParser;
+use switchboard_wire::{SseEvent, SseParser};
 
 use crate::failure::Failure;
 use body::Answer;
@@ -78,6 +78,11 @@ impl Link {
         self.ask("POST", path, Some(body), None)?.text()
     }
 
+    /// The same with a body that is sent as it was spelled.
+    pub(crate) fn send<T: DeserializeOwned>(&self, path: &str, body: &str) -> Result<T, Failure> {
+        self.ask("POST", path, Some(body), Some(PATIENCE))?.json()
+    }
+
     pub(crate) fn delete(&self, path: &str) -> Result<(), Failure> {
         self.ask("DELETE", path, None, Some(PATIENCE))?
             .text()
@@ -90,25 +95,23 @@ impl Link {
         path: &str,
         mut each: impl FnMut(&str) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let mut answer = self.ask("GET", path, None, None)?;
-        let mut events = SseParser::new(EVENT_BYTES);
-        let mut chunk = vec![0; 16 * 1024];
-        loop {
-            let read = match answer.read(&mut chunk) {
-                Ok(0) => return Ok(()),
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
-                Err(error) => return Err(lost(&error)),
-            };
-            events.push(&chunk[..read]);
-            while let Some(event) = events.next_event() {
-                if let Ok(event) = event
-                    && let Ok(data) = std::str::from_utf8(&event.data)
-                {
-                    each(data)?;
-                }
+        let mut events = self.events(path, None)?;
+        while let Some(event) = events.next()? {
+            if let Ok(data) = std::str::from_utf8(&event.data) {
+                each(data)?;
             }
         }
+        Ok(())
+    }
+
+    /// A stream of events, from after the last that was seen.
+    pub(crate) fn events(&self, path: &str, last: Option<&str>) -> Result<Events, Failure> {
+        let header = last.map(|id| format!("Last-Event-ID: {id}\r\n"));
+        let head = header.as_deref().unwrap_or_default();
+        Ok(Events {
+            answer: self.ask_with("GET", path, head, None, None)?,
+            parser: SseParser::new(EVENT_BYTES),
+        })
     }
 
     fn ask(
@@ -118,10 +121,22 @@ impl Link {
         body: Option<&str>,
         patience: Option<Duration>,
     ) -> Result<Answer, Failure> {
+        self.ask_with(method, path, "", body, patience)
+    }
+
+    /// The same with more lines in the head.
+    fn ask_with(
+        &self,
+        method: &str,
+        path: &str,
+        more: &str,
+        body: Option<&str>,
+        patience: Option<Duration>,
+    ) -> Result<Answer, Failure> {
         let accept = "application/json, text/event-stream";
         let body = body.unwrap_or_default();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}\
              Accept: {accept}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
@@ -137,6 +152,34 @@ impl Link {
         };
         let stream = send().map_err(|error| lost(&error))?;
         Answer::read_head(stream)?.or_problem()
+    }
+}
+
+/// What happens in the gateway, as it happens.
+pub(crate) struct Events {
+    answer: Answer,
+    parser: SseParser,
+}
+
+impl Events {
+    /// Waits for the next event; there is none when the gateway has ended the stream.
+    pub(crate) fn next(&mut self) -> Result<Option<SseEvent>, Failure> {
+        let mut chunk = [0; 16 * 1024];
+        loop {
+            // One that is too long is left out.
+            while let Some(event) = self.parser.next_event() {
+                if let Ok(event) = event {
+                    return Ok(Some(event));
+                }
+            }
+            let read = match self.answer.read(&mut chunk) {
+                Ok(0) => return Ok(None),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+                Err(error) => return Err(lost(&error)),
+            };
+            self.parser.push(&chunk[..read]);
+        }
     }
 }
 

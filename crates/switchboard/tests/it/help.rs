@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 23] = [
     "serve",
     "stdio",
     "add",
@@ -17,6 +17,8 @@ const COMMANDS: [&str; 21] = [
     "tools",
     "search",
     "trust",
+    "approvals",
+    "audit",
     "call",
     "logs",
     "console",
@@ -53,6 +55,14 @@ fn every_read_command_has_json() {
         &["trust"],
         &["trust", "list"],
         &["trust", "show"],
+        &["approvals"],
+        &["approvals", "list"],
+        &["approvals", "show"],
+        &["approvals", "watch"],
+        &["approvals", "rules"],
+        &["approvals", "test"],
+        &["audit", "list"],
+        &["audit", "verify"],
         &["call"],
         &["logs"],
         &["console"],
@@ -64,14 +74,25 @@ fn every_read_command_has_json() {
 }
 
 #[test]
-fn what_can_be_done_about_trust_has_examples() {
+fn what_belongs_to_a_command_has_examples() {
     let place = Place::new();
-    for what in ["list", "show", "approve", "reject"] {
-        let help = place.run(&["trust", what, "--help"]);
-        assert_eq!(help.code, Some(0), "{what}");
-        let (_, example) = help.out.split_once("\nExample").unwrap();
-        let command = format!("switchboard trust {what}");
-        assert!(example.contains(&command), "{what}: {example}");
+    for (command, all) in [
+        ("trust", &["list", "show", "approve", "reject"][..]),
+        (
+            "approvals",
+            &[
+                "list", "show", "approve", "reject", "respond", "watch", "rules", "forget", "test",
+            ],
+        ),
+        ("audit", &["list", "verify", "export"]),
+    ] {
+        for what in all {
+            let help = place.run(&[command, what, "--help"]);
+            assert_eq!(help.code, Some(0), "{command} {what}");
+            let (_, example) = help.out.split_once("\nExample").unwrap();
+            let words = format!("switchboard {command} {what}");
+            assert!(example.contains(&words), "{command} {what}: {example}");
+        }
     }
 }
 
@@ -100,7 +121,9 @@ fn shells_get_completions() {
         let done = place.run(&["completions", shell]);
         assert_eq!(done.code, Some(0));
         assert!(
-            done.out.contains(mark) && done.out.contains("doctor"),
+            done.out.contains(mark)
+                && done.out.contains("doctor")
+                && done.out.contains("approvals"),
             "{shell}"
         );
     }

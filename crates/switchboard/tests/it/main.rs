@@ -4,13 +4,17 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod alone;
+mod approvals;
+mod audit;
 mod clients;
 mod console;
 mod deciding;
 mod doctor;
 mod help;
+mod questions;
 mod running;
 mod search;
 mod support;
 mod terminal;
 mod trust;
+mod watching;

@@ -70,9 +70,15 @@ impl Session {
     pub(crate) fn wait_for(&mut self, text: &str) {
         while !String::from_utf8_lossy(&self.seen).contains(text) {
             let more = self.screen.recv_timeout(PATIENCE);
-            assert!(more.is_ok(), "{text:?} is not seen: {more:?}");
+            let seen = String::from_utf8_lossy(&self.seen);
+            assert!(more.is_ok(), "{text:?} is not seen: {more:?} in {seen}");
             self.seen.extend(more.into_iter().flatten());
         }
+    }
+
+    /// Forgets what was seen, to wait for what comes next.
+    pub(crate) fn forget(&mut self) {
+        self.seen.clear();
     }
 
     /// The exit code, and all that was seen.

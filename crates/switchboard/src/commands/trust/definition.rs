@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 
 use switchboard_wire::Raw;
 
+use crate::commands::visible::{visible, visible_line};
+
 /// What is shown first. The rest follows as it stands.
 const FIRST: [&str; 3] = ["name", "title", "description"];
 
@@ -78,47 +80,6 @@ fn write_text(out: &mut String, text: &str) {
     let _ = write!(out, "\"{}\"", visible_line(&text));
 }
 
-fn visible_line(text: &str) -> String {
-    visible(text).replace('\n', "\\n").replace('\t', "\\t")
-}
-
-/// The text with every character that may not be seen written as ⟨U+200B⟩. Line ends and tabs stay.
-fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_seen(c) {
-            out.push(c);
-        } else {
-            let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
-        }
-    }
-    out
-}
-
-/// Whether something is seen where this character is. What is not known to be is spelled out: once too
-/// often does no harm.
-fn is_seen(c: char) -> bool {
-    match c {
-        '\n' | '\t' | ' '..='~' => true,
-        // Letters in name only.
-        '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}' => false,
-        // The mark by which others are spelled out, and the soft hyphen.
-        '⟨' | '\u{ad}' => false,
-        // Punctuation, currencies, arrows, signs, pictures.
-        '\u{a1}'..='\u{ff}'
-        | '\u{2010}'..='\u{2027}'
-        | '\u{2030}'..='\u{205e}'
-        | '\u{20a0}'..='\u{20c0}'
-        | '\u{2100}'..='\u{27ff}'
-        | '\u{2900}'..='\u{2bff}'
-        | '\u{3001}'..='\u{3003}'
-        | '\u{3008}'..='\u{301f}'
-        | '\u{ff01}'..='\u{ff65}'
-        | '\u{1f300}'..='\u{1faff}' => true,
-        other => other.is_alphanumeric(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,33 +116,5 @@ mod tests {
 "#
         );
         assert_eq!(readable(&Raw::parse("[1]").unwrap()), "");
-    }
-
-    #[test]
-    fn only_what_is_known_to_be_seen_is_left() {
-        for text in ["Straße, 北京, Москва – “ok” → 5 € 🙂", "a\n\tb"] {
-            assert_eq!(visible(text), text);
-        }
-        for c in [
-            '\r',
-            '\u{7f}',
-            '\u{9b}',
-            '\u{a0}',
-            '\u{ad}',
-            '\u{200b}',
-            '\u{200d}',
-            '\u{2028}',
-            '\u{202e}',
-            '\u{2060}',
-            '\u{3164}',
-            '\u{e000}',
-            '\u{fe0f}',
-            '\u{feff}',
-            '\u{e0041}',
-            '⟨',
-            '\u{10ffff}',
-        ] {
-            assert_eq!(visible(&c.to_string()), format!("⟨U+{:04X}⟩", u32::from(c)));
-        }
     }
 }

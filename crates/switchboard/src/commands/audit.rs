@@ -1,0 +1,357 @@
+//! `switchboard audit`: what was asked, decided and done, from the file itself, with or without a gateway.
+
+use std::{
+    collections::VecDeque,
+    fmt::Write as _,
+    fs::OpenOptions,
+    io::{self, BufWriter, Write},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+use serde_json::{Value, json};
+use switchboard_config::Home;
+use switchboard_store::{Audited, StoreError};
+use switchboard_wire::Raw;
+
+use super::{config_file::cannot, shapes::count, visible::visible_line};
+use crate::{
+    failure::Failure,
+    print::{self, Table},
+};
+
+/// Read the log of what was asked and decided, and check that nobody changed it.
+///
+/// Each entry is tied to the one before it by a hash. Keep the number and the hash of the last entry
+/// elsewhere to prove later that nothing before it was changed. It needs no gateway.
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    #[command(after_long_help = "\
+Examples:
+  switchboard audit list
+  switchboard audit list -n 100 --json")]
+    List(List),
+    #[command(after_long_help = "\
+Examples:
+  switchboard audit verify
+  switchboard audit verify --json")]
+    Verify(Verify),
+    #[command(after_long_help = "\
+Examples:
+  switchboard audit export > decisions.jsonl
+  switchboard audit export decisions.csv --format csv
+  switchboard audit export --since 1200")]
+    Export(Export),
+}
+
+/// Show the last entries.
+#[derive(Debug, Args)]
+struct List {
+    /// How many
+    #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 30)]
+    lines: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Check that every entry is there and as it was written.
+///
+/// The exit code is 1 if not, and the first entry that cannot be relied upon is named.
+#[derive(Debug, Args)]
+struct Verify {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Write all entries to a file or to standard output.
+#[derive(Debug, Args)]
+struct Export {
+    /// A file that is not there yet; standard output if none is named
+    file: Option<PathBuf>,
+    /// Only entries after this number
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    since: u64,
+    /// How they are written
+    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One JSON object a line
+    Jsonl,
+    /// Comma-separated values under a heading
+    Csv,
+}
+
+pub(crate) fn run(home: &Home, args: &Audit) -> Result<(), Failure> {
+    match &args.what {
+        What::List(args) => list(home, args),
+        What::Verify(args) => verify(home, args),
+        What::Export(args) => export(home, args),
+    }
+}
+
+/// An entry as it is exported. It has all that the hash is made of.
+#[derive(Serialize)]
+struct Entry<'a> {
+    seq: u64,
+    at: String,
+    what: &'a str,
+    subject: &'a str,
+    body: Raw,
+    hash: String,
+}
+
+impl<'a> Entry<'a> {
+    fn new(audited: &'a Audited) -> Self {
+        let entry = &audited.entry;
+        Self {
+            seq: audited.seq,
+            at: time(audited),
+            what: &entry.what,
+            subject: &entry.subject,
+            // What is no JSON was not written by a gateway; it is handed on as text.
+            body: Raw::parse(entry.body.to_string()).unwrap_or_else(|_| Raw::string(&entry.body)),
+            hash: hex(&audited.hash),
+        }
+    }
+}
+
+/// To the microsecond: the hash is made of no less.
+fn time(audited: &Audited) -> String {
+    jiff::Timestamp::try_from(audited.entry.at)
+        .map_or_else(|_| "out of range".to_owned(), |time| format!("{time:.6}"))
+}
+
+fn hex(hash: &[u8; 32]) -> String {
+    let mut text = String::with_capacity(2 * hash.len());
+    for byte in hash {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+fn list(home: &Home, args: &List) -> Result<(), Failure> {
+    let mut last = VecDeque::new();
+    let file = log_of(home)?;
+    walk(&file, 0, |audited| {
+        last.push_back(audited);
+        if last.len() > args.lines {
+            last.pop_front();
+        }
+        Ok(())
+    })?;
+    if args.json {
+        let entries: Vec<Entry<'_>> = last.iter().map(Entry::new).collect();
+        return print::json(&json!({ "entries": entries }));
+    }
+    if last.is_empty() {
+        print::say("nothing was asked or decided yet");
+        return Ok(());
+    }
+    let mut table = Table::new(&["SEQ", "AT", "WHAT", "ID", "ABOUT"]);
+    for audited in &last {
+        let entry = &audited.entry;
+        let time = jiff::Timestamp::try_from(entry.at);
+        table.row([
+            audited.seq.to_string(),
+            time.map_or_else(|_| String::new(), |time| format!("{time:.0}")),
+            visible_line(&entry.what),
+            visible_line(&entry.subject),
+            about(&entry.body),
+        ]);
+    }
+    table.print()
+}
+
+/// What an entry says, in a few words.
+fn about(body: &str) -> String {
+    let Ok(body) = serde_json::from_str::<Value>(body) else {
+        return visible_line(body);
+    };
+    let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+    let place = match (text("server"), text("tool")) {
+        (Some(server), Some(tool)) => Some(format!("{server}:{tool}")),
+        (server, _) => server,
+    };
+    let parts = [
+        text("kind"),
+        place,
+        text("action").or_else(|| text("status")),
+        text("by").map(|by| format!("by {by}")),
+        text("rule").map(|rule| format!("because of {rule}")),
+        text("reason").map(|reason| format!("({reason})")),
+        text("error"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    visible_line(&parts.join(" "))
+}
+
+fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
+    let file = log_of(home)?;
+    let verdict = switchboard_store::verify(&file).map_err(|error| failure(&error))?;
+    let head = hex(&verdict.head);
+    let broken = verdict.broken;
+    if args.json {
+        let broken = broken.map(|broken| json!({"seq": broken.seq, "why": broken.why.to_string()}));
+        let is_whole = broken.is_none();
+        print::json(&json!({"entries": verdict.entries, "head": head, "broken": broken}))?;
+        return if is_whole {
+            Ok(())
+        } else {
+            Err(Failure::told())
+        };
+    }
+    let entries = count(verdict.entries, "entry", "entries");
+    let Some(broken) = broken else {
+        return print::data(&format!(
+            "{entries}, all as they were written\nhead  {head}\n"
+        ));
+    };
+    print::data(&format!(
+        "{entries} from the first on as they were written\nhead  {head}\n"
+    ))?;
+    Err(Failure::new(format!(
+        "the log is broken at entry {}: {}",
+        broken.seq, broken.why
+    ))
+    .hint(format!(
+        "somebody changed {}, or the disk did: keep a copy of it, and compare with an export made earlier",
+        file.display()
+    )))
+}
+
+fn export(home: &Home, args: &Export) -> Result<(), Failure> {
+    let file = log_of(home)?;
+    let Some(path) = &args.file else {
+        let mut to = BufWriter::new(io::stdout().lock());
+        return write_all(&file, args, &mut to).map(drop);
+    };
+    let to = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| cannot("make", path, &error))?;
+    let written = write_all(&file, args, &mut BufWriter::new(to))?;
+    print::say(&format!(
+        "wrote {} to {}",
+        count(written, "entry", "entries"),
+        path.display()
+    ));
+    Ok(())
+}
+
+fn write_all(log: &Path, args: &Export, to: &mut impl Write) -> Result<u64, Failure> {
+    let mut written = 0;
+    if args.format == Format::Csv {
+        to.write_all(b"seq,at,what,subject,hash,body\r\n")?;
+    }
+    walk(log, args.since, |audited| {
+        written += 1;
+        match args.format {
+            Format::Jsonl => {
+                serde_json::to_writer(&mut *to, &Entry::new(&audited))?;
+                to.write_all(b"\n")
+            }
+            Format::Csv => to.write_all(row(&audited).as_bytes()),
+        }
+    })?;
+    to.flush()?;
+    Ok(written)
+}
+
+/// One line of comma-separated values (RFC 4180).
+fn row(audited: &Audited) -> String {
+    let entry = &audited.entry;
+    let fields = [
+        audited.seq.to_string(),
+        time(audited),
+        entry.what.to_string(),
+        entry.subject.to_string(),
+        hex(&audited.hash),
+        entry.body.to_string(),
+    ];
+    let fields = fields.map(|field| {
+        if field.contains(['"', ',', '\r', '\n']) {
+            format!("\"{}\"", field.replace('"', "\"\""))
+        } else {
+            field
+        }
+    });
+    fields.join(",") + "\r\n"
+}
+
+/// Where the log is, if there is one.
+fn log_of(home: &Home) -> Result<PathBuf, Failure> {
+    let file = home.database();
+    if file.exists() {
+        return Ok(file);
+    }
+    let message = format!("there is no log: {} is missing", file.display());
+    Err(Failure::new(message).hint("a gateway makes it when it runs for the first time"))
+}
+
+fn walk(
+    file: &Path,
+    since: u64,
+    each: impl FnMut(Audited) -> io::Result<()>,
+) -> Result<(), Failure> {
+    switchboard_store::export(file, since, each).map_err(|error| failure(&error))
+}
+
+fn failure(error: &StoreError) -> Failure {
+    match error {
+        // What cannot be written is not the log's fault.
+        StoreError::Export(source) => Failure::from(io::Error::from(source.kind())),
+        other => Failure::from_error(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn values_are_separated_by_commas_of_their_own() {
+        let entry = switchboard_store::Entry {
+            at: UNIX_EPOCH,
+            what: "decided".into(),
+            subject: "k7,\"x\"".into(),
+            body: Arc::from("{\"a\":\"b\nc\"}"),
+        };
+        let audited = Audited {
+            seq: 3,
+            entry,
+            hash: [0xab; 32],
+        };
+        let hash = "ab".repeat(32);
+        assert_eq!(
+            row(&audited),
+            format!(
+                "3,1970-01-01T00:00:00.000000Z,decided,\"k7,\"\"x\"\"\",{hash},\"{{\"\"a\"\":\"\"b\nc\"\"}}\"\r\n"
+            )
+        );
+    }
+
+    #[test]
+    fn an_entry_is_told_in_a_few_words() {
+        let body = r#"{"kind":"tool_call","status":"approved","server":"a","tool":"b\u202e","by":"cli:x","action":"approve"}"#;
+        assert_eq!(about(body), "tool_call a:b⟨U+202E⟩ approve by cli:x");
+        assert_eq!(about("no \u{1b}"), "no ⟨U+001B⟩");
+    }
+}

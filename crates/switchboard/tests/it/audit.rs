@@ -1,0 +1,103 @@
+//! `switchboard audit`: the log of what was decided, with and without a gateway, and changed by somebody.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use serde_json::{Value, json};
+
+use crate::{
+    approvals::{ask, gateway, id, run},
+    support::{Place, json},
+};
+
+#[test]
+fn the_log_says_what_was_decided_and_whether_it_was_changed() {
+    let place = Place::new();
+    let gateway = gateway(&place);
+    let (calling, asked) = ask(&place, "asker:remove", r#"{"path": "/a"}"#);
+    let (code, _, err) = run(
+        &place,
+        &["approvals", "reject", id(&asked), "that is not yours"],
+    );
+    assert_eq!(code, Some(0), "{err}");
+    calling.end();
+    // While the gateway runs.
+    let verdict = json(&place, &["audit", "verify", "--json"]);
+    assert_eq!(verdict["broken"], Value::Null);
+    assert!(verdict["entries"].as_u64().unwrap() >= 2, "{verdict}");
+    let list = place.run(&["audit", "list"]);
+    assert_eq!(list.code, Some(0), "{list:?}");
+    assert!(
+        list.out.contains("decided") && list.out.contains("asker:remove reject by cli:ada"),
+        "{list:?}"
+    );
+    assert_eq!(place.run(&["stop"]).code, Some(0));
+    drop(gateway);
+    // And without it.
+    let verdict = json(&place, &["audit", "verify", "--json"]);
+    let entries = verdict["entries"].as_u64().unwrap();
+    let head = verdict["head"].as_str().unwrap();
+    place.check(
+        &["audit", "verify"],
+        0,
+        &format!("{entries} entries, all as they were written\nhead  {head}\n"),
+        "",
+    );
+    let all = place.run(&["audit", "export"]);
+    let all: Vec<Value> = all
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(all.len() as u64, entries);
+    assert_eq!(all.last().unwrap()["hash"], head);
+    assert_eq!(all[0]["seq"], 1);
+    let later = place.run(&["audit", "export", "--since", "1"]);
+    assert_eq!(later.out.lines().count() as u64, entries - 1);
+    let listed = json(&place, &["audit", "list", "-n", "1", "--json"]);
+    assert_eq!(listed["entries"], json!([all.last().unwrap()]));
+    let file = place.user().join("log.csv");
+    let export = ["audit", "export", file.to_str().unwrap(), "--format", "csv"];
+    let done = place.run(&export);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let csv = fs::read_to_string(&file).unwrap();
+    assert!(
+        csv.starts_with("seq,at,what,subject,hash,body\r\n1,"),
+        "{csv}"
+    );
+    assert!(
+        csv.contains(",asked,") && csv.contains("\"\"that is not yours\"\""),
+        "{csv}"
+    );
+    assert_eq!(
+        fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    // What is there is not written over.
+    assert_eq!(place.run(&export).code, Some(1));
+
+    // Somebody puts other words into the file.
+    let database = place.home().join("switchboard.db");
+    let mut bytes = fs::read(&database).unwrap();
+    let (was, now) = (b"that is not yours", b"that is all yours");
+    let places: Vec<usize> = (0..bytes.len() - was.len())
+        .filter(|&at| bytes[at..].starts_with(was))
+        .collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at..at + now.len()].copy_from_slice(now);
+    }
+    fs::write(&database, bytes).unwrap();
+    let done = place.run(&["audit", "verify"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.err.starts_with("error: the log is broken at entry 2: the entry, or one before it, is not what was written\n"),
+        "{done:?}"
+    );
+    let output = place.run(&["audit", "verify", "--json"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    let verdict: Value = serde_json::from_str(&output.out).unwrap();
+    assert_eq!(
+        (&verdict["entries"], &verdict["broken"]["seq"]),
+        (&json!(1), &json!(2))
+    );
+}

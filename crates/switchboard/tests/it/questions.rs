@@ -1,0 +1,224 @@
+//! What servers ask: a model's answer, or a person's; answered from the command line.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use serde_json::{Value, json};
+
+use crate::{
+    approvals::{ask, gateway, id},
+    support::Place,
+    terminal::{self, Session},
+};
+
+#[test]
+fn a_person_answers_in_the_models_place() {
+    let place = Place::new();
+    let _gateway = gateway(&place);
+    let request = json!({
+        "systemPrompt": "Be\u{200b} brief.",
+        "messages": [
+            {"role": "user", "content": {"type": "text", "text": "\u{1b}]0;owned\u{7}What\u{202e} is it?\nSecond line"}},
+            {"role": "user", "content": {"type": "image", "data": "AAAA", "mimeType": "image/png"}},
+        ],
+        "maxTokens": 10,
+    });
+    let (calling, asked) = ask(&place, "asker:ask_model", &request.to_string());
+    let id = id(&asked);
+    let show = place.run(&["approvals", "show", id]);
+    for part in [
+        "\nsystem prompt\n  Be⟨U+200B⟩ brief.\n",
+        "\nuser says\n  ⟨U+001B⟩]0;owned⟨U+0007⟩What⟨U+202E⟩ is it?\n  Second line\n",
+        "  [image image/png, 3 bytes]\n",
+        "\"maxTokens\": 10",
+    ] {
+        assert!(show.out.contains(part), "{part}: {show:?}");
+    }
+    assert!(show.err.contains("answers in its place"), "{show:?}");
+    // There is no model.
+    let done = place.run(&["approvals", "approve", id, "--yes"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.err.contains("answer yourself with `respond`"),
+        "{done:?}"
+    );
+    let done = place.run(&["approvals", "respond", id, " "]);
+    assert_eq!(done.code, Some(2), "{done:?}");
+    let done = place.run_with_input(&["approvals", "respond", id, "-"], "Forty-two.\n");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let (code, said) = calling.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("Forty-two.") && said.contains("human"),
+        "{said}"
+    );
+
+    let (calling, asked) = ask(&place, "asker:ask_model", &request.to_string());
+    let done = place.run(&["approvals", "reject", asked["id"].as_str().unwrap()]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(calling.end().1.contains("rejected"));
+}
+
+#[test]
+fn a_long_text_is_cut_unless_all_is_wanted() {
+    let place = Place::new();
+    let _gateway = gateway(&place);
+    let text = "a line\n".repeat(500) + "the end";
+    let message = json!({"role": "user", "content": {"type": "text", "text": text}});
+    let request = json!({"messages": [message], "maxTokens": 10});
+    let (_calling, asked) = ask(&place, "asker:ask_model", &request.to_string());
+    let show = place.run(&["approvals", "show", id(&asked)]);
+    assert!(
+        !show.out.contains("the end") && show.out.contains("--full"),
+        "{show:?}"
+    );
+    let show = place.run(&["approvals", "show", id(&asked), "--full"]);
+    assert!(
+        show.out.contains("the end") && !show.out.contains("--full"),
+        "{show:?}"
+    );
+}
+
+/// A question; the order of its fields counts.
+pub(crate) const FORM: &str = concat!(
+    r#"{"message": "Who are you\u202e?", "requestedSchema": {"type": "object", "properties": {"#,
+    r#""name": {"type": "string", "title": "Your name"}, "#,
+    r#""age": {"type": "integer", "minimum": 0, "maximum": 200}, "#,
+    r#""size": {"type": "string", "enum": ["s", "m"], "default": "m"}, "#,
+    r#""password": {"type": "string"}}, "required": ["name"]}}"#
+);
+
+#[test]
+fn a_question_is_answered() {
+    let place = Place::new();
+    let _gateway = gateway(&place);
+    let (calling, asked) = ask(&place, "asker:ask_person", FORM);
+    let first = id(&asked);
+    let list = place.run(&["approvals"]);
+    assert!(
+        list.out.contains("      warning: ") && list.out.contains("`password`"),
+        "{list:?}"
+    );
+    let show = place.run(&["approvals", "show", first]);
+    for part in [
+        "\nWARNING: asks for something that looks like a password: field `password`\n",
+        "\nwhat it says\n  Who are you⟨U+202E⟩?\n",
+        "\nfield name\n  Your name\n  text, has to be answered\n",
+        "\nfield age\n  a whole number, 0 to 200, may be left out\n",
+        "  default: \"m\"\n    s\n    m\n",
+    ] {
+        assert!(show.out.contains(part), "{part}: {show:?}");
+    }
+    let approve =
+        |more: &[&str]| place.run(&[&["approvals", "approve", first, "--yes"], more].concat());
+    for (more, why) in [
+        (&[][..], "name has to be answered"),
+        (
+            &["--field", "name=Ada", "--field", "age=300"],
+            "age has to be at most 200",
+        ),
+        (&["--field", "nmae=Ada"], "did you mean `name`?"),
+        (&["--content", r#"{"name": 1}"#], "name has to be a text"),
+        (&["--content", "[]"], "not a JSON object"),
+        (&["--edit"], "--edit goes with"),
+    ] {
+        let done = approve(more);
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.err.contains(why), "{done:?}");
+    }
+    let done = approve(&["--field", "name=Ada", "--field", "age=36"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let (_, said) = calling.end();
+    let told: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(
+        told,
+        json!({"action": "accept", "content": {"name": "Ada", "age": 36, "size": "m"}})
+    );
+
+    for (more, action) in [("--decline", "decline"), ("--cancel", "cancel")] {
+        let (calling, asked) = ask(&place, "asker:ask_person", FORM);
+        let done = place.run(&["approvals", "respond", id(&asked), more]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert_eq!(
+            serde_json::from_str::<Value>(&calling.end().1).unwrap(),
+            json!({"action": action})
+        );
+    }
+    let (calling, asked) = ask(&place, "asker:ask_person", FORM);
+    let done = place.run(&["approvals", "respond", id(&asked), "words"]);
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert_eq!(
+        place.run(&["approvals", "reject", id(&asked)]).code,
+        Some(0)
+    );
+    assert!(calling.end().1.contains("decline"));
+}
+
+#[test]
+fn a_question_is_answered_field_by_field_on_a_terminal() {
+    let place = Place::new();
+    let _gateway = gateway(&place);
+    let (calling, asked) = ask(&place, "asker:ask_person", FORM);
+    let approve = ["approvals", "approve", id(&asked)];
+    let mut session = Session::start(&place, &approve, &[("NO_COLOR", "1")]);
+    session.wait_for("\r\nname: ");
+    session.type_in("\n");
+    session.wait_for("it has to be answered");
+    session.type_in("Ada\n");
+    session.wait_for("\r\nage: ");
+    session.type_in("old\n");
+    session.wait_for("has to be a number");
+    session.type_in("36\n");
+    session.wait_for("size [\"m\"]: ");
+    session.type_in("\n");
+    session.wait_for("looks like a password or key");
+    session.wait_for("password: ");
+    session.type_in("\n");
+    session.wait_for("Send this to asker");
+    session.type_in("y\n");
+    let (code, seen) = session.end();
+    assert_eq!(code, Some(0), "{seen}");
+    let told: Value = serde_json::from_str(&calling.end().1).unwrap();
+    assert_eq!(
+        told["content"],
+        json!({"name": "Ada", "age": 36, "size": "m"})
+    );
+}
+
+#[test]
+fn an_address_is_shown_and_never_opened() {
+    let place = Place::new();
+    let _gateway = gateway(&place);
+    let url = "https://you@evil.example:8443/login?next=bank.example";
+    let request = json!({"mode": "url", "message": "Sign in", "url": url, "elicitationId": "e1"});
+    let (calling, asked) = ask(&place, "asker:ask_person", &request.to_string());
+    let script = format!(
+        "#!/bin/sh\ntouch {}\n",
+        place.user().join("opened").display()
+    );
+    for opener in ["bin/xdg-open", "bin/open"] {
+        let script = place.write(opener, &script);
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}/../bin:/usr/bin:/bin", place.user().display());
+    let approve = ["approvals", "approve", id(&asked)];
+    let (code, seen) = terminal::run(
+        &place,
+        &approve,
+        "y\n",
+        &[("PATH", &path), ("NO_COLOR", "1")],
+    );
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(
+        seen.contains(url) && seen.contains("host  evil.example\r\n"),
+        "{seen}"
+    );
+    assert!(
+        seen.contains("WARNING: the address has a name before the `@`"),
+        "{seen}"
+    );
+    assert!(!place.user().join("opened").exists());
+    assert_eq!(
+        serde_json::from_str::<Value>(&calling.end().1).unwrap(),
+        json!({"action": "accept"})
+    );
+}

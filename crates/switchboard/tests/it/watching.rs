@@ -1,0 +1,162 @@
+//! `switchboard approvals watch`: what happens is told as it happens, and keys answer.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Child, ChildStdout, Stdio},
+};
+
+use serde_json::Value;
+
+use crate::{
+    approvals::{ask, gateway, id, run, start},
+    questions::FORM,
+    support::{Place, json},
+    terminal::Session,
+};
+
+/// What a command says, line by line, as it says it.
+struct Following {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Following {
+    fn start(place: &Place, args: &[&str]) -> Self {
+        let mut child = place.command(args).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn json(&mut self) -> Value {
+        serde_json::from_str(&self.line()).unwrap()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_happens_is_told_as_it_happens() {
+    let place = Place::new();
+    let first_gateway = gateway(&place);
+    let (first, asked) = ask(&place, "asker:remove", r#"{"path": "/first\u202e"}"#);
+    let mut text = Following::start(&place, &["approvals", "watch"]);
+    let mut events = Following::start(&place, &["approvals", "watch", "--json"]);
+    // What waits already comes first.
+    let line = text.line();
+    assert!(line.contains("asks") && line.contains(id(&asked)), "{line}");
+    assert!(
+        !line.contains('\u{202e}') && line.contains("left)"),
+        "{line}"
+    );
+    let event = events.json();
+    assert_eq!(event["kind"], "approval.waiting");
+    assert_eq!(event["data"]["approval"]["id"], asked["id"]);
+    let (code, _, err) = run(&place, &["approvals", "reject", id(&asked), "no"]);
+    assert_eq!(code, Some(0), "{err}");
+    let line = text.line();
+    assert!(
+        line.contains("rejected") && line.contains("by cli:ada") && line.ends_with(": no\n"),
+        "{line}"
+    );
+    let event = events.json();
+    assert_eq!(event["kind"], "approval.decided");
+    assert_eq!(event["data"]["approval"]["decision"]["reason"], "no");
+    first.end();
+
+    let (second, asked) = ask(&place, "asker:remove", r#"{"path": "/second"}"#);
+    let seen = loop {
+        let event = events.json();
+        if event["data"]["approval"]["id"] == asked["id"] {
+            break event;
+        }
+    };
+    assert_eq!(seen["kind"], "approval.created");
+    assert_eq!(
+        run(&place, &["approvals", "approve", id(&asked), "-y"]).0,
+        Some(0)
+    );
+    second.end();
+    let decided = loop {
+        let event = events.json();
+        if event["kind"] == "approval.decided" {
+            break event;
+        }
+    };
+    assert_eq!(decided["data"]["approval"]["status"], "approved");
+
+    // It goes on when the gateway is there again.
+    assert_eq!(place.run(&["stop"]).code, Some(0));
+    drop(first_gateway);
+    let _gateway = start(&place);
+    let (_third, asked) = ask(&place, "asker:remove", r#"{"path": "/third"}"#);
+    loop {
+        let event = events.json();
+        if event["data"]["approval"]["id"] == asked["id"] {
+            break;
+        }
+    }
+    while !text.line().contains(id(&asked)) {}
+}
+
+#[test]
+fn keys_answer_where_a_person_sits() {
+    let place = Place::new();
+    let _gateway = gateway(&place);
+    let variables = [("NO_COLOR", "1"), ("USER", "ada")];
+    let mut session = Session::start(&place, &["approvals", "watch"], &variables);
+    session.wait_for("nothing waits (q quits)");
+    let (calling, asked) = ask(&place, "asker:remove", r#"{"path": "/a"}"#);
+    session.wait_for(&format!(
+        "{} asker:remove: a approve, r reject, s show, q quit",
+        id(&asked)
+    ));
+    session.type_in("s");
+    session.wait_for("\r\narguments\r\n");
+    // Not meant after all.
+    session.type_in("a");
+    session.wait_for("? [y/N] ");
+    session.type_in("n\n");
+    session.wait_for("nothing was approved");
+    assert_eq!(
+        json(&place, &["approvals", "--json"])["approvals"][0]["status"],
+        "pending"
+    );
+    session.forget();
+    session.type_in("a");
+    session.wait_for("? [y/N] ");
+    session.type_in("y\n");
+    session.wait_for("is called");
+    assert_eq!(calling.end().0, Some(0));
+
+    session.forget();
+    let (calling, asked) = ask(&place, "asker:remove", r#"{"path": "/b"}"#);
+    session.wait_for(&format!("{} asker:remove: a approve", id(&asked)));
+    session.type_in("r");
+    session.wait_for("Why is");
+    session.type_in("too dear\n");
+    session.wait_for("by cli:ada");
+    assert!(calling.end().1.contains("too dear"));
+
+    session.forget();
+    let (calling, asked) = ask(&place, "asker:ask_person", FORM);
+    session.wait_for(&format!("{} asker", id(&asked)));
+    session.wait_for("d decline");
+    session.type_in("d");
+    session.wait_for("declined");
+    assert!(calling.end().1.contains("decline"));
+    session.wait_for("nothing waits (q quits)");
+    session.type_in("q");
+    let (code, seen) = session.end();
+    assert_eq!(code, Some(0), "{seen}");
+}
