@@ -1,4 +1,4 @@
-//! Chromium over WebDriver: as much of the protocol as the tests need.
+//! Chromium over `WebDriver`: as much of the protocol as the tests need.
 
 use std::{
     env,
@@ -30,7 +30,7 @@ pub(crate) const CONTROL: char = '\u{e009}';
 pub(crate) const READY: &str = "document.querySelector('fieldset.decide, main h1') !== null \
     && document.querySelector('fieldset.decide button:disabled, .held-tool button:disabled') === null";
 
-/// The key under which WebDriver names an element.
+/// The key under which `WebDriver` names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// Quiet, and alone: nothing is asked of the network that no page asks for.

@@ -1,4 +1,4 @@
-//! The console in a real browser: Chromium without a window, driven over WebDriver, with the program
+//! The console in a real browser: Chromium without a window, driven over `WebDriver`, with the program
 //! behind it and a server that asks.
 //!
 //! `./test` installs Chromium, its driver, and axe-core, which looks for what keeps people out. Pictures of

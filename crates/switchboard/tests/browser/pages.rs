@@ -1,5 +1,7 @@
 //! Every page: it opens, nothing complains, nobody is kept out.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -113,14 +115,14 @@ fn every_page_opens_and_nothing_complains() {
             browser.look(width, dark);
             let found = browser.barriers();
             if !found.is_empty() {
-                barriers += &format!("{page} at {width}, dark {dark}:\n{found}\n");
+                let _ = writeln!(barriers, "{page} at {width}, dark {dark}:\n{found}");
             }
             let over = browser.execute(
                 "return document.documentElement.scrollWidth - document.documentElement.clientWidth",
                 &json!([]),
             );
             if over.as_i64() > Some(0) {
-                barriers += &format!("{page} is {over} pixels wider than {width}\n");
+                let _ = writeln!(barriers, "{page} is {over} pixels wider than {width}");
             }
             let shade = if dark { "dark" } else { "light" };
             browser.screenshot(&format!("{name}-{width}-{shade}"));
