@@ -70,6 +70,8 @@ pub enum Input {
     },
     /// Whoever asked does not want to know any more.
     Leave(Asker),
+    /// Whoever asked goes with the gateway: what is answered from now on is kept.
+    Lose(Asker),
     /// A person decides.
     Decide {
         /// Who wants to know whether it holds.
@@ -256,7 +258,7 @@ impl Broker {
     pub fn handle(&mut self, now: u64, input: Input) -> Vec<Effect> {
         match (self.loaded, input) {
             (None, Input::Loaded(records)) => self.load(now, records),
-            (None, Input::Leave(asker)) => {
+            (None, Input::Leave(asker) | Input::Lose(asker)) => {
                 // Nobody was asked yet.
                 let is_it =
                     |early: &Input| matches!(early, Input::Raise { asker: of, .. } if *of == asker);
@@ -291,14 +293,8 @@ impl Broker {
         match input {
             Input::Loaded(_) | Input::Tick => {}
             Input::Raise { asker, id, ask } => self.raise(now, asker, &id, ask),
-            Input::Leave(asker) => {
-                let id = self.askers.remove(&asker);
-                let entry = id.as_ref().and_then(|id| self.entries.get_mut(id));
-                if let (Some(id), Some(entry)) = (&id, entry) {
-                    entry.asker = None;
-                    self.happen(now, id, Event::Leave);
-                }
-            }
+            Input::Leave(asker) => self.part(now, asker, Event::Leave),
+            Input::Lose(asker) => self.part(now, asker, Event::Orphan),
             Input::Decide {
                 decider,
                 id,
@@ -315,6 +311,16 @@ impl Broker {
             },
             Input::Written { id, failed } => self.written(now, &id, failed),
             Input::Generated { id, result } => self.happen(now, &id, Event::Generated(result)),
+        }
+    }
+
+    /// Whoever asked is gone, in this way.
+    fn part(&mut self, now: u64, asker: Asker, event: Event) {
+        let id = self.askers.remove(&asker);
+        let entry = id.as_ref().and_then(|id| self.entries.get_mut(id));
+        if let (Some(id), Some(entry)) = (&id, entry) {
+            entry.asker = None;
+            self.happen(now, id, event);
         }
     }
 

@@ -16,7 +16,7 @@ pub(crate) mod shown;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -46,6 +46,8 @@ pub(crate) struct Approvals {
     policy: ArcSwap<Policy>,
     pub(crate) numbers: Numbers,
     clock: Clock,
+    /// The gateway is stopping: whoever asks is not gone by choice.
+    closing: AtomicBool,
 }
 
 impl Approvals {
@@ -61,6 +63,7 @@ impl Approvals {
             policy: ArcSwap::from_pointee(Policy::new(config, Vec::new())),
             numbers: Numbers::default(),
             clock,
+            closing: AtomicBool::new(false),
         };
         (approvals, Driver::new(received, loaded, clock))
     }
@@ -73,6 +76,15 @@ impl Approvals {
     /// Other rules hold from now on.
     pub(crate) fn set_policy(&self, change: impl Fn(&Policy) -> Policy) {
         self.policy.rcu(|before| change(before));
+    }
+
+    /// The gateway stops: whatever is asked from now on by nobody is kept for the next run.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Relaxed);
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Relaxed)
     }
 
     /// Milliseconds since 1970.
@@ -125,7 +137,11 @@ impl Approvals {
         result.await.unwrap_or_else(gone)
     }
 
-    async fn wait_until_ready(&self, patience: Duration) -> bool {
+    /// Waits until it is known what an earlier run left behind; no longer than this.
+    pub(crate) async fn wait_until_ready(&self, patience: Duration) -> bool {
+        if *self.ready.borrow() {
+            return true;
+        }
         let mut ready = self.ready.clone();
         let waiting = ready.wait_for(|ready| *ready);
         matches!(timeout(patience, waiting).await, Ok(Ok(_)))
@@ -145,7 +161,11 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.approvals.send(Command::Leave(self.asker));
+        self.approvals.send(if self.approvals.is_closing() {
+            Command::Lose(self.asker)
+        } else {
+            Command::Leave(self.asker)
+        });
     }
 }
 

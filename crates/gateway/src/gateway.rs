@@ -195,6 +195,7 @@ impl Gateway {
             return self.reached(Stage::Stopped).await;
         }
         tracing::info!("Stopping.");
+        self.context.approvals.close();
         self.context
             .events
             .tell("gateway.stopping", || serde_json::json!({}));

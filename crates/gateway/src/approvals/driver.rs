@@ -32,6 +32,8 @@ pub(super) enum Command {
         outcome: oneshot::Sender<Outcome>,
     },
     Leave(Asker),
+    /// Whoever asked goes with the gateway.
+    Lose(Asker),
     Decide {
         id: Id,
         decision: Box<Decision>,
@@ -139,6 +141,10 @@ impl Driver {
             Command::Leave(asker) => {
                 self.askers.remove(&asker);
                 Input::Leave(asker)
+            }
+            Command::Lose(asker) => {
+                self.askers.remove(&asker);
+                Input::Lose(asker)
             }
             Command::Decide {
                 id,
