@@ -291,14 +291,7 @@ impl Broker {
         match input {
             Input::Loaded(_) | Input::Tick => {}
             Input::Raise { asker, id, ask } => self.raise(now, asker, &id, ask),
-            Input::Leave(asker) => {
-                let id = self.askers.remove(&asker);
-                let entry = id.as_ref().and_then(|id| self.entries.get_mut(id));
-                if let (Some(id), Some(entry)) = (&id, entry) {
-                    entry.asker = None;
-                    self.happen(now, id, Event::Leave);
-                }
-            }
+            Input::Leave(asker) => self.leave(now, asker),
             Input::Decide {
                 decider,
                 id,
@@ -315,6 +308,15 @@ impl Broker {
             },
             Input::Written { id, failed } => self.written(now, &id, failed),
             Input::Generated { id, result } => self.happen(now, &id, Event::Generated(result)),
+        }
+    }
+
+    fn leave(&mut self, now: u64, asker: Asker) {
+        let id = self.askers.remove(&asker);
+        let entry = id.as_ref().and_then(|id| self.entries.get_mut(id));
+        if let (Some(id), Some(entry)) = (&id, entry) {
+            entry.asker = None;
+            self.happen(now, id, Event::Leave);
         }
     }
 

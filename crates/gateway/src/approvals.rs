@@ -76,6 +76,12 @@ impl Approvals {
         self.policy.rcu(|before| change(before));
     }
 
+    /// The gateway stops: everybody who waits is told so at once. What they asked stays as it is, for the
+    /// next start.
+    pub(crate) fn stop(&self) {
+        self.send(Command::Stop);
+    }
+
     /// Milliseconds since 1970.
     pub(crate) fn now(&self) -> u64 {
         self.clock.now()
@@ -126,13 +132,11 @@ impl Approvals {
         result.await.unwrap_or_else(gone)
     }
 
-    /// The gateway stops: everybody who waits is told so at once. What they asked stays as it is, for the
-    /// next start.
-    pub(crate) fn stop(&self) {
-        self.send(Command::Stop);
-    }
-
-    async fn wait_until_ready(&self, patience: Duration) -> bool {
+    /// Waits until it is known what an earlier run left behind; no longer than this.
+    pub(crate) async fn wait_until_ready(&self, patience: Duration) -> bool {
+        if *self.ready.borrow() {
+            return true;
+        }
         let mut ready = self.ready.clone();
         let waiting = ready.wait_for(|ready| *ready);
         matches!(timeout(patience, waiting).await, Ok(Ok(_)))

@@ -14,7 +14,7 @@ use switchboard_wire::method;
 use crate::{
     approvals::{Approvals, driver::Driver},
     cache::Reads,
-    call::{Kept, patience::Running},
+    call::{Kept, gate::Used, patience::Running},
     console::Console,
     desk::fit::Results,
     events::Events,
@@ -51,6 +51,8 @@ pub(crate) struct Context {
     pub(crate) approvals: Approvals,
     /// Calls that go on while their clients are away.
     pub(crate) waiting: Arc<Parking<Running>>,
+    /// The rounds of calls that clients came back for.
+    pub(crate) rounds: Used,
     /// Calls that wait for their clients.
     pub(crate) parking: Arc<Parking<Kept>>,
     pub(crate) seal: Seal,
@@ -101,10 +103,11 @@ impl Context {
         let (approvals, driver) = Approvals::new(&config);
         let context = Self {
             approvals,
-            waiting: Parking::new(lasting_seal.clone(), WAITING),
+            waiting: Parking::new(lasting_seal.clone(), WAITING)?,
+            rounds: Used::new()?,
             containment,
             audience: Audience::default(),
-            parking: Parking::new(Seal::new()?, PARKED),
+            parking: Parking::new(Seal::new()?, PARKED)?,
             seal: Seal::new()?,
             lasting_seal,
             console: Console::default(),

@@ -188,6 +188,8 @@ impl Gateway {
     /// Stops: refuses new work, answers what is under way, ends every server, closes the store.
     /// Stopping twice is the same as stopping once; [`hurry`](Self::hurry) ends the patience.
     pub async fn stop(&self) {
+        // Before anybody is sent away: who leaves from now on withdraws nothing.
+        self.context.approvals.stop();
         let first = self.stage.send_if_modified(|stage| {
             let first = *stage == Stage::Running;
             if first {
@@ -202,7 +204,6 @@ impl Gateway {
         self.context
             .events
             .tell("gateway.stopping", || serde_json::json!({}));
-        self.context.approvals.stop();
         let total = self.context.config.load().shutdown.total_timeout;
         self.supervisor
             .stop(total, self.reached(Stage::Hurrying))

@@ -23,6 +23,7 @@ use tokio::{
     task::JoinSet,
 };
 
+pub(crate) use self::desktop::is_seen;
 use crate::{
     Gateway,
     notify::{

@@ -23,6 +23,8 @@ use crate::{caller::Principal, seal::Seal};
 #[derive(Debug)]
 pub(crate) struct Parking<T> {
     seal: Seal,
+    /// Of all that have the same seal, this one: it may outlive the gateway.
+    run: u128,
     room: Room,
     parked: Mutex<HashMap<u128, Parked<T>>>,
 }
@@ -53,15 +55,25 @@ pub(crate) struct Room {
     pub(crate) each: usize,
 }
 
+/// When a state was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    ThisRun,
+    /// What it opened went with an earlier run of the gateway.
+    EarlierRun,
+}
+
 const PURPOSE: &str = "parked call";
 
 impl<T: Send + 'static> Parking<T> {
-    pub(crate) fn new(seal: Seal, room: Room) -> Arc<Self> {
-        Arc::new(Self {
+    /// `None` if there is no randomness.
+    pub(crate) fn new(seal: Seal, room: Room) -> Option<Arc<Self>> {
+        Some(Arc::new(Self {
             seal,
+            run: random()?,
             room,
             parked: Mutex::default(),
-        })
+        }))
     }
 
     /// Parks a call for so long at most; then it is dropped. Gives the state that opens it, or the
@@ -101,13 +113,18 @@ impl<T: Send + 'static> Parking<T> {
             },
         );
         drop(parked);
-        let payload = [id.to_le_bytes(), turn.to_le_bytes()].concat();
+        let payload = [id, turn, self.run].map(u128::to_le_bytes).concat();
         Ok(self.seal.close(PURPOSE, &payload))
     }
 
-    /// Whether a state was made here, though what it opens may be gone.
-    pub(crate) fn is_ours(&self, state: &str) -> bool {
-        self.seal.open(PURPOSE, state).is_some()
+    /// Whose state this is; `None` if nobody here has made it.
+    pub(crate) fn origin(&self, state: &str) -> Option<Origin> {
+        let [_, _, run] = self.read_all(state)?;
+        Some(if run == self.run {
+            Origin::ThisRun
+        } else {
+            Origin::EarlierRun
+        })
     }
 
     /// Whether a state opens a call for this ticket.
@@ -123,10 +140,15 @@ impl<T: Send + 'static> Parking<T> {
     }
 
     fn read(&self, state: &str) -> Option<(u128, u128)> {
+        let [id, turn, run] = self.read_all(state)?;
+        (run == self.run).then_some((id, turn))
+    }
+
+    fn read_all(&self, state: &str) -> Option<[u128; 3]> {
         let payload = self.seal.open(PURPOSE, state)?;
-        let (id, turn) = payload.split_at_checked(16)?;
-        let read = |bytes: &[u8]| bytes.try_into().ok().map(u128::from_le_bytes);
-        read(id).zip(read(turn))
+        let (parts, rest) = payload.as_chunks::<16>();
+        let parts: &[[u8; 16]; 3] = parts.try_into().ok()?;
+        rest.is_empty().then(|| parts.map(u128::from_le_bytes))
     }
 
     /// Takes a call up again. Whatever is wrong with the state or the request, the answer is the same,
@@ -159,7 +181,7 @@ impl<T: Send + 'static> Parking<T> {
     }
 }
 
-fn refused() -> ErrorObject {
+pub(crate) fn refused() -> ErrorObject {
     let message = "`requestState` opens nothing here: it is unknown, used, expired, or of another request; send the request again without it";
     ErrorObject::new(code::INVALID_PARAMS, message)
 }
@@ -231,7 +253,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_mins(1);
 
     fn parking() -> Arc<Parking<&'static str>> {
-        Parking::new(Seal::new().unwrap(), ROOM)
+        Parking::new(Seal::new().unwrap(), ROOM).unwrap()
     }
 
     #[tokio::test]
@@ -266,7 +288,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_nobody_comes_back_for_is_dropped() {
-        let parking = Parking::new(Seal::new().unwrap(), ROOM);
+        let parking = Parking::new(Seal::new().unwrap(), ROOM).unwrap();
         let kept = Arc::new(());
         let state = parking
             .put(&"s".into(), TICKET, PATIENCE, Arc::clone(&kept))

@@ -269,6 +269,13 @@ impl Upstream {
         self.order(Control::Stop).await;
     }
 
+    /// Waits until it is to end for good.
+    pub(crate) async fn ended(&self) {
+        let mut health = self.health.subscribe();
+        // An error means that it has ended.
+        while !self.ending.load(Relaxed) && health.changed().await.is_ok() {}
+    }
+
     /// Lists have changed. However often it is said, it is remembered once.
     fn relist(&self, lists: Lists) {
         let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,7 +8,11 @@ use switchboard_client::Raw;
 use switchboard_config::Approvals as Settings;
 use switchboard_wire::method;
 
-use crate::{caller::Caller, seal::hex};
+use crate::{
+    caller::{Caller, Principal},
+    notify::is_seen,
+    seal::hex,
+};
 
 /// The most characters of a summary.
 const SUMMARY_CHARS: usize = 200;
@@ -32,12 +36,19 @@ impl About {
             .as_ref()
             .map(|caller| Arc::clone(&caller.client));
         let tool = self.tool.as_deref().unwrap_or_default();
+        // What is answered for one principal is not for another, whatever that calls itself.
+        let principal = match self.caller.as_ref().map(|caller| caller.principal) {
+            None => "",
+            Some(Principal::Owner) => "owner",
+            Some(Principal::Anyone) => "anyone",
+        };
         let mut hash = Sha256::new();
         for part in [
             kind.as_str(),
             &self.server,
             tool,
             client.as_deref().unwrap_or_default(),
+            principal,
         ] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
@@ -152,7 +163,8 @@ fn line(text: &str) -> String {
     let text = &text[..text.floor_char_boundary(16 * SUMMARY_CHARS)];
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut characters = words.join(" ");
-    characters.retain(|character| !character.is_control());
+    // What cannot be seen could change how the rest is shown.
+    characters.retain(is_seen);
     if characters.chars().count() <= SUMMARY_CHARS {
         return characters;
     }

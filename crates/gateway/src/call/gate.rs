@@ -4,7 +4,14 @@
 //! nobody is asked again each time, what has been decided goes with the state that it brings back, under
 //! seal, for the same principal and the same request.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 use switchboard_approvals::{
@@ -19,6 +26,7 @@ use crate::{
     approvals::{policy::hints, question::REQUEST_BYTES},
     caller::Principal,
     failure::Failure,
+    park::refused,
     seal::hex,
 };
 
@@ -36,6 +44,10 @@ pub(super) struct Pass {
 /// What goes with the state of a server.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sealed {
+    /// Which round it is: it is good once.
+    id: String,
+    /// Until when, in milliseconds since 1970.
+    until: u64,
     request: String,
     principal: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,11 +69,16 @@ impl Way<'_> {
             params: errand.params.clone(),
             ..Pass::default()
         };
-        if errand.guest.era() == Era::Modern
-            && returns(errand.params.as_ref())
-            && let Some(pass) = self.returned()
-        {
-            return Ok(pass);
+        if errand.guest.era() == Era::Modern && returns(errand.params.as_ref()) {
+            if let Some(pass) = self.returned()? {
+                return Ok(pass);
+            }
+            // An older server has no states of its own, so that this one is nobody's: no person need be
+            // asked to find that out.
+            let live = self.upstream.live();
+            if live.is_some_and(|live| live.era() == Era::Legacy) {
+                return Err(Failure::Refused(refused()));
+            }
         }
         if errand.method != method::TOOLS_CALL {
             return Ok(plain);
@@ -76,6 +93,20 @@ impl Way<'_> {
 
     async fn judged(&self, mut pass: Pass) -> Result<Pass, Failure> {
         let (server, tool) = (&self.upstream.name, &self.errand.name);
+        let unasked = |why: &str| Failure::Unasked {
+            server: Arc::clone(server),
+            why: why.into(),
+        };
+        if says_what_twice(pass.params.as_ref()) {
+            // The server might read the other one.
+            return Err(unasked("the call says twice what is called, or with what"));
+        }
+        let approvals = &self.context.approvals;
+        if !approvals.wait_until_ready(self.context.wait()).await {
+            return Err(unasked(
+                "initializing: the store is not ready, so it is not known what was decided before; try again",
+            ));
+        }
         let arguments = pass
             .params
             .as_ref()
@@ -85,7 +116,6 @@ impl Way<'_> {
             .server(server)
             .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
         let definition = definition.map(|tool| tool.raw().clone());
-        let approvals = &self.context.approvals;
         let case = Case {
             client: &self.caller.client,
             session: self.caller.person,
@@ -106,10 +136,6 @@ impl Way<'_> {
             }
             Action::Ask => {}
         }
-        let unasked = |why: &str| Failure::Unasked {
-            server: Arc::clone(server),
-            why: why.into(),
-        };
         if let Some(arguments) = &arguments {
             if arguments.as_bytes().len() > REQUEST_BYTES {
                 return Err(unasked("the arguments are too long to be shown"));
@@ -127,7 +153,13 @@ impl Way<'_> {
             Some(rule) => rule.text.into(),
             None => verdict.why.into(),
         });
-        match person.ask(ask).await {
+        let outcome = tokio::select! {
+            biased;
+            outcome = person.ask(ask) => outcome,
+            // It is not configured any more.
+            () = self.upstream.ended() => return Err(self.upstream.not_connected()),
+        };
+        match outcome {
             Outcome::Answer(edited) => {
                 pass.asked = true;
                 let edited = edited.and_then(|edited| edited.member("arguments"));
@@ -151,50 +183,36 @@ impl Way<'_> {
         }
     }
 
-    /// What a client that comes back brings along, if it was let through before.
-    fn returned(&self) -> Option<Pass> {
-        let params = self.errand.params.as_ref()?;
-        let state = params.member("requestState")?.to_text()?;
+    /// What a client that comes back brings along, if it was let through before: once.
+    fn returned(&self) -> Result<Option<Pass>, Failure> {
+        let params = self.errand.params.as_ref();
+        let state = params.and_then(|params| params.member("requestState")?.to_text());
+        let (Some(params), Some(state)) = (params, state) else {
+            return Ok(None);
+        };
         if self.context.parking.knows(&state, || self.ticket()) {
-            return Some(Pass {
+            return Ok(Some(Pass {
                 params: Some(params.clone()),
                 asked: true,
                 arguments: None,
-            });
+            }));
         }
-        let sealed = self.context.lasting_seal.open(PURPOSE, &state)?;
-        let sealed: Sealed = serde_json::from_slice(&sealed).ok()?;
+        let Some(sealed) = self.context.lasting_seal.open(PURPOSE, &state) else {
+            return Ok(None);
+        };
+        let refused = || Failure::Refused(refused());
+        let sealed: Sealed = serde_json::from_slice(&sealed).map_err(|_| refused())?;
         let ticket = self.ticket();
-        if sealed.request != hex(&ticket.request) || sealed.principal != number(ticket.principal) {
-            return None;
+        let now = self.context.approvals.now();
+        let fits = sealed.request == hex(&ticket.request)
+            && sealed.principal == number(ticket.principal)
+            && self.context.rounds.use_up(&sealed.id, sealed.until, now);
+        if !fits {
+            return Err(refused());
         }
-        let mut own = params.without(&["requestState"]);
-        if let Some(state) = &sealed.state {
-            own = own.with_member("requestState", state).ok()?;
-        }
-        if let Some(answers) = &sealed.answers {
-            let given = own
-                .member("inputResponses")
-                .and_then(|given| given.members());
-            let mut all = answers.members().unwrap_or_default();
-            let is_new = |name: &str| all.iter().all(|(known, _)| known != name);
-            let given = given.unwrap_or_default().into_iter();
-            let given: Vec<_> = given.filter(|(name, _)| is_new(name)).collect();
-            all.extend(given);
-            let all = Raw::object(all.iter().map(|(name, answer)| (&**name, answer.clone())));
-            own = own
-                .without(&["inputResponses"])
-                .with_member("inputResponses", &all)
-                .ok()?;
-        }
-        if let Some(arguments) = &sealed.arguments {
-            own = with_arguments(Some(&own), arguments).ok()??;
-        }
-        Some(Pass {
-            params: Some(own),
-            asked: true,
-            arguments: sealed.arguments,
-        })
+        let pass = resumed(params, sealed);
+        // What was sealed here can be put together again.
+        pass.map(Some).ok_or_else(refused)
     }
 
     /// A result that asks the client for input, with what has been decided under seal.
@@ -203,7 +221,11 @@ impl Way<'_> {
             return result;
         }
         let ticket = self.ticket();
+        let patience = self.context.config.load().approvals.long_timeout;
+        let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         let sealed = Sealed {
+            id: self.context.rounds.next(),
+            until: self.context.approvals.now().saturating_add(patience),
             request: hex(&ticket.request),
             principal: number(ticket.principal),
             arguments: pass.arguments.clone(),
@@ -216,6 +238,90 @@ impl Way<'_> {
         let bare = result.without(&["requestState"]);
         bare.with_member("requestState", &Raw::string(&state))
             .unwrap_or(bare)
+    }
+}
+
+/// A request as it goes on, with what was decided before.
+fn resumed(params: &Raw, sealed: Sealed) -> Option<Pass> {
+    let mut own = params.without(&["requestState"]);
+    if let Some(state) = &sealed.state {
+        own = own.with_member("requestState", state).ok()?;
+    }
+    if let Some(answers) = &sealed.answers {
+        let given = own
+            .member("inputResponses")
+            .and_then(|given| given.members());
+        let mut all = answers.members().unwrap_or_default();
+        let is_new = |name: &str| all.iter().all(|(known, _)| known != name);
+        let given = given.unwrap_or_default().into_iter();
+        let given: Vec<_> = given.filter(|(name, _)| is_new(name)).collect();
+        all.extend(given);
+        let all = Raw::object(all.iter().map(|(name, answer)| (&**name, answer.clone())));
+        own = own
+            .without(&["inputResponses"])
+            .with_member("inputResponses", &all)
+            .ok()?;
+    }
+    if let Some(arguments) = &sealed.arguments {
+        own = with_arguments(Some(&own), arguments).ok()??;
+    }
+    Some(Pass {
+        params: Some(own),
+        asked: true,
+        arguments: sealed.arguments,
+    })
+}
+
+/// Whether a call says twice what is called, or with what.
+fn says_what_twice(params: Option<&Raw>) -> bool {
+    let members = params.and_then(Raw::members).unwrap_or_default();
+    let twice = |wanted: &str| members.iter().filter(|(name, _)| name == wanted).count() > 1;
+    twice("name") || twice("arguments")
+}
+
+/// The rounds that clients have come back for. Each is good once, and in this run of the gateway: which
+/// of an earlier one were used nobody knows any more.
+#[derive(Debug)]
+pub(crate) struct Used {
+    /// Tells the rounds of this run from others.
+    run: u128,
+    last: AtomicU64,
+    /// Each with when its time is over, in milliseconds since 1970.
+    used: Mutex<HashMap<String, u64>>,
+}
+
+/// The most that are remembered.
+const USED_MAX: usize = 100_000;
+
+impl Used {
+    /// `None` if there is no randomness.
+    pub(crate) fn new() -> Option<Self> {
+        let mut run = [0; 16];
+        getrandom::fill(&mut run).ok()?;
+        Some(Self {
+            run: u128::from_le_bytes(run),
+            last: AtomicU64::new(0),
+            used: Mutex::default(),
+        })
+    }
+
+    fn next(&self) -> String {
+        format!("{:x}-{}", self.run, self.last.fetch_add(1, Relaxed))
+    }
+
+    /// Whether this was not used before, and is not too late.
+    fn use_up(&self, id: &str, until: u64, now: u64) -> bool {
+        let is_of_this_run = id
+            .split_once('-')
+            .is_some_and(|(run, _)| u128::from_str_radix(run, 16) == Ok(self.run));
+        if !is_of_this_run {
+            return false;
+        }
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.len() >= USED_MAX {
+            used.retain(|_, until| *until > now);
+        }
+        until > now && used.len() < USED_MAX && used.insert(id.to_owned(), until).is_none()
     }
 }
 

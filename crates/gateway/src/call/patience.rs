@@ -20,7 +20,12 @@ use super::{
     returns, walk,
 };
 use crate::{
-    caller::Caller, context::Context, failure::Failure, park::Ticket, relay::Told, translate,
+    caller::Caller,
+    context::Context,
+    failure::Failure,
+    park::{Origin, Ticket},
+    relay::Told,
+    translate,
     upstream::Upstream,
 };
 
@@ -54,15 +59,22 @@ pub(super) async fn carry(
         let state = params
             .as_ref()
             .and_then(|params| params.member("requestState")?.to_text());
-        if let Some(state) = state.filter(|state| context.waiting.is_ours(state)) {
-            if let Ok(running) = context.waiting.take(&state, waits.ticket) {
+        let origin = state
+            .as_ref()
+            .and_then(|state| context.waiting.origin(state));
+        match (origin, state) {
+            (Some(Origin::ThisRun), Some(state)) => {
+                let running = context.waiting.take(&state, waits.ticket);
+                let running = running.map_err(Failure::Refused)?;
                 let token = progress_token(errand.params.as_ref());
                 let told = names_progress(errand.params.as_ref()).then(Arc::<Told>::default);
                 let client = Client::new(errand.line, token, told);
                 return Box::pin(waits.hold(running, &client)).await;
             }
-            // The call went with an earlier run of the gateway.
-            params = params.map(|params| params.without(&["requestState", "inputResponses"]));
+            (Some(Origin::EarlierRun), _) => {
+                params = params.map(|params| params.without(&["requestState", "inputResponses"]));
+            }
+            (None, _) | (_, None) => {}
         }
     }
     let bell = Arc::new(Bell::default());

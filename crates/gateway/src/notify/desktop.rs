@@ -127,7 +127,7 @@ fn text(approval: &Value) -> String {
 }
 
 /// Not so are controls, and marks that turn the direction of what follows or have no width.
-fn is_seen(character: char) -> bool {
+pub(crate) fn is_seen(character: char) -> bool {
     !character.is_control()
         && !matches!(
             character,

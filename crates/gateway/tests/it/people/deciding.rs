@@ -42,7 +42,10 @@ async fn of_two_who_decide_at_once_one_wins_and_the_other_hears_who() {
         assert_eq!(problem["approval"], asked["id"]);
         assert_eq!(problem["decision"]["by"], by);
         let kept = rig.approval(&asked["id"]).await;
-        assert_eq!((&kept["status"], &kept["decision"]["by"]), (&json!(was), &json!(by)));
+        assert_eq!(
+            (&kept["status"], &kept["decision"]["by"]),
+            (&json!(was), &json!(by))
+        );
     }
     for call in &calls {
         client.finish(call).await;
@@ -99,7 +102,10 @@ async fn nobody_decides_from_another_site_or_without_the_token() {
         (format!("{json}Authorization: Bearer wrong\r\n"), 401),
         (format!("{json}Authorization: Basic {TOKEN}\r\n"), 401),
         (format!("{json}Cookie: token={TOKEN}\r\n"), 401),
-        (format!("{json}{token}Origin: https://evil.example\r\n"), 403),
+        (
+            format!("{json}{token}Origin: https://evil.example\r\n"),
+            403,
+        ),
         (format!("{json}{token}Origin: null\r\n"), 403),
         (format!("{json}{token}Host: evil.example\r\n"), 403),
     ] {
@@ -119,11 +125,26 @@ async fn nobody_decides_from_another_site_or_without_the_token() {
         }
     }
     // A path that is no id, and one that nobody has.
-    for id in ["aaaaaaaa", "..%2f..%2fstatus", "%ff", &"a".repeat(3000), "' OR 1=1 --".replace(' ', "%20").as_str()] {
+    for id in [
+        "aaaaaaaa",
+        "..%2f..%2fstatus",
+        "%ff",
+        &"a".repeat(3000),
+        "' OR 1=1 --".replace(' ', "%20").as_str(),
+    ] {
         for how in ["approve", "reject", "respond"] {
-            let body = if how == "respond" { json!({ "text": "x" }) } else { json!({}) };
-            let answer = rig.post(&format!("/api/v1/approvals/{id}/{how}"), &body).await;
-            assert!((400..=414).contains(&answer.status), "{id} {how}: {answer:?}");
+            let body = if how == "respond" {
+                json!({ "text": "x" })
+            } else {
+                json!({})
+            };
+            let answer = rig
+                .post(&format!("/api/v1/approvals/{id}/{how}"), &body)
+                .await;
+            assert!(
+                (400..=414).contains(&answer.status),
+                "{id} {how}: {answer:?}"
+            );
         }
         let answer = rig.get(&format!("/api/v1/approvals/{id}")).await;
         assert!((400..=414).contains(&answer.status), "{id}: {answer:?}");
@@ -155,8 +176,16 @@ async fn what_is_no_decision_is_refused_with_a_reason_and_nothing_happens() {
     other.send_call("delete_file", json!({ "n": 1 })).await;
     events.until("approval.created").await;
     let wrong = [
-        json!(null), json!(true), json!(7), json!(-1), json!("x"), json!([]), json!([1]), json!({}),
-        json!({ "x": 1 }), json!(1e300),
+        json!(null),
+        json!(true),
+        json!(7),
+        json!(-1),
+        json!("x"),
+        json!([]),
+        json!([1]),
+        json!({}),
+        json!({ "x": 1 }),
+        json!(1e300),
     ];
     let places = [
         ("approve", vec!["edits", "remember", "by", "nonsense"]),
@@ -189,11 +218,24 @@ async fn what_is_no_decision_is_refused_with_a_reason_and_nothing_happens() {
                 }
             }
         }
-        for body in ["", "{", "[]", "7", "null", "\"x\"", "{\"by\":\"a\"}x", "\u{0}", &"[".repeat(100_000)] {
+        for body in [
+            "",
+            "{",
+            "[]",
+            "7",
+            "null",
+            "\"x\"",
+            "{\"by\":\"a\"}x",
+            "\u{0}",
+            &"[".repeat(100_000),
+        ] {
             let id = asked["id"].as_str().unwrap();
             let path = format!("/api/v1/approvals/{id}/respond");
             let answer = rig.ask("POST", &path, Some(body)).await;
-            assert!((400..500).contains(&answer.status), "{body:.10}: {answer:?}");
+            assert!(
+                (400..500).contains(&answer.status),
+                "{body:.10}: {answer:?}"
+            );
         }
     }
     let remember = |more: Value| json!({ "remember": more });
@@ -228,7 +270,9 @@ async fn what_is_no_decision_is_refused_with_a_reason_and_nothing_happens() {
         json!({ "systemPrompt": {} }),
         json!({ "tools": [] }),
     ] {
-        let answer = rig.decide(&sample["id"], "approve", json!({ "edits": edits })).await;
+        let answer = rig
+            .decide(&sample["id"], "approve", json!({ "edits": edits }))
+            .await;
         assert_eq!(answer.status, 422, "{edits}: {answer:?}");
     }
     for asked in [&sample, &gated] {
@@ -237,8 +281,13 @@ async fn what_is_no_decision_is_refused_with_a_reason_and_nothing_happens() {
         assert_eq!(now["version"], 1, "{now}");
     }
     for query in [
-        "status=nonsense", "kind=nonsense", "limit=x", "limit=-1", "limit=99999999999999999999",
-        "status=pending&status=closed", "nonsense=1",
+        "status=nonsense",
+        "kind=nonsense",
+        "limit=x",
+        "limit=-1",
+        "limit=99999999999999999999",
+        "status=pending&status=closed",
+        "nonsense=1",
     ] {
         let answer = rig.get(&format!("/api/v1/approvals?{query}")).await;
         answer.problem(400);
@@ -260,16 +309,29 @@ async fn lists_say_what_is_asked_of_them() {
     rig.decided(&waiting[0]["id"], "reject", json!({})).await;
     let ids = |list: &Value| -> Vec<String> {
         let list = list["approvals"].as_array().unwrap().iter();
-        list.map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+        list.map(|one| one["id"].as_str().unwrap().to_owned())
+            .collect()
     };
     let all = ids(&rig.get("/api/v1/approvals").await.json());
-    let mut expected: Vec<_> = waiting.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
+    let mut expected: Vec<_> = waiting
+        .iter()
+        .map(|one| one["id"].as_str().unwrap().to_owned())
+        .collect();
     expected.reverse();
     assert_eq!(all, expected);
     for (query, count) in [
-        ("status=pending", 5), ("status=open", 5), ("status=closed", 1), ("status=rejected", 1),
-        ("status=approved", 0), ("kind=elicitation", 1), ("kind=tool_call", 5), ("kind=trust", 0),
-        ("server=s", 6), ("server=t", 0), ("limit=2", 2), ("status=pending&kind=tool_call", 4),
+        ("status=pending", 5),
+        ("status=open", 5),
+        ("status=closed", 1),
+        ("status=rejected", 1),
+        ("status=approved", 0),
+        ("kind=elicitation", 1),
+        ("kind=tool_call", 5),
+        ("kind=trust", 0),
+        ("server=s", 6),
+        ("server=t", 0),
+        ("limit=2", 2),
+        ("status=pending&kind=tool_call", 4),
         ("status=&kind=", 6),
     ] {
         let list = rig.get(&format!("/api/v1/approvals?{query}")).await.json();
@@ -295,7 +357,9 @@ async fn what_is_long_is_left_out_of_lists() {
     let mut events = rig.follow(EVENTS).await;
     let mut client = mute(&rig, LEGACY).await;
     let long = "y".repeat(100_000);
-    let call = client.send_call("delete_file", json!({ "path": long })).await;
+    let call = client
+        .send_call("delete_file", json!({ "path": long }))
+        .await;
     let told = events.until("approval.created").await;
     let listed = rig.one_waiting().await;
     for one in [&told, &listed] {

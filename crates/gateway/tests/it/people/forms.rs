@@ -16,26 +16,94 @@ async fn content_is_checked_against_the_schema_member_by_member() {
     let (_stage, rig, mut client) = open().await;
     let text = |more: Value| {
         let mut field = json!({ "type": "string" });
-        field.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        field
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         field
     };
     let choices = json!([{ "const": "a", "title": "A" }, { "const": "b", "title": "B" }]);
     let cases = [
-        ("mail", text(json!({ "format": "email" })), json!("a@example.org"), json!("nobody")),
-        ("uri", text(json!({ "format": "uri" })), json!("https://example.org/a"), json!("no uri")),
-        ("date", text(json!({ "format": "date" })), json!("2026-02-28"), json!("2026-02-30")),
-        ("time", text(json!({ "format": "date-time" })), json!("2026-02-28T10:00:00Z"), json!("2026-02-28")),
-        ("short", text(json!({ "maxLength": 3 })), json!("äöü"), json!("four")),
-        ("long", text(json!({ "minLength": 3 })), json!("abc"), json!("ab")),
+        (
+            "mail",
+            text(json!({ "format": "email" })),
+            json!("a@example.org"),
+            json!("nobody"),
+        ),
+        (
+            "uri",
+            text(json!({ "format": "uri" })),
+            json!("https://example.org/a"),
+            json!("no uri"),
+        ),
+        (
+            "date",
+            text(json!({ "format": "date" })),
+            json!("2026-02-28"),
+            json!("2026-02-30"),
+        ),
+        (
+            "time",
+            text(json!({ "format": "date-time" })),
+            json!("2026-02-28T10:00:00Z"),
+            json!("2026-02-28"),
+        ),
+        (
+            "short",
+            text(json!({ "maxLength": 3 })),
+            json!("äöü"),
+            json!("four"),
+        ),
+        (
+            "long",
+            text(json!({ "minLength": 3 })),
+            json!("abc"),
+            json!("ab"),
+        ),
         ("text", text(json!({})), json!(""), json!(7)),
-        ("age", json!({ "type": "integer", "minimum": 0, "maximum": 120 }), json!(30), json!(121)),
+        (
+            "age",
+            json!({ "type": "integer", "minimum": 0, "maximum": 120 }),
+            json!(30),
+            json!(121),
+        ),
         ("whole", json!({ "type": "integer" }), json!(3), json!(3.5)),
-        ("score", json!({ "type": "number" }), json!(1.5), json!("1.5")),
-        ("flag", json!({ "type": "boolean" }), json!(false), json!("false")),
-        ("pick", text(json!({ "enum": ["a", "b"] })), json!("a"), json!("c")),
-        ("titled", text(json!({ "oneOf": choices })), json!("b"), json!("A")),
-        ("many", json!({ "type": "array", "items": { "type": "string", "enum": ["a", "b"] }, "maxItems": 2 }), json!(["a", "b"]), json!(["c"])),
-        ("any", json!({ "type": "array", "items": { "anyOf": choices } }), json!([]), json!("a")),
+        (
+            "score",
+            json!({ "type": "number" }),
+            json!(1.5),
+            json!("1.5"),
+        ),
+        (
+            "flag",
+            json!({ "type": "boolean" }),
+            json!(false),
+            json!("false"),
+        ),
+        (
+            "pick",
+            text(json!({ "enum": ["a", "b"] })),
+            json!("a"),
+            json!("c"),
+        ),
+        (
+            "titled",
+            text(json!({ "oneOf": choices })),
+            json!("b"),
+            json!("A"),
+        ),
+        (
+            "many",
+            json!({ "type": "array", "items": { "type": "string", "enum": ["a", "b"] }, "maxItems": 2 }),
+            json!(["a", "b"]),
+            json!(["c"]),
+        ),
+        (
+            "any",
+            json!({ "type": "array", "items": { "anyOf": choices } }),
+            json!([]),
+            json!("a"),
+        ),
     ];
     for (name, field, good, bad) in cases {
         let mut ask = form("?", json!({ name: field }));
@@ -43,7 +111,12 @@ async fn content_is_checked_against_the_schema_member_by_member() {
         let call = client.send_call("ask", ask).await;
         let asked = rig.one_waiting().await;
         let id = &asked["id"];
-        for wrong in [json!({ name: bad }), json!({}), json!({ name: null }), json!({ name: good, "more": 1 })] {
+        for wrong in [
+            json!({ name: bad }),
+            json!({}),
+            json!({ name: null }),
+            json!({ name: good, "more": 1 }),
+        ] {
             let body = json!({ "action": "accept", "content": wrong });
             let answer = rig.decide(id, "respond", body).await;
             if wrong.get("more").is_some() && answer.status == 200 {
@@ -51,8 +124,14 @@ async fn content_is_checked_against_the_schema_member_by_member() {
             }
             answer.problem(422);
             let problems = answer.json()["problems"].clone();
-            assert!(problems[0]["path"].is_string(), "{name} {wrong}: {answer:?}");
-            assert!(problems[0]["message"].is_string(), "{name} {wrong}: {answer:?}");
+            assert!(
+                problems[0]["path"].is_string(),
+                "{name} {wrong}: {answer:?}"
+            );
+            assert!(
+                problems[0]["message"].is_string(),
+                "{name} {wrong}: {answer:?}"
+            );
             if wrong.get("more").is_none() {
                 assert_eq!(problems[0]["path"], format!("/{name}"), "{wrong}");
             }
@@ -62,7 +141,11 @@ async fn content_is_checked_against_the_schema_member_by_member() {
         assert_eq!(decided["status"], "accepted");
         let result = client.finish(&call).await.json;
         let said = told(&result["result"])["q"].clone();
-        assert_eq!(said, json!({ "action": "accept", "content": { name: good } }), "{name}");
+        assert_eq!(
+            said,
+            json!({ "action": "accept", "content": { name: good } }),
+            "{name}"
+        );
     }
     rig.stop().await;
 }
@@ -70,12 +153,15 @@ async fn content_is_checked_against_the_schema_member_by_member() {
 #[tokio::test]
 async fn what_is_left_open_is_filled_with_what_the_server_suggests() {
     let (_stage, rig, mut client) = open().await;
-    let ask = form("?", json!({
-        "name": { "type": "string", "default": "John" },
-        "age": { "type": "integer", "default": 30 },
-        "sure": { "type": "boolean", "default": true },
-        "note": { "type": "string" },
-    }));
+    let ask = form(
+        "?",
+        json!({
+            "name": { "type": "string", "default": "John" },
+            "age": { "type": "integer", "default": 30 },
+            "sure": { "type": "boolean", "default": true },
+            "note": { "type": "string" },
+        }),
+    );
     let call = client.send_call("ask", ask).await;
     let asked = rig.one_waiting().await;
     let body = json!({ "action": "accept", "content": { "age": 31 } });
@@ -93,21 +179,34 @@ async fn who_is_asked_for_a_secret_is_warned_and_an_address_shows_its_host() {
     let call = client.send_call("ask", form("Log in", fields)).await;
     let asked = rig.one_waiting().await;
     let warnings = asked["warnings"].to_string();
-    assert!(warnings.contains("password") && warnings.contains("`pin`"), "{asked}");
+    assert!(
+        warnings.contains("password") && warnings.contains("`pin`"),
+        "{asked}"
+    );
     assert!(!warnings.contains("`name`"), "{asked}");
-    rig.decided(&asked["id"], "respond", json!({ "action": "cancel" })).await;
+    rig.decided(&asked["id"], "respond", json!({ "action": "cancel" }))
+        .await;
     client.finish(&call).await;
     let url = "https://login.example.org.evil.example/path?next=https://example.org";
     let params = json!({ "mode": "url", "message": "Open", "url": url, "elicitationId": "e1" });
-    let call = client.send_call("ask", asking("elicitation/create", params)).await;
+    let call = client
+        .send_call("ask", asking("elicitation/create", params))
+        .await;
     let asked = rig.one_waiting().await;
     let summary = asked["summary"].as_str().unwrap();
-    assert!(summary.contains("login.example.org.evil.example"), "{asked}");
+    assert!(
+        summary.contains("login.example.org.evil.example"),
+        "{asked}"
+    );
     let content = json!({ "action": "accept", "content": { "a": 1 } });
     let answer = rig.decide(&asked["id"], "respond", content).await;
-    assert!(answer.status == 422 || answer.json()["result"]["content"].is_null(), "{answer:?}");
+    assert!(
+        answer.status == 422 || answer.json()["result"]["content"].is_null(),
+        "{answer:?}"
+    );
     if answer.status == 422 {
-        rig.decided(&asked["id"], "respond", json!({ "action": "accept" })).await;
+        rig.decided(&asked["id"], "respond", json!({ "action": "accept" }))
+            .await;
     }
     let result = client.finish(&call).await.json;
     assert_eq!(told(&result["result"])["q"], json!({ "action": "accept" }));
@@ -119,9 +218,10 @@ async fn who_is_asked_for_a_secret_is_warned_and_an_address_shows_its_host() {
 #[tokio::test]
 async fn strange_forms_can_at_least_be_declined() {
     let (_stage, rig, mut client) = open().await;
-    let deep = (0..60).fold(json!({ "type": "string" }), |inner, _| {
-        json!({ "type": "object", "properties": { "a": inner } })
-    });
+    let deep = (0..60).fold(
+        json!({ "type": "string" }),
+        |inner, _| json!({ "type": "object", "properties": { "a": inner } }),
+    );
     let strange = [
         json!({}),
         json!({ "message": 7, "requestedSchema": [] }),
@@ -135,18 +235,32 @@ async fn strange_forms_can_at_least_be_declined() {
         json!({ "message": "a\u{202e}b\u{0007}\n\n\u{200f}c" }),
     ];
     for params in strange {
-        let call = client.send_call("ask", asking("elicitation/create", params.clone())).await;
+        let call = client
+            .send_call("ask", asking("elicitation/create", params.clone()))
+            .await;
         let asked = rig.one_waiting().await;
         let summary = asked["summary"].as_str().unwrap();
-        let deceives = |letter: char| letter.is_control() || "\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{200e}\u{200f}\u{2066}\u{2067}\u{2068}\u{2069}".contains(letter);
+        let deceives = |letter: char| {
+            letter.is_control() || "\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{200e}\u{200f}\u{2066}\u{2067}\u{2068}\u{2069}".contains(letter)
+        };
         assert!(!summary.contains(deceives), "{summary:?}");
-        if params["url"].as_str().is_some_and(|url| !url.starts_with("http")) {
-            let answer = rig.decide(&asked["id"], "respond", json!({ "action": "accept" })).await;
+        if params["url"]
+            .as_str()
+            .is_some_and(|url| !url.starts_with("http"))
+        {
+            let answer = rig
+                .decide(&asked["id"], "respond", json!({ "action": "accept" }))
+                .await;
             answer.problem(422);
         }
-        rig.decided(&asked["id"], "respond", json!({ "action": "decline" })).await;
+        rig.decided(&asked["id"], "respond", json!({ "action": "decline" }))
+            .await;
         let result = client.finish(&call).await.json;
-        assert_eq!(told(&result["result"])["q"], json!({ "action": "decline" }), "{params}");
+        assert_eq!(
+            told(&result["result"])["q"],
+            json!({ "action": "decline" }),
+            "{params}"
+        );
     }
     rig.stop().await;
 }

@@ -38,7 +38,7 @@ pub(crate) fn tools() -> Vec<Value> {
         tool("sample", "Asks a model."),
         tool("work", "Works."),
         hinted("delete_file", json!({ "destructiveHint": true })),
-        hinted("write_note", json!({ "destructiveHint": false })),
+        hinted("add_note", json!({ "destructiveHint": false })),
         hinted("read_file", json!({ "readOnlyHint": true })),
     ]
 }

@@ -48,7 +48,9 @@ impl Model {
                 let hung_up = Arc::clone(&hung_up);
                 tokio::spawn(async move {
                     let mut stream = BufReader::new(stream);
-                    let Some(request) = read(&mut stream).await else { return };
+                    let Some(request) = read(&mut stream).await else {
+                        return;
+                    };
                     asked.lock().unwrap().push(request);
                     if mood == Mood::Thinking {
                         let mut rest = [0];
@@ -58,9 +60,10 @@ impl Model {
                         }
                     }
                     let (status, body) = match mood {
-                        Mood::Refusing => {
-                            ("401 Unauthorized", json!({ "error": { "message": "no such key" } }))
-                        }
+                        Mood::Refusing => (
+                            "401 Unauthorized",
+                            json!({ "error": { "message": "no such key" } }),
+                        ),
                         _ => ("200 OK", completion()),
                     };
                     let body = body.to_string();
@@ -148,7 +151,12 @@ async fn what_is_agreed_to_with_changes_is_generated_once_with_the_changes_and_d
         "model": "large",
         "maxTokens": 7,
     });
-    rig.decided(&asked["id"], "approve", json!({ "edits": edits, "by": "me" })).await;
+    rig.decided(
+        &asked["id"],
+        "approve",
+        json!({ "edits": edits, "by": "me" }),
+    )
+    .await;
     let result = client.finish(&call).await.json;
     let said = told(&result["result"])["q"].clone();
     assert_eq!(said["content"]["text"], "Because it is.", "{result}");
@@ -159,7 +167,10 @@ async fn what_is_agreed_to_with_changes_is_generated_once_with_the_changes_and_d
     assert_eq!(requests[0]["key"], "Bearer sk-test-key");
     assert_eq!(body["model"], "large");
     let text = body.to_string();
-    assert!(text.contains("How?") && text.contains("Be brief."), "{text}");
+    assert!(
+        text.contains("How?") && text.contains("Be brief."),
+        "{text}"
+    );
     assert!(!text.contains("Why?"), "{text}");
     let limit = body.get("max_completion_tokens").or(body.get("max_tokens"));
     assert_eq!(limit, Some(&json!(7)), "{body}");
@@ -209,10 +220,14 @@ async fn who_leaves_while_the_model_works_has_it_stop() {
     })
     .await;
     assert_eq!(rig.approval(&asked["id"]).await["status"], "generating");
-    let twice = rig.decide(&asked["id"], "approve", json!({ "by": "other" })).await;
+    let twice = rig
+        .decide(&asked["id"], "approve", json!({ "by": "other" }))
+        .await;
     twice.problem(409);
     assert_eq!(twice.json()["was"], "generating");
-    client.tell("notifications/cancelled", json!({ "requestId": call })).await;
+    client
+        .tell("notifications/cancelled", json!({ "requestId": call }))
+        .await;
     events.until("approval.withdrawn").await;
     model.hung_up.notified().await;
     assert_eq!(rig.approval(&asked["id"]).await["status"], "withdrawn");
@@ -233,11 +248,24 @@ async fn a_person_looks_at_the_answer_and_may_change_it() {
     assert!(draft["result"].is_null(), "{draft}");
     // It waits for a person again.
     assert_eq!(rig.one_waiting().await["id"], asked["id"]);
-    let wrong = rig.decide(&asked["id"], "approve", json!({ "edits": { "text": 7 } })).await;
+    let wrong = rig
+        .decide(&asked["id"], "approve", json!({ "edits": { "text": 7 } }))
+        .await;
     wrong.problem(422);
-    let wrong = rig.decide(&asked["id"], "approve", json!({ "edits": { "maxTokens": 7 } })).await;
+    let wrong = rig
+        .decide(
+            &asked["id"],
+            "approve",
+            json!({ "edits": { "maxTokens": 7 } }),
+        )
+        .await;
     wrong.problem(422);
-    rig.decided(&asked["id"], "approve", json!({ "edits": { "text": "It is." } })).await;
+    rig.decided(
+        &asked["id"],
+        "approve",
+        json!({ "edits": { "text": "It is." } }),
+    )
+    .await;
     let result = client.finish(&call).await.json;
     assert_eq!(told(&result["result"])["q"]["content"]["text"], "It is.");
     let call = client.send_call("ask", sampling("Why not?")).await;
@@ -266,7 +294,10 @@ async fn after_a_crash_the_model_is_not_asked_again() {
     .await;
     let rig = super::gate::crashed(rig, &stage).await;
     let over = rig.until_status(&asked["id"], "failed").await;
-    assert!(over["error"].as_str().unwrap().contains("stopped"), "{over}");
+    assert!(
+        over["error"].as_str().unwrap().contains("stopped"),
+        "{over}"
+    );
     assert_eq!(model.asked().len(), 1);
     let mut client = mute(&rig, LEGACY).await;
     client.send_call("ask", sampling("Why?")).await;
@@ -286,7 +317,10 @@ async fn a_rule_lets_a_model_answer_without_a_person_and_it_is_on_record() {
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("ask", sampling("Why?")).await;
     let result = client.finish(&call).await.json;
-    assert_eq!(told(&result["result"])["q"]["content"]["text"], "Because it is.");
+    assert_eq!(
+        told(&result["result"])["q"]["content"]["text"],
+        "Because it is."
+    );
     let all = rig.get("/api/v1/approvals").await.json();
     let by = all["approvals"][0]["decision"]["by"].as_str().unwrap();
     assert!(by.starts_with("rule: "), "{all}");
@@ -299,10 +333,14 @@ async fn without_a_model_a_yes_is_refused_with_what_to_do_instead() {
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("ask", sampling("Why?")).await;
     let asked = rig.one_waiting().await;
-    let detail = rig.decide(&asked["id"], "approve", json!({})).await.problem(422);
+    let detail = rig
+        .decide(&asked["id"], "approve", json!({}))
+        .await
+        .problem(422);
     assert!(detail.contains("sampling.provider"), "{detail}");
     assert_eq!(rig.approval(&asked["id"]).await["status"], "pending");
-    rig.decided(&asked["id"], "respond", json!({ "text": "So." })).await;
+    rig.decided(&asked["id"], "respond", json!({ "text": "So." }))
+        .await;
     client.finish(&call).await;
     rig.stop().await;
 }

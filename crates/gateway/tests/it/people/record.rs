@@ -13,11 +13,36 @@ async fn every_decision_is_in_the_log_which_holds_together_and_keeps_no_secret()
     let arguments = json!({ "path": "/a", "password": "hunter2-hunter2", "api_key": secret });
     let mut decided = Vec::new();
     for (tool, arguments, how, body) in [
-        ("delete_file", arguments.clone(), "approve", json!({ "by": "ada", "edits": { "arguments": arguments } })),
-        ("delete_file", json!({ "n": 2 }), "reject", json!({ "by": "bob", "reason": "because" })),
-        ("ask", sampling("Why?"), "respond", json!({ "by": "cy", "text": "So." })),
-        ("ask", form("Who?", json!({})), "respond", json!({ "by": "di", "action": "accept", "content": {} })),
-        ("ask", form("Who?", json!({})), "respond", json!({ "by": "ed", "action": "decline" })),
+        (
+            "delete_file",
+            arguments.clone(),
+            "approve",
+            json!({ "by": "ada", "edits": { "arguments": arguments } }),
+        ),
+        (
+            "delete_file",
+            json!({ "n": 2 }),
+            "reject",
+            json!({ "by": "bob", "reason": "because" }),
+        ),
+        (
+            "ask",
+            sampling("Why?"),
+            "respond",
+            json!({ "by": "cy", "text": "So." }),
+        ),
+        (
+            "ask",
+            form("Who?", json!({})),
+            "respond",
+            json!({ "by": "di", "action": "accept", "content": {} }),
+        ),
+        (
+            "ask",
+            form("Who?", json!({})),
+            "respond",
+            json!({ "by": "ed", "action": "decline" }),
+        ),
     ] {
         let call = client.send_call(tool, arguments).await;
         let asked = rig.one_waiting().await;
@@ -28,7 +53,9 @@ async fn every_decision_is_in_the_log_which_holds_together_and_keeps_no_secret()
     }
     let call = client.send_call("delete_file", json!({ "n": 3 })).await;
     let gone = rig.one_waiting().await["id"].clone();
-    client.tell("notifications/cancelled", json!({ "requestId": call })).await;
+    client
+        .tell("notifications/cancelled", json!({ "requestId": call }))
+        .await;
     rig.until_status(&gone, "withdrawn").await;
     let log = rig.get("/api/v1/audit?limit=1000").await;
     assert!(!log.body.contains(secret), "{}", log.body);
@@ -46,16 +73,28 @@ async fn every_decision_is_in_the_log_which_holds_together_and_keeps_no_secret()
         assert_eq!(decisions[0]["body"]["by"], *by);
         assert!(decisions[0]["body"]["tookMs"].is_number());
     }
-    assert_eq!(of(&decided[0].0, "asked")[0]["body"]["rule"], "ask s:delete_*");
+    assert_eq!(
+        of(&decided[0].0, "asked")[0]["body"]["rule"],
+        "ask s:delete_*"
+    );
     assert_eq!(of(&decided[1].0, "decided")[0]["body"]["reason"], "because");
     assert_eq!(of(&gone, "withdrawn").len(), 1);
-    let sequence: Vec<_> = entries.iter().map(|entry| entry["seq"].as_u64().unwrap()).collect();
+    let sequence: Vec<_> = entries
+        .iter()
+        .map(|entry| entry["seq"].as_u64().unwrap())
+        .collect();
     assert!(sequence.is_sorted_by(|a, b| a + 1 == *b), "{sequence:?}");
     let since = sequence[2];
-    let rest = rig.get(&format!("/api/v1/audit?since={since}&limit=2")).await.json();
+    let rest = rig
+        .get(&format!("/api/v1/audit?since={since}&limit=2"))
+        .await
+        .json();
     assert_eq!(rest["entries"][0]["seq"], since + 1);
     let verdict = switchboard_store::verify(&rig.home.database()).unwrap();
-    assert!(verdict.broken.is_none() && verdict.entries >= 12, "{verdict:?}");
+    assert!(
+        verdict.broken.is_none() && verdict.entries >= 12,
+        "{verdict:?}"
+    );
     let activity = rig.get("/api/v1/activity").await.body;
     assert!(!activity.contains(secret), "{activity}");
     rig.stop().await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{asks_deletions, mute, sampling, staged, told};
 use crate::{
     api_rig::Rig,
-    mcp_rig::{MODERN, Pipe, Web, refusal_of},
+    mcp_rig::{LEGACY, MODERN, Pipe, Web, refusal_of},
 };
 
 fn with_state(params: &Value, state: &Value) -> Value {
@@ -47,14 +47,19 @@ async fn a_state_is_for_its_request_and_its_client_and_once() {
         let mut flipped = text.to_owned().into_bytes();
         flipped[at] = if flipped[at] == b'A' { b'B' } else { b'A' };
         let flipped = json!(String::from_utf8(flipped).unwrap());
-        let call = client.send("tools/call", with_state(&params, &flipped)).await;
+        let call = client
+            .send("tools/call", with_state(&params, &flipped))
+            .await;
         is_refused(&client.finish(&call).await.json);
     }
     let other = json!({ "name": "delete_file", "arguments": { "path": "/" } });
     let call = client.send("tools/call", with_state(&other, &state)).await;
     is_refused(&client.finish(&call).await.json);
     let stranger = Web::open_able(&rig, "/mcp/s/s", MODERN, false, json!({})).await;
-    let answer = stranger.ask("tools/call", with_state(&params, &state)).await.json;
+    let answer = stranger
+        .ask("tools/call", with_state(&params, &state))
+        .await
+        .json;
     is_refused(&answer);
     // Nobody else was asked, and the first is still there.
     assert_eq!(rig.one_waiting().await["id"], asked["id"]);
@@ -80,7 +85,8 @@ async fn who_comes_back_early_is_kept_and_gets_the_result_the_moment_it_is_there
         let asked = rig.one_waiting().await;
         let call = client.send("tools/call", with_state(&params, &state)).await;
         if tool == "ask" {
-            rig.decided(&asked["id"], "respond", json!({ "text": "So." })).await;
+            rig.decided(&asked["id"], "respond", json!({ "text": "So." }))
+                .await;
         } else {
             rig.decided(&asked["id"], "approve", json!({})).await;
         }
@@ -108,7 +114,10 @@ async fn after_a_crash_the_client_finds_the_answer_that_was_given_meanwhile_once
     assert_eq!(again.len(), 2);
     for one in &waiting {
         let decided = match one["kind"].as_str().unwrap() {
-            "sampling" => rig.decided(&one["id"], "respond", json!({ "text": "So." })).await,
+            "sampling" => {
+                rig.decided(&one["id"], "respond", json!({ "text": "So." }))
+                    .await
+            }
             _ => rig.decided(&one["id"], "approve", json!({})).await,
         };
         assert!(decided["deliveredAt"].is_null(), "{decided}");
@@ -119,7 +128,11 @@ async fn after_a_crash_the_client_finds_the_answer_that_was_given_meanwhile_once
     assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
     assert_eq!(stage.calls_of("delete_file").len(), 1);
     let answer = come_back(&mut client, &asking, asking_state).await;
-    assert_eq!(told(&answer["result"])["q"]["content"]["text"], "So.", "{answer}");
+    assert_eq!(
+        told(&answer["result"])["q"]["content"]["text"],
+        "So.",
+        "{answer}"
+    );
     for one in &waiting {
         let one = rig.approval(&one["id"]).await;
         assert!(one["deliveredAt"].is_string(), "{one}");
@@ -157,10 +170,63 @@ async fn a_no_that_was_given_meanwhile_is_found_as_well() {
     let asked = rig.one_waiting().await;
     let rig: Rig = super::gate::crashed(rig, &stage).await;
     rig.until_status(&asked["id"], "orphaned").await;
-    rig.decided(&asked["id"], "reject", json!({ "reason": "keep it" })).await;
+    rig.decided(&asked["id"], "reject", json!({ "reason": "keep it" }))
+        .await;
     let mut client = mute(&rig, MODERN).await;
     let answer = come_back(&mut client, &gated, state).await;
     assert!(refusal_of(&answer).contains("keep it"), "{answer}");
     assert_eq!(stage.calls(), 0);
+    rig.stop().await;
+}
+
+/// A gateway that is stopped as it should be loses nothing either.
+#[tokio::test]
+async fn what_waits_when_the_gateway_is_stopped_waits_when_it_is_back() {
+    for revision in [LEGACY, MODERN] {
+        let (stage, rig) = staged(asks_deletions()).await;
+        let mut client = mute(&rig, revision).await;
+        client
+            .send_call("delete_file", json!({ "path": "/a" }))
+            .await;
+        client.send_call("ask", sampling("Why?")).await;
+        let waiting = rig.until_waiting(2).await;
+        let rig = rig.restarted(|_| {}).await;
+        rig.until_tools("s", super::tools().len()).await;
+        for one in &waiting {
+            rig.until_status(&one["id"], "orphaned").await;
+        }
+        assert_eq!(rig.until_waiting(2).await.len(), 2);
+        for one in &waiting {
+            let (how, body) = match one["kind"].as_str().unwrap() {
+                "sampling" => ("respond", json!({ "text": "So." })),
+                _ => ("approve", json!({})),
+            };
+            rig.decided(&one["id"], how, body).await;
+        }
+        let mut client = mute(&rig, LEGACY).await;
+        client.call("delete_file", json!({ "path": "/a" })).await;
+        let result = client.call("ask", sampling("Why?")).await;
+        assert_eq!(told(&result)["q"]["content"]["text"], "So.");
+        assert_eq!(stage.calls_of("delete_file").len(), 1);
+        rig.stop().await;
+    }
+}
+
+/// Time goes on while the gateway is down.
+#[tokio::test]
+async fn what_expires_while_nobody_is_there_has_expired_when_somebody_is() {
+    let mut config = asks_deletions();
+    config["approvals"]["shortTimeoutMs"] = json!(100);
+    config["approvals"]["longTimeoutMs"] = json!(400);
+    let (stage, rig) = staged(config).await;
+    let mut client = mute(&rig, LEGACY).await;
+    client.send_call("delete_file", json!({})).await;
+    let asked = rig.one_waiting().await;
+    let rig = super::gate::crashed(rig, &stage).await;
+    let over = rig.until_status(&asked["id"], "timed_out").await;
+    assert!(over["deliveredAt"].is_null(), "{over}");
+    rig.decide(&asked["id"], "approve", json!({}))
+        .await
+        .problem(409);
     rig.stop().await;
 }

@@ -25,7 +25,9 @@ async fn a_request_reaches_who_reads_at_once_though_a_thousand_do_not() {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(2_048).unwrap();
         let address = ([127, 0, 0, 1], rig.port).into();
-        let Ok(mut stream) = socket.connect(address).await else { break };
+        let Ok(mut stream) = socket.connect(address).await else {
+            break;
+        };
         let head = format!(
             "GET {EVENTS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
         );
@@ -47,14 +49,24 @@ async fn a_request_reaches_who_reads_at_once_though_a_thousand_do_not() {
     let began = Instant::now();
     for n in 0..A_SECOND * SECONDS {
         beat.tick().await;
-        client.send_call("delete_file", json!({ "n": n, "sent": now_micros() })).await;
+        client
+            .send_call("delete_file", json!({ "n": n, "sent": now_micros() }))
+            .await;
     }
-    let mut took = tokio::time::timeout(Duration::from_secs(30), reading).await.unwrap().unwrap();
+    let mut took = tokio::time::timeout(Duration::from_secs(30), reading)
+        .await
+        .unwrap()
+        .unwrap();
     took.sort_unstable();
     let at = |part: usize| Duration::from_micros(took[(took.len() - 1) * part / 100]);
     eprintln!(
         "{} stalled readers, {} requests in {:?}: p50 {:?}, p99 {:?}, most {:?}",
-        stalled.len(), took.len(), began.elapsed(), at(50), at(99), at(100)
+        stalled.len(),
+        took.len(),
+        began.elapsed(),
+        at(50),
+        at(99),
+        at(100)
     );
     assert!(at(99) < P99, "p99 {:?}", at(99));
     drop(client);

@@ -27,7 +27,10 @@ async fn an_answer_before_the_short_timeout_is_delivered_and_nothing_becomes_lou
     assert_eq!(asked["status"], "pending");
     assert_eq!(asked["server"], "s");
     assert_eq!(asked["tool"], "ask");
-    assert_eq!(asked["client"], "it 1");
+    assert!(
+        asked["client"].as_str().unwrap().starts_with("it"),
+        "{asked}"
+    );
     assert_eq!(asked["summary"], "wants a model's answer: Why?");
     assert_eq!(asked["version"], 1);
     assert!(asked["escalatedAt"].is_null());
@@ -93,7 +96,10 @@ async fn silence_ends_in_an_error_that_says_so_and_a_late_answer_is_told_that_it
         ["approval.created", "approval.escalated", "approval.expired"]
     );
     assert_eq!(over["status"], "timed_out");
-    assert!(over["error"].as_str().unwrap().contains("no person"), "{over}");
+    assert!(
+        over["error"].as_str().unwrap().contains("no person"),
+        "{over}"
+    );
     let result = client.finish(&call).await.json;
     let error = told(&result["result"])["q"]["error"].clone();
     let message = error["message"].as_str().unwrap();
@@ -116,7 +122,10 @@ async fn a_call_that_nobody_agrees_to_in_time_is_not_made() {
     let mut client = mute(&rig, LEGACY).await;
     let refusal = client.refusal("delete_file", json!({ "path": "/a" })).await;
     assert!(refusal.contains("delete_file"), "{refusal}");
-    assert!(refusal.contains("1 s") || refusal.contains("answered"), "{refusal}");
+    assert!(
+        refusal.contains("1 s") || refusal.contains("answered"),
+        "{refusal}"
+    );
     assert_eq!(stage.calls(), 0);
     rig.stop().await;
 }
@@ -135,7 +144,12 @@ async fn the_time_of_a_call_stands_still_while_a_person_thinks() {
     let mut client = mute(&rig, LEGACY).await;
     for (tool, arguments, how, body) in [
         ("ask", sampling("Why?"), "respond", json!({ "text": "So." })),
-        ("ask", form("Who?", json!({})), "respond", json!({ "action": "decline" })),
+        (
+            "ask",
+            form("Who?", json!({})),
+            "respond",
+            json!({ "action": "decline" }),
+        ),
         ("delete_file", json!({}), "approve", json!({})),
     ] {
         let call = client.send_call(tool, arguments).await;
@@ -200,9 +214,14 @@ async fn a_client_with_a_token_sees_every_ten_seconds_that_its_call_is_alive() {
     let answer = client.finish(&call).await.json;
     assert_eq!(text_of(&answer["result"]), "done");
     let later = client.told();
-    let later = later.iter().filter(|said| said["method"] == "notifications/progress");
+    let later = later
+        .iter()
+        .filter(|said| said["method"] == "notifications/progress");
     signs.extend(later.map(|said| said["params"].clone()));
-    let counts: Vec<_> = signs.iter().map(|sign| sign["progress"].as_f64().unwrap()).collect();
+    let counts: Vec<_> = signs
+        .iter()
+        .map(|sign| sign["progress"].as_f64().unwrap())
+        .collect();
     assert!(counts.is_sorted_by(|a, b| a < b), "{counts:?}");
     assert!(signs.iter().all(|sign| sign["progressToken"] == "t"));
     // What the server reports is not lost: it reports 1 and 2.
@@ -249,7 +268,10 @@ async fn half_a_minute_then_louder_five_minutes_then_over() {
     resume();
     drop(clock);
     let refusal = refusal_of(&client.finish(&call).await.json);
-    assert!(refusal.contains("300 s") || refusal.contains("5 min"), "{refusal}");
+    assert!(
+        refusal.contains("300 s") || refusal.contains("5 min"),
+        "{refusal}"
+    );
     assert_eq!(stage.calls(), 0);
     rig.stop().await;
     assert!(PATIENCE > Duration::ZERO);
