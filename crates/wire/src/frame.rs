@@ -114,6 +114,32 @@ impl Splitter {
     }
 }
 
+/// Adds a frame to what is written, as one line.
+///
+/// JSON may have line breaks between its tokens, and a peer over HTTP may send such. On a line of its own each
+/// part of it would be a message: one that nobody has looked at. Inside of strings JSON has no line breaks,
+/// so that a space says the same.
+///
+/// ```
+/// use bytes::BytesMut;
+/// use switchboard_wire::put_line;
+///
+/// let mut lines = BytesMut::new();
+/// put_line(&mut lines, b"{\"a\":\r\n{\"b\":1}\n}");
+/// assert_eq!(&lines[..], b"{\"a\":  {\"b\":1} }\n");
+/// ```
+pub fn put_line(lines: &mut BytesMut, frame: &[u8]) {
+    lines.reserve(frame.len() + 1);
+    let start = lines.len();
+    lines.extend_from_slice(frame);
+    let mut rest = &mut lines[start..];
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
+        rest[at] = b' ';
+        rest = &mut rest[at + 1..];
+    }
+    lines.extend_from_slice(b"\n");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

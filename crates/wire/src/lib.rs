@@ -34,7 +34,7 @@ mod sse;
 
 pub use envelope::{EnvelopeError, Frame, Message, Notification, Outcome, Request, Response};
 pub use error_object::{ErrorObject, code};
-pub use frame::{FrameTooLarge, Splitter};
+pub use frame::{FrameTooLarge, Splitter, put_line};
 pub use id::Id;
 pub use raw::{Raw, RawError};
 pub use revision::{Elicitation, Era, Facts, Revision};

@@ -17,8 +17,8 @@ use std::{
     time::Duration,
 };
 
-use bytes::{Buf, BufMut, BytesMut};
-use switchboard_wire::{Splitter, limits, method};
+use bytes::{Buf, BytesMut};
+use switchboard_wire::{Splitter, limits, method, put_line};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
     time::Sleep,
@@ -300,9 +300,7 @@ impl Transport for StdioTransport {
         if !self.outgoing.is_empty() && self.outgoing.len() + frame.len() >= WRITE_BUFFER {
             return SendOutcome::Busy;
         }
-        self.outgoing.reserve(frame.len() + 1);
-        self.outgoing.put_slice(&frame);
-        self.outgoing.put_u8(b'\n');
+        put_line(&mut self.outgoing, &frame);
         self.accepted += frame.len() as u64 + 1;
         if let OutgoingKind::Request { id, method } = outgoing.kind
             // What ends with a handshake is the server, and how it ended is what there is to tell.

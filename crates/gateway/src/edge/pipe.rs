@@ -13,7 +13,7 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use switchboard_client::ErrorObject;
-use switchboard_wire::{Splitter, code, limits};
+use switchboard_wire::{Splitter, code, limits, put_line};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     sync::{Notify, mpsc},
@@ -152,15 +152,13 @@ async fn write(
     let mut buffer = BytesMut::new();
     while let Some(message) = messages.recv().await {
         let mut taken = message.len();
-        buffer.extend_from_slice(&message);
-        buffer.extend_from_slice(b"\n");
+        put_line(&mut buffer, &message);
         // What waits goes along: one write for many small answers.
         while buffer.len() < WRITE_BYTES
             && let Ok(message) = messages.try_recv()
         {
             taken += message.len();
-            buffer.extend_from_slice(&message);
-            buffer.extend_from_slice(b"\n");
+            put_line(&mut buffer, &message);
         }
         writer.write_all(&buffer).await?;
         writer.flush().await?;

@@ -290,3 +290,16 @@ async fn what_a_server_tells_models_is_held_when_it_changes() {
     assert!(said(&pipe).contains("evil"), "{}", said(&pipe));
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn a_line_break_between_tokens_makes_no_second_message() {
+    let stage = Stage::new(&good());
+    let rig = staged(&stage).await;
+    let smuggled = r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"cook","arguments":{}}}"#;
+    let body = format!("{{\"name\":\"s:paint\",\"arguments\":{{\"x\":\n{smuggled}\r\n}}}}");
+    let answer = rig.ask("POST", "/api/v1/tools/call", Some(&body)).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(text_of(&answer.json()), "paint was called");
+    assert_eq!(stage.calls(), 1, "{:?}", stage.asked());
+    rig.stop().await;
+}
