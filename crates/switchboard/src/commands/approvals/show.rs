@@ -123,7 +123,7 @@ impl Page {
         let what = match approval.kind.as_str() {
             "sampling" => "asks for a model's answer",
             "elicitation" => "asks you something",
-            "tool_call" => "is called",
+            "tool_call" => "is to be called",
             "trust" => "has tools that are held back",
             _ => "asks",
         };
