@@ -110,6 +110,19 @@ fn what_happens_is_told_as_it_happens() {
 }
 
 #[test]
+fn numbers_that_no_program_holds_are_told_of_all_the_same() {
+    let place = Place::new();
+    let _gateway = gateway(&place);
+    let (_first, asked) = ask(&place, "asker:remove", "{}");
+    let mut text = Following::start(&place, &["approvals", "watch"]);
+    // From now on it hears of what happens.
+    assert!(text.line().contains(id(&asked)));
+    let _second = Calling::start(&place, "asker:remove", r#"{"n": 1e400}"#);
+    let line = text.line();
+    assert!(line.contains("asks") && line.contains("1e400"), "{line}");
+}
+
+#[test]
 fn keys_answer_where_a_person_sits() {
     let place = Place::new();
     let _gateway = gateway(&place);
