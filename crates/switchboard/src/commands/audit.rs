@@ -16,7 +16,11 @@ use switchboard_config::Home;
 use switchboard_store::{Audited, StoreError};
 use switchboard_wire::Raw;
 
-use super::{config_file::cannot, shapes::count, visible::visible_line};
+use super::{
+    config_file::cannot,
+    shapes::count,
+    visible::{pretty, visible_line},
+};
 use crate::{
     failure::Failure,
     print::{self, Table},
@@ -113,6 +117,11 @@ struct Entry<'a> {
     hash: String,
 }
 
+#[derive(Serialize)]
+struct Entries<'a> {
+    entries: Vec<Entry<'a>>,
+}
+
 impl<'a> Entry<'a> {
     fn new(audited: &'a Audited) -> Self {
         let entry = &audited.entry;
@@ -154,8 +163,10 @@ fn list(home: &Home, args: &List) -> Result<(), Failure> {
         Ok(())
     })?;
     if args.json {
-        let entries: Vec<Entry<'_>> = last.iter().map(Entry::new).collect();
-        return print::json(&json!({ "entries": entries }));
+        let entries = last.iter().map(Entry::new).collect();
+        let list = Raw::from_value(&Entries { entries })
+            .map_err(|error| Failure::new(format!("cannot write the log as JSON: {error}")))?;
+        return print::data(&format!("{}\n", pretty(&list)));
     }
     if last.is_empty() {
         print::say("nothing was asked or decided yet");
@@ -263,7 +274,9 @@ fn write_all(log: &Path, args: &Export, to: &mut impl Write) -> Result<u64, Fail
         written += 1;
         match args.format {
             Format::Jsonl => {
-                serde_json::to_writer(&mut *to, &Entry::new(&audited))?;
+                // An entry may have been spelled with lines; between the parts of JSON a space is the same.
+                let line = serde_json::to_string(&Entry::new(&audited))?;
+                to.write_all(line.replace(['\r', '\n'], " ").as_bytes())?;
                 to.write_all(b"\n")
             }
             Format::Csv => to.write_all(row(&audited).as_bytes()),

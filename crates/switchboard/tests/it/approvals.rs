@@ -49,14 +49,19 @@ for line in sys.stdin:
         send({"id": id, "result": {}})
 "#;
 
-/// A gateway with the server `asker`.
+/// A gateway with the server `asker`, which is asked about if `remove` is called.
 pub(crate) fn gateway(place: &Place) -> Gateway {
+    let approvals = json!({"rules": ["ask asker:remove"], "notify": "off"});
+    gateway_with(place, &json!({"approvals": approvals}))
+}
+
+/// A gateway with the server `asker` and this configuration besides.
+pub(crate) fn gateway_with(place: &Place, more: &Value) -> Gateway {
     let script = place.write("asker.py", ASKER);
     let server = json!({"command": "python3", "args": ["-S", script], "start": "eager"});
-    let config = json!({
-        "mcpServers": {"asker": server},
-        "approvals": {"rules": ["ask asker:remove"], "notify": "off"},
-    });
+    let mut config = json!({"mcpServers": {"asker": server}});
+    let members = config.as_object_mut().unwrap();
+    members.extend(more.as_object().unwrap().clone());
     place.write_config(&config.to_string());
     start(place)
 }
@@ -73,7 +78,7 @@ pub(crate) fn start(place: &Place) -> Gateway {
 pub(crate) struct Calling(Child);
 
 impl Calling {
-    fn start(place: &Place, tool: &str, arguments: &str) -> Self {
+    pub(crate) fn start(place: &Place, tool: &str, arguments: &str) -> Self {
         let child = place
             .command(&["call", tool, arguments])
             .stdout(Stdio::piped())
@@ -102,14 +107,21 @@ impl Drop for Calling {
     }
 }
 
-/// Calls a tool, and waits until a person is asked; the request.
+/// Calls a tool, and waits until a person is asked about that; the request.
 pub(crate) fn ask(place: &Place, tool: &str, arguments: &str) -> (Calling, Value) {
+    let waiting = || json(place, &["approvals", "--json"])["approvals"].take();
+    let ids = |list: &Value| -> Vec<Value> {
+        let list = list.as_array().unwrap().iter();
+        list.map(|approval| approval["id"].clone()).collect()
+    };
+    let before = ids(&waiting());
     let calling = Calling::start(place, tool, arguments);
     let mut found = Value::Null;
     until("somebody is asked", || {
-        let waiting = json(place, &["approvals", "--json"]);
-        found = waiting["approvals"].get(0).cloned().unwrap_or_default();
-        !found.is_null()
+        // The newest comes first.
+        let newest = waiting().get(0).cloned();
+        found = newest.unwrap_or_default();
+        !found.is_null() && !before.contains(&found["id"])
     });
     (calling, found)
 }

@@ -1,12 +1,19 @@
 //! What servers ask: a model's answer, or a person's; answered from the command line.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
+    sync::mpsc::{self, Receiver},
+    thread,
+};
 
 use serde_json::{Value, json};
 
 use crate::{
-    approvals::{ask, gateway, id},
-    support::Place,
+    approvals::{ask, gateway, gateway_with, id},
+    support::{Place, json, until},
     terminal::{self, Session},
 };
 
@@ -56,6 +63,106 @@ fn a_person_answers_in_the_models_place() {
     let done = place.run(&["approvals", "reject", asked["id"].as_str().unwrap()]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(calling.end().1.contains("rejected"));
+}
+
+/// A model that says `Drafted.`; its address, and what it is asked.
+fn model() -> (String, Receiver<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (sender, asked) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut length = 0;
+            let mut line = String::new();
+            while stream.read_line(&mut line).unwrap() > 2 {
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).unwrap();
+            let message = json!({"role": "assistant", "content": "Drafted."});
+            let answer = json!({
+                "id": "1", "object": "chat.completion", "model": "big",
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+            })
+            .to_string();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+                 Connection: close\r\n\r\n",
+                answer.len()
+            );
+            stream
+                .get_mut()
+                .write_all((head + &answer).as_bytes())
+                .unwrap();
+            let body = serde_json::from_slice(&body).unwrap();
+            if sender.send(body).is_err() {
+                break;
+            }
+        }
+    });
+    (address, asked)
+}
+
+#[test]
+fn a_model_is_asked_as_a_person_says_and_its_answer_is_looked_at() {
+    let place = Place::new();
+    let (address, asked_of_model) = model();
+    let provider =
+        json!({"kind": "openai", "baseUrl": address, "model": "small", "models": ["big"]});
+    let sampling = json!({"review": true, "provider": provider});
+    let more = json!({"sampling": sampling, "approvals": {"notify": "off"}});
+    let _gateway = gateway_with(&place, &more);
+    let message = json!({"role": "user", "content": {"type": "text", "text": "What is it?"}});
+    let request = json!({"messages": [message], "maxTokens": 10}).to_string();
+    let (calling, asked) = ask(&place, "asker:ask_model", &request);
+    let id = id(&asked);
+    let approve = [
+        "approvals",
+        "approve",
+        id,
+        "--yes",
+        "--model",
+        "big",
+        "--max-tokens",
+        "5",
+    ];
+    let done = place.run(&approve);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains("the model is asked"), "{done:?}");
+    let body = asked_of_model.recv().unwrap();
+    assert_eq!(body["model"], "big");
+    assert!(body.to_string().contains(":5"), "{body}");
+    until("the model has answered", || {
+        json(&place, &["approvals", "show", id, "--json"])["status"] == "reviewing"
+    });
+    let show = place.run(&["approvals", "show", id]);
+    for part in [
+        "\nwhat the model answers\n  Drafted.\n",
+        "\nwhat was changed\n  {\n    \"model\": \"big\",\n    \"maxTokens\": 5\n  }\n",
+        "\nmodel\n  big: 3 tokens in, 2 out, ",
+    ] {
+        assert!(show.out.contains(part), "{part}: {show:?}");
+    }
+    // The request was approved; what is approved now is the answer.
+    let wrong = place.run(&["approvals", "approve", id, "--yes", "--model", "big"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    let output = place
+        .command(&["approvals", "approve", id, "--yes", "--edit"])
+        .env("VISUAL", "sed -i s/Drafted/Edited/")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (code, said) = calling.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("Edited.") && !said.contains("Drafted"),
+        "{said}"
+    );
 }
 
 #[test]

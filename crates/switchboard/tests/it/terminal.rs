@@ -9,7 +9,10 @@ use std::{
     thread,
 };
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::{
+    process::{Pid, Signal, kill_process},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+};
 
 use crate::support::{PATIENCE, Place};
 
@@ -79,6 +82,12 @@ impl Session {
     /// Forgets what was seen, to wait for what comes next.
     pub(crate) fn forget(&mut self) {
         self.seen.clear();
+    }
+
+    /// Asks the command to end.
+    pub(crate) fn terminate(&self) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).unwrap();
     }
 
     /// The exit code, and all that was seen.

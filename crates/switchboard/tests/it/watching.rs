@@ -5,10 +5,10 @@ use std::{
     process::{Child, ChildStdout, Stdio},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
-    approvals::{ask, gateway, id, run, start},
+    approvals::{Calling, ask, gateway, gateway_with, id, run, start},
     questions::FORM,
     support::{Place, json},
     terminal::Session,
@@ -110,6 +110,19 @@ fn what_happens_is_told_as_it_happens() {
 }
 
 #[test]
+fn numbers_that_no_program_holds_are_told_of_all_the_same() {
+    let place = Place::new();
+    let _gateway = gateway(&place);
+    let (_first, asked) = ask(&place, "asker:remove", "{}");
+    let mut text = Following::start(&place, &["approvals", "watch"]);
+    // From now on it hears of what happens.
+    assert!(text.line().contains(id(&asked)));
+    let _second = Calling::start(&place, "asker:remove", r#"{"n": 1e400}"#);
+    let line = text.line();
+    assert!(line.contains("asks") && line.contains("1e400"), "{line}");
+}
+
+#[test]
 fn keys_answer_where_a_person_sits() {
     let place = Place::new();
     let _gateway = gateway(&place);
@@ -159,4 +172,58 @@ fn keys_answer_where_a_person_sits() {
     session.type_in("q");
     let (code, seen) = session.end();
     assert_eq!(code, Some(0), "{seen}");
+}
+
+#[test]
+fn what_waits_for_long_rings_and_what_nobody_answers_is_told() {
+    let place = Place::new();
+    let approvals = json!({
+        "rules": ["ask asker:remove"], "notify": "off", "shortTimeoutMs": 300, "longTimeoutMs": 700,
+    });
+    let _gateway = gateway_with(&place, &json!({"approvals": approvals}));
+    let mut session = Session::start(&place, &["approvals", "watch"], &[("NO_COLOR", "1")]);
+    session.wait_for("nothing waits (q quits)");
+    let calling = Calling::start(&place, "asker:remove", "{}");
+    session.wait_for("still asks");
+    session.wait_for("\u{7}");
+    session.wait_for("timed out");
+    let (code, said) = calling.end();
+    assert_eq!(code, Some(1), "{said}");
+    session.forget();
+    // Ctrl-C.
+    session.type_in("\u{3}");
+    assert_eq!(session.end().0, Some(0));
+    let list = place.run(&["approvals", "list", "--status", "closed"]);
+    assert!(
+        list.out.contains("timed out  call  asker:remove"),
+        "{list:?}"
+    );
+}
+
+#[test]
+fn keys_are_about_the_request_that_is_named() {
+    let place = Place::new();
+    let _gateway = gateway(&place);
+    let (first, one) = ask(&place, "asker:remove", r#"{"path": "/one"}"#);
+    let mut session = Session::start(&place, &["approvals", "watch"], &[("NO_COLOR", "1")]);
+    session.wait_for(&format!("{} asker:remove: a approve", id(&one)));
+    session.forget();
+    // Another one that comes does not change what the keys are about.
+    let (second, two) = ask(&place, "asker:remove", r#"{"path": "/two"}"#);
+    assert_ne!(id(&one), id(&two));
+    session.wait_for(&format!("{} asker:remove: a approve", id(&one)));
+    session.wait_for("n next");
+    session.type_in("n");
+    session.wait_for(&format!("{} asker:remove: a approve", id(&two)));
+    session.type_in("a");
+    session.wait_for(&format!("({})? [y/N] ", id(&two)));
+    session.type_in("y\n");
+    let (code, said) = second.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("/two"), "{said}");
+    session.wait_for(&format!("{} asker:remove: a approve", id(&one)));
+    // When it is told to end, it leaves the terminal as it was.
+    session.terminate();
+    assert_eq!(session.end().0, Some(0));
+    drop(first);
 }

@@ -123,7 +123,7 @@ impl Page {
         let what = match approval.kind.as_str() {
             "sampling" => "asks for a model's answer",
             "elicitation" => "asks you something",
-            "tool_call" => "is called",
+            "tool_call" => "is to be called",
             "trust" => "has tools that are held back",
             _ => "asks",
         };
@@ -378,6 +378,54 @@ fn takes(field: &Field) -> String {
         form::Kind::Choice { .. } => "one of these".to_owned(),
         form::Kind::Choices { min, max, .. } => {
             format!("some of these, with commas between{}", bounds(*min, *max))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(approval: &str) -> String {
+        let approval: Approval = serde_json::from_str(approval).unwrap();
+        whole(&approval, false)
+    }
+
+    #[test]
+    fn tools_that_are_held_back_are_shown_with_what_changed() {
+        let text = shown(
+            r#"{"id":"aaaaaaaa","kind":"trust","status":"pending","server":"sky","summary":"s",
+                "createdAt":"2026-07-28T12:00:00Z","warnings":["hidden\u200b"],"request":{"tools":[
+                {"name":"add\u202e","fingerprint":"f00","why":"changed","diff":"description\n  - One\u001b[2J.\n  + Two.\n"}],
+                "instructions":"Do\u200b this."}}"#,
+        );
+        for part in [
+            "aaaaaaaa: sky has tools that are held back: pending\nWARNING: hidden⟨U+200B⟩\n",
+            "\ntool add⟨U+202E⟩\n  why          changed\n  fingerprint  f00\n",
+            "  description\n    - One⟨U+001B⟩[2J.\n    + Two.\n",
+            "\ninstructions\n  Do⟨U+200B⟩ this.\n",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_a_server_says_is_too_odd_to_be_shown() {
+        for request in [
+            "null",
+            "[]",
+            r#"{"messages":{"role":1},"tools":7,"message":[],"arguments":"x"}"#,
+            r#"{"messages":[1,{"role":"\u001b","content":[{"type":"text"},{"type":"image"},{}]}]}"#,
+            r#"{"tools":[null,{"name":3}],"requestedSchema":5}"#,
+        ] {
+            for kind in ["sampling", "elicitation", "tool_call", "trust", "else"] {
+                let text = shown(&format!(
+                    r#"{{"id":"a","kind":"{kind}","status":"odd\u001b","server":"\u202e","summary":"",
+                        "createdAt":"never","request":{request},"argumentsText":"no JSON","draft":{request},
+                        "result":{request},"usage":{{"model":"\u0007","seconds":1e300}}}}"#
+                ));
+                assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{text:?}");
+            }
         }
     }
 }

@@ -106,14 +106,17 @@ fn follow(home: &Home, first: Events, teller: &mut Teller) -> Result<(), Gone> {
                 teller.tell(Told::Event(data))?;
             }
         }
-        teller.tell(Told::Lost)?;
         let mut rest = REST;
+        let mut is_told = false;
         events = loop {
             thread::sleep(rest);
             rest = (rest * 2).min(LONGEST_REST);
             let found = Link::need(home).and_then(|link| link.events(EVENTS, last.as_deref()));
             if let Ok(found) = found {
                 break found;
+            }
+            if !std::mem::replace(&mut is_told, true) {
+                teller.tell(Told::Lost)?;
             }
         };
     }

@@ -339,7 +339,8 @@ fn reject(home: &Home, id: &str) -> Result<(), Failure> {
 fn envelope(kind: &str, approval: &Raw) -> String {
     let data = Raw::object([("approval", approval.clone())]);
     let envelope = Raw::object([("kind", Raw::string(kind)), ("data", data)]);
-    envelope.as_str().to_owned()
+    // It has to be one line.
+    envelope.as_str().replace(['\r', '\n'], " ")
 }
 
 /// What happened, in a line, and what to beware of in others.
