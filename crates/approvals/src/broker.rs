@@ -300,14 +300,15 @@ impl Broker {
                 id,
                 decision,
             } => match self.entries.get(&id) {
-                Some(entry) if !entry.is_new => {
+                // One that is being written may be read already by whoever decides.
+                Some(entry) => {
                     if entry.queued.len() >= QUEUED_MAX {
                         self.reply(decider, Err(Refusal::Busy));
                     } else {
                         self.happen(now, &id, Event::Decide(decider, Box::new(decision)));
                     }
                 }
-                _ => self.reply(decider, Err(Refusal::Unknown)),
+                None => self.reply(decider, Err(Refusal::Unknown)),
             },
             Input::Written { id, failed } => self.written(now, &id, failed),
             Input::Generated { id, result } => self.happen(now, &id, Event::Generated(result)),
@@ -402,6 +403,12 @@ impl Broker {
         }
         if let Some(asker) = entry.asker {
             self.askers.remove(&asker);
+        }
+        // What could not be written never was.
+        for event in entry.queued {
+            if let Event::Decide(decider, _) = event {
+                self.reply(decider, Err(Refusal::Unknown));
+            }
         }
     }
 
