@@ -23,12 +23,16 @@ impl Crowd {
 }
 
 fn pending(http: &mut Http) -> Vec<Value> {
-    let list = http.get("/api/v1/approvals?status=pending&limit=1000").json();
+    let list = http
+        .get("/api/v1/approvals?status=pending&limit=1000")
+        .json();
     list["approvals"].as_array().unwrap().clone()
 }
 
 fn ids(list: &[Value]) -> BTreeSet<String> {
-    let ids = list.iter().map(|one| one["id"].as_str().unwrap().to_owned());
+    let ids = list
+        .iter()
+        .map(|one| one["id"].as_str().unwrap().to_owned());
     ids.collect()
 }
 
@@ -112,7 +116,9 @@ fn fetched_once(serve: &Serve<'_>, texts: &BTreeSet<String>) {
         }
     }
     assert_eq!(pending(&mut http).len(), 0, "asked again");
-    let closed = http.get("/api/v1/approvals?status=approved&limit=1000").json();
+    let closed = http
+        .get("/api/v1/approvals?status=approved&limit=1000")
+        .json();
     let closed = closed["approvals"].as_array().unwrap();
     assert_eq!(closed.len(), texts.len());
     assert!(closed.iter().all(|one| one["deliveredAt"].is_string()));

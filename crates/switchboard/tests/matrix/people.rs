@@ -62,7 +62,12 @@ fn in_front_of(server: Side) -> Vec<String> {
 fn asked(serve: &Serve<'_>, client: Side, server: Side) -> Result<(), Reason> {
     let mut client = Client::open(&through(serve), server, Setup::mute(client))?;
     let call = call_of("test_sampling", json!({ "prompt": "Say something." }));
-    let text = answered(serve, &mut client, &call, json!({ "text": "A person says so." }))?;
+    let text = answered(
+        serve,
+        &mut client,
+        &call,
+        json!({ "text": "A person says so." }),
+    )?;
     check!(text.contains("A person says so."), "sampling: {text}");
     if server.revision >= Revision::Jun2025 {
         let call = call_of("test_elicitation", json!({ "message": "Who goes there?" }));
