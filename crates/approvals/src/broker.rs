@@ -297,14 +297,15 @@ impl Broker {
                 id,
                 decision,
             } => match self.entries.get(&id) {
-                Some(entry) if !entry.is_new => {
+                // One that is being written may be read already by whoever decides.
+                Some(entry) => {
                     if entry.queued.len() >= QUEUED_MAX {
                         self.reply(decider, Err(Refusal::Busy));
                     } else {
                         self.happen(now, &id, Event::Decide(decider, Box::new(decision)));
                     }
                 }
-                _ => self.reply(decider, Err(Refusal::Unknown)),
+                None => self.reply(decider, Err(Refusal::Unknown)),
             },
             Input::Written { id, failed } => self.written(now, &id, failed),
             Input::Generated { id, result } => self.happen(now, &id, Event::Generated(result)),
@@ -355,18 +356,21 @@ impl Broker {
     /// A request for the same that nobody waits for.
     fn same(&self, now: u64, ask: &Ask) -> Option<Id> {
         let from = (Arc::clone(&ask.key), Id::from(""));
-        let mut same = self
+        let same = self
             .keys
             .range(from..)
             .take_while(|(key, _)| *key == ask.key);
-        same.find_map(|(_, id)| {
+        let free = same.filter_map(|(_, id)| {
             let entry = self.entries.get(id)?;
             let free = entry.asker.is_none() && entry.writing.is_none() && entry.queued.is_empty();
             // One that is too late may have been given up while the disk did not work.
             let in_time = !entry.record.is_late(now);
             let lost = (entry.record.status.waits() && in_time) || entry.record.kept.is_some();
-            (free && lost && entry.record.ask.kind == ask.kind).then(|| Arc::clone(id))
-        })
+            (free && lost && entry.record.ask.kind == ask.kind).then_some(entry)
+        });
+        // One that has its answer goes before one that waits for it.
+        let found = free.min_by_key(|entry| entry.record.kept.is_none())?;
+        Some(Arc::clone(&found.record.id))
     }
 
     fn insert(&mut self, record: Record, asker: Option<Asker>, is_new: bool) {
@@ -398,6 +402,12 @@ impl Broker {
         }
         if let Some(asker) = entry.asker {
             self.askers.remove(&asker);
+        }
+        // What could not be written never was.
+        for event in entry.queued {
+            if let Event::Decide(decider, _) = event {
+                self.reply(decider, Err(Refusal::Unknown));
+            }
         }
     }
 

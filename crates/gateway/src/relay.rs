@@ -51,13 +51,16 @@ impl Told {
     /// So little is added by a sign of life.
     const SIGN: f64 = 1e-6;
 
-    /// The progress to show as a sign of life.
-    pub(crate) fn sign(&self) -> f64 {
+    /// The progress to show as a sign of life; `None` if there is no larger number.
+    pub(crate) fn sign(&self) -> Option<f64> {
         let mut told = self.lock();
         told.signs = true;
         let last = told.last.max(0.0);
-        told.last = (last + Self::SIGN).max(last.next_up());
-        told.last
+        let next = (last + Self::SIGN).max(last.next_up());
+        if next.is_finite() {
+            told.last = next;
+        }
+        next.is_finite().then_some(next)
     }
 
     /// Whether a report of the server may be handed on.
@@ -149,5 +152,29 @@ impl Relay {
 
     fn lock(&self) -> MutexGuard<'_, Hearer> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_of_life_and_reports_grow_together_and_stay_numbers() {
+        let told = Told::default();
+        let report = |progress: &str| {
+            let params = format!(r#"{{"progress":{progress}}}"#);
+            told.admit(&Raw::parse(params).unwrap(), false)
+        };
+        assert!(report("5"));
+        let first = told.sign().unwrap();
+        let second = told.sign().unwrap();
+        assert!(5.0 < first && first < second && second < 6.0);
+        // What the server says stands in the order of what was shown.
+        assert!(!report("5") && report("6"));
+        assert!(report("1e300"));
+        assert!(told.sign().unwrap() > 1e300);
+        assert!(report("1.7976931348623157e308"));
+        assert_eq!(told.sign(), None);
     }
 }

@@ -92,9 +92,14 @@ fn narrowness(rule: &Plain) -> Vec<usize> {
         test => test.get("equals").is_some(),
     });
     let (exactly, scope) = match &rule.scope {
+        // What is remembered goes before what is configured, whatever it is remembered for.
         Some((scope, exactly)) => (
             exactly.is_some(),
-            usize::from(matches!(scope, Scope::Session(_))) * 2,
+            if matches!(scope, Scope::Session(_)) {
+                3
+            } else {
+                1
+            },
         ),
         None => (false, 0),
     };

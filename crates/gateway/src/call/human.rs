@@ -144,9 +144,10 @@ impl Client {
     fn show_life(&self) {
         let Some(line) = &self.line else { return };
         line.begin();
-        if let (Some(token), Some(told)) = (&self.token, &self.told) {
-            // A finite number has a spelling in JSON.
-            let progress = Raw::from_value(&told.sign()).unwrap_or_else(|_| Raw::number(0));
+        if let (Some(token), Some(told)) = (&self.token, &self.told)
+            && let Some(sign) = told.sign()
+            && let Ok(progress) = Raw::from_value(&sign)
+        {
             let params = Raw::object([
                 (meta::PROGRESS_TOKEN, token.clone()),
                 ("progress", progress),

@@ -12,6 +12,7 @@
 )]
 #![cfg(target_os = "linux")]
 
+mod asking;
 mod bad_input;
 mod crowds;
 mod faults;

@@ -23,6 +23,7 @@ mod faults;
 mod features;
 mod matrix;
 mod order;
+mod people;
 mod restart;
 mod revision;
 mod rig;

@@ -155,9 +155,14 @@ fn place(serve: &Serve<'_>, view: &str, path: &str) -> Place {
     }
 }
 
-/// A home whose gateway has this server.
+/// A home whose gateway has this server, and nobody who answers in a client's place.
 pub(crate) fn home(upstream: &Upstream) -> Home {
-    home_with(upstream, json!({}))
+    home_with(upstream, clients_answer())
+}
+
+/// Settings with which only clients are asked.
+pub(crate) fn clients_answer() -> Value {
+    json!({ "approvals": { "route": "client" } })
 }
 
 /// The same with other settings as well.

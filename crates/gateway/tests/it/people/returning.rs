@@ -230,3 +230,28 @@ async fn what_expires_while_nobody_is_there_has_expired_when_somebody_is() {
         .problem(409);
     rig.stop().await;
 }
+
+/// The same was asked twice, and one of the two was answered: whoever comes back first gets that answer.
+#[tokio::test]
+async fn an_answer_is_found_though_the_same_still_waits_beside_it() {
+    let (stage, rig) = staged(asks_deletions()).await;
+    let mut client = mute(&rig, LEGACY).await;
+    for _ in 0..2 {
+        client
+            .send_call("delete_file", json!({ "path": "/a" }))
+            .await;
+    }
+    let mut waiting = rig.until_waiting(2).await;
+    waiting.sort_by(|one, other| one["id"].as_str().cmp(&other["id"].as_str()));
+    let rig = super::gate::crashed(rig, &stage).await;
+    for one in &waiting {
+        rig.until_status(&one["id"], "orphaned").await;
+    }
+    // Whichever is looked at first, the other one has the answer.
+    rig.decided(&waiting[1]["id"], "approve", json!({})).await;
+    let mut client = mute(&rig, LEGACY).await;
+    client.call("delete_file", json!({ "path": "/a" })).await;
+    assert_eq!(stage.calls_of("delete_file").len(), 1);
+    assert_eq!(rig.approval(&waiting[0]["id"]).await["status"], "orphaned");
+    rig.stop().await;
+}

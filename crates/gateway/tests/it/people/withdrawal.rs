@@ -168,3 +168,17 @@ async fn a_server_that_is_taken_away_takes_its_questions_along() {
         rig.stop().await;
     }
 }
+
+/// The command line, or a script, that is stopped while it waits.
+#[tokio::test]
+async fn a_caller_over_rest_that_hangs_up_takes_its_question_along() {
+    let (stage, rig) = staged(asks_deletions()).await;
+    let mut events = rig.follow(EVENTS).await;
+    let asked = tokio::select! {
+        answer = rig.call("s:delete_file", json!({})) => panic!("{answer:?}"),
+        asked = events.until("approval.created") => asked,
+    };
+    is_withdrawn(&rig, &mut events, &asked).await;
+    assert_eq!(stage.calls(), 0);
+    rig.stop().await;
+}

@@ -12,7 +12,7 @@ use crate::{
     client::{Client, PATIENCE, Person, Reason, Sent, Setup, call_of, check, text_of},
     features::counted,
     revision::Side,
-    rig::{NAME, Upstream, through, through_direct},
+    rig::{NAME, Upstream, clients_answer, through, through_direct},
     state::refused,
     support::{Home, SOON, Serve, with, within},
 };
@@ -121,7 +121,7 @@ fn while_another_works(
 
 #[test]
 fn nobody_is_asked_for_the_call_of_another() {
-    with_gateway(OLDER_PIPE, json!({}), |serve| {
+    with_gateway(OLDER_PIPE, clients_answer(), |serve| {
         while_another_works(serve, OLDER, |able, waiting, mute, asking| {
             // The gateway waits for about as long as a client here does.
             let answer = mute.wait(asking).or_else(|_| mute.wait(asking));
@@ -133,7 +133,7 @@ fn nobody_is_asked_for_the_call_of_another() {
 
 #[test]
 fn nobody_is_asked_for_a_call_that_goes_on_alone() {
-    with_gateway(OLDER_PIPE, json!({}), |serve| {
+    with_gateway(OLDER_PIPE, clients_answer(), |serve| {
         while_another_works(serve, MODERN, |able, waiting, mute, asking| {
             // The call that asks is at the server before the other one ends.
             let calls = counted(able, "tools/call")?;

@@ -1,0 +1,148 @@
+//! What waits for a person survives the gateway, however that ends.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{Home, SOON, Serve, http::Http, pipe::Pipe, server, within};
+
+/// So many calls of clients over HTTP, and as many of each of two on pipes.
+struct Crowd {
+    web: usize,
+    each_pipe: usize,
+}
+
+impl Crowd {
+    const fn count(&self) -> usize {
+        self.web + 2 * self.each_pipe
+    }
+}
+
+fn pending(http: &mut Http) -> Vec<Value> {
+    let list = http
+        .get("/api/v1/approvals?status=pending&limit=1000")
+        .json();
+    list["approvals"].as_array().unwrap().clone()
+}
+
+fn ids(list: &[Value]) -> BTreeSet<String> {
+    let ids = list
+        .iter()
+        .map(|one| one["id"].as_str().unwrap().to_owned());
+    ids.collect()
+}
+
+fn home() -> Home {
+    let home = Home::new(json!({}));
+    home.set_config(json!({
+        "mcpServers": { "a": server(&[]) },
+        "approvals": { "rules": ["ask a:echo"], "notify": "off" },
+    }));
+    home
+}
+
+/// Has a crowd ask, ends the gateway, and starts it again: everything is there, and good once.
+fn survives(crowd: &Crowd, signal: Signal) {
+    let home = home();
+    let mut serve = home.serve();
+    serve.until_known("a");
+    let mut clients = Vec::new();
+    for n in 0..crowd.web {
+        let mut client = serve.client();
+        client.begin(&json!(7), "a__echo", json!({ "text": format!("web {n}") }));
+        clients.push(client);
+    }
+    let mut pipes = [Pipe::open(&home), Pipe::open(&home)];
+    for (at, pipe) in pipes.iter_mut().enumerate() {
+        for n in 0..crowd.each_pipe {
+            pipe.begin_call("a__echo", json!({ "text": format!("pipe {at} {n}") }));
+        }
+    }
+    let mut http = serve.http();
+    let before = within(SOON, "all are asked", || {
+        let list = pending(&mut http);
+        (list.len() == crowd.count()).then_some(list)
+    });
+    assert!(before.iter().all(|one| one["status"] == "pending"));
+    let began = Instant::now();
+    serve.signal(signal);
+    serve.ended();
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(5), "it took {took:?} to stop");
+    drop((clients, pipes, serve));
+
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut http = serve.http();
+    let after = within(SOON, "all are orphaned", || {
+        let list = pending(&mut http);
+        let orphaned = list.iter().filter(|one| one["status"] == "orphaned");
+        (orphaned.count() == crowd.count()).then_some(list)
+    });
+    assert_eq!(ids(&after), ids(&before), "others wait than before");
+    let mut texts = BTreeSet::new();
+    for one in &after {
+        let id = one["id"].as_str().unwrap();
+        let path = format!("/api/v1/approvals/{id}/approve");
+        let answer = http.ask("POST", &path, &[], b"");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert!(answer.json()["deliveredAt"].is_null());
+        let text = one["request"]["arguments"]["text"].as_str().unwrap();
+        assert!(texts.insert(text.to_owned()), "asked twice: {text}");
+    }
+    assert_eq!(texts.len(), crowd.count());
+    assert_eq!(pending(&mut http).len(), 0);
+    fetched_once(&serve, &texts);
+    serve.stop();
+}
+
+/// Whoever asks the same again gets the answer that was kept, once.
+fn fetched_once(serve: &Serve<'_>, texts: &BTreeSet<String>) {
+    let mut http = serve.http();
+    let mut web = serve.client();
+    let mut pipe = Pipe::open(serve.home);
+    for text in texts {
+        let arguments = json!({ "text": text });
+        if text.starts_with("web") {
+            assert_eq!(web.call("a__echo", arguments), Ok(text.clone()));
+        } else {
+            let id = pipe.begin_call("a__echo", arguments);
+            let answer = pipe.finish(&id);
+            assert_eq!(answer["result"]["content"][0]["text"], **text, "{answer}");
+        }
+    }
+    assert_eq!(pending(&mut http).len(), 0, "asked again");
+    let closed = http
+        .get("/api/v1/approvals?status=approved&limit=1000")
+        .json();
+    let closed = closed["approvals"].as_array().unwrap();
+    assert_eq!(closed.len(), texts.len());
+    assert!(closed.iter().all(|one| one["deliveredAt"].is_string()));
+    let text = texts.iter().find(|text| text.starts_with("web")).unwrap();
+    web.begin(&json!(99), "a__echo", json!({ "text": text }));
+    within(SOON, "it is asked anew", || {
+        (pending(&mut http).len() == 1).then_some(())
+    });
+}
+
+#[test]
+fn five_hundred_who_wait_survive_a_gateway_that_is_killed() {
+    let crowd = Crowd {
+        web: 250,
+        each_pipe: 125,
+    };
+    survives(&crowd, Signal::KILL);
+}
+
+#[test]
+fn who_waits_survives_a_gateway_that_is_stopped_and_does_not_hold_it_up() {
+    let crowd = Crowd {
+        web: 20,
+        each_pipe: 5,
+    };
+    survives(&crowd, Signal::TERM);
+}
