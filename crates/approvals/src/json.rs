@@ -68,15 +68,16 @@ impl<'a> Tree<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// The one member of this name.
+    /// The one member of this name. One that differs in its case only is the same to some readers.
     pub(crate) fn member(&self, name: &str) -> Result<Option<&Json<'a>>, Twice> {
         let Self::Object(members) = self else {
             return Ok(None);
         };
-        let mut found = members.iter().filter(|(key, _)| key == name);
+        let mut found = members.iter().filter(|(key, _)| is_alike(key, name));
         match (found.next(), found.next()) {
-            (Some(_), Some(_)) => Err(Twice(name.to_owned())),
-            (first, _) => Ok(first.map(|(_, value)| value)),
+            (None, _) => Ok(None),
+            (Some((key, value)), None) if key == name => Ok(Some(value)),
+            (Some(_), _) => Err(Twice(name.to_owned())),
         }
     }
 
@@ -183,14 +184,24 @@ pub fn digest(value: &Raw) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Whether some object in it has a member twice, or it is too large to tell: readers would disagree on
+/// Whether two names are the same to a reader that does not look at case, as some parsers do.
+pub fn is_alike(one: &str, other: &str) -> bool {
+    one == other
+        || one.eq_ignore_ascii_case(other)
+        || (!(one.is_ascii() && other.is_ascii()) && one.to_uppercase() == other.to_uppercase())
+}
+
+/// Whether some object in it has a member twice, be it in another case, or it is too large to tell: readers would disagree on
 /// what it says.
 pub fn says_twice(value: &Raw) -> bool {
     fn look(value: &Json<'_>) -> bool {
         match value {
             Json::Array(all) => all.iter().any(look),
             Json::Object(members) => {
-                let mut names: Vec<&str> = members.iter().map(|(name, _)| &**name).collect();
+                let mut names: Vec<String> = members
+                    .iter()
+                    .map(|(name, _)| name.to_uppercase())
+                    .collect();
                 names.sort_unstable();
                 names.windows(2).any(|pair| pair[0] == pair[1])
                     || members.iter().any(|(_, value)| look(value))

@@ -170,6 +170,11 @@ impl Home {
         self.data.join("seal.key")
     }
 
+    /// `rules.json`, decisions that are remembered: a copy of what the store has, to be read at once.
+    pub fn rules(&self) -> PathBuf {
+        self.data.join("rules.json")
+    }
+
     /// `run/lock`, held by the one gateway of this home.
     pub fn lock_file(&self) -> PathBuf {
         self.run().join("lock")

@@ -15,9 +15,10 @@ pub(crate) mod shown;
 pub(crate) mod trust;
 
 use std::{
+    path::PathBuf,
     sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -45,13 +46,17 @@ pub(crate) struct Approvals {
     /// Whether it is known what an earlier run left behind.
     ready: watch::Receiver<bool>,
     policy: ArcSwap<Policy>,
+    /// Where the decisions are that are remembered. Held while it is written.
+    file: Arc<Mutex<PathBuf>>,
     pub(crate) numbers: Numbers,
     clock: Clock,
+    stopping: AtomicBool,
 }
 
 impl Approvals {
-    /// What is asked waits until the driver runs.
-    pub(crate) fn new(config: &Config) -> (Self, Driver) {
+    /// What is asked waits until the driver runs. Decisions that are remembered are read from the file, which is
+    /// small: rules hold from the first call on, whatever the store does.
+    pub(crate) fn new(config: &Config, file: PathBuf) -> (Self, Driver) {
         let (commands, received) = mpsc::unbounded_channel();
         let (loaded, ready) = watch::channel(false);
         let clock = Clock::new();
@@ -59,9 +64,11 @@ impl Approvals {
             commands,
             last: AtomicU64::new(0),
             ready,
-            policy: ArcSwap::from_pointee(Policy::new(config, Vec::new())),
+            policy: ArcSwap::from_pointee(Policy::new(config, policy::read_file(&file))),
+            file: Arc::new(Mutex::new(file)),
             numbers: Numbers::default(),
             clock,
+            stopping: AtomicBool::new(false),
         };
         (approvals, Driver::new(received, loaded, clock))
     }
@@ -72,14 +79,27 @@ impl Approvals {
     }
 
     /// Other rules hold from now on.
-    pub(crate) fn set_policy(&self, change: impl Fn(&Policy) -> Policy) {
-        self.policy.rcu(|before| change(before));
+    pub(crate) fn set_policy(self: &Arc<Self>, change: impl Fn(&Policy) -> Policy) {
+        let before = self.policy.rcu(|before| change(before));
+        if before.lasting() != self.policy.load().lasting() {
+            let (approvals, file) = (Arc::clone(self), Arc::clone(&self.file));
+            tokio::task::spawn_blocking(move || {
+                let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                // What holds by now: of two that write, the last has it right.
+                policy::write_file(&file, &approvals.policy.load());
+            });
+        }
     }
 
     /// The gateway stops: everybody who waits is told so at once. What they asked stays as it is, for the
     /// next start.
     pub(crate) fn stop(&self) {
+        self.stopping.store(true, Relaxed);
         self.send(Command::Stop);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Relaxed)
     }
 
     /// Milliseconds since 1970.
@@ -160,7 +180,11 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// The time of day, counted on from the start, so that it neither jumps nor runs backwards.
+/// The clock is looked at at least this often while something is to happen.
+const LOOK_AGAIN: Duration = Duration::from_secs(15);
+
+/// The time of day, which never runs backwards: it is counted on from the start, and goes with the clock on the
+/// wall where that is ahead, as after a machine has slept.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     began: Instant,
@@ -178,11 +202,14 @@ impl Clock {
 
     fn now(&self) -> u64 {
         let passed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.at.saturating_add(passed)
+        self.at
+            .saturating_add(passed)
+            .max(millis(SystemTime::now()))
     }
 
-    fn instant(&self, at: u64) -> Instant {
-        self.began + Duration::from_millis(at.saturating_sub(self.at))
+    /// How long it is until then; not too long at a time, since a machine may sleep meanwhile.
+    fn until(&self, at: u64) -> Duration {
+        Duration::from_millis(at.saturating_sub(self.now())).min(LOOK_AGAIN)
     }
 }
 

@@ -13,7 +13,10 @@ pub(crate) mod patience;
 mod record;
 mod rounds;
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use switchboard_client::{CallError, Error, InputRequired, Raw, Revision};
 use switchboard_wire::{Era, method};
@@ -63,7 +66,11 @@ pub(crate) enum Kept {
         asked: Vec<(String, Question)>,
     },
     /// The server has given up until a person has opened these addresses: then it is asked anew.
-    Again(Vec<(String, Raw)>),
+    Again {
+        asked: Vec<(String, Raw)>,
+        /// What a person made of the arguments.
+        arguments: Option<Raw>,
+    },
 }
 
 /// Carries a request to the server and its answer back, in the words of the client's revision.
@@ -103,6 +110,7 @@ async fn walk(
         errand: &errand,
         reads,
         told: journey::names_progress(errand.params.as_ref()).then(Arc::default),
+        edited: OnceLock::new(),
     };
     let pass = match way.gate().await {
         Ok(pass) => pass,
@@ -131,7 +139,16 @@ async fn walk(
                     // Boxed, as all that few calls come to, so that the others need not carry room for it.
                     return Box::pin(way.resume(*journey, place, asked)).await;
                 }
-                Ok(Kept::Again(asked)) => {
+                Ok(Kept::Again { asked, arguments }) => {
+                    if let Some(arguments) = arguments {
+                        params = match gate::with_arguments(params.as_ref(), &arguments) {
+                            Ok(params) => params,
+                            Err(failure) => return record.finish(Err(failure)),
+                        };
+                        rounds.begin_with(params.clone());
+                        // It has been set before if at all, and to the same.
+                        let _ = way.edited.set(arguments);
+                    }
                     if let Err(again) = rounds::consent(params.as_ref(), asked) {
                         let result = again.and_then(|again| way.park_again(again));
                         return record.finish(result);
@@ -186,7 +203,7 @@ async fn walk(
                 }
             }
             Ok(result) if errand.guest.era() == Era::Modern && pass.asked => {
-                Ok(way.with_pass(result, &pass, None))
+                way.with_pass(result, &pass, None)
             }
             ended => ended.map_err(|trouble| trouble.failure),
         };
@@ -237,6 +254,8 @@ pub(crate) struct Way<'a> {
     reads: u64,
     /// The progress that the client was told of, if it wants to hear of it.
     told: Option<Arc<Told>>,
+    /// What a person made of the arguments.
+    edited: OnceLock<Raw>,
 }
 
 impl Way<'_> {
@@ -344,7 +363,11 @@ impl Way<'_> {
             let params = translate::question_for_modern(method::ELICITATION, Some(params.clone()));
             (&**key, rounds::question(method::ELICITATION, params))
         }));
-        self.keep(questions, Kept::Again(elicitations))
+        let kept = Kept::Again {
+            asked: elicitations,
+            arguments: self.edited.get().cloned(),
+        };
+        self.keep(questions, kept)
     }
 
     fn keep(&self, questions: Raw, kept: Kept) -> Result<Raw, Failure> {

@@ -110,6 +110,14 @@ impl Guest {
         }
     }
 
+    /// What the client of this request says of itself.
+    pub(crate) fn info(&self, params: Option<&Raw>) -> Option<Raw> {
+        match self {
+            Self::Legacy { about, .. } => about.info.clone(),
+            Self::Modern => said(params, meta::CLIENT_INFO),
+        }
+    }
+
     /// Which log messages of this request the client wants.
     pub(crate) fn logs(&self, params: Option<&Raw>) -> Logs {
         match self {

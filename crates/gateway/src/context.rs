@@ -14,7 +14,7 @@ use switchboard_wire::method;
 use crate::{
     approvals::{Approvals, driver::Driver},
     cache::Reads,
-    call::{Kept, gate::Used, patience::Running},
+    call::{Kept, gate::Round, patience::Running},
     console::Console,
     desk::fit::Results,
     events::Events,
@@ -48,11 +48,11 @@ pub(crate) struct Context {
     /// Clients that can be told things unasked.
     pub(crate) audience: Audience,
     /// Asking a person.
-    pub(crate) approvals: Approvals,
+    pub(crate) approvals: Arc<Approvals>,
     /// Calls that go on while their clients are away.
     pub(crate) waiting: Arc<Parking<Running>>,
-    /// The rounds of calls that clients came back for.
-    pub(crate) rounds: Used,
+    /// What was decided about calls whose clients are to come back.
+    pub(crate) rounds: Arc<Parking<Round>>,
     /// Calls that wait for their clients.
     pub(crate) parking: Arc<Parking<Kept>>,
     pub(crate) seal: Seal,
@@ -100,11 +100,11 @@ impl Context {
         store: Store,
     ) -> Option<(Self, Driver)> {
         let lasting_seal = Seal::kept(&home.seal_key())?;
-        let (approvals, driver) = Approvals::new(&config);
+        let (approvals, driver) = Approvals::new(&config, home.rules());
         let context = Self {
-            approvals,
+            approvals: Arc::new(approvals),
             waiting: Parking::new(lasting_seal.clone(), WAITING)?,
-            rounds: Used::new()?,
+            rounds: Parking::new(Seal::new()?, WAITING)?,
             containment,
             audience: Audience::default(),
             parking: Parking::new(Seal::new()?, PARKED)?,

@@ -94,9 +94,19 @@ impl Events {
 
     /// Tells whoever watches, now or later. It waits for nobody.
     pub(crate) fn tell(&self, kind: &'static str, data: impl FnOnce() -> Value) {
-        let data = data().to_string();
+        self.tell_json(kind, &data().to_string());
+    }
+
+    /// The same with JSON that is written already: what servers have written in it stays as it is.
+    pub(crate) fn tell_json(&self, kind: &'static str, data: &str) {
         let at = time::format(SystemTime::now());
-        self.0.lock().push(kind, &at, &data);
+        if data.contains(['\n', '\r']) {
+            // Between tokens a space says the same, and inside of strings there are none.
+            let line = data.replace(['\n', '\r'], " ");
+            self.0.lock().push(kind, &at, &line);
+        } else {
+            self.0.lock().push(kind, &at, data);
+        }
         self.0.told.notify_one();
     }
 

@@ -163,10 +163,6 @@ impl Gateway {
         let applying = tokio::spawn(async move { supervisor.apply(config).await });
         // An error means that the runtime ends.
         let _ = applying.await;
-        let context = &self.context;
-        context
-            .approvals
-            .set_policy(|policy| policy.under(&context.config.load()));
         if embeddings != before {
             self.context.finder.settings_changed();
         }

@@ -117,6 +117,12 @@ impl<T: Send + 'static> Parking<T> {
         Ok(self.seal.close(PURPOSE, &payload))
     }
 
+    /// A state that opens nothing in this run, and lets a request begin anew in the next.
+    pub(crate) fn state_for_later(&self) -> String {
+        let payload = [0, 0, !self.run].map(u128::to_le_bytes).concat();
+        self.seal.close(PURPOSE, &payload)
+    }
+
     /// Whose state this is; `None` if nobody here has made it.
     pub(crate) fn origin(&self, state: &str) -> Option<Origin> {
         let [_, _, run] = self.read_all(state)?;

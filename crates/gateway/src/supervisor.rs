@@ -118,6 +118,9 @@ impl Supervisor {
         }
         let old = self.context.config.swap(Arc::new(config));
         let new = self.context.config.load_full();
+        // Before a server can be called that the rules are about.
+        let approvals = &self.context.approvals;
+        approvals.set_policy(|policy| policy.under(&new));
         let current = self.upstreams.load_full();
         let mut next = Upstreams::clone(&current);
         let mut tuning = Vec::new();

@@ -77,8 +77,11 @@ pub(super) async fn forget(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let context = gateway.context();
-    let policy = context.approvals.policy();
-    let known = policy.rules().remembered().iter().find(|one| one.id == id);
+    let known = {
+        let policy = context.approvals.policy();
+        let mut remembered = policy.rules().remembered().iter();
+        remembered.find(|one| one.id == id).cloned()
+    };
     let Some(known) = known else {
         let detail = format!(
             "no decision {:?} is remembered; `switchboard approvals rules` lists those that are. Rules of the configuration are changed there",

@@ -16,7 +16,7 @@ use switchboard_store::{Store, StoreError, Which};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::{AbortHandle, JoinSet},
-    time::{sleep, sleep_until},
+    time::sleep,
 };
 
 use super::{Clock, audit, generate, policy::Policy, shown};
@@ -99,7 +99,7 @@ impl Driver {
     async fn run(mut self, context: Weak<Context>, store: Store) {
         self.work.spawn(load(store));
         loop {
-            let wake = self.broker.wake().map(|at| self.clock.instant(at));
+            let wake = self.broker.wake().map(|at| self.clock.until(at));
             let input = tokio::select! {
                 command = self.commands.recv() => match command {
                     Some(command) => self.receive(command),
@@ -113,7 +113,7 @@ impl Driver {
                 }
                 () = async {
                     match wake {
-                        Some(wake) => sleep_until(wake).await,
+                        Some(wake) => sleep(wake).await,
                         None => pending().await,
                     }
                 } => Input::Tick,
@@ -248,9 +248,8 @@ impl Driver {
         }
         let waiting = self.broker.waiting();
         context.approvals.numbers.count(why, record, waiting);
-        let said = shown::event(record);
-        context.events.tell(event(why), || said.clone());
-        context.megaphone.tell(event(why), said);
+        context.events.tell_json(event(why), &shown::event(record));
+        context.megaphone.tell(event(why), shown::outside(record));
         if let Some(rule) = record.ask.allowed_by.as_ref().filter(|_| {
             record.status == Status::Pending && matches!(why, Change::Created | Change::Resumed)
         }) {

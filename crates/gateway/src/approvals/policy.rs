@@ -1,6 +1,6 @@
 //! What rules say: of calls, on their way, and of questions that servers ask.
 
-use std::sync::Arc;
+use std::{io, path::Path, sync::Arc};
 
 use switchboard_approvals::{
     Arguments, Kind, Record, Scope, Status,
@@ -10,6 +10,7 @@ use switchboard_client::Raw;
 use switchboard_config::{Config, Guard as Wanted};
 
 use super::time_of;
+use crate::private;
 
 /// All rules that hold. It never changes; each change makes the next one.
 #[derive(Clone, Debug)]
@@ -82,6 +83,14 @@ impl Policy {
         policy.settle()
     }
 
+    /// The decisions that outlive the gateway.
+    pub(super) fn lasting(&self) -> Vec<&Remembered> {
+        let remembered = self.rules.remembered().iter();
+        remembered
+            .filter(|one| !matches!(one.scope, rules::Scope::Session(_)))
+            .collect()
+    }
+
     pub(crate) fn rules(&self) -> &Rules {
         &self.rules
     }
@@ -112,6 +121,30 @@ impl Policy {
     fn settle(mut self) -> Self {
         self.quiet = self.fault.is_none() && self.rules.asks_nothing();
         self
+    }
+}
+
+/// The decisions in this file. A file that cannot be read is reported; the store has them, too.
+pub(super) fn read_file(file: &Path) -> Vec<Remembered> {
+    let text = match std::fs::read(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            tracing::error!(%error, file = %file.display(), "Cannot read which decisions are remembered.");
+            return Vec::new();
+        }
+    };
+    serde_json::from_slice(&text).unwrap_or_else(|error| {
+        tracing::error!(%error, file = %file.display(), "Cannot read which decisions are remembered.");
+        Vec::new()
+    })
+}
+
+pub(super) fn write_file(file: &Path, policy: &Policy) {
+    // Plain data becomes JSON.
+    let text = serde_json::to_vec_pretty(&policy.lasting()).unwrap_or_default();
+    if let Err(error) = private::write(file, &text) {
+        tracing::error!(%error, file = %file.display(), "Cannot keep which decisions are remembered where they are read at the start.");
     }
 }
 
@@ -183,9 +216,11 @@ fn remembered_of(record: &Record, now: u64) -> Option<Remembered> {
         Status::Rejected => Action::Deny,
         _ => return None,
     };
+    // What the person has made of it is what they agreed to.
+    let (request, _) = record.effective_request();
     let arguments = match record.ask.kind {
-        Kind::ToolCall => record.ask.request.member("arguments"),
-        _ => Some(record.ask.request.clone()),
+        Kind::ToolCall => request.member("arguments"),
+        _ => Some(request),
     };
     let case = Case {
         kind: kind_of(record.ask.kind)?,

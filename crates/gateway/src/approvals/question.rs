@@ -27,6 +27,8 @@ pub(crate) struct About {
     pub(crate) tool: Option<Arc<str>>,
     /// Whose call it is, if that is known.
     pub(crate) caller: Option<Caller>,
+    /// What the client says of itself, to the letter: only the same is taken for the same.
+    pub(crate) client_info: Option<Raw>,
 }
 
 impl About {
@@ -49,6 +51,8 @@ impl About {
             tool,
             client.as_deref().unwrap_or_default(),
             principal,
+            self.client_info.as_ref().map_or("", Raw::as_str),
+            self.project().unwrap_or_default(),
         ] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
@@ -59,10 +63,7 @@ impl About {
             server: Arc::clone(&self.server),
             tool: self.tool.clone(),
             session: self.caller.as_ref().map_or(0, |caller| caller.person),
-            project: self
-                .caller
-                .as_ref()
-                .and_then(|caller| caller.project.clone()),
+            project: self.project().map(Arc::from),
             client,
             summary: line(summary).into(),
             warnings: Vec::new(),
@@ -73,6 +74,11 @@ impl About {
             key: hex(&hash.finalize()).into(),
             patience: Some(patience(settings)),
         }
+    }
+
+    /// The folder that the client works in.
+    fn project(&self) -> Option<&str> {
+        self.caller.as_ref()?.project.as_deref()
     }
 
     /// A call of a tool that is asked about.

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use switchboard_approvals::{Decided, Kind, Record, Remember, Usage};
+use switchboard_approvals::{Decided, Kind, Record, Remember, Usage, redact};
 use switchboard_client::Raw;
 
 use super::time_of;
@@ -160,9 +160,33 @@ impl Shown {
     }
 }
 
-/// What an event about a request says.
-pub(super) fn event(record: &Record) -> Value {
-    // Plain data becomes a value.
-    let shown = serde_json::to_value(Shown::listed(record)).unwrap_or_default();
-    json!({ "approval": shown })
+/// What is told of a request outside of this machine: without secrets, as far as they can be told.
+pub(super) fn outside(record: &Record) -> Value {
+    let mut shown = Shown::listed(record);
+    let redacted = |raw: &mut Option<Raw>| {
+        if let Some(raw) = raw {
+            *raw = redact::redact(raw, LISTED_BYTES);
+        }
+    };
+    shown.summary = redact::redact_text(&shown.summary);
+    shown.arguments_text = None;
+    for part in [&mut shown.request, &mut shown.draft, &mut shown.result] {
+        redacted(part);
+    }
+    if let Some(decision) = &mut shown.decision {
+        redacted(&mut decision.edits);
+        decision.reason = decision.reason.as_deref().map(redact::redact_text);
+    }
+    json!({ "approval": serde_json::to_value(shown).unwrap_or_default() })
+}
+
+/// What an event about a request says. Numbers keep all their digits.
+pub(super) fn event(record: &Record) -> String {
+    #[derive(Serialize)]
+    struct Said {
+        approval: Shown,
+    }
+    let approval = Shown::listed(record);
+    // Plain data becomes JSON.
+    serde_json::to_string(&Said { approval }).unwrap_or_default()
 }

@@ -150,6 +150,7 @@ async fn ask(context: Arc<Context>, upstream: Arc<Upstream>, question: Question)
         server: Arc::clone(&upstream.name),
         tool: None,
         caller: None,
+        client_info: None,
     };
     let settings = context.config.load().approvals.clone();
     let ask = about.trust(&settings, &question.summary, &question.request);

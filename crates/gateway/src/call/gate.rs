@@ -1,21 +1,13 @@
 //! Whether a call may go ahead: what rules say of it, and a person if they say so.
 //!
 //! A client of 2026-07-28 comes back with the same request while its server asks for input. So that
-//! nobody is asked again each time, what has been decided goes with the state that it brings back, under
-//! seal, for the same principal and the same request.
+//! nobody is asked again each time, what has been decided is kept under the state that it brings back: once,
+//! for the same principal and the same request.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use serde::{Deserialize, Serialize};
 use switchboard_approvals::{
-    Outcome,
+    Outcome, is_alike,
     rules::{Action, Case},
 };
 use switchboard_client::{InputRequired, Raw};
@@ -24,10 +16,8 @@ use switchboard_wire::{Era, method};
 use super::{Way, returns};
 use crate::{
     approvals::{policy::hints, question::REQUEST_BYTES},
-    caller::Principal,
-    failure::Failure,
+    failure::{Failure, cut},
     park::refused,
-    seal::hex,
 };
 
 /// What is known of a call that goes ahead.
@@ -41,25 +31,15 @@ pub(super) struct Pass {
     arguments: Option<Raw>,
 }
 
-/// What goes with the state of a server.
-#[derive(Debug, Serialize, Deserialize)]
-struct Sealed {
-    /// Which round it is: it is good once.
-    id: String,
-    /// Until when, in milliseconds since 1970.
-    until: u64,
-    request: String,
-    principal: u8,
-    #[serde(skip_serializing_if = "Option::is_none")]
+/// What is kept of a call that was let through, while its client answers what the server asks.
+#[derive(Debug)]
+pub(crate) struct Round {
     arguments: Option<Raw>,
-    /// What a person has answered already.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What a person has answered already. It is not for the client to see.
     answers: Option<Raw>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The state that the server gave.
     state: Option<Raw>,
 }
-
-const PURPOSE: &str = "round of a call";
 
 impl Way<'_> {
     /// Has the call judged, and a person asked if need be.
@@ -116,6 +96,11 @@ impl Way<'_> {
             .server(server)
             .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
         let definition = definition.map(|tool| tool.raw().clone());
+        if definition.is_none() && catalogue.server(server).is_some() {
+            // Rules go by names: one that a server takes without offering it is none of theirs.
+            let message = format!("server '{server}' offers no tool '{}'", cut(tool));
+            return Err(Failure::invalid_params(message));
+        }
         let case = Case {
             client: &self.caller.client,
             session: self.caller.person,
@@ -165,6 +150,8 @@ impl Way<'_> {
                 let edited = edited.and_then(|edited| edited.member("arguments"));
                 if let Some(arguments) = edited {
                     pass.params = with_arguments(pass.params.as_ref(), &arguments)?;
+                    // There is one person's word for one call.
+                    let _ = self.edited.set(arguments.clone());
                     pass.arguments = Some(arguments);
                 }
                 Ok(pass)
@@ -197,57 +184,50 @@ impl Way<'_> {
                 arguments: None,
             }));
         }
-        let Some(sealed) = self.context.lasting_seal.open(PURPOSE, &state) else {
+        if self.context.rounds.origin(&state).is_none() {
             return Ok(None);
-        };
-        let refused = || Failure::Refused(refused());
-        let sealed: Sealed = serde_json::from_slice(&sealed).map_err(|_| refused())?;
-        let ticket = self.ticket();
-        let now = self.context.approvals.now();
-        let fits = sealed.request == hex(&ticket.request)
-            && sealed.principal == number(ticket.principal)
-            && self.context.rounds.use_up(&sealed.id, sealed.until, now);
-        if !fits {
-            return Err(refused());
         }
-        let pass = resumed(params, sealed);
-        // What was sealed here can be put together again.
-        pass.map(Some).ok_or_else(refused)
+        let round = self.context.rounds.take(&state, || self.ticket());
+        let round = round.map_err(Failure::Refused)?;
+        let pass = resumed(params, round);
+        // What was taken apart here can be put together again.
+        pass.map(Some).ok_or_else(|| Failure::Refused(refused()))
     }
 
-    /// A result that asks the client for input, with what has been decided under seal.
-    pub(super) fn with_pass(&self, result: Raw, pass: &Pass, answers: Option<Raw>) -> Raw {
+    /// A result that asks the client for input, under a state of our own: what has been decided is kept for
+    /// when it comes back with that, once.
+    pub(super) fn with_pass(
+        &self,
+        result: Raw,
+        pass: &Pass,
+        answers: Option<Raw>,
+    ) -> Result<Raw, Failure> {
         if (!pass.asked && answers.is_none()) || InputRequired::of(&result).is_none() {
-            return result;
+            return Ok(result);
         }
-        let ticket = self.ticket();
         let patience = self.context.config.load().approvals.long_timeout;
-        let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
-        let sealed = Sealed {
-            id: self.context.rounds.next(),
-            until: self.context.approvals.now().saturating_add(patience),
-            request: hex(&ticket.request),
-            principal: number(ticket.principal),
+        let round = Round {
             arguments: pass.arguments.clone(),
             answers,
             state: result.member("requestState"),
         };
-        // Plain data becomes JSON.
-        let payload = serde_json::to_vec(&sealed).unwrap_or_default();
-        let state = self.context.lasting_seal.close(PURPOSE, &payload);
+        let (rounds, server) = (&self.context.rounds, &self.upstream.name);
+        let state = rounds.put(server, self.ticket(), patience, round);
+        let state = state.map_err(|_| Failure::Crowded)?;
         let bare = result.without(&["requestState"]);
-        bare.with_member("requestState", &Raw::string(&state))
-            .unwrap_or(bare)
+        Ok(bare
+            .with_member("requestState", &Raw::string(&state))
+            .unwrap_or(bare))
     }
 }
 
 /// A request as it goes on, with what was decided before.
-fn resumed(params: &Raw, sealed: Sealed) -> Option<Pass> {
+fn resumed(params: &Raw, round: Round) -> Option<Pass> {
     let mut own = params.without(&["requestState"]);
-    if let Some(state) = &sealed.state {
+    if let Some(state) = &round.state {
         own = own.with_member("requestState", state).ok()?;
     }
-    if let Some(answers) = &sealed.answers {
+    if let Some(answers) = &round.answers {
         let given = own
             .member("inputResponses")
             .and_then(|given| given.members());
@@ -262,81 +242,34 @@ fn resumed(params: &Raw, sealed: Sealed) -> Option<Pass> {
             .with_member("inputResponses", &all)
             .ok()?;
     }
-    if let Some(arguments) = &sealed.arguments {
+    if let Some(arguments) = &round.arguments {
         own = with_arguments(Some(&own), arguments).ok()??;
     }
     Some(Pass {
         params: Some(own),
         asked: true,
-        arguments: sealed.arguments,
+        arguments: round.arguments,
     })
 }
 
-/// Whether a call says twice what is called, or with what.
+/// Whether a call says twice what is called, or with what. Names that differ in their case are the same to
+/// some servers.
 fn says_what_twice(params: Option<&Raw>) -> bool {
     let members = params.and_then(Raw::members).unwrap_or_default();
-    let twice = |wanted: &str| members.iter().filter(|(name, _)| name == wanted).count() > 1;
-    twice("name") || twice("arguments")
+    ["name", "arguments"].into_iter().any(|wanted| {
+        let mut said = members.iter().filter(|(name, _)| is_alike(name, wanted));
+        said.next().is_some_and(|(name, _)| name != wanted) || said.next().is_some()
+    })
 }
 
-/// The rounds that clients have come back for. Each is good once, and in this run of the gateway: which
-/// of an earlier one were used nobody knows any more.
-#[derive(Debug)]
-pub(crate) struct Used {
-    /// Tells the rounds of this run from others.
-    run: u128,
-    last: AtomicU64,
-    /// Each with when its time is over, in milliseconds since 1970.
-    used: Mutex<HashMap<String, u64>>,
-}
-
-/// The most that are remembered.
-const USED_MAX: usize = 100_000;
-
-impl Used {
-    /// `None` if there is no randomness.
-    pub(crate) fn new() -> Option<Self> {
-        let mut run = [0; 16];
-        getrandom::fill(&mut run).ok()?;
-        Some(Self {
-            run: u128::from_le_bytes(run),
-            last: AtomicU64::new(0),
-            used: Mutex::default(),
-        })
-    }
-
-    fn next(&self) -> String {
-        format!("{:x}-{}", self.run, self.last.fetch_add(1, Relaxed))
-    }
-
-    /// Whether this was not used before, and is not too late.
-    fn use_up(&self, id: &str, until: u64, now: u64) -> bool {
-        let is_of_this_run = id
-            .split_once('-')
-            .is_some_and(|(run, _)| u128::from_str_radix(run, 16) == Ok(self.run));
-        if !is_of_this_run {
-            return false;
-        }
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if used.len() >= USED_MAX {
-            used.retain(|_, until| *until > now);
-        }
-        until > now && used.len() < USED_MAX && used.insert(id.to_owned(), until).is_none()
-    }
-}
-
-fn with_arguments(params: Option<&Raw>, arguments: &Raw) -> Result<Option<Raw>, Failure> {
+pub(super) fn with_arguments(
+    params: Option<&Raw>,
+    arguments: &Raw,
+) -> Result<Option<Raw>, Failure> {
     let params = params.cloned().unwrap_or_else(Raw::empty_object);
     let params = params
         .without(&["arguments"])
         .with_member("arguments", arguments);
     let params = params.map_err(|error| Failure::invalid_params(error.to_string()))?;
     Ok(Some(params))
-}
-
-const fn number(principal: Principal) -> u8 {
-    match principal {
-        Principal::Owner => 1,
-        Principal::Anyone => 2,
-    }
 }

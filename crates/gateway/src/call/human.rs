@@ -126,8 +126,8 @@ impl Client {
         }
     }
 
-    /// Waits, and shows every now and then that the call is alive.
-    pub(super) async fn wait<T>(&self, what: impl Future<Output = T>) -> T {
+    /// Waits, and shows every now and then that the call is alive, in these words.
+    pub(super) async fn wait<T>(&self, words: &str, what: impl Future<Output = T>) -> T {
         let mut what = std::pin::pin!(what);
         let first = tokio::time::Instant::now() + SIGN_OF_LIFE;
         let mut signs = interval_at(first, SIGN_OF_LIFE);
@@ -136,12 +136,12 @@ impl Client {
             tokio::select! {
                 biased;
                 done = &mut what => return done,
-                _ = signs.tick() => self.show_life(),
+                _ = signs.tick() => self.show_life(words),
             }
         }
     }
 
-    fn show_life(&self) {
+    fn show_life(&self, words: &str) {
         let Some(line) = &self.line else { return };
         line.begin();
         if let (Some(token), Some(told)) = (&self.token, &self.told)
@@ -151,7 +151,7 @@ impl Client {
             let params = Raw::object([
                 (meta::PROGRESS_TOKEN, token.clone()),
                 ("progress", progress),
-                ("message", Raw::string("waiting for a person to answer")),
+                ("message", Raw::string(words)),
             ]);
             line.tell(method::PROGRESS, &params);
         }
@@ -167,6 +167,7 @@ impl Person {
                 server: Arc::clone(server),
                 tool: None,
                 caller: None,
+                client_info: None,
             },
             client: Client::default(),
             bell: None,
@@ -188,7 +189,9 @@ impl Person {
             bell.rung.notify_one();
         }
         let asking = self.context.approvals.ask(&self.context, ask);
-        self.client.wait(asking).await
+        self.client
+            .wait("waiting for a person to answer", asking)
+            .await
     }
 
     /// Has a person answer what the server asks.
@@ -273,6 +276,7 @@ impl Way<'_> {
                 server: Arc::clone(&self.upstream.name),
                 tool,
                 caller: Some(self.caller.clone()),
+                client_info: errand.guest.info(errand.params.as_ref()),
             },
             client: Client::new(
                 errand.line,

@@ -117,7 +117,12 @@ struct Waits<'a> {
 impl Waits<'_> {
     /// Keeps a client that has come back, for a while.
     async fn hold(&self, mut running: Running, client: &Client) -> Result<Raw, Failure> {
-        match timeout(HOLD, client.wait(&mut running.0)).await {
+        let words = "the call is under way, or waits for a person";
+        match timeout(HOLD, client.wait(words, &mut running.0)).await {
+            // It ends with the gateway, and begins anew with the next: the client is to ask that.
+            Ok(Ok(Err(_)) | Err(_)) if self.context.approvals.is_stopping() => {
+                self.come_back(&self.context.waiting.state_for_later())
+            }
             Ok(ended) => ended.unwrap_or_else(|error| Err(lost(&error))),
             Err(_) => self.send_away(running),
         }
@@ -131,9 +136,13 @@ impl Waits<'_> {
         let (server, ticket) = (&self.upstream.name, (self.ticket)());
         let state = self.context.waiting.put(server, ticket, patience, running);
         let state = state.map_err(|_| Failure::Crowded)?;
+        self.come_back(&state)
+    }
+
+    fn come_back(&self, state: &str) -> Result<Raw, Failure> {
         Ok(translate::modern(Raw::object([
             ("resultType", Raw::string("input_required")),
-            ("requestState", Raw::string(&state)),
+            ("requestState", Raw::string(state)),
         ])))
     }
 }

@@ -48,6 +48,12 @@ impl Rounds {
         }
     }
 
+    /// These are the parameters, from now on.
+    pub(super) fn begin_with(&mut self, params: Option<Raw>) {
+        self.next.clone_from(&params);
+        self.first = params;
+    }
+
     /// The parameters of the round that comes next.
     pub(super) fn params(&self) -> Option<Raw> {
         self.next.clone()
@@ -94,7 +100,8 @@ impl Rounds {
                 let bare = result.without(&["inputRequests"]);
                 let asked = bare.with_member("inputRequests", &Raw::object(left));
                 let asked = asked.map_err(|error| Failure::invalid_params(error.to_string()))?;
-                return Ok(Some(way.with_pass(asked, pass, Some(gathered.answers))));
+                let asked = way.with_pass(asked, pass, Some(gathered.answers))?;
+                return Ok(Some(asked));
             }
             gathered.answers
         };

@@ -20,7 +20,7 @@ use memchr::memmem::Finder;
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
 use switchboard_wire::{Era, Notification, code, encode, meta, method};
 
-use crate::{caller::said, gateway::Gateway, session::Session};
+use crate::{caller::said, context::Context, gateway::Gateway, session::Session};
 
 /// Whether a request belongs to the newer world: it says its revision itself. Most do not, and are
 /// told by a glance at the bytes.
@@ -110,8 +110,14 @@ fn batch_of(answers: &[Bytes]) -> Bytes {
 
 /// Draws a number that tells one client from another.
 pub(crate) fn client_key() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-    static NEXT: AtomicU64 = AtomicU64::new(1);
+    use std::sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    };
+    // What an earlier run of the gateway knew a client by is nobody's now. The upper half leaves room to
+    // count, and what is kept for nobody is 0.
+    static NEXT: LazyLock<AtomicU64> =
+        LazyLock::new(|| AtomicU64::new((Context::random() & 0x7fff_ffff_0000_0000) | 1));
     NEXT.fetch_add(1, Relaxed)
 }
 
