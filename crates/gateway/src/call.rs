@@ -140,19 +140,10 @@ async fn walk(
                     return Box::pin(way.resume(*journey, place, asked)).await;
                 }
                 Ok(Kept::Again { asked, arguments }) => {
-                    if let Some(arguments) = arguments {
-                        params = match gate::with_arguments(params.as_ref(), &arguments) {
-                            Ok(params) => params,
-                            Err(failure) => return record.finish(Err(failure)),
-                        };
-                        rounds.begin_with(params.clone());
-                        // It has been set before if at all, and to the same.
-                        let _ = way.edited.set(arguments);
-                    }
-                    if let Err(again) = rounds::consent(params.as_ref(), asked) {
-                        let result = again.and_then(|again| way.park_again(again));
+                    if let Err(result) = way.again(&mut rounds, asked, arguments) {
                         return record.finish(result);
                     }
+                    params = rounds.params();
                     consented = true;
                 }
             }
@@ -368,6 +359,23 @@ impl Way<'_> {
             arguments: self.edited.get().cloned(),
         };
         self.keep(questions, kept)
+    }
+
+    /// Goes on with a call that begins anew, as a person has let it pass before. Else what to say instead.
+    fn again(
+        &self,
+        rounds: &mut Rounds,
+        asked: Vec<(String, Raw)>,
+        arguments: Option<Raw>,
+    ) -> Result<(), Result<Raw, Failure>> {
+        if let Some(arguments) = arguments {
+            let params = gate::with_arguments(rounds.params().as_ref(), &arguments);
+            rounds.begin_with(params.map_err(Err)?);
+            // It has been set before if at all, and to the same.
+            let _ = self.edited.set(arguments);
+        }
+        rounds::consent(rounds.params().as_ref(), asked)
+            .map_err(|again| again.and_then(|again| self.park_again(again)))
     }
 
     fn keep(&self, questions: Raw, kept: Kept) -> Result<Raw, Failure> {

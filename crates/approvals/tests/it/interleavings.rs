@@ -127,7 +127,7 @@ proptest! {
                 }
                 Move::Crash => {
                     // What was being written may have reached the disk.
-                    if world.now % 2 == 0 && !world.writing.is_empty() {
+                    if world.now.is_multiple_of(2) && !world.writing.is_empty() {
                         let record = world.writing.remove(0);
                         world.disk.insert(Arc::clone(&record.id), (*record).clone());
                     }

@@ -121,7 +121,7 @@ impl Waits<'_> {
         match timeout(HOLD, client.wait(words, &mut running.0)).await {
             // It ends with the gateway, and begins anew with the next: the client is to ask that.
             Ok(Ok(Err(_)) | Err(_)) if self.context.approvals.is_stopping() => {
-                self.come_back(&self.context.waiting.state_for_later())
+                Ok(come_back(&self.context.waiting.state_for_later()))
             }
             Ok(ended) => ended.unwrap_or_else(|error| Err(lost(&error))),
             Err(_) => self.send_away(running),
@@ -136,15 +136,16 @@ impl Waits<'_> {
         let (server, ticket) = (&self.upstream.name, (self.ticket)());
         let state = self.context.waiting.put(server, ticket, patience, running);
         let state = state.map_err(|_| Failure::Crowded)?;
-        self.come_back(&state)
+        Ok(come_back(&state))
     }
+}
 
-    fn come_back(&self, state: &str) -> Result<Raw, Failure> {
-        Ok(translate::modern(Raw::object([
-            ("resultType", Raw::string("input_required")),
-            ("requestState", Raw::string(state)),
-        ])))
-    }
+/// Tells a client to come back with this.
+fn come_back(state: &str) -> Raw {
+    translate::modern(Raw::object([
+        ("resultType", Raw::string("input_required")),
+        ("requestState", Raw::string(state)),
+    ]))
 }
 
 fn lost(error: &JoinError) -> Failure {
