@@ -12,6 +12,7 @@ use switchboard_approvals::{
     Action, Ask, Broker, Decision, Effect, Id, Input, Outcome, Record, Refusal, Status,
     broker::{Asker, Change, Decider},
 };
+use switchboard_config::{Approvals as Settings, Notify};
 use switchboard_store::{Store, StoreError, Which};
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -249,7 +250,9 @@ impl Driver {
         let waiting = self.broker.waiting();
         context.approvals.numbers.count(why, record, waiting);
         context.events.tell_json(event(why), &shown::event(record));
-        context.megaphone.tell(event(why), shown::outside(record));
+        if is_louder(&context.config.load().approvals, why) {
+            context.megaphone.tell(event(why), shown::outside(record));
+        }
         if let Some(rule) = record.ask.allowed_by.as_ref().filter(|_| {
             record.status == Status::Pending && matches!(why, Change::Created | Change::Resumed)
         }) {
@@ -272,6 +275,14 @@ impl Driver {
                 .set_policy(|policy| policy.with_decision(&record, now));
         }
     }
+}
+
+/// Whether somebody outside of this machine, or its desktop, is told.
+fn is_louder(settings: &Settings, why: Change) -> bool {
+    let name = event(why).trim_start_matches("approval.");
+    let hook = settings.webhook.as_ref();
+    hook.is_some_and(|hook| hook.on.iter().any(|on| on == name))
+        || (why == Change::Escalated && settings.notify == Notify::Auto)
 }
 
 /// The name of the event for what happened.

@@ -4,7 +4,10 @@
 //! nobody is asked again each time, what has been decided is kept under the state that it brings back: once,
 //! for the same principal and the same request.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use switchboard_approvals::{
     Outcome, is_alike,
@@ -12,6 +15,7 @@ use switchboard_approvals::{
 };
 use switchboard_client::{InputRequired, Raw};
 use switchboard_wire::{Era, method};
+use tokio::time::timeout_at;
 
 use super::{Way, returns};
 use crate::{
@@ -87,6 +91,7 @@ impl Way<'_> {
                 "initializing: the store is not ready, so it is not known what was decided before; try again",
             ));
         }
+        self.known().await?;
         let arguments = pass
             .params
             .as_ref()
@@ -96,7 +101,7 @@ impl Way<'_> {
             .server(server)
             .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
         let definition = definition.map(|tool| tool.raw().clone());
-        if definition.is_none() && catalogue.server(server).is_some() {
+        if definition.is_none() {
             // Rules go by names: one that a server takes without offering it is none of theirs.
             let message = format!("server '{server}' offers no tool '{}'", cut(tool));
             return Err(Failure::invalid_params(message));
@@ -167,6 +172,23 @@ impl Way<'_> {
                 after: Duration::from_millis(after),
             }),
             Outcome::Failed(why) | Outcome::Unavailable(why) => Err(unasked(&why)),
+        }
+    }
+
+    /// Waits until it is known what the server offers: rules are about that.
+    async fn known(&self) -> Result<(), Failure> {
+        let (shelf, server) = (&self.context.shelf, &self.upstream.name);
+        let until = Instant::now() + self.context.wait();
+        let mut changes = shelf.changes();
+        loop {
+            changes.borrow_and_update();
+            if shelf.catalogue().server(server).is_some() {
+                return Ok(());
+            }
+            self.upstream.ready(until, None).await?;
+            if timeout_at(until.into(), changes.changed()).await.is_err() {
+                return Err(self.upstream.initializing());
+            }
         }
     }
 

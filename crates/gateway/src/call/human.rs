@@ -18,7 +18,7 @@ use switchboard_config::Route;
 use switchboard_wire::{code, meta, method};
 use tokio::{
     sync::Notify,
-    time::{MissedTickBehavior, interval_at},
+    time::{MissedTickBehavior, interval_at, timeout},
 };
 
 use super::Way;
@@ -32,6 +32,8 @@ use crate::{
 
 /// How often a client is shown that its call is alive.
 pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+/// A client is not sent away for what takes no longer than this.
+const AT_ONCE: Duration = Duration::from_millis(100);
 /// A person does not want this answered.
 const REJECTED: i64 = -1;
 
@@ -185,10 +187,14 @@ impl Person {
 
     /// Asks. Dropping the future withdraws the question.
     pub(super) async fn ask(&self, ask: Ask) -> Outcome {
+        let mut asking = std::pin::pin!(self.context.approvals.ask(&self.context, ask));
         if let Some(bell) = &self.bell {
-            bell.rung.notify_one();
+            // An answer that was kept is there at once.
+            match timeout(AT_ONCE, &mut asking).await {
+                Ok(outcome) => return outcome,
+                Err(_) => bell.rung.notify_one(),
+            }
         }
-        let asking = self.context.approvals.ask(&self.context, ask);
         self.client
             .wait("waiting for a person to answer", asking)
             .await

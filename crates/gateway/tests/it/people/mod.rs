@@ -1,6 +1,7 @@
 //! Asking a person, from the outside: clients that call, servers that ask, and somebody who decides over
 //! REST.
 
+mod bypasses;
 mod deciding;
 mod forms;
 mod gate;
