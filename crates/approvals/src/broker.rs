@@ -188,6 +188,10 @@ pub struct Broker {
     askers: HashMap<Asker, Id>,
     timers: BTreeSet<(u64, Id)>,
     bytes: usize,
+    /// How many requests there are of each server.
+    servers: HashMap<Arc<str>, usize>,
+    /// How many wait for a person, as it is written.
+    waiting: usize,
     model: Model,
     effects: Vec<Effect>,
 }
@@ -202,6 +206,13 @@ struct Entry {
     timer: Option<u64>,
     /// Nothing of it has been written yet.
     is_new: bool,
+}
+
+impl Entry {
+    /// Whether it is written that it waits for a person.
+    fn waits(&self) -> bool {
+        !self.is_new && self.record.status.waits()
+    }
 }
 
 #[derive(Debug)]
@@ -232,8 +243,7 @@ impl Broker {
 
     /// How many requests wait for a person.
     pub fn waiting(&self) -> usize {
-        let all = self.entries.values();
-        all.filter(|entry| entry.record.status.waits()).count()
+        self.waiting
     }
 
     /// The requests that are open, or whose answers are kept.
@@ -319,13 +329,10 @@ impl Broker {
             }
             return self.happen(now, &known, Event::Attach(Box::new(ask)));
         }
-        let of_it = self
-            .entries
-            .values()
-            .filter(|entry| entry.record.ask.server == ask.server);
+        let of_it = self.servers.get(&ask.server).copied();
         let full = if self.entries.len() >= OPEN_MAX || self.bytes >= BYTES_MAX {
             Some("too many requests wait for a person")
-        } else if of_it.count() >= OPEN_EACH {
+        } else if of_it.unwrap_or(0) >= OPEN_EACH {
             Some("too many requests of this server wait for a person")
         } else if self.entries.contains_key(id) {
             Some("the name of the request is taken")
@@ -366,6 +373,10 @@ impl Broker {
         self.bytes += weight(&record);
         self.keys
             .insert((Arc::clone(&record.ask.key), Arc::clone(&id)));
+        *self
+            .servers
+            .entry(Arc::clone(&record.ask.server))
+            .or_default() += 1;
         let entry = Entry {
             record: Arc::new(record),
             asker,
@@ -374,6 +385,7 @@ impl Broker {
             timer: None,
             is_new,
         };
+        self.waiting += usize::from(entry.waits());
         self.entries.insert(Arc::clone(&id), entry);
         self.set_timer(&id, None);
     }
@@ -383,6 +395,14 @@ impl Broker {
             return;
         };
         self.bytes = self.bytes.saturating_sub(weight(&entry.record));
+        self.waiting -= usize::from(entry.waits());
+        let server = &entry.record.ask.server;
+        if let Some(left) = self.servers.get_mut(server) {
+            *left -= 1;
+            if *left == 0 {
+                self.servers.remove(server);
+            }
+        }
         self.keys
             .remove(&(Arc::clone(&entry.record.ask.key), Arc::clone(id)));
         if let Some(at) = entry.timer {
@@ -484,8 +504,10 @@ impl Broker {
             return self.unwritten(now, id, &next, event, &reason);
         }
         let asker = entry.asker;
+        self.waiting -= usize::from(entry.waits());
         entry.record = Arc::clone(&next);
         entry.is_new = false;
+        self.waiting += usize::from(entry.waits());
         if why != Change::Forgotten {
             let record = Arc::clone(&next);
             self.effects.push(Effect::Tell { why, record });

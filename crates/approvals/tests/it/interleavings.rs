@@ -141,6 +141,8 @@ proptest! {
                 }
             }
             check_disk(&world, &mut ends)?;
+            let waiting = world.broker.records().filter(|record| record.status.waits());
+            prop_assert_eq!(world.broker.waiting(), waiting.count());
         }
         // In the end the disk works and nobody does anything: everything comes to an end.
         world.slow_disk = false;
@@ -160,6 +162,7 @@ proptest! {
             prop_assert!(!record.is_live(), "{} never ends: {:?}", record.id, record.status);
         }
         prop_assert_eq!(world.broker.records().count(), 0);
+        prop_assert_eq!(world.broker.waiting(), 0);
         prop_assert_eq!(world.broker.wake(), None);
         for (id, calls) in generated {
             prop_assert!(calls <= 1, "{id} asked the model {calls} times");
