@@ -32,8 +32,9 @@ use std::{
 use switchboard_wire::Raw;
 
 use crate::{
-    decision::{Decision, Refusal, decide},
-    record::{Ask, Id, Kind, Record, Status, Usage},
+    decision::{Decision, Refusal},
+    record::{Ask, Id, Record, Status, Usage},
+    step::{Event, Model, Step, outcome, step},
 };
 
 /// Somebody who waits for an answer.
@@ -49,7 +50,7 @@ pub const OPEN_EACH: usize = 2_000;
 pub const BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long an answer is kept that nobody waits for, in milliseconds.
 pub const KEEP: u64 = 10 * 60 * 1000;
-/// The most that waits while a change of a request is being written.
+/// The most decisions that wait while a change of a request is being written.
 const QUEUED_MAX: usize = 32;
 /// After so long it is tried again to write down what happens by itself, in milliseconds.
 const WRITE_AGAIN: u64 = 1_000;
@@ -187,8 +188,11 @@ pub struct Broker {
     askers: HashMap<Asker, Id>,
     timers: BTreeSet<(u64, Id)>,
     bytes: usize,
-    can_generate: bool,
-    review: bool,
+    /// How many requests there are of each server.
+    servers: HashMap<Arc<str>, usize>,
+    /// How many wait for a person, as it is written.
+    waiting: usize,
+    model: Model,
     effects: Vec<Effect>,
 }
 
@@ -204,23 +208,18 @@ struct Entry {
     is_new: bool,
 }
 
+impl Entry {
+    /// Whether it is written that it waits for a person.
+    fn waits(&self) -> bool {
+        !self.is_new && self.record.status.waits()
+    }
+}
+
 #[derive(Debug)]
 struct Writing {
     next: Arc<Record>,
     why: Change,
     event: Event,
-}
-
-/// What happens to one request.
-#[derive(Clone, Debug)]
-enum Event {
-    Create,
-    Attach,
-    Leave,
-    Decide(Decider, Box<Decision>),
-    Generated(Result<(Raw, Usage), Arc<str>>),
-    Orphan,
-    Time,
 }
 
 impl Broker {
@@ -231,8 +230,10 @@ impl Broker {
 
     /// Whether there is a model that can answer, and whether a person looks at what it says.
     pub fn set_generation(&mut self, can_generate: bool, review: bool) {
-        self.can_generate = can_generate;
-        self.review = review;
+        self.model = Model {
+            can_generate,
+            review,
+        };
     }
 
     /// When time has to be told next, in milliseconds since 1970.
@@ -242,8 +243,7 @@ impl Broker {
 
     /// How many requests wait for a person.
     pub fn waiting(&self) -> usize {
-        let all = self.entries.values();
-        all.filter(|entry| entry.record.status.waits()).count()
+        self.waiting
     }
 
     /// The requests that are open, or whose answers are kept.
@@ -299,7 +299,8 @@ impl Broker {
             } => match self.entries.get(&id) {
                 // One that is being written may be read already by whoever decides.
                 Some(entry) => {
-                    if entry.queued.len() >= QUEUED_MAX {
+                    let decides = |event: &&Event| matches!(event, Event::Decide(..));
+                    if entry.queued.iter().filter(decides).count() >= QUEUED_MAX {
                         self.reply(decider, Err(Refusal::Busy));
                     } else {
                         self.happen(now, &id, Event::Decide(decider, Box::new(decision)));
@@ -327,15 +328,12 @@ impl Broker {
             if let Some(entry) = self.entries.get_mut(&known) {
                 entry.asker = Some(asker);
             }
-            return self.happen(now, &known, Event::Attach);
+            return self.happen(now, &known, Event::Attach(Box::new(ask)));
         }
-        let of_it = self
-            .entries
-            .values()
-            .filter(|entry| entry.record.ask.server == ask.server);
+        let of_it = self.servers.get(&ask.server).copied();
         let full = if self.entries.len() >= OPEN_MAX || self.bytes >= BYTES_MAX {
             Some("too many requests wait for a person")
-        } else if of_it.count() >= OPEN_EACH {
+        } else if of_it.unwrap_or(0) >= OPEN_EACH {
             Some("too many requests of this server wait for a person")
         } else if self.entries.contains_key(id) {
             Some("the name of the request is taken")
@@ -365,7 +363,8 @@ impl Broker {
             let free = entry.asker.is_none() && entry.writing.is_none() && entry.queued.is_empty();
             // One that is too late may have been given up while the disk did not work.
             let in_time = !entry.record.is_late(now);
-            let lost = (entry.record.status.waits() && in_time) || entry.record.kept.is_some();
+            let kept = entry.record.kept.is_some_and(|until| until > now);
+            let lost = (entry.record.status.waits() && in_time) || kept;
             (free && lost && entry.record.ask.kind == ask.kind).then_some(entry)
         });
         // One that has its answer goes before one that waits for it.
@@ -378,6 +377,10 @@ impl Broker {
         self.bytes += weight(&record);
         self.keys
             .insert((Arc::clone(&record.ask.key), Arc::clone(&id)));
+        *self
+            .servers
+            .entry(Arc::clone(&record.ask.server))
+            .or_default() += 1;
         let entry = Entry {
             record: Arc::new(record),
             asker,
@@ -386,15 +389,29 @@ impl Broker {
             timer: None,
             is_new,
         };
+        self.waiting += usize::from(entry.waits());
         self.entries.insert(Arc::clone(&id), entry);
         self.set_timer(&id, None);
     }
 
     fn remove(&mut self, id: &Id) {
-        let Some(entry) = self.entries.remove(id) else {
+        let Some(mut entry) = self.entries.remove(id) else {
             return;
         };
+        for event in std::mem::take(&mut entry.queued) {
+            if let Event::Decide(decider, _) = event {
+                self.reply(decider, Err(Refusal::Unknown));
+            }
+        }
         self.bytes = self.bytes.saturating_sub(weight(&entry.record));
+        self.waiting -= usize::from(entry.waits());
+        let server = &entry.record.ask.server;
+        if let Some(left) = self.servers.get_mut(server) {
+            *left -= 1;
+            if *left == 0 {
+                self.servers.remove(server);
+            }
+        }
         self.keys
             .remove(&(Arc::clone(&entry.record.ask.key), Arc::clone(id)));
         if let Some(at) = entry.timer {
@@ -449,7 +466,11 @@ impl Broker {
         let Some(entry) = self.entries.get_mut(id) else {
             return;
         };
-        entry.queued.push_back(event);
+        // Time that waits to be looked at need not be told twice.
+        let is_time = |event: &Event| matches!(event, Event::Time);
+        if !is_time(&event) || !entry.queued.iter().any(is_time) {
+            entry.queued.push_back(event);
+        }
         self.go_on(now, id);
     }
 
@@ -465,7 +486,8 @@ impl Broker {
             let Some(event) = entry.queued.pop_front() else {
                 break;
             };
-            match step(entry, &event, now, self.can_generate, self.review) {
+            let waits = entry.asker.is_some();
+            match step(&entry.record, waits, &event, now, self.model) {
                 Step::Nothing => {}
                 Step::Refuse(decider, refusal) => self.reply(decider, Err(*refusal)),
                 Step::Write(mut next, why) => {
@@ -497,8 +519,10 @@ impl Broker {
             return self.unwritten(now, id, &next, event, &reason);
         }
         let asker = entry.asker;
+        self.waiting -= usize::from(entry.waits());
         entry.record = Arc::clone(&next);
         entry.is_new = false;
+        self.waiting += usize::from(entry.waits());
         if why != Change::Forgotten {
             let record = Arc::clone(&next);
             self.effects.push(Effect::Tell { why, record });
@@ -530,7 +554,7 @@ impl Broker {
                 self.deliver(id, asker, outcome);
                 return self.remove(id);
             }
-            Event::Attach => {
+            Event::Attach(_) => {
                 let outcome = Outcome::Unavailable(Arc::clone(reason));
                 self.deliver(id, asker, outcome);
             }
@@ -574,154 +598,6 @@ impl Broker {
     fn reply(&mut self, decider: Decider, result: Result<Arc<Record>, Refusal>) {
         self.effects.push(Effect::Reply { decider, result });
     }
-}
-
-/// What comes of something that happens to a request.
-enum Step {
-    Nothing,
-    Refuse(Decider, Box<Refusal>),
-    Write(Box<Record>, Change),
-}
-
-fn step(entry: &Entry, event: &Event, now: u64, can_generate: bool, review: bool) -> Step {
-    let record = &entry.record;
-    let waits = entry.asker.is_some();
-    let write = |next: Record, why| Step::Write(Box::new(next), why);
-    let with = |status| Record {
-        status,
-        ..(**record).clone()
-    };
-    match event {
-        Event::Create => write((**record).clone(), Change::Created),
-        // Whoever asks again may have left in the meantime.
-        Event::Attach if !waits => Step::Nothing,
-        Event::Attach => match record.status {
-            Status::Orphaned => write(with(Status::Pending), Change::Resumed),
-            _ if record.kept.is_some() => {
-                let mut next = (**record).clone();
-                next.kept = None;
-                next.delivered = Some(now);
-                write(next, Change::Delivered)
-            }
-            _ => Step::Nothing,
-        },
-        Event::Leave => match record.status {
-            Status::Pending | Status::Generating | Status::Reviewing => {
-                write(with(Status::Withdrawn), Change::Withdrawn)
-            }
-            _ => Step::Nothing,
-        },
-        // It is over, even where that could not be written down yet.
-        Event::Decide(decider, _) if record.status.waits() && record.is_late(now) => {
-            let over = Box::new(with(Status::TimedOut));
-            Step::Refuse(*decider, Box::new(Refusal::Late(over)))
-        }
-        Event::Decide(decider, decision) => match decide(record, decision, can_generate, now) {
-            Ok(mut next) => {
-                if !next.status.is_open() {
-                    conclude(&mut next, waits, now);
-                }
-                write(next, Change::Decided)
-            }
-            Err(refusal) => Step::Refuse(*decider, Box::new(refusal)),
-        },
-        Event::Generated(_) if record.status != Status::Generating => Step::Nothing,
-        Event::Generated(Ok((answer, usage))) => {
-            let mut next = (**record).clone();
-            next.usage = Some(usage.clone());
-            if review {
-                next.status = Status::Reviewing;
-                next.draft = Some(answer.clone());
-                let long = record.ask.patience.map(|patience| patience.long);
-                // To look at the answer takes time of its own.
-                next.expires = long.map(|long| now.saturating_add(long));
-            } else {
-                next.status = Status::Approved;
-                next.answer = Some(answer.clone());
-                conclude(&mut next, waits, now);
-            }
-            write(next, Change::Generated)
-        }
-        Event::Generated(Err(reason)) => {
-            let mut next = with(Status::Failed);
-            next.error = Some(Arc::clone(reason));
-            next.delivered = waits.then_some(now);
-            write(next, Change::Generated)
-        }
-        Event::Orphan => match record.status {
-            // It may have been called: it is not called again.
-            Status::Generating => {
-                let mut next = with(Status::Failed);
-                next.error = Some("the gateway stopped while the model was answering".into());
-                write(next, Change::Generated)
-            }
-            Status::Pending => write(with(Status::Orphaned), Change::Orphaned),
-            _ => Step::Nothing,
-        },
-        Event::Time => time(record, waits, now),
-    }
-}
-
-/// What time makes of a request.
-fn time(record: &Record, waits: bool, now: u64) -> Step {
-    let write = |next: Record, why| Step::Write(Box::new(next), why);
-    let mut next = record.clone();
-    let waits_for_person = record.status.waits();
-    if waits_for_person && record.is_late(now) {
-        next.status = Status::TimedOut;
-        next.draft = None;
-        let after = now.saturating_sub(record.created);
-        next.error = Some(format!("no person answered within {} s", after / 1000).into());
-        next.delivered = waits.then_some(now);
-        return write(next, Change::Expired);
-    }
-    let asked = matches!(record.status, Status::Pending | Status::Orphaned);
-    if asked && record.escalated.is_none() && record.escalates().is_some_and(|at| at <= now) {
-        next.escalated = Some(now);
-        return write(next, Change::Escalated);
-    }
-    if record.kept.is_some_and(|until| until <= now) {
-        next.kept = None;
-        return write(next, Change::Forgotten);
-    }
-    Step::Nothing
-}
-
-/// Hands over what was decided, or keeps it for whoever asks again.
-fn conclude(next: &mut Record, waits: bool, now: u64) {
-    if waits {
-        next.delivered = Some(now);
-    } else {
-        next.kept = Some(now.saturating_add(KEEP));
-    }
-}
-
-/// What whoever waits for a request is given, if it is over and not kept.
-fn outcome(record: &Record) -> Option<Outcome> {
-    record.delivered?;
-    Some(match record.status {
-        Status::Approved | Status::Accepted => Outcome::Answer(record.answer.clone()),
-        Status::Declined | Status::Cancelled if record.ask.kind == Kind::Elicitation => {
-            Outcome::Answer(record.answer.clone())
-        }
-        Status::Rejected | Status::Declined | Status::Cancelled => {
-            let reason = record
-                .decided
-                .as_ref()
-                .and_then(|decided| decided.reason.clone());
-            Outcome::Rejected(reason)
-        }
-        Status::TimedOut => {
-            let until = record.expires.unwrap_or(record.created);
-            Outcome::TimedOut(until.saturating_sub(record.created))
-        }
-        Status::Failed => Outcome::Failed(record.error.clone().unwrap_or_default()),
-        Status::Pending
-        | Status::Orphaned
-        | Status::Generating
-        | Status::Reviewing
-        | Status::Withdrawn => return None,
-    })
 }
 
 fn weight(record: &Record) -> usize {

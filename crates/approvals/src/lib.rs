@@ -11,6 +11,7 @@ mod json;
 mod record;
 pub mod redact;
 pub mod rules;
+mod step;
 mod words;
 
 pub use broker::{Broker, Effect, Input, Outcome};

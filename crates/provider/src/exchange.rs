@@ -147,7 +147,8 @@ impl About<'_> {
                 said,
             },
         };
-        let may_pass = matches!(code, 408 | 429 | 500 | 502 | 503 | 504 | 529);
+        // After any other it may have been answered, and paid for.
+        let may_pass = matches!(code, 429 | 503 | 529);
         let wait = after.unwrap_or(WAIT);
         Failure {
             error,

@@ -84,6 +84,7 @@ proptest! {
         let mut generated: HashMap<Arc<str>, u32> = HashMap::new();
         let mut asker = 0;
         let mut decider = 1_000;
+        let mut deciders = Vec::new();
         for one in moves {
             let calls = world.generating.len();
             let mut ran = None;
@@ -102,6 +103,7 @@ proptest! {
                 Move::Decide(back, action) => {
                     decider += 1;
                     if let Some(at) = ids.len().checked_sub(1 + usize::from(back)) {
+                        deciders.push(decider);
                         let id = ids[at].clone();
                         world.decide(decider, &id, action);
                     }
@@ -131,6 +133,8 @@ proptest! {
                         let record = world.writing.remove(0);
                         world.disk.insert(Arc::clone(&record.id), (*record).clone());
                     }
+                    // Whoever waited for an answer went with it.
+                    deciders.clear();
                     world.crash();
                 }
                 Move::Review(review) => world.broker.set_generation(true, review),
@@ -141,6 +145,8 @@ proptest! {
                 }
             }
             check_disk(&world, &mut ends)?;
+            let waiting = world.broker.records().filter(|record| record.status.waits());
+            prop_assert_eq!(world.broker.waiting(), waiting.count());
         }
         // In the end the disk works and nobody does anything: everything comes to an end.
         world.slow_disk = false;
@@ -160,6 +166,7 @@ proptest! {
             prop_assert!(!record.is_live(), "{} never ends: {:?}", record.id, record.status);
         }
         prop_assert_eq!(world.broker.records().count(), 0);
+        prop_assert_eq!(world.broker.waiting(), 0);
         prop_assert_eq!(world.broker.wake(), None);
         for (id, calls) in generated {
             prop_assert!(calls <= 1, "{id} asked the model {calls} times");
@@ -172,6 +179,9 @@ proptest! {
                 }
                 Seen::Told(..) | Seen::Generated => {}
             }
+        }
+        for who in deciders {
+            prop_assert!(answered.contains_key(&who), "{who} never heard what became of it");
         }
         for (who, times) in answered {
             prop_assert!(times <= 1, "{who} was answered {times} times");

@@ -6,6 +6,7 @@
     reason = "a test may fail"
 )]
 
+mod disk;
 mod forms;
 mod interleavings;
 mod naive;

@@ -2,7 +2,7 @@
 
 use switchboard_approvals::{
     Action, Broker, Input, Kind, Outcome, Refusal,
-    broker::{Change, KEEP},
+    broker::{Change, KEEP, OPEN_EACH},
 };
 use switchboard_wire::Raw;
 
@@ -293,4 +293,28 @@ fn whoever_asks_before_the_disk_was_read_waits_for_that() {
     assert_eq!(world.disk.len(), 1);
     assert_eq!(told(&world), [(0, Change::Created)]);
     assert_eq!(world.disk[&id].status.as_str(), "pending");
+}
+
+#[test]
+fn there_is_room_for_so_many_of_one_server_and_again_when_one_is_over() {
+    let mut world = World::new();
+    let first = world.raise(0, ask(Kind::ToolCall, "0"));
+    for n in 1..OPEN_EACH as u64 {
+        world.raise(n, ask(Kind::ToolCall, &n.to_string()));
+    }
+    assert_eq!(world.broker.waiting(), OPEN_EACH);
+    let full = |world: &World| {
+        let unavailable = |outcome: &Outcome| matches!(outcome, Outcome::Unavailable(_));
+        let outcomes = delivered(world).into_iter();
+        outcomes.filter(|(_, outcome)| unavailable(outcome)).count()
+    };
+    world.raise(10_001, ask(Kind::ToolCall, "more"));
+    assert_eq!(full(&world), 1);
+    let mut other = ask(Kind::ToolCall, "more");
+    other.server = "t".into();
+    world.raise(10_002, other);
+    world.decide(99_999, &first, Action::Approve);
+    world.raise(10_003, ask(Kind::ToolCall, "more"));
+    assert_eq!(full(&world), 1);
+    assert_eq!(world.broker.waiting(), OPEN_EACH + 1);
 }

@@ -1,0 +1,190 @@
+//! What becomes of a request when something happens to it.
+
+use std::sync::Arc;
+
+use switchboard_wire::Raw;
+
+use crate::{
+    broker::{Change, Decider, KEEP, Outcome},
+    decision::{Decision, Refusal, decide},
+    record::{Ask, Kind, Record, Status, Usage},
+};
+
+/// Whether there is a model that can answer, and whether a person looks at what it says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) can_generate: bool,
+    pub(crate) review: bool,
+}
+
+/// What happens to one request.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    Create,
+    /// Somebody who waits asks the same again.
+    Attach(Box<Ask>),
+    Leave,
+    Decide(Decider, Box<Decision>),
+    Generated(Result<(Raw, Usage), Arc<str>>),
+    Orphan,
+    Time,
+}
+
+/// What comes of something that happens to a request.
+pub(crate) enum Step {
+    Nothing,
+    Refuse(Decider, Box<Refusal>),
+    Write(Box<Record>, Change),
+}
+
+/// What comes of it. `waits` says whether somebody waits for the answer.
+pub(crate) fn step(record: &Record, waits: bool, event: &Event, now: u64, model: Model) -> Step {
+    let write = |next: Record, why| Step::Write(Box::new(next), why);
+    let with = |status| Record {
+        status,
+        ..record.clone()
+    };
+    match event {
+        Event::Create => write(record.clone(), Change::Created),
+        // Whoever asks again may have left in the meantime.
+        Event::Attach(_) if !waits => Step::Nothing,
+        Event::Attach(ask) => match record.status {
+            Status::Orphaned | Status::Reviewing => {
+                let mut next = record.clone();
+                if record.status == Status::Orphaned {
+                    next.status = Status::Pending;
+                }
+                // What held for whoever asked before may not hold any more.
+                next.ask.rule.clone_from(&ask.rule);
+                next.ask.allowed_by.clone_from(&ask.allowed_by);
+                next.ask.session = ask.session;
+                next.ask.project.clone_from(&ask.project);
+                write(next, Change::Resumed)
+            }
+            _ if record.kept.is_some() => {
+                let mut next = record.clone();
+                next.kept = None;
+                next.delivered = Some(now);
+                write(next, Change::Delivered)
+            }
+            _ => Step::Nothing,
+        },
+        Event::Leave => match record.status {
+            Status::Pending | Status::Generating | Status::Reviewing => {
+                write(with(Status::Withdrawn), Change::Withdrawn)
+            }
+            _ => Step::Nothing,
+        },
+        // It is over, even where that could not be written down yet.
+        Event::Decide(decider, _) if record.status.waits() && record.is_late(now) => {
+            let over = Box::new(with(Status::TimedOut));
+            Step::Refuse(*decider, Box::new(Refusal::Late(over)))
+        }
+        Event::Decide(decider, decision) => match decide(record, decision, model.can_generate, now)
+        {
+            Ok(mut next) => {
+                if !next.status.is_open() {
+                    conclude(&mut next, waits, now);
+                }
+                write(next, Change::Decided)
+            }
+            Err(refusal) => Step::Refuse(*decider, Box::new(refusal)),
+        },
+        Event::Generated(_) if record.status != Status::Generating => Step::Nothing,
+        Event::Generated(Ok((answer, usage))) => {
+            let mut next = record.clone();
+            next.usage = Some(usage.clone());
+            if model.review {
+                next.status = Status::Reviewing;
+                next.draft = Some(answer.clone());
+                let long = record.ask.patience.map(|patience| patience.long);
+                // To look at the answer takes time of its own.
+                next.expires = long.map(|long| now.saturating_add(long));
+            } else {
+                next.status = Status::Approved;
+                next.answer = Some(answer.clone());
+                conclude(&mut next, waits, now);
+            }
+            write(next, Change::Generated)
+        }
+        Event::Generated(Err(reason)) => {
+            let mut next = with(Status::Failed);
+            next.error = Some(Arc::clone(reason));
+            next.delivered = waits.then_some(now);
+            write(next, Change::Generated)
+        }
+        Event::Orphan => match record.status {
+            // It may have been called: it is not called again.
+            Status::Generating => {
+                let mut next = with(Status::Failed);
+                next.error = Some("the gateway stopped while the model was answering".into());
+                write(next, Change::Generated)
+            }
+            Status::Pending => write(with(Status::Orphaned), Change::Orphaned),
+            _ => Step::Nothing,
+        },
+        Event::Time => time(record, waits, now),
+    }
+}
+
+/// What time makes of a request.
+fn time(record: &Record, waits: bool, now: u64) -> Step {
+    let write = |next: Record, why| Step::Write(Box::new(next), why);
+    let mut next = record.clone();
+    let waits_for_person = record.status.waits();
+    if waits_for_person && record.is_late(now) {
+        next.status = Status::TimedOut;
+        next.draft = None;
+        let after = now.saturating_sub(record.created);
+        next.error = Some(format!("no person answered within {} s", after / 1000).into());
+        next.delivered = waits.then_some(now);
+        return write(next, Change::Expired);
+    }
+    let asked = matches!(record.status, Status::Pending | Status::Orphaned);
+    if asked && record.escalated.is_none() && record.escalates().is_some_and(|at| at <= now) {
+        next.escalated = Some(now);
+        return write(next, Change::Escalated);
+    }
+    if record.kept.is_some_and(|until| until <= now) {
+        next.kept = None;
+        return write(next, Change::Forgotten);
+    }
+    Step::Nothing
+}
+
+/// Hands over what was decided, or keeps it for whoever asks again.
+fn conclude(next: &mut Record, waits: bool, now: u64) {
+    if waits {
+        next.delivered = Some(now);
+    } else {
+        next.kept = Some(now.saturating_add(KEEP));
+    }
+}
+
+/// What whoever waits for a request is given, if it is over and not kept.
+pub(crate) fn outcome(record: &Record) -> Option<Outcome> {
+    record.delivered?;
+    Some(match record.status {
+        Status::Approved | Status::Accepted => Outcome::Answer(record.answer.clone()),
+        Status::Declined | Status::Cancelled if record.ask.kind == Kind::Elicitation => {
+            Outcome::Answer(record.answer.clone())
+        }
+        Status::Rejected | Status::Declined | Status::Cancelled => {
+            let reason = record
+                .decided
+                .as_ref()
+                .and_then(|decided| decided.reason.clone());
+            Outcome::Rejected(reason)
+        }
+        Status::TimedOut => {
+            let until = record.expires.unwrap_or(record.created);
+            Outcome::TimedOut(until.saturating_sub(record.created))
+        }
+        Status::Failed => Outcome::Failed(record.error.clone().unwrap_or_default()),
+        Status::Pending
+        | Status::Orphaned
+        | Status::Generating
+        | Status::Reviewing
+        | Status::Withdrawn => return None,
+    })
+}
