@@ -18,6 +18,11 @@ const KEY_BYTES: usize = 64;
 /// The length of a seal: what half of a SHA-256 hash gives.
 const TAG_BYTES: usize = 16;
 
+/// What is never used twice with one key.
+pub(crate) type Nonce = [u8; NONCE_BYTES];
+
+const NONCE_BYTES: usize = 24;
+
 impl Seal {
     /// A seal with a key of its own; `None` if there is no randomness.
     pub(crate) fn new() -> Option<Self> {
@@ -62,6 +67,37 @@ impl Seal {
         let mac = self.mac(purpose, &payload);
         mac.verify_truncated_left(&sealed).ok()?;
         Some(payload)
+    }
+
+    /// The same for what nobody else may read. No nonce may be used twice with one key.
+    pub(crate) fn hide(&self, purpose: &str, nonce: &Nonce, payload: &[u8]) -> String {
+        let mut hidden = nonce.to_vec();
+        hidden.extend_from_slice(payload);
+        self.mask(purpose, nonce, &mut hidden[NONCE_BYTES..]);
+        self.close(purpose, &hidden)
+    }
+
+    /// What was hidden, and with which nonce.
+    pub(crate) fn reveal(&self, purpose: &str, sealed: &str) -> Option<(Nonce, Vec<u8>)> {
+        let mut hidden = self.open(purpose, sealed)?;
+        let nonce = *hidden.first_chunk::<NONCE_BYTES>()?;
+        let mut payload = hidden.split_off(NONCE_BYTES);
+        self.mask(purpose, &nonce, &mut payload);
+        Some((nonce, payload))
+    }
+
+    /// Turns what can be read into what cannot, and back: each block is mixed with the hash of its number
+    /// under the key, as in counter mode.
+    fn mask(&self, purpose: &str, nonce: &Nonce, bytes: &mut [u8]) {
+        let purpose = format!("hidden {purpose}");
+        for (number, block) in bytes.chunks_mut(32).enumerate() {
+            let mut place = nonce.to_vec();
+            place.extend_from_slice(&(number as u64).to_le_bytes());
+            let mask = self.mac(&purpose, &place).finalize().into_bytes();
+            for (byte, mask) in block.iter_mut().zip(mask) {
+                *byte ^= mask;
+            }
+        }
     }
 
     fn mac(&self, purpose: &str, payload: &[u8]) -> Hmac<Sha256> {
@@ -172,5 +208,31 @@ mod tests {
         fs::create_dir_all(path.join("full")).unwrap();
         let seal = Seal::kept(&path).unwrap();
         assert!(seal.open("a", &seal.close("a", b"payload")).is_some());
+    }
+
+    #[test]
+    fn what_is_hidden_is_read_by_nobody_else_and_changed_by_nobody() {
+        let seal = Seal::new().unwrap();
+        let secret = "a secret that is longer than one block of the mask".repeat(3);
+        let hidden = seal.hide("test", &[7; 24], secret.as_bytes());
+        let bytes = URL_SAFE_NO_PAD.decode(&hidden).unwrap();
+        assert!(
+            !bytes
+                .windows(8)
+                .any(|part| secret.as_bytes().starts_with(part))
+        );
+        assert_ne!(hidden, seal.hide("test", &[8; 24], secret.as_bytes()));
+        let (nonce, read) = seal.reveal("test", &hidden).unwrap();
+        assert_eq!((nonce, &*read), ([7; 24], secret.as_bytes()));
+        assert!(seal.reveal("other", &hidden).is_none());
+        assert!(Seal::new().unwrap().reveal("test", &hidden).is_none());
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            assert!(
+                seal.reveal("test", &URL_SAFE_NO_PAD.encode(flipped))
+                    .is_none()
+            );
+        }
     }
 }

@@ -273,7 +273,7 @@ impl Upstream {
     pub(crate) async fn ended(&self) {
         let mut health = self.health.subscribe();
         // An error means that it has ended.
-        while !self.ending.load(Relaxed) && health.changed().await.is_ok() {}
+        let _ = health.wait_for(|_| self.ending.load(Relaxed)).await;
     }
 
     /// Lists have changed. However often it is said, it is remembered once.

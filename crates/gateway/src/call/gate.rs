@@ -27,7 +27,7 @@ use crate::{
     caller::Principal,
     failure::Failure,
     park::refused,
-    seal::hex,
+    seal::{Nonce, hex},
 };
 
 /// What is known of a call that goes ahead.
@@ -44,9 +44,7 @@ pub(super) struct Pass {
 /// What goes with the state of a server.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sealed {
-    /// Which round it is: it is good once.
-    id: String,
-    /// Until when, in milliseconds since 1970.
+    /// Until when it is good, in milliseconds since 1970.
     until: u64,
     request: String,
     principal: u8,
@@ -186,7 +184,7 @@ impl Way<'_> {
     async fn taken_away(&self) {
         self.upstream.ended().await;
         if self.context.approvals.is_closing() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
@@ -204,7 +202,7 @@ impl Way<'_> {
                 arguments: None,
             }));
         }
-        let Some(sealed) = self.context.lasting_seal.open(PURPOSE, &state) else {
+        let Some((round, sealed)) = self.context.lasting_seal.reveal(PURPOSE, &state) else {
             return Ok(None);
         };
         let refused = || Failure::Refused(refused());
@@ -213,7 +211,7 @@ impl Way<'_> {
         let now = self.context.approvals.now();
         let fits = sealed.request == hex(&ticket.request)
             && sealed.principal == number(ticket.principal)
-            && self.context.rounds.use_up(&sealed.id, sealed.until, now);
+            && self.context.rounds.use_up(round, sealed.until, now);
         if !fits {
             return Err(refused());
         }
@@ -231,7 +229,6 @@ impl Way<'_> {
         let patience = self.context.config.load().approvals.long_timeout;
         let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         let sealed = Sealed {
-            id: self.context.rounds.next(),
             until: self.context.approvals.now().saturating_add(patience),
             request: hex(&ticket.request),
             principal: number(ticket.principal),
@@ -241,7 +238,9 @@ impl Way<'_> {
         };
         // Plain data becomes JSON.
         let payload = serde_json::to_vec(&sealed).unwrap_or_default();
-        let state = self.context.lasting_seal.close(PURPOSE, &payload);
+        // What a person has answered is for the server, and not for the client to read.
+        let round = self.context.rounds.next();
+        let state = self.context.lasting_seal.hide(PURPOSE, &round, &payload);
         let bare = result.without(&["requestState"]);
         bare.with_member("requestState", &Raw::string(&state))
             .unwrap_or(bare)
@@ -291,10 +290,10 @@ fn says_what_twice(params: Option<&Raw>) -> bool {
 #[derive(Debug)]
 pub(crate) struct Used {
     /// Tells the rounds of this run from others.
-    run: u128,
+    run: [u8; 16],
     last: AtomicU64,
     /// Each with when its time is over, in milliseconds since 1970.
-    used: Mutex<HashMap<String, u64>>,
+    until: Mutex<HashMap<Nonce, u64>>,
 }
 
 /// The most that are remembered.
@@ -306,23 +305,27 @@ impl Used {
         let mut run = [0; 16];
         getrandom::fill(&mut run).ok()?;
         Some(Self {
-            run: u128::from_le_bytes(run),
+            run,
             last: AtomicU64::new(0),
-            used: Mutex::default(),
+            until: Mutex::default(),
         })
     }
 
-    fn next(&self) -> String {
-        format!("{:x}-{}", self.run, self.last.fetch_add(1, Relaxed))
+    fn next(&self) -> Nonce {
+        let number = self.last.fetch_add(1, Relaxed).to_le_bytes();
+        let mut round = Nonce::default();
+        round[..16].copy_from_slice(&self.run);
+        round[16..].copy_from_slice(&number);
+        round
     }
 
     /// Whether this was not used before, and is not too late.
-    fn use_up(&self, id: &str, until: u64, now: u64) -> bool {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+    fn use_up(&self, round: Nonce, until: u64, now: u64) -> bool {
+        let mut used = self.until.lock().unwrap_or_else(PoisonError::into_inner);
         if used.len() >= USED_MAX {
             used.retain(|_, until| *until > now);
         }
-        until > now && used.len() < USED_MAX && used.insert(id.to_owned(), until).is_none()
+        until > now && used.len() < USED_MAX && used.insert(round, until).is_none()
     }
 }
 
