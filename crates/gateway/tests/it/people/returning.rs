@@ -255,3 +255,27 @@ async fn an_answer_is_found_though_the_same_still_waits_beside_it() {
     assert_eq!(rig.approval(&waiting[0]["id"]).await["status"], "orphaned");
     rig.stop().await;
 }
+
+/// A no for always holds from the first call on, whatever the configuration says by now.
+#[tokio::test]
+async fn a_remembered_no_holds_before_the_store_has_been_read() {
+    let (stage, rig) = staged(asks_deletions()).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("delete_file", json!({})).await;
+    let asked = rig.one_waiting().await;
+    let body = json!({ "remember": { "scope": "always" } });
+    rig.decided(&asked["id"], "reject", body).await;
+    client.finish(&call).await;
+    let entry = stage.entry();
+    let rig = rig
+        .restarted(|home| {
+            let config = json!({ "mcpServers": { "s": entry } });
+            std::fs::write(home.config_file(), config.to_string()).unwrap();
+        })
+        .await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("delete_file", json!({})).await;
+    client.finish(&call).await;
+    assert_eq!(stage.calls(), 0, "called although it was denied for always");
+    rig.stop().await;
+}
