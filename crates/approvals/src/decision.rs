@@ -26,6 +26,8 @@ pub struct Decision {
     pub text: Option<String>,
     /// For how long it holds, if for more than this once.
     pub remember: Option<Remember>,
+    /// Where the request stood when the person looked at it. What has become something else is not decided.
+    pub seen: Option<Status>,
 }
 
 impl Decision {
@@ -39,6 +41,7 @@ impl Decision {
             content: None,
             text: None,
             remember: None,
+            seen: None,
         }
     }
 }
@@ -73,7 +76,9 @@ pub(crate) fn decide(
     can_generate: bool,
     now: u64,
 ) -> Result<Record, Refusal> {
-    if !record.status.waits() {
+    let is_draft = |status| status == Status::Reviewing;
+    let is_other = |seen| is_draft(seen) != is_draft(record.status);
+    if !record.status.waits() || decision.seen.is_some_and(is_other) {
         return Err(Refusal::Late(Box::new(record.clone())));
     }
     let mut next = record.clone();

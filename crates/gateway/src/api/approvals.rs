@@ -155,6 +155,7 @@ pub(super) struct Approval {
     edits: Option<Raw>,
     remember: Option<Remember>,
     by: Option<String>,
+    seen: Option<Status>,
 }
 
 pub(super) async fn approve(
@@ -162,7 +163,7 @@ pub(super) async fn approve(
     Path(id): Path<String>,
     MaySay(said): MaySay<Approval>,
 ) -> Result<Json<Shown>, Problem> {
-    let mut decision = decision(Action::Approve, said.by)?;
+    let mut decision = decision(Action::Approve, said.by, said.seen)?;
     decision.edits = said.edits;
     decision.remember = said.remember;
     decide(&gateway, &id, decision).await
@@ -174,6 +175,7 @@ pub(super) struct Rejection {
     reason: Option<String>,
     remember: Option<Remember>,
     by: Option<String>,
+    seen: Option<Status>,
 }
 
 pub(super) async fn reject(
@@ -181,7 +183,7 @@ pub(super) async fn reject(
     Path(id): Path<String>,
     MaySay(said): MaySay<Rejection>,
 ) -> Result<Json<Shown>, Problem> {
-    let mut decision = decision(Action::Reject, said.by)?;
+    let mut decision = decision(Action::Reject, said.by, said.seen)?;
     let reason = said.reason.filter(|reason| !reason.trim().is_empty());
     if reason
         .as_ref()
@@ -202,6 +204,7 @@ pub(super) struct Answer {
     content: Option<Raw>,
     text: Option<String>,
     by: Option<String>,
+    seen: Option<Status>,
 }
 
 pub(super) async fn respond(
@@ -224,22 +227,23 @@ pub(super) async fn respond(
     if said.content.is_some() && action != Action::Accept {
         return Err(unfit("`content` goes with the action accept only"));
     }
-    let mut decision = decision(action, said.by)?;
+    let mut decision = decision(action, said.by, said.seen)?;
     decision.content = said.content;
     decision.text = said.text;
     decide(&gateway, &id, decision).await
 }
 
-fn decision(action: Action, by: Option<String>) -> Result<Decision, Problem> {
+fn decision(action: Action, by: Option<String>, seen: Option<Status>) -> Result<Decision, Problem> {
     let by = by.filter(|by| !by.trim().is_empty());
     if by.as_ref().is_some_and(|by| by.len() > BY_BYTES) {
         let detail = format!("`by` has more than {BY_BYTES} bytes");
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
-    Ok(Decision::new(
-        action,
-        by.unwrap_or_else(|| SOMEBODY.to_owned()),
-    ))
+    let by = by.unwrap_or_else(|| SOMEBODY.to_owned());
+    Ok(Decision {
+        seen,
+        ..Decision::new(action, by)
+    })
 }
 
 async fn decide(gateway: &Gateway, id: &str, decision: Decision) -> Result<Json<Shown>, Problem> {
@@ -285,6 +289,10 @@ fn late(record: &Record) -> Problem {
                 decided.by
             )
         }
+        Some(decided) if record.status == Status::Reviewing => format!(
+            "it was approved by {} already, and the model has answered: look at that first",
+            decided.by
+        ),
         Some(decided) => format!("it was {what} by {} already", decided.by),
         None => format!("it is {what} already"),
     };

@@ -145,7 +145,7 @@ async fn a_kept_answer_is_for_a_client_that_says_exactly_the_same_of_itself() {
     let first = ask(&rig, call("1")).await;
     assert_eq!(first["result"]["resultType"], "input_required", "{first}");
     let waiting = rig.one_waiting().await;
-    let rig = crashed(rig, &stage).await;
+    let rig = crashed(rig).await;
     rig.until_status(&waiting["id"], "orphaned").await;
     rig.decided(&waiting["id"], "approve", json!({})).await;
     let other = ask(&rig, call("2")).await;

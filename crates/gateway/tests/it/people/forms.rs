@@ -119,9 +119,6 @@ async fn content_is_checked_against_the_schema_member_by_member() {
         ] {
             let body = json!({ "action": "accept", "content": wrong });
             let answer = rig.decide(id, "respond", body).await;
-            if wrong.get("more").is_some() && answer.status == 200 {
-                panic!("{name}: took more than was asked for: {wrong}");
-            }
             answer.problem(422);
             let problems = answer.json()["problems"].clone();
             assert!(

@@ -6,7 +6,6 @@ use super::{asks_deletions, mute, staged, staged_modern};
 use crate::{
     api_rig::Rig,
     mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, Web, direct, refusal_of, search, server, text_of},
-    stage_rig::Stage,
 };
 
 #[tokio::test]
@@ -455,7 +454,7 @@ async fn a_kept_answer_is_for_the_one_who_asked() {
     let mut owner = mute(&rig, LEGACY).await;
     owner.send_call("delete_file", json!({ "n": 1 })).await;
     let waiting = rig.one_waiting().await;
-    let rig = crashed(rig, &stage).await;
+    let rig = crashed(rig).await;
     rig.until_status(&waiting["id"], "orphaned").await;
     rig.decided(&waiting["id"], "approve", json!({})).await;
     let stranger = Web::open_able(&rig, "/mcp/s/s", LEGACY, false, json!({})).await;
@@ -471,7 +470,7 @@ async fn a_kept_answer_is_for_the_one_who_asked() {
 }
 
 /// The gateway starts again as after a crash: what was being asked is still in the store.
-pub(super) async fn crashed(rig: Rig, stage: &Stage) -> Rig {
+pub(super) async fn crashed(rig: Rig) -> Rig {
     let home = rig.home.database();
     let copy = tempfile::TempDir::new().unwrap();
     for end in ["", "-wal", "-shm"] {
@@ -495,6 +494,5 @@ pub(super) async fn crashed(rig: Rig, stage: &Stage) -> Rig {
         })
         .await;
     rig.until_tools("s", super::tools().len()).await;
-    let _ = stage;
     rig
 }

@@ -1,5 +1,10 @@
 //! Asking a person, from the outside: clients that call, servers that ask, and somebody who decides over
 //! REST.
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::too_many_lines,
+    reason = "JSON is written down where it is handed over, and tables are long"
+)]
 
 mod bypasses;
 mod deciding;
@@ -38,6 +43,7 @@ pub(crate) fn tools() -> Vec<Value> {
         tool("elicit", "Asks a person."),
         tool("sample", "Asks a model."),
         tool("work", "Works."),
+        tool("wait", "Waits."),
         hinted("delete_file", json!({ "destructiveHint": true })),
         hinted("add_note", json!({ "destructiveHint": false })),
         hinted("read_file", json!({ "readOnlyHint": true })),
@@ -56,6 +62,15 @@ pub(crate) async fn staged_modern(config: Value) -> (Stage, Rig) {
     let stage = Stage::new(&tools());
     let rig = with_server(stage.modern_entry(), config).await;
     (stage, rig)
+}
+
+/// The same with a server of either era.
+pub(crate) async fn staged_as(modern: bool, config: Value) -> (Stage, Rig) {
+    if modern {
+        staged_modern(config).await
+    } else {
+        staged(config).await
+    }
 }
 
 async fn with_server(entry: Value, mut config: Value) -> Rig {

@@ -22,7 +22,7 @@ enum Mood {
     Thinking,
 }
 
-/// An endpoint that speaks as OpenAI's does.
+/// An endpoint that speaks as many do: `chat/completions`.
 struct Model {
     port: u16,
     asked: Arc<Mutex<Vec<Value>>>,
@@ -283,7 +283,7 @@ async fn a_person_looks_at_the_answer_and_may_change_it() {
 #[tokio::test]
 async fn after_a_crash_the_model_is_not_asked_again() {
     let model = Model::start(Mood::Thinking).await;
-    let (stage, rig) = staged(model.settings(false)).await;
+    let (_stage, rig) = staged(model.settings(false)).await;
     let mut client = mute(&rig, LEGACY).await;
     client.send_call("ask", sampling("Why?")).await;
     let asked = rig.one_waiting().await;
@@ -292,7 +292,7 @@ async fn after_a_crash_the_model_is_not_asked_again() {
         model.asked().len() == 1
     })
     .await;
-    let rig = super::gate::crashed(rig, &stage).await;
+    let rig = super::gate::crashed(rig).await;
     let over = rig.until_status(&asked["id"], "failed").await;
     assert!(
         over["error"].as_str().unwrap().contains("stopped"),

@@ -1,8 +1,9 @@
 //! What servers ask inside a call: who is asked, and what comes back.
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-use super::{EVENTS, form, mute, sampling, staged, staged_modern, told};
+use super::{EVENTS, form, mute, sampling, staged, staged_as, told};
 use crate::{
     api_rig::Rig,
     mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, refusal_of, server, text_of},
@@ -40,10 +41,7 @@ async fn called(rig: &Rig, client: &mut Pipe, arguments: Value, answer: Value) -
 #[tokio::test]
 async fn a_person_answers_where_the_client_cannot_whatever_either_side_speaks() {
     for modern in [false, true] {
-        let (_stage, rig) = match modern {
-            false => staged(routed("auto")).await,
-            true => staged_modern(routed("auto")).await,
-        };
+        let (_stage, rig) = staged_as(modern, routed("auto")).await;
         for revision in REVISIONS {
             let mut client = mute(&rig, revision).await;
             let text = json!({ "text": "Because." });
@@ -63,10 +61,7 @@ async fn a_person_answers_where_the_client_cannot_whatever_either_side_speaks() 
 #[tokio::test]
 async fn a_client_that_can_is_asked_itself_unless_a_person_is_wanted() {
     for modern in [false, true] {
-        let (stage, rig) = match modern {
-            false => staged(routed("auto")).await,
-            true => staged_modern(routed("auto")).await,
-        };
+        let (stage, rig) = staged_as(modern, routed("auto")).await;
         for revision in REVISIONS {
             let able = json!({ "sampling": {}, "elicitation": {} });
             let mut client = Pipe::open_able(&rig, server("s"), revision, able).await;
@@ -75,10 +70,8 @@ async fn a_client_that_can_is_asked_itself_unless_a_person_is_wanted() {
         }
         assert_eq!(rig.get(super::PENDING).await.json()["approvals"], json!([]));
         let mut config = routed("human");
-        config["mcpServers"] = json!({ "s": match modern {
-            false => stage.entry(),
-            true => stage.modern_entry(),
-        } });
+        config["mcpServers"] =
+            json!({ "s": if modern { stage.modern_entry() } else { stage.entry() } });
         rig.reconfigure(&config).await;
         for revision in REVISIONS {
             let able = json!({ "sampling": {}, "elicitation": {} });
@@ -117,10 +110,7 @@ async fn of_two_questions_each_goes_to_whoever_can_answer_it() {
     } });
     let able = json!({ "elicitation": {} });
     for modern in [false, true] {
-        let (_stage, rig) = match modern {
-            false => staged(routed("auto")).await,
-            true => staged_modern(routed("auto")).await,
-        };
+        let (_stage, rig) = staged_as(modern, routed("auto")).await;
         for revision in ["2025-06-18", "2025-11-25", MODERN] {
             let mut client = Pipe::open_able(&rig, server("s"), revision, able.clone()).await;
             let params = json!({ "name": "ask", "arguments": questions });
@@ -135,7 +125,17 @@ async fn of_two_questions_each_goes_to_whoever_can_answer_it() {
                 rounds += 1;
                 assert!(rounds < 5, "{answer}");
                 let mut again = params.clone();
-                again["requestState"] = answer["result"]["requestState"].clone();
+                let state = &answer["result"]["requestState"];
+                again["requestState"] = state.clone();
+                // What a person has said is for the server.
+                let read = URL_SAFE_NO_PAD
+                    .decode(state.as_str().unwrap())
+                    .unwrap_or_default();
+                let read = String::from_utf8_lossy(&read);
+                assert!(
+                    !read.contains("So.") && !read.contains("assistant"),
+                    "{read}"
+                );
                 if let Some(asked) = answer["result"]["inputRequests"].as_object() {
                     let keys: Vec<_> = asked.keys().collect();
                     assert_eq!(keys.len(), 1, "{answer}");

@@ -106,7 +106,7 @@ async fn after_a_crash_the_client_finds_the_answer_that_was_given_meanwhile_once
     let gated_state = sent_away(&mut client, &gated).await;
     let asking_state = sent_away(&mut client, &asking).await;
     let waiting = rig.until_waiting(2).await;
-    let rig = super::gate::crashed(rig, &stage).await;
+    let rig = super::gate::crashed(rig).await;
     for one in &waiting {
         rig.until_status(&one["id"], "orphaned").await;
     }
@@ -168,7 +168,7 @@ async fn a_no_that_was_given_meanwhile_is_found_as_well() {
     let gated = json!({ "name": "delete_file", "arguments": { "path": "/a" } });
     let state = sent_away(&mut client, &gated).await;
     let asked = rig.one_waiting().await;
-    let rig: Rig = super::gate::crashed(rig, &stage).await;
+    let rig: Rig = super::gate::crashed(rig).await;
     rig.until_status(&asked["id"], "orphaned").await;
     rig.decided(&asked["id"], "reject", json!({ "reason": "keep it" }))
         .await;
@@ -218,11 +218,11 @@ async fn what_expires_while_nobody_is_there_has_expired_when_somebody_is() {
     let mut config = asks_deletions();
     config["approvals"]["shortTimeoutMs"] = json!(100);
     config["approvals"]["longTimeoutMs"] = json!(400);
-    let (stage, rig) = staged(config).await;
+    let (_stage, rig) = staged(config).await;
     let mut client = mute(&rig, LEGACY).await;
     client.send_call("delete_file", json!({})).await;
     let asked = rig.one_waiting().await;
-    let rig = super::gate::crashed(rig, &stage).await;
+    let rig = super::gate::crashed(rig).await;
     let over = rig.until_status(&asked["id"], "timed_out").await;
     assert!(over["deliveredAt"].is_null(), "{over}");
     rig.decide(&asked["id"], "approve", json!({}))
@@ -243,7 +243,7 @@ async fn an_answer_is_found_though_the_same_still_waits_beside_it() {
     }
     let mut waiting = rig.until_waiting(2).await;
     waiting.sort_by(|one, other| one["id"].as_str().cmp(&other["id"].as_str()));
-    let rig = super::gate::crashed(rig, &stage).await;
+    let rig = super::gate::crashed(rig).await;
     for one in &waiting {
         rig.until_status(&one["id"], "orphaned").await;
     }
@@ -253,5 +253,29 @@ async fn an_answer_is_found_though_the_same_still_waits_beside_it() {
     client.call("delete_file", json!({ "path": "/a" })).await;
     assert_eq!(stage.calls_of("delete_file").len(), 1);
     assert_eq!(rig.approval(&waiting[0]["id"]).await["status"], "orphaned");
+    rig.stop().await;
+}
+
+/// A no for always holds from the first call on, whatever the configuration says by now.
+#[tokio::test]
+async fn a_remembered_no_holds_before_the_store_has_been_read() {
+    let (stage, rig) = staged(asks_deletions()).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("delete_file", json!({})).await;
+    let asked = rig.one_waiting().await;
+    let body = json!({ "remember": { "scope": "always" } });
+    rig.decided(&asked["id"], "reject", body).await;
+    client.finish(&call).await;
+    let entry = stage.entry();
+    let rig = rig
+        .restarted(|home| {
+            let config = json!({ "mcpServers": { "s": entry } });
+            std::fs::write(home.config_file(), config.to_string()).unwrap();
+        })
+        .await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("delete_file", json!({})).await;
+    client.finish(&call).await;
+    assert_eq!(stage.calls(), 0, "called although it was denied for always");
     rig.stop().await;
 }

@@ -10,10 +10,11 @@ use crate::{api_rig::TOKEN, mcp_rig::LEGACY};
 
 const READERS: usize = 1_000;
 const A_SECOND: u64 = 100;
-const SECONDS: u64 = 10;
+/// Fewer without optimisation, where all other tests run beside it.
+const SECONDS: u64 = if cfg!(debug_assertions) { 3 } else { 10 };
 
 /// Bounds that hold on a busy machine without optimisation; the figure is printed.
-const P99: Duration = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
+const P99: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1_000 } else { 200 });
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_reaches_who_reads_at_once_though_a_thousand_do_not() {
