@@ -91,20 +91,10 @@ pub(crate) fn decide(
     }
     check_remember(record, decision)?;
     if record.status == Status::Reviewing {
-        // What the person agreed to before stays on record.
-        let first = record
-            .decided
-            .as_ref()
-            .and_then(|first| first.edits.clone());
-        next.decided = Some(decided(
-            decision,
-            action,
-            first.or(decision.edits.clone()),
-            now,
-        ));
-    } else {
-        next.decided = Some(decided(decision, action, decision.edits.clone(), now));
+        // What was agreed to before stays on record.
+        next.agreed.clone_from(&record.decided);
     }
+    next.decided = Some(decided(decision, action, now));
     Ok(next)
 }
 
@@ -123,13 +113,13 @@ fn check_remember(record: &Record, decision: &Decision) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn decided(decision: &Decision, action: Action, edits: Option<Raw>, now: u64) -> Decided {
+fn decided(decision: &Decision, action: Action, now: u64) -> Decided {
     Decided {
         action,
         by: Arc::clone(&decision.by),
         at: now,
         reason: decision.reason.clone(),
-        edits,
+        edits: decision.edits.clone(),
         remember: decision.remember.clone(),
     }
 }

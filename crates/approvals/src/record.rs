@@ -315,6 +315,9 @@ pub struct Record {
     /// What a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
+    /// What a person did first, where one has looked at the model's answer since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreed: Option<Decided>,
     /// The model's answer, while a person looks at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft: Option<Raw>,
@@ -352,6 +355,7 @@ impl Record {
             escalated: None,
             expires,
             decided: None,
+            agreed: None,
             draft: None,
             answer: None,
             error: None,
@@ -365,7 +369,12 @@ impl Record {
     /// When it becomes louder.
     pub fn escalates(&self) -> Option<u64> {
         let patience = self.ask.patience?;
-        Some(self.created.saturating_add(patience.short))
+        let since = match (self.status, self.expires) {
+            // To look at the model's answer takes time of its own.
+            (Status::Reviewing, Some(expires)) => expires.saturating_sub(patience.long),
+            _ => self.created,
+        };
+        Some(since.saturating_add(patience.short))
     }
 
     /// Whether the time for an answer is over.
@@ -381,11 +390,10 @@ impl Record {
     /// When something happens to it by itself.
     pub(crate) fn due(&self) -> Option<u64> {
         match self.status {
-            Status::Pending | Status::Orphaned => {
+            Status::Pending | Status::Orphaned | Status::Reviewing => {
                 let louder = self.escalates().filter(|_| self.escalated.is_none());
                 louder.into_iter().chain(self.expires).min()
             }
-            Status::Reviewing => self.expires,
             Status::Generating => None,
             _ => self.kept,
         }
@@ -393,10 +401,8 @@ impl Record {
 
     /// The request with what the person changed, and the model that the person chose.
     pub fn effective_request(&self) -> (Raw, Option<String>) {
-        let edits = self
-            .decided
-            .as_ref()
-            .and_then(|decided| decided.edits.as_ref());
+        let agreed = self.agreed.as_ref().or(self.decided.as_ref());
+        let edits = agreed.and_then(|decided| decided.edits.as_ref());
         let mut request = self.ask.request.clone();
         let mut model = None;
         for (name, value) in edits.and_then(Raw::members).unwrap_or_default() {

@@ -96,6 +96,7 @@ pub(crate) fn step(record: &Record, waits: bool, event: &Event, now: u64, model:
             next.usage = Some(usage.clone());
             if model.review {
                 next.status = Status::Reviewing;
+                next.escalated = None;
                 next.draft = Some(answer.clone());
                 let long = record.ask.patience.map(|patience| patience.long);
                 // To look at the answer takes time of its own.
@@ -140,8 +141,8 @@ fn time(record: &Record, waits: bool, now: u64) -> Step {
         next.delivered = waits.then_some(now);
         return write(next, Change::Expired);
     }
-    let asked = matches!(record.status, Status::Pending | Status::Orphaned);
-    if asked && record.escalated.is_none() && record.escalates().is_some_and(|at| at <= now) {
+    let quiet = waits_for_person && record.escalated.is_none();
+    if quiet && record.escalates().is_some_and(|at| at <= now) {
         next.escalated = Some(now);
         return write(next, Change::Escalated);
     }

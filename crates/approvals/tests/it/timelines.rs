@@ -281,6 +281,73 @@ fn what_a_model_says_is_looked_at_first_if_that_is_wanted() {
     );
 }
 
+fn reviewed(world: &mut World, edits: &'static str) -> std::sync::Arc<str> {
+    world.broker.set_generation(true, true);
+    let id = world.raise(1, ask(Kind::Sampling, "k"));
+    let mut decision = switchboard_approvals::Decision::new(Action::Approve, "first");
+    decision.edits = Some(Raw::parse(edits).unwrap());
+    world.input(Input::Decide {
+        decider: 8,
+        id: id.clone(),
+        decision,
+    });
+    let draft = r#"{"role":"assistant","content":{"type":"text","text":"raw"},"model":"m"}"#;
+    let usage = switchboard_approvals::Usage {
+        model: "m".into(),
+        input_tokens: None,
+        output_tokens: None,
+        cost: None,
+        seconds: 0.5,
+    };
+    world.input(Input::Generated {
+        id: id.clone(),
+        result: Ok((Raw::parse(draft).unwrap(), usage)),
+    });
+    id
+}
+
+#[test]
+fn who_agreed_first_stays_on_record_and_who_looked_last_decides() {
+    let mut world = World::new();
+    let id = reviewed(&mut world, r#"{"maxTokens":7}"#);
+    let mut decision = switchboard_approvals::Decision::new(Action::Approve, "second");
+    decision.edits = Some(Raw::parse(r#"{"text":"better"}"#).unwrap());
+    world.input(Input::Decide {
+        decider: 9,
+        id: id.clone(),
+        decision,
+    });
+    let record = &world.disk[&id];
+    let first = record.agreed.as_ref().unwrap();
+    assert_eq!(&*first.by, "first");
+    assert_eq!(first.edits.as_ref().unwrap().as_str(), r#"{"maxTokens":7}"#);
+    let last = record.decided.as_ref().unwrap();
+    assert_eq!(&*last.by, "second");
+    let edits = last.edits.as_ref().unwrap();
+    assert_eq!(edits.as_str(), r#"{"text":"better"}"#);
+    // What the model was asked is what was agreed to.
+    let (request, _) = record.effective_request();
+    assert_eq!(request.member("maxTokens").unwrap().as_str(), "7");
+    assert!(request.member("text").is_none());
+}
+
+#[test]
+fn an_answer_that_waits_to_be_looked_at_becomes_louder_too() {
+    let mut world = World::new();
+    world.pass(40_000);
+    let id = reviewed(&mut world, "{}");
+    world.pass(80_000);
+    let louder: Vec<_> = told(&world)
+        .into_iter()
+        .filter(|(_, why)| *why == Change::Escalated)
+        .collect();
+    assert_eq!(louder, [(70_000, Change::Escalated)]);
+    assert_eq!(world.disk[&id].status.as_str(), "reviewing");
+    world.pass(1_000_000);
+    assert_eq!(delivered(&world).len(), 1);
+    assert_eq!(delivered(&world)[0].0, 310_000);
+}
+
 #[test]
 fn whoever_asks_before_the_disk_was_read_waits_for_that() {
     let mut world = World::new();

@@ -58,6 +58,9 @@ struct Said<'a> {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     remember: Option<&'a switchboard_approvals::Remember>,
+    /// Who had agreed that the model is asked, where this is about its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agreed: Option<Agreed<'a>>,
     /// How long it took to decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     took_ms: Option<u64>,
@@ -71,6 +74,19 @@ struct Said<'a> {
     usage: Option<&'a switchboard_approvals::Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+}
+
+/// What a person did before the model answered.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Agreed<'a> {
+    by: &'a str,
+    action: &'static str,
+    at_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edits: Option<Raw>,
 }
 
 fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
@@ -90,6 +106,13 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
         .decided
         .as_ref()
         .filter(|_| matches!(why, Change::Decided | Change::Generated));
+    let agreed = decided.and(record.agreed.as_ref()).map(|agreed| Agreed {
+        by: &agreed.by,
+        action: agreed.action.as_str(),
+        at_ms: agreed.at,
+        reason: agreed.reason.as_deref().map(redact::redact_text),
+        edits: agreed.edits.as_ref().map(payload),
+    });
     let said = Said {
         kind: record.ask.kind.as_str(),
         status: record.status.as_str(),
@@ -103,6 +126,7 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
             .and_then(|decided| decided.reason.as_deref())
             .map(redact::redact_text),
         remember: decided.and_then(|decided| decided.remember.as_ref()),
+        agreed,
         took_ms: decided.map(|_| now.saturating_sub(record.created)),
         request: asked,
         edits: decided

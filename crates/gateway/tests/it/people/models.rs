@@ -242,7 +242,8 @@ async fn a_person_looks_at_the_answer_and_may_change_it() {
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("ask", sampling("Why?")).await;
     let asked = rig.one_waiting().await;
-    rig.decided(&asked["id"], "approve", json!({})).await;
+    let body = json!({ "by": "ada", "edits": { "maxTokens": 40 } });
+    rig.decided(&asked["id"], "approve", body).await;
     let draft = rig.until_status(&asked["id"], "reviewing").await;
     assert_eq!(draft["draft"]["content"]["text"], "Because it is.");
     assert!(draft["result"].is_null(), "{draft}");
@@ -263,9 +264,16 @@ async fn a_person_looks_at_the_answer_and_may_change_it() {
     rig.decided(
         &asked["id"],
         "approve",
-        json!({ "edits": { "text": "It is." } }),
+        json!({ "by": "bob", "edits": { "text": "It is." } }),
     )
     .await;
+    let log = rig.get("/api/v1/audit?limit=1000").await.json();
+    let mut entries = log["entries"].as_array().unwrap().iter().rev();
+    let last = entries.find(|entry| entry["what"] == "decided").unwrap();
+    assert_eq!(last["body"]["by"], "bob", "{last}");
+    assert_eq!(last["body"]["edits"], json!({ "text": "It is." }));
+    assert_eq!(last["body"]["agreed"]["by"], "ada", "{last}");
+    assert_eq!(last["body"]["agreed"]["edits"], json!({ "maxTokens": 40 }));
     let result = client.finish(&call).await.json;
     assert_eq!(told(&result["result"])["q"]["content"]["text"], "It is.");
     let call = client.send_call("ask", sampling("Why not?")).await;
