@@ -2,6 +2,7 @@
 //! REST.
 
 mod deciding;
+mod disk;
 mod forms;
 mod gate;
 mod models;
