@@ -58,7 +58,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "switchboard",
-        &["catalog", "clients", "config", "contain", "gateway", "wire"],
+        &[
+            "approvals",
+            "catalog",
+            "clients",
+            "config",
+            "contain",
+            "gateway",
+            "store",
+            "wire",
+        ],
     ),
 ];
 

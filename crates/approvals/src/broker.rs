@@ -21,6 +21,9 @@
 //! approved, rejected, accepted, declined, cancelled, timed_out, withdrawn, failed
 //! ```
 //!
+//! A write that is taken for failed may have been made. The next one then conflicts with it, and whoever
+//! drives the broker hands in what is on the disk: that is what happened.
+//!
 //! What is decided is handed over once: the record says so before it happens. An answer for which
 //! nobody waits any more is kept for a while, and goes to whoever asks the same again.
 
@@ -34,7 +37,7 @@ use switchboard_wire::Raw;
 use crate::{
     decision::{Decision, Refusal},
     record::{Ask, Id, Record, Status, Usage},
-    step::{Event, Model, Step, outcome, step},
+    step::{Event, Model, Step, became, outcome, step},
 };
 
 /// Somebody who waits for an answer.
@@ -54,6 +57,9 @@ pub const KEEP: u64 = 10 * 60 * 1000;
 const QUEUED_MAX: usize = 32;
 /// After so long it is tried again to write down what happens by itself, in milliseconds.
 const WRITE_AGAIN: u64 = 1_000;
+
+const STOPPING: &str = "the gateway is stopping";
+const LOST: &str = "what was written of it is lost; ask again";
 
 /// What happens.
 #[derive(Clone, Debug)]
@@ -85,8 +91,10 @@ pub enum Input {
         /// Which request.
         id: Id,
         /// What went wrong.
-        failed: Option<Arc<str>>,
+        failed: Option<Fault>,
     },
+    /// What was given up as not written is on the disk after all.
+    Found(Arc<Record>),
     /// The model has answered, or could not.
     Generated {
         /// Which request.
@@ -96,6 +104,19 @@ pub enum Input {
     },
     /// Time has passed.
     Tick,
+    /// The gateway stops. Whoever waits is told so, and nothing is withdrawn: what is decided from now on is
+    /// kept.
+    Stop,
+}
+
+/// Why something is not written.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// It could not be, as far as can be told.
+    Failed(Arc<str>),
+    /// The disk has something else than what was to be replaced: this, or nothing at all. An earlier write
+    /// that was taken for failed may have been made, or the disk has lost what it had.
+    Conflict(Option<Box<Record>>),
 }
 
 /// What is to be done.
@@ -193,6 +214,8 @@ pub struct Broker {
     /// How many wait for a person, as it is written.
     waiting: usize,
     model: Model,
+    /// The gateway stops: nobody waits any more.
+    stopped: bool,
     effects: Vec<Effect>,
 }
 
@@ -262,6 +285,7 @@ impl Broker {
                     |early: &Input| matches!(early, Input::Raise { asker: of, .. } if *of == asker);
                 self.early.retain(|early| !is_it(early));
             }
+            (None, Input::Stop) => self.stop(),
             (None, input) => self.early.push_back(input),
             (Some(()), input) => {
                 self.due(now);
@@ -309,7 +333,32 @@ impl Broker {
                 None => self.reply(decider, Err(Refusal::Unknown)),
             },
             Input::Written { id, failed } => self.written(now, &id, failed),
+            Input::Found(record) => self.found(now, &record),
             Input::Generated { id, result } => self.happen(now, &id, Event::Generated(result)),
+            Input::Stop => self.stop(),
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+        let early = std::mem::take(&mut self.early);
+        for input in early {
+            match input {
+                Input::Raise { asker, id, .. } => self.turn_away(asker, &id, STOPPING),
+                Input::Decide { decider, .. } => {
+                    self.reply(decider, Err(Refusal::Unavailable(STOPPING.into())));
+                }
+                _ => {}
+            }
+        }
+        // What is being handed over is: that is on its way to the disk.
+        let left = self.entries.iter().filter_map(|(id, entry)| {
+            let delivers = |writing: &Writing| writing.next.delivered.is_some();
+            let is_left = !entry.writing.as_ref().is_some_and(delivers);
+            is_left.then(|| Arc::clone(id))
+        });
+        for id in left.collect::<Vec<_>>() {
+            self.deliver(&id, Outcome::Unavailable(STOPPING.into()));
         }
     }
 
@@ -323,6 +372,9 @@ impl Broker {
     }
 
     fn raise(&mut self, now: u64, asker: Asker, id: &Id, ask: Ask) {
+        if self.stopped {
+            return self.turn_away(asker, id, STOPPING);
+        }
         if let Some(known) = self.same(now, &ask) {
             self.askers.insert(asker, Arc::clone(&known));
             if let Some(entry) = self.entries.get_mut(&known) {
@@ -341,10 +393,7 @@ impl Broker {
             None
         };
         if let Some(why) = full {
-            let outcome = Outcome::Unavailable(why.into());
-            let id = Arc::clone(id);
-            self.effects.push(Effect::Deliver { asker, id, outcome });
-            return;
+            return self.turn_away(asker, id, why);
         }
         self.askers.insert(asker, Arc::clone(id));
         self.insert(Record::new(Arc::clone(id), ask, now), Some(asker), true);
@@ -508,25 +557,19 @@ impl Broker {
         self.set_timer(id, None);
     }
 
-    fn written(&mut self, now: u64, id: &Id, failed: Option<Arc<str>>) {
+    fn written(&mut self, now: u64, id: &Id, failed: Option<Fault>) {
         let Some(entry) = self.entries.get_mut(id) else {
             return;
         };
         let Some(Writing { next, why, event }) = entry.writing.take() else {
             return;
         };
-        if let Some(reason) = failed {
-            return self.unwritten(now, id, &next, event, &reason);
+        match failed {
+            None => {}
+            Some(Fault::Failed(reason)) => return self.unwritten(now, id, &next, event, &reason),
+            Some(Fault::Conflict(found)) => return self.conflict(now, id, event, found),
         }
-        let asker = entry.asker;
-        self.waiting -= usize::from(entry.waits());
-        entry.record = Arc::clone(&next);
-        entry.is_new = false;
-        self.waiting += usize::from(entry.waits());
-        if why != Change::Forgotten {
-            let record = Arc::clone(&next);
-            self.effects.push(Effect::Tell { why, record });
-        }
+        self.turn(id, &next, why);
         if let Event::Decide(decider, _) = event {
             self.reply(decider, Ok(Arc::clone(&next)));
         }
@@ -534,29 +577,51 @@ impl Broker {
             self.effects.push(Effect::Generate(Arc::clone(&next)));
         }
         if let Some(outcome) = outcome(&next) {
-            self.deliver(id, asker, outcome);
+            self.deliver(id, outcome);
         }
+        self.settle(now, id);
+    }
+
+    /// A request is this from now on, as it is written.
+    fn turn(&mut self, id: &Id, next: &Arc<Record>, why: Change) {
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        self.waiting -= usize::from(entry.waits());
+        entry.record = Arc::clone(next);
+        entry.is_new = false;
+        self.waiting += usize::from(entry.waits());
+        if why != Change::Forgotten {
+            let record = Arc::clone(next);
+            self.effects.push(Effect::Tell { why, record });
+        }
+    }
+
+    /// Goes on with a request, and lets go of it if it is over.
+    fn settle(&mut self, now: u64, id: &Id) {
         self.go_on(now, id);
         let over = |entry: &Entry| {
             !entry.record.is_live() && entry.writing.is_none() && entry.queued.is_empty()
         };
         if self.entries.get(id).is_some_and(over) {
+            // Whoever waits for what is over without an answer for them waits for nothing.
+            self.deliver(id, Outcome::Unavailable(LOST.into()));
             self.remove(id);
         }
     }
 
     /// A change could not be written down: it has not happened.
     fn unwritten(&mut self, now: u64, id: &Id, next: &Record, event: Event, reason: &Arc<str>) {
-        let asker = self.entries.get(id).and_then(|entry| entry.asker);
+        if self.stopped {
+            self.deliver(id, Outcome::Unavailable(STOPPING.into()));
+        }
         match event {
             Event::Create => {
-                let outcome = Outcome::Unavailable(Arc::clone(reason));
-                self.deliver(id, asker, outcome);
+                self.deliver(id, Outcome::Unavailable(Arc::clone(reason)));
                 return self.remove(id);
             }
             Event::Attach(_) => {
-                let outcome = Outcome::Unavailable(Arc::clone(reason));
-                self.deliver(id, asker, outcome);
+                self.deliver(id, Outcome::Unavailable(Arc::clone(reason)));
             }
             Event::Decide(decider, _) => {
                 self.reply(decider, Err(Refusal::Unavailable(Arc::clone(reason))));
@@ -564,13 +629,18 @@ impl Broker {
             Event::Time if next.status == Status::TimedOut => {
                 // Nobody has to wait for the disk to hear that it is too late.
                 if let Some(outcome) = outcome(next) {
-                    self.deliver(id, asker, outcome);
+                    self.deliver(id, outcome);
                 }
             }
             Event::Time => {}
             Event::Leave | Event::Generated(_) | Event::Orphan => {
-                if let Some(entry) = self.entries.get_mut(id) {
-                    entry.queued.push_front(event);
+                let Some(entry) = self.entries.get_mut(id) else {
+                    return;
+                };
+                entry.queued.push_front(event);
+                if entry.record.is_late(now) {
+                    // As above. What the model said is kept when it can be written.
+                    self.deliver(id, Outcome::Unavailable(Arc::clone(reason)));
                 }
                 return self.arm(id, Some(now + WRITE_AGAIN));
             }
@@ -585,12 +655,88 @@ impl Broker {
         }
     }
 
-    fn deliver(&mut self, id: &Id, asker: Option<Asker>, outcome: Outcome) {
-        let Some(asker) = asker else { return };
-        self.askers.remove(&asker);
-        if let Some(entry) = self.entries.get_mut(id) {
-            entry.asker = None;
+    /// The disk has something else than what is known here.
+    fn conflict(&mut self, now: u64, id: &Id, event: Event, found: Option<Box<Record>>) {
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        let is_newer = |found: &Record| !entry.is_new && found.version > entry.record.version;
+        match found.filter(|found| is_newer(found)) {
+            Some(found) => {
+                // What happens now happens to that.
+                entry.queued.push_front(event);
+                self.adopt(now, id, &Arc::from(found));
+            }
+            None => self.give_up(id, event),
         }
+    }
+
+    /// A write that was given up has been made after all.
+    fn found(&mut self, now: u64, record: &Arc<Record>) {
+        let id = &record.id;
+        match self.entries.get(id) {
+            // What is being written meets it on the disk.
+            Some(entry) if entry.writing.is_some() => {}
+            Some(entry) if record.version > entry.record.version => self.adopt(now, id, record),
+            Some(_) => {}
+            None if record.is_live() => {
+                // Whoever asked was told that it cannot be asked.
+                self.insert(Record::clone(record), None, false);
+                self.happen(now, id, Event::Leave);
+            }
+            None => {}
+        }
+    }
+
+    /// Takes over what is on the disk: a write that was taken for failed had been made. Nothing of what comes
+    /// of it has been done yet.
+    fn adopt(&mut self, now: u64, id: &Id, found: &Arc<Record>) {
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        let why = became(&entry.record, found);
+        let agreed = found.status == Status::Generating;
+        // Whoever waited may have been told meanwhile that it is too late.
+        let wanted = entry.asker.is_some() || entry.record.status == Status::Orphaned;
+        if agreed && !wanted && !self.stopped {
+            entry.queued.push_front(Event::Leave);
+        }
+        self.turn(id, found, why);
+        if agreed && wanted {
+            self.effects.push(Effect::Generate(Arc::clone(found)));
+        }
+        if let Some(outcome) = outcome(found) {
+            self.deliver(id, outcome);
+        }
+        self.settle(now, id);
+    }
+
+    /// The disk does not know a request any more: nothing can become of it.
+    fn give_up(&mut self, id: &Id, event: Event) {
+        self.deliver(id, Outcome::Unavailable(LOST.into()));
+        let entry = self.entries.get_mut(id);
+        let queued = entry.map(|entry| std::mem::take(&mut entry.queued));
+        for event in std::iter::once(event).chain(queued.into_iter().flatten()) {
+            if let Event::Decide(decider, _) = event {
+                self.reply(decider, Err(Refusal::Unavailable(LOST.into())));
+            }
+        }
+        self.remove(id);
+    }
+
+    /// Gives whoever waits for a request, if anybody does, what comes of it.
+    fn deliver(&mut self, id: &Id, outcome: Outcome) {
+        let entry = self.entries.get_mut(id);
+        let Some(asker) = entry.and_then(|entry| entry.asker.take()) else {
+            return;
+        };
+        self.askers.remove(&asker);
+        let id = Arc::clone(id);
+        self.effects.push(Effect::Deliver { asker, id, outcome });
+    }
+
+    fn turn_away(&mut self, asker: Asker, id: &Id, why: &str) {
+        let outcome = Outcome::Unavailable(why.into());
         let id = Arc::clone(id);
         self.effects.push(Effect::Deliver { asker, id, outcome });
     }

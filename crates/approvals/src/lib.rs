@@ -14,7 +14,7 @@ pub mod rules;
 mod step;
 mod words;
 
-pub use broker::{Broker, Effect, Input, Outcome};
+pub use broker::{Broker, Effect, Fault, Input, Outcome};
 pub use decision::{Decision, Refusal};
 pub use json::{is_alike, says_twice};
 pub use record::{

@@ -189,3 +189,24 @@ pub(crate) fn outcome(record: &Record) -> Option<Outcome> {
         | Status::Withdrawn => return None,
     })
 }
+
+/// What happened to a request, going by what it was and what it is.
+pub(crate) fn became(was: &Record, is: &Record) -> Change {
+    match is.status {
+        Status::Pending | Status::Orphaned | Status::Reviewing
+            if is.escalated.is_some() && was.escalated.is_none() =>
+        {
+            Change::Escalated
+        }
+        Status::Pending => Change::Resumed,
+        Status::Reviewing if was.status == Status::Reviewing => Change::Resumed,
+        Status::Orphaned => Change::Orphaned,
+        Status::TimedOut => Change::Expired,
+        Status::Withdrawn => Change::Withdrawn,
+        Status::Reviewing | Status::Failed => Change::Generated,
+        status if status == was.status && is.delivered.is_some() => Change::Delivered,
+        status if status == was.status => Change::Forgotten,
+        _ if was.status == Status::Generating => Change::Generated,
+        _ => Change::Decided,
+    }
+}

@@ -88,3 +88,155 @@ fn who_takes_a_question_over_brings_its_own_rules() {
             .contains(&(0, Seen::Told(Change::Resumed, "pending")))
     );
 }
+
+/// The next write is made, and taken for failed.
+fn lie(world: &mut World) {
+    world.may_conflict = true;
+    let record = world.writing.remove(0);
+    assert!(world.put(&record));
+    world.write(&record, false);
+}
+
+#[test]
+fn a_decision_that_was_written_after_all_holds() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    world.slow_disk = true;
+    world.decide(8, &id, Action::Approve);
+    lie(&mut world);
+    assert!(delivered(&world).is_empty());
+    world.slow_disk = false;
+    world.decide(9, &id, Action::Reject);
+    assert_eq!(delivered(&world), [&Outcome::Answer(None)]);
+    let Seen::Replied(9, Err(Refusal::Late(winner))) = &world.seen.last().unwrap().1 else {
+        panic!("{:?}", world.seen);
+    };
+    assert_eq!(&*winner.decided.as_ref().unwrap().by, "p8");
+    assert_eq!(world.broker.records().count(), 0);
+}
+
+#[test]
+fn a_model_that_was_agreed_to_after_all_is_asked_once() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::Sampling, "k"));
+    world.slow_disk = true;
+    world.decide(8, &id, Action::Approve);
+    lie(&mut world);
+    world.slow_disk = false;
+    assert!(world.generating.is_empty());
+    world.decide(9, &id, Action::Approve);
+    assert_eq!(world.generating.len(), 1);
+    assert_eq!(world.disk[&id].status.as_str(), "generating");
+}
+
+#[test]
+fn a_model_that_was_agreed_to_after_all_is_asked_for_who_comes_back_too() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::Sampling, "k"));
+    world.crash();
+    world.slow_disk = true;
+    world.decide(8, &id, Action::Approve);
+    lie(&mut world);
+    world.slow_disk = false;
+    world.decide(9, &id, Action::Approve);
+    assert_eq!(world.generating.len(), 1);
+    assert_eq!(world.disk[&id].status.as_str(), "generating");
+}
+
+#[test]
+fn what_the_disk_has_lost_is_given_up() {
+    let mut world = World::new();
+    world.may_conflict = true;
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    world.disk.clear();
+    world.decide(9, &id, Action::Approve);
+    assert!(matches!(delivered(&world)[..], [Outcome::Unavailable(_)]));
+    assert!(matches!(
+        world.seen.last().unwrap().1,
+        Seen::Replied(9, Err(Refusal::Unavailable(_)))
+    ));
+    assert_eq!(world.broker.wake(), None);
+    assert_eq!(world.broker.records().count(), 0);
+}
+
+#[test]
+fn a_question_that_is_written_when_nobody_waits_any_more_is_withdrawn() {
+    let mut world = World::new();
+    world.slow_disk = true;
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    let record = world.writing.remove(0);
+    world.write(&record, false);
+    world.slow_disk = false;
+    assert!(world.put(&record));
+    world.input(Input::Found(record));
+    assert_eq!(world.disk[&id].status.as_str(), "withdrawn");
+    assert_eq!(world.broker.records().count(), 0);
+}
+
+#[test]
+fn a_decision_that_is_written_late_reaches_who_still_waits() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    world.slow_disk = true;
+    world.decide(9, &id, Action::Approve);
+    let record = world.writing.remove(0);
+    world.write(&record, false);
+    assert!(world.put(&record));
+    world.input(Input::Found(record));
+    assert_eq!(delivered(&world), [&Outcome::Answer(None)]);
+    assert_eq!(world.broker.records().count(), 0);
+}
+
+#[test]
+fn what_a_model_said_keeps_nobody_waiting_when_it_cannot_be_written() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::Sampling, "k"));
+    world.decide(9, &id, Action::Approve);
+    world.slow_disk = true;
+    world.input(Input::Generated {
+        id,
+        result: Err("no".into()),
+    });
+    fail(&mut world);
+    assert!(delivered(&world).is_empty());
+    world.now = 300_000;
+    world.input(Input::Tick);
+    fail(&mut world);
+    assert!(matches!(delivered(&world)[..], [Outcome::Unavailable(_)]));
+}
+
+#[test]
+fn what_is_decided_while_the_gateway_stops_is_kept() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::ToolCall, "k"));
+    let model = world.raise(2, ask(Kind::Sampling, "m"));
+    let last = world.raise(3, ask(Kind::ToolCall, "l"));
+    world.decide(8, &model, Action::Approve);
+    world.slow_disk = true;
+    world.decide(7, &last, Action::Approve);
+    world.input(Input::Stop);
+    // What was on its way to the disk is handed over.
+    works(&mut world);
+    world.slow_disk = false;
+    let last = delivered(&world);
+    assert_eq!(last.len(), 3, "{last:?}");
+    assert!(matches!(last[0], Outcome::Unavailable(_)));
+    assert!(matches!(last[1], Outcome::Unavailable(_)));
+    assert_eq!(last[2], &Outcome::Answer(None));
+    world.decide(9, &id, Action::Approve);
+    world.input(Input::Generated {
+        id: model.clone(),
+        result: Err("no".into()),
+    });
+    let record = &world.disk[&id];
+    assert!(record.delivered.is_none() && record.kept.is_some());
+    assert!(world.disk[&model].delivered.is_none());
+    world.raise(4, ask(Kind::ToolCall, "k"));
+    assert!(matches!(
+        world.seen.last().unwrap().1,
+        Seen::Delivered(4, Outcome::Unavailable(_))
+    ));
+    world.crash();
+    world.raise(5, ask(Kind::ToolCall, "k"));
+    assert_eq!(delivered(&world).last(), Some(&&Outcome::Answer(None)));
+}

@@ -1,7 +1,10 @@
 //! Everything that can happen to requests, in any order: each comes to one end, is handed over at most
 //! once, and costs at most one answer of a model.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use proptest::prelude::*;
 use switchboard_approvals::{Action, Input, Kind, Status, Usage};
@@ -16,6 +19,13 @@ enum Move {
     Decide(u8, Action),
     /// The disk has written the first of what it was given, or could not.
     Write(bool),
+    /// It is told that it could not, and has; or will, or not.
+    Lie,
+    GiveUp,
+    Late,
+    /// The disk loses everything.
+    Lose,
+    Stop,
     Generate(bool),
     Pass(u64),
     Crash,
@@ -45,6 +55,10 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         2 => prop_oneof![Just(1), Just(10_000), Just(31_000), Just(300_000), Just(700_000)].prop_map(Move::Pass),
         1 => Just(Move::Crash),
         1 => any::<bool>().prop_map(Move::Review),
+        2 => Just(Move::Lie),
+        2 => Just(Move::GiveUp),
+        2 => Just(Move::Late),
+        1 => prop_oneof![3 => Just(Move::Crash), 1 => Just(Move::Lose), 1 => Just(Move::Stop)],
     ];
     prop::collection::vec(one, 1..120)
 }
@@ -79,10 +93,14 @@ proptest! {
     fn every_request_comes_to_one_end(moves in moves()) {
         let mut world = World::new();
         world.slow_disk = true;
+        world.may_conflict = true;
+        let mut stopped: Option<u64> = None;
         let mut ids: Vec<Arc<str>> = Vec::new();
         let mut ends = HashMap::new();
         let mut generated: HashMap<Arc<str>, u32> = HashMap::new();
         let mut asker = 0;
+        // Who waits, but for those who left or went with a crash.
+        let mut waiting = BTreeSet::new();
         let mut decider = 1_000;
         let mut deciders = Vec::new();
         for one in moves {
@@ -91,12 +109,14 @@ proptest! {
             match one {
                 Move::Raise(kind, key) => {
                     asker += 1;
+                    waiting.insert(asker);
                     let id = world.raise(asker, ask(kind, &key.to_string()));
                     ids.push(id);
                 }
                 Move::Leave(back) => {
                     let leaves = u64::from(back);
                     if leaves < asker {
+                        waiting.remove(&(asker - leaves));
                         world.input(Input::Leave(asker - leaves));
                     }
                 }
@@ -113,6 +133,33 @@ proptest! {
                         let record = world.writing.remove(0);
                         world.write(&record, works);
                     }
+                }
+                Move::Lie | Move::GiveUp => {
+                    if !world.writing.is_empty() {
+                        let record = world.writing.remove(0);
+                        let lies = matches!(one, Move::Lie) && world.put(&record);
+                        if !lies {
+                            world.late.push(Arc::clone(&record));
+                        }
+                        world.write(&record, false);
+                        if lies && record.version == 1 {
+                            // Whether a new one is there is looked up: nobody else would meet it.
+                            world.input(Input::Found(record));
+                        }
+                    }
+                }
+                Move::Late => {
+                    if !world.late.is_empty() {
+                        let record = world.late.remove(0);
+                        if world.put(&record) {
+                            world.input(Input::Found(record));
+                        }
+                    }
+                }
+                Move::Lose => world.disk.clear(),
+                Move::Stop => {
+                    world.input(Input::Stop);
+                    stopped.get_or_insert(world.now);
                 }
                 Move::Generate(works) => {
                     if !world.generating.is_empty() {
@@ -131,11 +178,13 @@ proptest! {
                     // What was being written may have reached the disk.
                     if world.now.is_multiple_of(2) && !world.writing.is_empty() {
                         let record = world.writing.remove(0);
-                        world.disk.insert(Arc::clone(&record.id), (*record).clone());
+                        world.put(&record);
                     }
                     // Whoever waited for an answer went with it.
                     deciders.clear();
                     world.crash();
+                    waiting.clear();
+                    stopped = None;
                 }
                 Move::Review(review) => world.broker.set_generation(true, review),
             }
@@ -145,11 +194,21 @@ proptest! {
                 }
             }
             check_disk(&world, &mut ends)?;
-            let waiting = world.broker.records().filter(|record| record.status.waits());
-            prop_assert_eq!(world.broker.waiting(), waiting.count());
+            if let Some(at) = stopped {
+                let writes = world.writing.iter().map(|record| &**record);
+                let later = writes.filter(|record| record.delivered.is_some_and(|when| when > at));
+                prop_assert_eq!(later.count(), 0, "handed over to nobody");
+            }
+            let open = world.broker.records().filter(|record| record.status.waits());
+            prop_assert_eq!(world.broker.waiting(), open.count());
         }
+        world.late.clear();
         // In the end the disk works and nobody does anything: everything comes to an end.
         world.slow_disk = false;
+        if stopped.is_some() {
+            world.crash();
+            waiting.clear();
+        }
         for record in std::mem::take(&mut world.writing) {
             world.write(&record, true);
         }
@@ -182,6 +241,9 @@ proptest! {
         }
         for who in deciders {
             prop_assert!(answered.contains_key(&who), "{who} never heard what became of it");
+        }
+        for who in waiting {
+            prop_assert!(answered.contains_key(&who), "{who} was never answered");
         }
         for (who, times) in answered {
             prop_assert!(times <= 1, "{who} was answered {times} times");

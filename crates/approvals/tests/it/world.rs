@@ -6,7 +6,7 @@ use std::{
 };
 
 use switchboard_approvals::{
-    Action, Ask, Broker, Decision, Effect, Input, Kind, Outcome, Patience, Record, Refusal,
+    Action, Ask, Broker, Decision, Effect, Fault, Input, Kind, Outcome, Patience, Record, Refusal,
     broker::Change,
 };
 use switchboard_wire::Raw;
@@ -61,6 +61,10 @@ pub(crate) struct World {
     /// What was given to the disk and is not written yet.
     pub(crate) writing: Vec<Arc<Record>>,
     pub(crate) slow_disk: bool,
+    /// Something happened to the disk that the broker was not told.
+    pub(crate) may_conflict: bool,
+    /// What was given up, and may be written all the same.
+    pub(crate) late: Vec<Arc<Record>>,
     pub(crate) generating: Vec<Arc<str>>,
     /// How often each request was handed over.
     pub(crate) delivered: BTreeMap<Arc<str>, u32>,
@@ -124,19 +128,28 @@ impl World {
         self.seen.push((self.now, seen));
     }
 
+    /// Whether the disk takes this.
+    pub(crate) fn put(&mut self, record: &Record) -> bool {
+        let was = self.disk.get(&record.id).map_or(0, |was| was.version);
+        let fits = record.version == was + 1;
+        if fits {
+            self.disk.insert(Arc::clone(&record.id), record.clone());
+        }
+        fits
+    }
+
     /// The disk has written this, or could not.
     pub(crate) fn write(&mut self, record: &Record, works: bool) {
-        if works {
-            let before = self.disk.insert(Arc::clone(&record.id), record.clone());
-            let was = before.map_or(0, |before| before.version);
-            assert_eq!(
-                record.version,
-                was + 1,
-                "a version was skipped or written twice"
-            );
-        }
+        let failed = if !works {
+            Some(Fault::Failed("the disk is full".into()))
+        } else if self.put(record) {
+            None
+        } else {
+            assert!(self.may_conflict, "a version was skipped or written twice");
+            let found = self.disk.get(&record.id).cloned();
+            Some(Fault::Conflict(found.map(Box::new)))
+        };
         let id = Arc::clone(&record.id);
-        let failed = (!works).then(|| "the disk is full".into());
         self.input(Input::Written { id, failed });
     }
 
@@ -177,6 +190,7 @@ impl World {
     /// The gateway is killed and started again: what was being written is lost, or not.
     pub(crate) fn crash(&mut self) {
         self.writing.clear();
+        self.late.clear();
         self.generating.clear();
         self.broker = Broker::new();
         self.broker.set_generation(true, false);

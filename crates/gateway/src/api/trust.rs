@@ -200,6 +200,7 @@ async fn decide(
 ) -> Result<Json<ServerTrust>, Problem> {
     let context = Arc::clone(gateway.context());
     let settings = upstream.settings();
+    let approved = about_to_be_approved(&gateway, &upstream, &decision).await?;
     let decided = context
         .shelf
         .decide(&upstream.name, &settings, decision.clone());
@@ -231,15 +232,38 @@ async fn decide(
     {
         tracing::error!(%error, "Cannot note a decision in the audit log.");
     }
-    if let Decision::Approve(Some(seen)) = &decision {
-        crate::approvals::trust::forget(&context, &upstream.name, &seen.tool).await;
+    for tool in &approved {
+        crate::approvals::trust::forget(&context, &upstream.name, tool).await;
     }
     context.events.tell(
         "trust.decided",
         || serde_json::json!({ "server": upstream.name, "decision": decision.as_str() }),
     );
+    crate::approvals::trust::tell_changed(&context, &upstream.name);
     let looking = tokio::task::spawn_blocking(move || look_at(&gateway, &upstream));
     looking.await.map(Json).map_err(|_| stopping())
+}
+
+/// The tools that this decision approves: what was remembered about them is not about what they are now.
+async fn about_to_be_approved(
+    gateway: &Arc<Gateway>,
+    upstream: &Arc<Upstream>,
+    decision: &Decision,
+) -> Result<Vec<String>, Problem> {
+    match decision {
+        Decision::Approve(Some(seen)) => Ok(vec![seen.tool.clone()]),
+        Decision::Approve(None) => {
+            let (gateway, upstream) = (Arc::clone(gateway), Arc::clone(upstream));
+            let looking = tokio::task::spawn_blocking(move || {
+                let ledger = ledger(&gateway, &upstream);
+                ledger.held().map(|held| held.tool.to_string()).collect()
+            });
+            looking.await.map_err(|_| stopping())
+        }
+        Decision::Reject(_) | Decision::ApproveThese(_) | Decision::RejectThese(_) => {
+            Ok(Vec::new())
+        }
+    }
 }
 
 /// How far a server is trusted. Reads its ledger.

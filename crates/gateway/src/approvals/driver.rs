@@ -9,15 +9,15 @@ use std::{
 };
 
 use switchboard_approvals::{
-    Action, Ask, Broker, Decision, Effect, Id, Input, Outcome, Record, Refusal, Status,
+    Action, Ask, Broker, Decision, Effect, Fault, Id, Input, Outcome, Record, Refusal, Status,
     broker::{Asker, Change, Decider},
 };
 use switchboard_config::{Approvals as Settings, Notify};
 use switchboard_store::{Store, StoreError, Which};
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    task::{AbortHandle, JoinSet},
-    time::sleep,
+    task::{self, AbortHandle, JoinError, JoinHandle, JoinSet},
+    time::{sleep, timeout},
 };
 
 use super::{Clock, audit, generate, policy::Policy, shown};
@@ -53,6 +53,8 @@ pub(crate) struct Driver {
     last_decider: Decider,
     /// What is under way beside: writes, models.
     work: JoinSet<Done>,
+    /// What each of these is about, for the case that it does not come to its end.
+    doing: HashMap<task::Id, Doing>,
     models: HashMap<Id, AbortHandle>,
     /// Who leaves now does so because the gateway stops, and withdraws nothing.
     stopping: bool,
@@ -61,12 +63,34 @@ pub(crate) struct Driver {
 /// What has been done.
 enum Done {
     Loaded(Vec<Record>, Vec<switchboard_store::Rule>),
-    Written(Id, Result<(), StoreError>),
+    Written(Id, Option<Fault>),
+    /// This is not written, as far as can be told; or it takes too long, and is waited for here.
+    Doubtful(
+        Arc<Record>,
+        Arc<str>,
+        Option<JoinHandle<Result<(), StoreError>>>,
+    ),
+    /// It came to nothing in the end, or is written after all.
+    Late(Option<Arc<Record>>),
     Generated(Id, generate::Generated),
+}
+
+/// What is under way.
+#[derive(Debug)]
+enum Doing {
+    Load,
+    Write(Id),
+    Late,
+    Model(Id),
 }
 
 /// How long to rest before it is tried again to read what an earlier run left behind.
 const LOAD_AGAIN: Duration = Duration::from_millis(500);
+const BROKEN: &str = "the gateway has broken off what it was doing for this; its log says more";
+/// Whoever waits is not kept waiting by a disk for longer than this.
+const WRITE_WITHIN: Duration = Duration::from_secs(10);
+/// The most that is waited for after it was given up, with all else that is under way.
+const LATE_MAX: usize = 2_000;
 /// The most that an earlier run can have left behind.
 const LOADED_MAX: usize = 2 * switchboard_approvals::broker::OPEN_MAX;
 
@@ -85,6 +109,7 @@ impl Driver {
             deciders: HashMap::new(),
             last_decider: 0,
             work: JoinSet::new(),
+            doing: HashMap::new(),
             models: HashMap::new(),
             stopping: false,
         }
@@ -98,7 +123,7 @@ impl Driver {
     }
 
     async fn run(mut self, context: Weak<Context>, store: Store) {
-        self.work.spawn(load(store));
+        self.begin(Doing::Load, load(store.clone()));
         loop {
             let wake = self.broker.wake().map(|at| self.clock.until(at));
             let input = tokio::select! {
@@ -106,9 +131,8 @@ impl Driver {
                     Some(command) => self.receive(command),
                     None => return,
                 },
-                done = self.work.join_next(), if !self.work.is_empty() => {
-                    // Whatever is aborted or fails is not awaited any more.
-                    let Some(Ok(done)) = done else { continue };
+                done = self.work.join_next_with_id(), if !self.work.is_empty() => {
+                    let Some(done) = done.and_then(|done| self.ended(done, &store)) else { continue };
                     let Some(context) = context.upgrade() else { return };
                     self.finish(&context, done)
                 }
@@ -126,14 +150,49 @@ impl Driver {
         }
     }
 
+    fn begin(
+        &mut self,
+        what: Doing,
+        work: impl Future<Output = Done> + Send + 'static,
+    ) -> AbortHandle {
+        let handle = self.work.spawn(work);
+        self.doing.insert(handle.id(), what);
+        handle
+    }
+
+    /// What came of something that was under way. What broke has failed: whoever waits for it is to hear so.
+    fn ended(&mut self, ended: Result<(task::Id, Done), JoinError>, store: &Store) -> Option<Done> {
+        let error = match ended {
+            Ok((id, done)) => {
+                self.doing.remove(&id);
+                return Some(done);
+            }
+            Err(error) => error,
+        };
+        let what = self.doing.remove(&error.id())?;
+        if error.is_cancelled() {
+            // Nobody waits for it any more.
+            return None;
+        }
+        tracing::error!(?what, %error, "Work for a request that waits for a person broke off.");
+        match what {
+            Doing::Load => {
+                self.begin(Doing::Load, load(store.clone()));
+                None
+            }
+            Doing::Write(id) => Some(Done::Written(id, Some(Fault::Failed(BROKEN.into())))),
+            Doing::Model(id) => Some(Done::Generated(id, Err(BROKEN.into()))),
+            Doing::Late => None,
+        }
+    }
+
     fn receive(&mut self, command: Command) -> Input {
         match command {
             Command::Stop => {
                 self.stopping = true;
                 // Whoever waits hears it by this.
-                self.askers.clear();
                 self.deciders.clear();
-                Input::Tick
+                Input::Stop
             }
             // As above.
             Command::Ask { .. } | Command::Decide { .. } | Command::Leave(_) if self.stopping => {
@@ -176,17 +235,23 @@ impl Driver {
     fn finish(&mut self, context: &Context, done: Done) -> Input {
         match done {
             Done::Loaded(records, rules) => {
-                let config = context.config.load();
                 let now = self.clock.now();
                 let policy = &context.approvals;
-                policy.set_policy(|_| Policy::remembering(&config, &rules, now));
+                // Inside: it may change meanwhile.
+                policy.set_policy(|_| Policy::remembering(&context.config.load(), &rules, now));
                 self.loaded.send_replace(true);
                 Input::Loaded(records)
             }
-            Done::Written(id, result) => Input::Written {
-                id,
-                failed: result.err().map(|error| error.to_string().into()),
-            },
+            Done::Written(id, failed) => Input::Written { id, failed },
+            Done::Doubtful(record, reason, writing) => {
+                let id = Arc::clone(&record.id);
+                if self.doing.len() < LATE_MAX {
+                    self.begin(Doing::Late, late(context.store.clone(), record, writing));
+                }
+                let failed = Some(Fault::Failed(reason));
+                Input::Written { id, failed }
+            }
+            Done::Late(found) => found.map_or(Input::Tick, Input::Found),
             Done::Generated(id, result) => {
                 self.models.remove(&id);
                 Input::Generated { id, result }
@@ -207,16 +272,9 @@ impl Driver {
     fn carry_out(&mut self, context: &Arc<Context>, effect: Effect) {
         match effect {
             Effect::Write { record, why } => {
-                let context = Arc::clone(context);
+                let what = Doing::Write(Arc::clone(&record.id));
                 let now = self.clock.now();
-                self.work.spawn(async move {
-                    let changes = audit::changes(&record, why, now);
-                    let result = context.store.write(changes).await;
-                    if let Err(error) = &result {
-                        tracing::error!(%error, approval = %record.id, "Cannot write down what became of a request.");
-                    }
-                    Done::Written(Arc::clone(&record.id), result)
-                });
+                self.begin(what, write(context.store.clone(), record, why, now));
             }
             Effect::Tell { why, record } => self.tell(context, why, &record),
             Effect::Deliver { asker, outcome, .. } => {
@@ -230,7 +288,8 @@ impl Driver {
                     let result = generate::generate(&context, &record).await;
                     Done::Generated(Arc::clone(&record.id), result)
                 };
-                self.models.insert(id, self.work.spawn(done));
+                let handle = self.begin(Doing::Model(Arc::clone(&id)), done);
+                self.models.insert(id, handle);
             }
             Effect::Reply { decider, result } => {
                 if let Some(waiting) = self.deciders.remove(&decider) {
@@ -285,6 +344,67 @@ fn is_louder(settings: &Settings, why: Change) -> bool {
         || (why == Change::Escalated && settings.notify == Notify::Auto)
 }
 
+/// Writes down what became of a request, and says what came of that before anybody has waited too long.
+async fn write(store: Store, record: Arc<Record>, why: Change, now: u64) -> Done {
+    let changes = audit::changes(&record, why, now);
+    let to = store.clone();
+    let mut writing = tokio::spawn(async move { to.write(changes).await });
+    let Ok(written) = timeout(WRITE_WITHIN, &mut writing).await else {
+        tracing::error!(approval = %record.id, "It takes too long to write down what became of a request.");
+        return Done::Doubtful(record, "the disk takes too long".into(), Some(writing));
+    };
+    let id = Arc::clone(&record.id);
+    let error = match written {
+        Ok(Ok(())) => return Done::Written(id, None),
+        Ok(Err(error)) => error,
+        Err(_) => return Done::Written(id, Some(Fault::Failed(BROKEN.into()))),
+    };
+    tracing::error!(%error, approval = %id, "Cannot write down what became of a request.");
+    let failed = |error: &StoreError| Fault::Failed(error.to_string().into());
+    let fault = match &error {
+        StoreError::Conflict => match timeout(WRITE_WITHIN, store.approval(&id)).await {
+            Ok(Ok(row)) => Fault::Conflict(row.and_then(|row| parsed(&row)).map(Box::new)),
+            Ok(Err(error)) => failed(&error),
+            Err(_) => failed(&error),
+        },
+        StoreError::Unavailable { .. } => {
+            return Done::Doubtful(record, error.to_string().into(), None);
+        }
+        error => failed(error),
+    };
+    Done::Written(id, Some(fault))
+}
+
+/// Whether what was given up as not written is written after all. Whatever else happens to a request meets
+/// that on the disk; only a new one, that was given up, has to be looked for.
+async fn late(
+    store: Store,
+    record: Arc<Record>,
+    writing: Option<JoinHandle<Result<(), StoreError>>>,
+) -> Done {
+    if let Some(writing) = writing
+        && matches!(writing.await, Ok(Ok(())))
+    {
+        return Done::Late(Some(record));
+    }
+    while record.version == 1 {
+        match store.approval(&record.id).await {
+            Ok(Some(row)) if row.version == 1 => return Done::Late(Some(record)),
+            Ok(_) | Err(StoreError::Closed) => break,
+            Err(_) => sleep(LOAD_AGAIN).await,
+        }
+    }
+    Done::Late(None)
+}
+
+fn parsed(row: &switchboard_store::Approval) -> Option<Record> {
+    serde_json::from_str(&row.body)
+        .inspect_err(|error| {
+            tracing::error!(%error, approval = %row.id, "Cannot read a request that waits for a person.");
+        })
+        .ok()
+}
+
 /// The name of the event for what happened.
 const fn event(why: Change) -> &'static str {
     match why {
@@ -327,14 +447,70 @@ async fn read(store: &Store) -> Result<(Vec<Record>, Vec<switchboard_store::Rule
         let rows = store.approvals(which).await?;
         let Some(last) = rows.last() else { break };
         before = Some(Arc::clone(&last.id));
-        for row in rows {
-            match serde_json::from_str(&row.body) {
-                Ok(record) => records.push(record),
-                Err(error) => {
-                    tracing::error!(%error, approval = %row.id, "Cannot read a request that waits for a person.");
-                }
-            }
-        }
+        records.extend(rows.iter().filter_map(parsed));
     }
     Ok((records, store.rules().await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn driver() -> Driver {
+        let (_, commands) = mpsc::unbounded_channel();
+        let (loaded, _) = watch::channel(false);
+        Driver::new(commands, loaded, Clock::new())
+    }
+
+    #[tokio::test]
+    async fn what_breaks_off_has_failed() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path().join("db"));
+        let mut driver = driver();
+        driver.begin(Doing::Write("w".into()), async { panic!("on purpose") });
+        driver.begin(Doing::Model("m".into()), async { panic!("on purpose") });
+        let mut failed = Vec::new();
+        while let Some(ended) = driver.work.join_next_with_id().await {
+            match driver.ended(ended, &store) {
+                Some(Done::Written(id, Some(Fault::Failed(_)))) => failed.push(id),
+                Some(Done::Generated(id, Err(_))) => failed.push(id),
+                _ => panic!("something else"),
+            }
+        }
+        failed.sort();
+        assert_eq!(failed, ["m".into(), "w".into()]);
+        assert!(driver.doing.is_empty());
+        // Nobody waits for what was stopped.
+        let handle = driver.begin(Doing::Model("m".into()), pending());
+        handle.abort();
+        let ended = driver.work.join_next_with_id().await.unwrap();
+        assert!(driver.ended(ended, &store).is_none());
+        assert!(driver.doing.is_empty());
+    }
+
+    /// The clock runs ahead of the disk whenever everybody waits for that.
+    #[tokio::test(start_paused = true)]
+    async fn a_disk_that_hangs_is_not_waited_for_and_what_it_writes_in_the_end_is_found() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path().join("db"));
+        let ask = r#"{"kind":"trust","server":"s","summary":"","request":{},"key":"k"}"#;
+        let record = Arc::new(Record::new(
+            "a".into(),
+            serde_json::from_str(ask).unwrap(),
+            0,
+        ));
+        let writing = write(store.clone(), Arc::clone(&record), Change::Created, 0);
+        let Done::Doubtful(doubtful, _, Some(writing)) = writing.await else {
+            panic!("the disk was waited for");
+        };
+        let Done::Late(Some(found)) = late(store.clone(), doubtful, Some(writing)).await else {
+            panic!("it was not written");
+        };
+        assert_eq!(found, record);
+        // A new one of which nobody knows is looked for.
+        let Done::Late(Some(found)) = late(store, Arc::clone(&record), None).await else {
+            panic!("it was not found");
+        };
+        assert_eq!(found, record);
+    }
 }

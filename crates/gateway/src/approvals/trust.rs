@@ -24,6 +24,8 @@ use crate::{
 
 /// What changes in so short a time is put to a person at once.
 const TOGETHER: Duration = Duration::from_millis(200);
+/// So long it rests before it is tried again to ask what could not be asked.
+const AGAIN: Duration = Duration::from_secs(5);
 /// The most tools that are put to a person at once, and the most of what has changed in one.
 const TOOLS_MAX: usize = 200;
 const DIFF_BYTES: usize = 4 * 1024;
@@ -83,7 +85,8 @@ async fn run(gateway: Weak<Gateway>, mut held: watch::Receiver<u64>) {
                 continue;
             }
             let tools = question.tools.clone();
-            let task = ask(Arc::clone(gateway.context()), upstream, question);
+            let context = Arc::downgrade(gateway.context());
+            let task = ask(context, Arc::downgrade(&upstream), Arc::new(question));
             let task = tokio::spawn(task);
             asking.insert(server, Asking { tools, task });
         }
@@ -144,8 +147,28 @@ fn questions(gateway: &Gateway) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> 
     asked.collect()
 }
 
-/// Asks, and carries out what comes of it.
-async fn ask(context: Arc<Context>, upstream: Arc<Upstream>, question: Question) {
+/// Asks until that comes to something. Whoever asks keeps nothing of the gateway while it rests.
+async fn ask(context: Weak<Context>, upstream: Weak<Upstream>, question: Arc<Question>) {
+    let mut first = true;
+    loop {
+        let (Some(context), Some(upstream)) = (context.upgrade(), upstream.upgrade()) else {
+            return;
+        };
+        if ask_once(context, upstream, &question, first).await {
+            return;
+        }
+        first = false;
+        sleep(AGAIN).await;
+    }
+}
+
+/// Asks, and carries out what comes of it. `false` if nobody could be asked, or nothing came of it.
+async fn ask_once(
+    context: Arc<Context>,
+    upstream: Arc<Upstream>,
+    question: &Arc<Question>,
+    first: bool,
+) -> bool {
     let about = About {
         server: Arc::clone(&upstream.name),
         tool: None,
@@ -158,35 +181,56 @@ async fn ask(context: Arc<Context>, upstream: Arc<Upstream>, question: Question)
         Outcome::Answer(_) => true,
         Outcome::Rejected(_) => false,
         other => {
-            tracing::warn!(server = %upstream.name, outcome = ?other, "Nobody could be asked about tools that are held back.");
-            return;
+            if first {
+                tracing::warn!(server = %upstream.name, outcome = ?other, "Nobody could be asked about tools that are held back; it is tried again.");
+            }
+            return false;
         }
     };
     // On its own: what is held changes with it, and that ends this task.
-    tokio::spawn(async move {
-        let tools = question.tools.iter();
-        let seen = tools.map(|definition| Seen {
-            tool: definition.tool.clone(),
-            fingerprint: Some(definition.fingerprint),
-        });
-        let decision = if approved {
-            Decision::ApproveThese(seen.collect())
-        } else {
-            Decision::RejectThese(seen.collect())
-        };
-        let (name, settings) = (&upstream.name, upstream.settings());
-        if let Err(error) = context.shelf.decide(name, &settings, decision).await {
-            tracing::error!(server = %name, %error, "A decision about tools came to nothing.");
-            return;
-        }
-        let changed = question
-            .tools
-            .iter()
-            .filter(|definition| definition.changed);
-        for definition in changed.filter(|_| approved) {
-            forget(&context, name, &definition.tool).await;
-        }
+    let question = Arc::clone(question);
+    let carrying_out =
+        tokio::spawn(async move { carry_out(&context, &upstream, &question, approved).await });
+    carrying_out.await.unwrap_or(false)
+}
+
+/// `false` if it could not be written down.
+async fn carry_out(
+    context: &Context,
+    upstream: &Upstream,
+    question: &Question,
+    approved: bool,
+) -> bool {
+    let tools = question.tools.iter();
+    let seen = tools.map(|definition| Seen {
+        tool: definition.tool.clone(),
+        fingerprint: Some(definition.fingerprint),
     });
+    let decision = if approved {
+        Decision::ApproveThese(seen.collect())
+    } else {
+        Decision::RejectThese(seen.collect())
+    };
+    let (name, settings) = (&upstream.name, upstream.settings());
+    if let Err(error) = context.shelf.decide(name, &settings, decision).await {
+        tracing::error!(server = %name, %error, "A decision about tools came to nothing.");
+        return false;
+    }
+    let changed = question
+        .tools
+        .iter()
+        .filter(|definition| definition.changed);
+    for definition in changed.filter(|_| approved) {
+        forget(context, name, &definition.tool).await;
+    }
+    tell_changed(context, name);
+    true
+}
+
+/// Whoever watches hears that what is held of a server is not what it was.
+pub(crate) fn tell_changed(context: &Context, server: &str) {
+    let said = || json!({ "server": server });
+    context.events.tell("trust.changed", said);
 }
 
 /// A tool is another one now: what was remembered about calls of it does not hold any more.

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    api_rig::Rig,
+    api_rig::{Events, Rig},
+    mcp_rig::{LEGACY, Pipe, server},
     stage_rig::{Stage, tool},
 };
 
@@ -93,5 +94,99 @@ async fn what_is_decided_elsewhere_is_withdrawn() {
     let path = format!("/api/v1/approvals/{}", asked["id"].as_str().unwrap());
     rig.until(&path, |answer| answer["status"] == "withdrawn")
         .await;
+    rig.stop().await;
+}
+
+async fn told_of_trust(events: &mut Events) -> Value {
+    loop {
+        let event = events.next().await.expect("an event");
+        if event.kind == "trust.changed" {
+            let said: Value = serde_json::from_str(&event.data).unwrap();
+            return said["data"].clone();
+        }
+    }
+}
+
+/// By whatever way changed tools are approved: what was remembered about them is forgotten, and who watches
+/// is told.
+#[tokio::test]
+async fn what_was_remembered_about_a_tool_goes_when_all_are_approved() {
+    for at_once in [true, false] {
+        let stage = Stage::new(&tools("Paints.", "Cooks."));
+        let rig = Rig::configured(json!({
+            "mcpServers": { "s": stage.entry() },
+            "approvals": { "rules": ["ask s:paint"], "notify": "off" },
+        }))
+        .await;
+        rig.until_tools("s", 2).await;
+        let mut client = Pipe::open_able(&rig, server("s"), LEGACY, json!({})).await;
+        let call = client.send_call("paint", json!({})).await;
+        let waiting = rig.one_waiting().await;
+        let always = json!({ "remember": { "scope": "always" } });
+        rig.decided(&waiting["id"], "approve", always).await;
+        client.finish(&call).await;
+        let remembered = |rules: &Value| {
+            let rules = rules["rules"].as_array().unwrap().iter();
+            rules.filter(|rule| rule["source"] == "remembered").count()
+        };
+        let path = "/api/v1/approvals/rules";
+        rig.until(path, |rules| remembered(rules) == 1).await;
+        let mut events = rig.follow("/api/v1/events").await;
+        stage.change_tools(&tools("Paints red.", "Cooks.")).await;
+        let asked = asked(&rig, 1).await;
+        if at_once {
+            let approved = rig.post("/api/v1/trust/s/approve", &json!({})).await;
+            assert_eq!(approved.status, 200, "{approved:?}");
+        } else {
+            rig.decided(&asked["id"], "approve", json!({})).await;
+        }
+        assert_eq!(told_of_trust(&mut events).await, json!({ "server": "s" }));
+        rig.until(path, |rules| remembered(rules) == 0).await;
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn what_could_not_be_asked_is_asked_when_it_can_be() {
+    let stage = Stage::new(&tools("Paints.", "Cooks."));
+    let entry = stage.entry_with(&json!({ "trust": "ask" }));
+    let config = json!({ "mcpServers": { "s": entry }, "waitTimeoutMs": 400 });
+    let block = |home: &switchboard_config::Home| std::fs::create_dir(home.database()).unwrap();
+    let rig = Rig::prepared(config, block).await;
+    rig.until_held("s", "paint").await;
+    // Whoever asks now has been sent away when whoever decides now is, for the third time.
+    for _ in 0..3 {
+        let refused = rig.decide(&json!("nothing1"), "approve", json!({})).await;
+        assert!(refused.status >= 500, "{refused:?}");
+    }
+    std::fs::remove_dir(rig.home.database()).unwrap();
+    rig.until("/readyz", |answer| answer["ready"] == true).await;
+    asked(&rig, 2).await;
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_approved_before_the_server_is_back_is_approved_when_it_is() {
+    let stage = Stage::new(&tools("Paints.", "Cooks."));
+    let rig = staged(&stage).await;
+    stage
+        .change_tools(&tools("Paints red.", "Cooks soup."))
+        .await;
+    let waiting = asked(&rig, 2).await;
+    let file = rig.config_file().to_owned();
+    let config: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let mut without = config.clone();
+    without["mcpServers"]["s"]["enabled"] = json!(false);
+    let rig = rig
+        .restarted(|_| std::fs::write(&file, without.to_string()).unwrap())
+        .await;
+    rig.until_status(&waiting["id"], "orphaned").await;
+    rig.decided(&waiting["id"], "approve", json!({})).await;
+    rig.reconfigure(&config).await;
+    rig.until_tools("s", 2).await;
+    let held = rig.trust("s").await["held"].clone();
+    assert_eq!(held, json!([]));
+    let after = rig.approval(&waiting["id"]).await;
+    assert!(after["deliveredAt"].is_string(), "{after}");
     rig.stop().await;
 }

@@ -8,6 +8,7 @@
 
 mod bypasses;
 mod deciding;
+mod disk;
 mod forms;
 mod gate;
 mod models;
