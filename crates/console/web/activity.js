@@ -5,7 +5,7 @@ import { openCall } from "./call.js";
 import { button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
 import { mark, word } from "./marks.js";
 import { notice } from "./notices.js";
-import { save, visible } from "./payload.js";
+import { save } from "./payload.js";
 import { serverFilter } from "./server-filter.js";
 import { loadCalls, on, state } from "./store.js";
 import { atTime, bytes, lasting, plural } from "./words.js";
@@ -103,11 +103,11 @@ function fits(call) {
 
 function row(call) {
   return h("tr", null,
-    h("th", { scope: "row" }, h("a", { class: "row", href: `#activity/${call.id}` }, h("span", { class: "tool-server" }, `${call.server}:`), visible(call.name || call.method)),
+    h("th", { scope: "row" }, h("a", { class: "row", href: `#activity/${call.id}` }, h("span", { class: "tool-server" }, `${call.server}:`), call.name || call.method),
       call.method === "tools/call" ? null : h("div", { class: "target" }, call.method)),
     h("td", { "data-label": "When" }, atTime(call.at)),
-    h("td", { "data-label": "Client" }, visible(call.client)),
-    h("td", { "data-label": "Outcome" }, mark(call.outcome), call.error ? h("p", { class: "reason" }, visible(short(call.error))) : null),
+    h("td", { "data-label": "Client" }, call.client),
+    h("td", { "data-label": "Outcome" }, mark(call.outcome), call.error ? h("p", { class: "reason" }, short(call.error)) : null),
     h("td", { class: "number", "data-label": "Took" }, lasting(call.durationMs)),
     h("td", { class: "number", "data-label": "Size" }, `${bytes(call.requestBytes)} → ${bytes(call.responseBytes)}`));
 }
