@@ -4,7 +4,7 @@ import { get, path, query } from "./api.js";
 import { openCall } from "./call.js";
 import { button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
 import { mark, word } from "./marks.js";
-import { notice } from "./notices.js";
+import { announce, notice } from "./notices.js";
 import { save } from "./payload.js";
 import { serverFilter } from "./server-filter.js";
 import { loadCalls, on, state } from "./store.js";
@@ -65,6 +65,8 @@ function openList() {
   function offer() {
     const newest = shown[0]?.id ?? 0;
     const waiting = state.calls.filter((call) => call.id > newest && fits(call)).length;
+    // That there are some is said once, and not how many each second.
+    if (waiting && fresh.hidden) announce("There are new calls.");
     fresh.hidden = waiting === 0;
     if (waiting) say(fresh, `Show ${plural(waiting, "new call")}`);
     if (waiting && !shown.length) read(false);
@@ -86,7 +88,7 @@ function openList() {
   const exports = [button("Export JSON", () => exportAll(filter(), "json"), { class: "small" }), button("Export CSV", () => exportAll(filter(), "csv"), { class: "small" })];
   return {
     title: () => "Activity",
-    node: h("div", { class: "page" }, heading("Activity", exports), h("div", { class: "filters" }, text, server, outcome), h("div", { role: "status" }, fresh), table, none, more),
+    node: h("div", { class: "page" }, heading("Activity", exports), h("div", { class: "filters" }, text, server, outcome), h("div", null, fresh), table, none, more),
     close() {
       clearTimeout(typing);
       choice.close();

@@ -21,7 +21,7 @@ const MENU = [
   ["activity", "Activity", "M3 12h4l3-7 4 14 3-7h4"],
   ["settings", "Settings", "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.500v5M9 14.500v5"],
 ];
-const CONNECTION = { __proto__: null, live: "Live", connecting: "Connecting…", lost: "Not connected, trying again…", stopping: "The gateway is stopping" };
+const CONNECTION = { __proto__: null, live: "Live", connecting: "Connecting…", lost: "Not connected, trying again…", stopping: "The gateway is stopping", over: "Signed out" };
 
 let page = null;
 let pageName = null;
@@ -168,7 +168,7 @@ function showConnection(connection) {
   lostFor = setTimeout(() => {
     node.dataset.state = connection;
     say(node, CONNECTION[connection] ?? "");
-  }, connection === "live" || connection === "stopping" ? 0 : state.status ? 1500 : 0);
+  }, connection === "live" || connection === "stopping" || connection === "over" ? 0 : state.status ? 1500 : 0);
 }
 
 main();

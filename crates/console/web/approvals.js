@@ -162,7 +162,7 @@ function openQueue() {
   function drawGroup(group, [server, asks]) {
     const [summary, rows, more] = group.children;
     const most = many.get(server) ?? GROUP_PAGE;
-    say(summary, `${server}: ${plural(asks.filter(isOpen).length, "approval")}, all of one server`);
+    say(summary, `${server}: ${plural(asks.filter(isOpen).length, "approval")}`);
     keyed(rows, group.open ? asks.slice(0, most) : [], (approval) => approval.id, (approval) => fresh(row(approval)), drawRow);
     more.hidden = !group.open || asks.length <= most;
   }

@@ -4,7 +4,7 @@ import { get, path, post, withRaw } from "./api.js";
 import { add, button, fill, h, newId, select } from "./dom.js";
 import { word } from "./marks.js";
 import { announce } from "./notices.js";
-import { takeApproval } from "./store.js";
+import { isOpen, takeApproval } from "./store.js";
 import { moment } from "./words.js";
 
 // Long enough that a click or a key meant for what was there before does not decide: when something has
@@ -147,12 +147,11 @@ export function panel(approval) {
 
 function conflict(error) {
   const { decision, was } = error.body;
-  const status = was ?? error.body.status;
-  const known = decision && typeof status === "string";
-  const first = !known ? "It is not what you saw any more. " : decision.by === "console" ? "It was decided in a console already, perhaps by you. " : "Somebody was faster. ";
-  return h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, first),
-    known ? `It was already ${word(status)} by ${decision.by ?? "somebody"} at ${moment(decision.at)}. ` : `${error.message[0].toUpperCase()}${error.message.slice(1)}. `,
-    "Your decision changes nothing.");
+  const said = (strong, rest) => h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, strong), rest, "Your decision changed nothing.");
+  if (typeof was === "string" && isOpen({ status: was })) return said("It is not what you saw any more. ", `It is now: ${word(was)}. `);
+  if (!decision || typeof was !== "string") return said("It is not what you saw any more. ", `${error.message} `);
+  // Whoever has two tabs, or whose answer was lost on the way, was faster than oneself.
+  return said(decision.by === "console" ? "It was decided in a console already, perhaps by you. " : "Somebody was faster. ", `It was already ${word(was)} by ${decision.by ?? "somebody"} at ${moment(decision.at)}. `);
 }
 
 const EXPIRY = [["", "until I forget it"], ["3600", "for an hour"], ["86400", "for a day"], ["2592000", "for 30 days"]];

@@ -56,7 +56,7 @@ function between(before, after) {
 }
 
 // A diff to look at. Lines far from any change are folded.
-export function diffView(before, after, label) {
+export function diffView(before, after, label, head = null) {
   const steps = compare(before.split("\n"), after.split("\n"));
   const near = steps.map((_, at) => steps.slice(Math.max(0, at - AROUND), at + AROUND + 1).some((step) => step.kind !== "same"));
   const rows = [];
@@ -80,7 +80,7 @@ export function diffView(before, after, label) {
     }
     at += less.length + more.length - 1;
   }
-  return h("div", { class: "diff", role: "group", "aria-label": label ?? "Before and after", tabindex: "0" }, rows);
+  return h("div", { class: "diff", role: "group", "aria-label": label ?? "Before and after", tabindex: "0" }, head, rows);
 }
 
 // The texts of one kind from here on.
@@ -128,11 +128,12 @@ const isNone = (value) => value === null || value === undefined;
 
 // Fields and what they were and are, as the gateway compared them.
 export function changesView(changes) {
-  return h("div", { class: "stack" }, changes.map(({ field, before, after }) => h("div", null,
-    h("p", { class: "diff-field" }, h("code", null, plain(field)), isNone(before) ? " (new)" : isNone(after) ? " (gone)" : ""),
-    isNone(before) || isNone(after)
-      ? h("div", { class: "diff", role: "group", "aria-label": "What has changed", tabindex: "0" }, plain(before ?? after).split("\n").map((row) => line(isNone(before) ? "more" : "less", row)))
-      : diffView(plain(before), plain(after), "What has changed"))));
+  return h("div", { class: "stack" }, changes.map(({ field, before, after }) => {
+    const label = "What has changed";
+    const head = h("div", { class: "diff-field" }, plain(field), isNone(before) ? " (new)" : isNone(after) ? " (gone)" : "");
+    if (!isNone(before) && !isNone(after)) return diffView(plain(before), plain(after), label, head);
+    return h("div", { class: "diff", role: "group", "aria-label": label, tabindex: "0" }, head, plain(before ?? after).split("\n").map((row) => line(isNone(before) ? "more" : "less", row)));
+  }));
 }
 
 // A diff that the gateway wrote as text: lines that begin with - and +. Its marks within a line are left as

@@ -58,7 +58,7 @@ export function schemaForm(schema, start = {}) {
 }
 
 // Where a field stands, as a JSON Pointer.
-function pointer(name) {
+export function pointer(name) {
   return `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 

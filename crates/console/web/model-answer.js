@@ -29,8 +29,10 @@ function whole(part) {
 // The conversation, to be read.
 function conversation(request) {
   const preferences = request.modelPreferences ?? {};
+  const wishes = list(preferences.hints).map((hint) => plain(hint?.name)).filter(Boolean).join(", ");
   const settings = [
-    ["Model that it would like", list(preferences.hints).map((hint) => plain(hint?.name)).filter(Boolean).join(", ") || null],
+    // Which one it is, is settled by the gateway: a person's choice, else one of the configured ones that fits.
+    ["Model", plain(request.model) || `as configured${wishes ? `; the server would like ${wishes}` : ""}`],
     ["Prefers", ["intelligence", "speed", "cost"].filter((what) => preferences[`${what}Priority`] > 0).map((what) => `${what} ${preferences[`${what}Priority`]}`).join(", ") || null],
     ["Most tokens", request.maxTokens], ["Temperature", request.temperature],
     ["Stops at", list(request.stopSequences).map((one) => JSON.stringify(one)).join(", ") || null],
@@ -153,7 +155,7 @@ function editRequest(request, changed) {
     return { leave, node, read, changed: () => leave.checked || parts.some(touched) };
   });
   const node = h("section", { class: "card", "aria-label": "Edit what is sent to the model" }, h("h3", null, "Edit what is sent to the model"),
-    h("div", { class: "field-row" }, field("Model", model, "Empty: the one that is configured."), field("Most tokens", tokens), field("Temperature", temperature), field("Stops at", stops, "Texts as a JSON list.")),
+    h("div", { class: "field-row" }, field("Model", model), field("Most tokens", tokens), field("Temperature", temperature), field("Stops at (JSON)", stops)),
     field("System prompt", system), h("ol", { class: "talk" }, turns.map((turn) => turn.node)));
   node.addEventListener("input", changed);
   node.addEventListener("change", changed);

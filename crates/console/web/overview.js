@@ -79,7 +79,7 @@ export function open() {
     if (!all.length) return;
     if (queue.dataset.shown !== "some") fill(queue, h("ul", { class: "mini-queue" }), h("p", { class: "muted" }));
     queue.dataset.shown = "some";
-    keyed(queue.firstChild, all.slice(0, 6), (approval) => approval.id, (approval) => drawWaiting(h("li"), approval), drawWaiting);
+    keyed(queue.firstChild, ofEach(all, 6), (approval) => approval.id, (approval) => drawWaiting(h("li"), approval), drawWaiting);
     say(queue.lastChild, all.length > 6 ? `and ${all.length - 6} more` : "");
   }
 
@@ -167,6 +167,17 @@ export function open() {
     }),
   ];
   return { title: () => "Overview", node, close: () => offs.forEach((off) => off()) };
+}
+
+// The first few, the first of each server before its others: one that asks a lot hides nobody.
+function ofEach(all, most) {
+  const counts = new Map();
+  const turn = all.map((approval) => {
+    const before = counts.get(approval.server) ?? 0;
+    counts.set(approval.server, before + 1);
+    return [Math.floor(before / 2), approval];
+  });
+  return turn.sort(([a], [b]) => a - b).slice(0, most).map(([, approval]) => approval);
 }
 
 function share(sorted, part) {

@@ -6,7 +6,7 @@ import { reload, state } from "./store.js";
 
 export function queueState(count) {
   if (state.queue === "failed") {
-    return h("div", { class: "stack" }, problem(new Error(`${count ? "Perhaps not all approvals are shown" : "Whether approvals are waiting is not known"}: ${state.queueProblem?.message ?? "they could not be read."} It is tried again every few seconds.`)),
+    return h("div", { class: "stack" }, problem(new Error(`${count ? "Perhaps not all approvals are shown" : "Whether approvals are waiting is not known"}: ${(state.queueProblem?.message ?? "they could not be read").replace(/[.]$/, "")}. It is tried again every few seconds.`)),
       h("div", { class: "buttons" }, button("Try again now", reload, { class: "small" })));
   }
   if (state.queue === "part") return h("p", { class: "callout", "data-tone": "warn" }, "There are more than 10,000 approvals that wait: these are the newest.");

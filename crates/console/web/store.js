@@ -55,6 +55,8 @@ export function start() {
 export function pause() {
   stop?.();
   stop = null;
+  clearTimeout(again);
+  tell("connection", "over");
 }
 
 // Forgets all: somebody else may sign in.

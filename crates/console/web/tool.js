@@ -2,7 +2,7 @@
 
 import { get, path, post, query, withRaw } from "./api.js";
 import { add, button, empty, fill, h, heading, plain, problem, say } from "./dom.js";
-import { schemaForm } from "./form.js";
+import { pointer, schemaForm } from "./form.js";
 import { findings, heldTool } from "./held.js";
 import { chip } from "./marks.js";
 import { block, blocks, indent, json, list, longText } from "./payload.js";
@@ -99,7 +99,7 @@ function lost(text, value, form) {
   if (tokens.join("") !== JSON.stringify(value)) return "numbers or names that are written in a way that the form does not keep";
   const { text: said, problems } = form.read();
   const kept = JSON.parse(said);
-  const gone = Object.keys(value).filter((name) => !problems.some((one) => one.path === `/${name}`) && (!Object.hasOwn(kept, name) || JSON.stringify(kept[name]) !== JSON.stringify(value[name])));
+  const gone = Object.keys(value).filter((name) => !problems.some((one) => one.path === pointer(name)) && (!Object.hasOwn(kept, name) || JSON.stringify(kept[name]) !== JSON.stringify(value[name])));
   return gone.length ? `what the form has no field for: ${gone.join(", ")}` : null;
 }
 
