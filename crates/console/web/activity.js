@@ -4,8 +4,8 @@ import { get, path, query } from "./api.js";
 import { openCall } from "./call.js";
 import { button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
 import { mark, word } from "./marks.js";
-import { notice } from "./notices.js";
-import { save, visible } from "./payload.js";
+import { announce, notice } from "./notices.js";
+import { save } from "./payload.js";
 import { serverFilter } from "./server-filter.js";
 import { loadCalls, on, state } from "./store.js";
 import { atTime, bytes, lasting, plural } from "./words.js";
@@ -65,6 +65,8 @@ function openList() {
   function offer() {
     const newest = shown[0]?.id ?? 0;
     const waiting = state.calls.filter((call) => call.id > newest && fits(call)).length;
+    // That there are some is said once, and not how many each second.
+    if (waiting && fresh.hidden) announce("There are new calls.");
     fresh.hidden = waiting === 0;
     if (waiting) say(fresh, `Show ${plural(waiting, "new call")}`);
     if (waiting && !shown.length) read(false);
@@ -86,7 +88,7 @@ function openList() {
   const exports = [button("Export JSON", () => exportAll(filter(), "json"), { class: "small" }), button("Export CSV", () => exportAll(filter(), "csv"), { class: "small" })];
   return {
     title: () => "Activity",
-    node: h("div", { class: "page" }, heading("Activity", exports), h("div", { class: "filters" }, text, server, outcome), h("div", { role: "status" }, fresh), table, none, more),
+    node: h("div", { class: "page" }, heading("Activity", exports), h("div", { class: "filters" }, text, server, outcome), h("div", null, fresh), table, none, more),
     close() {
       clearTimeout(typing);
       choice.close();
@@ -103,11 +105,11 @@ function fits(call) {
 
 function row(call) {
   return h("tr", null,
-    h("th", { scope: "row" }, h("a", { class: "row", href: `#activity/${call.id}` }, h("span", { class: "tool-server" }, `${call.server}:`), visible(call.name || call.method)),
+    h("th", { scope: "row" }, h("a", { class: "row", href: `#activity/${call.id}` }, h("span", { class: "tool-server" }, `${call.server}:`), call.name || call.method),
       call.method === "tools/call" ? null : h("div", { class: "target" }, call.method)),
     h("td", { "data-label": "When" }, atTime(call.at)),
-    h("td", { "data-label": "Client" }, visible(call.client)),
-    h("td", { "data-label": "Outcome" }, mark(call.outcome), call.error ? h("p", { class: "reason" }, visible(short(call.error))) : null),
+    h("td", { "data-label": "Client" }, call.client),
+    h("td", { "data-label": "Outcome" }, mark(call.outcome), call.error ? h("p", { class: "reason" }, short(call.error)) : null),
     h("td", { class: "number", "data-label": "Took" }, lasting(call.durationMs)),
     h("td", { class: "number", "data-label": "Size" }, `${bytes(call.requestBytes)} → ${bytes(call.responseBytes)}`));
 }

@@ -1,15 +1,20 @@
 // Asks the gateway. Its errors are problems (RFC 9457), which become a Problem here.
 
-import { forget, token } from "./session.js";
+import { expire, token } from "./session.js";
+import { noteTime } from "./words.js";
 
 const PATIENCE_MS = 30_000;
 
 export class Problem extends Error {
   constructor(status, body) {
-    super(body.detail ?? body.title ?? `The gateway answered with ${status}.`);
+    super(text(body.detail) ?? text(body.title) ?? `The gateway answered with ${status}.`);
     this.status = status;
     this.body = body;
   }
+}
+
+function text(value) {
+  return typeof value === "string" && value ? value : null;
 }
 
 export function get(path) {
@@ -35,6 +40,7 @@ export function withRaw(object, name, text) {
 // The answer as it comes in, for streams.
 export async function stream(path, headers, signal) {
   const response = await fetch(path, { headers: { ...authorization(), ...headers }, signal, cache: "no-store" });
+  noteTime(response.headers.get("date"));
   if (!response.ok) throw await refused(response);
   return response;
 }
@@ -64,6 +70,7 @@ async function ask(method, where, body, { patience = PATIENCE_MS } = {}) {
     const late = error.name === "TimeoutError";
     throw new Problem(0, { detail: late ? "The gateway did not answer in time. Try again." : "The gateway cannot be reached. Is it running?" });
   }
+  noteTime(response.headers.get("date"));
   if (!response.ok) throw await refused(response);
   if (response.status === 204) return null;
   return response.json();
@@ -71,7 +78,7 @@ async function ask(method, where, body, { patience = PATIENCE_MS } = {}) {
 
 async function refused(response) {
   const body = await response.json().catch(() => ({}));
-  if (response.status === 401) forget();
+  if (response.status === 401) expire();
   return new Problem(response.status, body ?? {});
 }
 

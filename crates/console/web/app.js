@@ -3,8 +3,8 @@
 import { add, fill, h, say, svg } from "./dom.js";
 import { showKeys, watchKeys } from "./keys.js";
 import { notice, setTitle, watchApprovals } from "./notices.js";
-import { exchange, onSession, preference, signedIn } from "./session.js";
-import { end, on, start, state, waiting } from "./store.js";
+import { exchange, onSession, preference, sessionIsOver, signedIn } from "./session.js";
+import { end, on, pause, start, state, waitingCount } from "./store.js";
 import * as overview from "./overview.js";
 import * as servers from "./servers.js";
 import * as tools from "./tools.js";
@@ -21,7 +21,7 @@ const MENU = [
   ["activity", "Activity", "M3 12h4l3-7 4 14 3-7h4"],
   ["settings", "Settings", "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.500v5M9 14.500v5"],
 ];
-const CONNECTION = { live: "Live", connecting: "Connecting…", lost: "Not connected, trying again…", stopping: "The gateway is stopping" };
+const CONNECTION = { __proto__: null, live: "Live", connecting: "Connecting…", lost: "Not connected, trying again…", stopping: "The gateway is stopping", over: "Signed out" };
 
 let page = null;
 let pageName = null;
@@ -52,6 +52,14 @@ async function show() {
   }
   const shell = document.getElementById("shell");
   const out = document.getElementById("signed-out");
+  if (sessionIsOver() && page) {
+    // What is on the page, and what somebody has written there, stays.
+    pause();
+    out.hidden = false;
+    fill(out, h("div", { class: "session-over callout", "data-tone": "warn", role: "alert" }, h("strong", null, "You are signed out: "),
+      "a session lasts 24 hours, and this one is over or not known to the gateway any more. What is on this page stays. Run ", h("code", null, "switchboard console"), " in a terminal and open its link in this browser: this page then goes on."));
+    return;
+  }
   shell.hidden = !signedIn();
   out.hidden = signedIn();
   if (!signedIn()) {
@@ -86,7 +94,7 @@ function signedOut(place, failure) {
     failure ? h("div", { class: "callout", "data-tone": "bad", role: "alert" }, h("strong", null, "You could not be signed in. "), failure) : null,
     h("p", null, "You are signed out. To sign in, run this in a terminal on the machine of the gateway, and open the link that it prints:"),
     h("pre", { class: "command" }, h("code", null, "switchboard console")),
-    h("p", { class: "muted" }, "The link works once, and only for a short while. This browser then stays signed in until you sign out."),
+    h("p", { class: "muted" }, "The link works once, and only for a short while. This browser then stays signed in for 24 hours, or until you sign out."),
   ));
 }
 
@@ -144,7 +152,7 @@ function drawMenu() {
 }
 
 function showBadge() {
-  const count = waiting().length;
+  const count = waitingCount();
   const badge = document.getElementById("waiting-count");
   badge.hidden = count === 0;
   if (badge.dataset.count === String(count)) return;
@@ -160,7 +168,7 @@ function showConnection(connection) {
   lostFor = setTimeout(() => {
     node.dataset.state = connection;
     say(node, CONNECTION[connection] ?? "");
-  }, connection === "live" || connection === "stopping" ? 0 : state.status ? 1500 : 0);
+  }, connection === "live" || connection === "stopping" || connection === "over" ? 0 : state.status ? 1500 : 0);
 }
 
 main();

@@ -2,18 +2,18 @@
 
 import { get, path } from "./api.js";
 import { arrange, panel } from "./decide.js";
-import { add, fill, h, problem, say } from "./dom.js";
+import { add, button, fill, h, problem, say } from "./dom.js";
 import { outcome } from "./outcome.js";
 import { KIND_WORDS, mark, sentence } from "./marks.js";
 import { modelAnswer } from "./model-answer.js";
-import { json, visible } from "./payload.js";
+import { json, WHOLE } from "./payload.js";
 import { question } from "./question.js";
-import { isOpen, isWaiting, on, state, takeApproval, waiting } from "./store.js";
+import { isOpen, isWaiting, isWhole, on, state, takeApproval, waiting } from "./store.js";
 import { toolCall } from "./tool-call.js";
 import { trustRequest } from "./trust-request.js";
-import { agoTime, everySecond, left, leftTime } from "./words.js";
+import { agoTime, everySecond, gatewayTime, left, leftTime } from "./words.js";
 
-const KINDS = { sampling: modelAnswer, elicitation: question, tool_call: toolCall, trust: trustRequest };
+const KINDS = { __proto__: null, sampling: modelAnswer, elicitation: question, tool_call: toolCall, trust: trustRequest };
 
 export function openApproval(id) {
   const title = h("h2", { tabindex: "-1", class: "approval-title" }, "Reading…");
@@ -25,73 +25,105 @@ export function openApproval(id) {
   let view = null;
   let drawn = null;
   let shown = null;
+  let reading = false;
+  let readAfter = false;
 
   // A form is drawn once for each state of the request, and never again while somebody fills it in.
   function draw(approval) {
     if (shown && (shown.version ?? 0) > (approval.version ?? 0)) return;
-    const whole = approval.request === undefined && shown?.request ? { ...approval, request: shown.request } : approval;
-    shown = whole;
-    say(title, sentence(whole));
-    drawMeta(meta, whole);
+    const again = shown?.version === approval.version;
+    shown = approval;
+    say(title, sentence(approval));
+    drawMeta(meta, approval);
     // One whose asker has gone is answered in the same form.
-    const form = whole.status === "orphaned" ? "pending" : whole.status;
-    if (drawn === form && isOpen(whole)) return;
-    const typed = drawn !== null && view?.dirty?.() && !view.own.sent;
-    if (typed && !isOpen(whole)) {
-      // Somebody else was faster: what was typed stays to be read and copied.
-      view.own.lock();
-      fill(said, h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, `${closedWords(whole)} `), "What you had written was not sent."));
-      drawn = form;
-      view = { ...view, keys: {} };
+    const form = approval.status === "orphaned" ? "pending" : approval.status;
+    if (drawn === form && (again || isOpen(approval))) {
+      view?.own?.follow(approval.status);
       return;
     }
-    const hadFocus = body.contains(document.activeElement);
+    const typed = drawn !== null && view?.dirty?.() && !view.own.sent;
+    if (typed && form !== "pending") {
+      // Somebody else was faster: what was typed stays to be read and copied.
+      keepTyped(approval);
+      drawn = form;
+      return;
+    }
+    if (!isWhole(approval)) {
+      // Nobody decides about a part: the old form is closed, and the whole is read.
+      view?.own?.lock();
+      read();
+      return;
+    }
+    const hadFocus = body.contains(document.activeElement) || (view?.own?.sent && document.activeElement === document.body);
     drawn = form;
     // Who was faster is still told when the form is gone.
     fill(said, view?.own?.conflict);
     try {
-      view = (KINDS[whole.kind] ?? unreadable)(whole);
-      fill(body, outcome(whole), isOpen(whole) ? null : next(), view.node);
+      view = (Object.hasOwn(KINDS, approval.kind) ? KINDS[approval.kind] : unreadable)(approval);
+      fill(body, outcome(approval), isOpen(approval) ? null : next(), view.node);
     } catch {
       // Whatever a server sent, a person can see it and say no.
-      view = unreadable(whole);
+      view = unreadable(approval);
       fill(body, view.node);
     }
     if (hadFocus) title.focus();
   }
 
+  function keepTyped(approval) {
+    view.own.lock();
+    const words = isOpen(approval) ? "Somebody has approved it meanwhile. " : `${closedWords(approval)} `;
+    const go = button(isOpen(approval) ? "Go on to what it is now" : "Show what became of it", () => {
+      view = null;
+      drawn = null;
+      draw(shown);
+      title.focus();
+    }, { class: "small" });
+    fill(said, h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, words), "What you had written was not sent. ", go));
+    view = { ...view, keys: {} };
+  }
+
+  // Reads all of it; one reading at a time.
   async function read() {
+    if (reading) {
+      readAfter = true;
+      return;
+    }
+    reading = true;
     try {
       const approval = await get(path("approvals", id));
-      if (isOpen(approval) || state.approvals.has(id)) takeApproval({ ...approval, truncated: false }, "read");
+      if (isOpen(approval) || state.approvals.has(id)) takeApproval(approval, "read");
+      if (said.firstElementChild?.classList.contains("no-read")) fill(said);
       draw(approval);
     } catch (error) {
-      say(title, error.status === 404 ? "There is no such approval" : "It cannot be shown");
-      fill(said, problem(error));
+      if (!shown) say(title, error.status === 404 ? "There is no such approval" : "It cannot be shown");
+      fill(said, h("div", { class: "no-read" }, problem(error), error.status === 404 ? null : button("Try again", read, { class: "small" })));
+    }
+    reading = false;
+    if (readAfter) {
+      readAfter = false;
+      read();
     }
   }
 
   const known = state.approvals.get(id);
-  if (known?.request) draw(known);
-  read();
+  if (known) draw(known);
+  // Closed ones are not kept up to date for ever.
+  if (!reading && (!known || !isOpen(known))) read();
   const offs = [
-    on("approvals", ({ approval, gone }) => {
-      if (gone === id) read();
-      if (approval?.id !== id) return;
-      if (approval.request === undefined && !shown?.request) read();
-      else if (!isOpen(approval) || approval.status === "reviewing") read();
-      else draw(approval);
+    on("approvals", ({ approval, many, gone }) => {
+      const news = approval?.id === id ? approval : many?.get(id);
+      if (gone?.has(id)) read();
+      else if (news) draw(news);
     }),
     everySecond(() => shown && isOpen(shown) && drawClock(meta, shown)),
   ];
+  const does = (name) => () => view?.keys?.[name]?.();
   return {
     node,
     heading: () => title,
-    keys: {
-      a: () => view?.keys?.a?.(),
-      e: () => view?.keys?.e?.(),
-      r: () => view?.keys?.r?.(),
-    },
+    keys: { a: does("a"), e: does("e"), r: does("r") },
+    // From within it only, and only while its button could be pressed; a button or a link is pressed itself.
+    send: (target) => node.contains(target) && !target.closest("button, a, summary") && view?.keys?.send?.() !== undefined,
     close: () => offs.forEach((off) => off()),
   };
 }
@@ -105,7 +137,7 @@ function next() {
 
 function closedWords(approval) {
   const by = approval.decision?.by;
-  const done = { timed_out: "The time is up.", withdrawn: "It was withdrawn: who asked does not wait any more." }[approval.status];
+  const done = { __proto__: null, timed_out: "The time is up.", withdrawn: "It was withdrawn: who asked does not wait any more." }[approval.status];
   return done ?? `Already ${approval.status}${by ? ` by ${by}` : ""}.`;
 }
 
@@ -117,7 +149,7 @@ function drawMeta(place, approval) {
     ["Kind", KIND_WORDS[approval.kind] ?? approval.kind],
     ["Server", h("a", { href: `#servers/${encodeURIComponent(approval.server ?? "")}` }, approval.server ?? "–")],
     ["Tool", approval.tool ? h("a", { href: `#tools/${encodeURIComponent(approval.server ?? "")}/${encodeURIComponent(approval.tool)}` }, approval.tool) : null],
-    ["Client", approval.client ? visible(approval.client) : null],
+    ["Client", approval.client ? approval.client : null],
     ["Asked", agoTime(approval.createdAt)],
     ["Because of the rule", approval.rule ? h("code", null, approval.rule) : null],
   ];
@@ -125,7 +157,7 @@ function drawMeta(place, approval) {
     h("div", { class: "approval-state" }, mark(approval.status), approval.escalatedAt && isOpen(approval) ? mark("escalated", "escalated: nobody has answered yet") : null),
     isOpen(approval) && approval.expiresAt ? h("div", { class: "countdown" }, h("progress", { "aria-label": "Time left", max: "1" }), h("span", null, leftTime(approval.expiresAt), h("span", { class: "muted escalates" }))) : null,
     h("dl", { class: "facts inline" }, facts.filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
-    (approval.warnings ?? []).length ? h("div", { class: "callout loud", "data-tone": "bad", role: "note" }, h("strong", null, "Look twice"), h("ul", null, approval.warnings.map((text) => h("li", null, visible(text))))) : null,
+    (approval.warnings ?? []).length ? h("div", { class: "callout loud", "data-tone": "bad", role: "note" }, h("strong", null, "Look twice"), h("ul", null, approval.warnings.map((text) => h("li", null, text)))) : null,
     approval.status === "orphaned" ? h("div", { class: "callout" }, "Whoever asked is gone, perhaps because the gateway was started anew. Your answer is kept, and given when they ask again.") : null,
     approval.status === "generating" ? h("div", { class: "callout" }, "It is approved, and the model is answering.") : null);
   drawClock(place, approval);
@@ -134,7 +166,7 @@ function drawMeta(place, approval) {
 function drawClock(place, approval) {
   const bar = place.querySelector("progress");
   if (!bar) return;
-  const [from, to, now] = [Date.parse(approval.createdAt), Date.parse(approval.expiresAt), Date.now()];
+  const [from, to, now] = [Date.parse(approval.createdAt), Date.parse(approval.expiresAt), gatewayTime()];
   bar.value = Math.max(0, Math.min(1, (to - now) / Math.max(1, to - from)));
   bar.classList.toggle("soon", to - now < 60_000);
   const escalates = Date.parse(approval.escalatesAt);
@@ -144,7 +176,7 @@ function drawClock(place, approval) {
 function unreadable(approval) {
   const node = h("div", { class: "stack" },
     h("div", { class: "callout", "data-tone": "warn" }, "This request is not of a form that the console knows, so that it can only be shown as it is, and rejected. ", h("code", null, "switchboard approvals"), " can do more."),
-    json(approval));
+    json(approval, "Everything about it", WHOLE));
   if (!isWaiting(approval)) return { node };
   const own = panel(approval);
   const [verb, body] = approval.kind === "elicitation" ? ["respond", { action: "decline" }] : ["reject", {}];

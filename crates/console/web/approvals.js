@@ -4,9 +4,10 @@ import { get, path, query } from "./api.js";
 import { openApproval } from "./approval.js";
 import { add, button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
 import { KIND_WORDS, mark, sentence, word } from "./marks.js";
+import { queueState } from "./queue-state.js";
 import { serverFilter } from "./server-filter.js";
-import { isOpen, isWaiting, oldestFirst, on, state, waiting } from "./store.js";
-import { agoTime, leftTime } from "./words.js";
+import { isOpen, isWaiting, oldestFirst, on, state, waitingCount } from "./store.js";
+import { agoTime, leftTime, plural } from "./words.js";
 
 // A request that appears under the pointer is not for the click that was already on its way.
 const FRESH_MS = 500;
@@ -50,14 +51,16 @@ export function open(rest) {
 
   function count() {
     const badge = tabs[0].lastChild;
-    badge.hidden = waiting().length === 0;
-    say(badge, String(waiting().length));
+    badge.hidden = waitingCount() === 0;
+    say(badge, String(waitingCount()));
   }
 
   go(rest);
   count();
   const off = on("approvals", count);
-  const does = (name) => () => detail?.keys?.[name]?.();
+  // Not while another row has the focus: whoever presses a key there may mean that one.
+  const isMeant = () => document.activeElement === document.body || document.activeElement?.id === "main" || main.contains(document.activeElement) || document.activeElement?.getAttribute("aria-current") === "true";
+  const does = (name) => () => isMeant() && detail?.keys[name]();
   return {
     node,
     go,
@@ -65,6 +68,7 @@ export function open(rest) {
     focus: () => (openId ? detail.heading() : null),
     back: () => (openId ? (mode === "history" ? "#approvals/history" : "#approvals") : "#overview"),
     keys: { a: does("a"), e: does("e"), r: does("r") },
+    send: (target) => detail?.send(target),
     close() {
       off();
       list.close();
@@ -112,41 +116,85 @@ function choose(list, id) {
   }
 }
 
+// A server with more than so many is folded, so that it hides no other.
+const CROWD = 20;
+const GROUP_PAGE = 100;
+
 function openQueue() {
   const list = h("ul", { class: "asks", "aria-label": "Waiting approvals" });
+  const groups = h("div", { class: "ask-groups" });
   const none = h("div");
-  const node = h("div", null, list, none);
+  const node = h("div", null, none, list, groups);
   let chosen = null;
   // While the pointer or the focus is in the list, those that are decided stay where they are.
   const stay = new Set();
+  const many = new Map();
   let inside = false;
+  let planned = false;
 
   function draw() {
-    const busy = inside || list.contains(document.activeElement);
-    const open = [...state.approvals.values()].filter((approval) => isOpen(approval) || (busy && stay.has(approval.id)));
+    planned = false;
+    const busy = inside || node.contains(document.activeElement);
     if (!busy) stay.clear();
+    const open = [...state.approvals.values()].filter((approval) => isOpen(approval) || stay.has(approval.id)).sort(oldestFirst);
     for (const approval of open) stay.add(approval.id);
-    keyed(list, open.sort(oldestFirst), (approval) => approval.id, (approval) => fresh(row(approval)), drawRow);
-    fill(none, open.length ? null : empty("No approvals are waiting.", "When a server asks a question, wants an answer of a model, or a rule says that a call needs you, it shows up here, and the tab's title counts it."));
-    choose(list, chosen);
+    const byServer = Map.groupBy(open, (approval) => approval.server ?? "");
+    const crowds = [...byServer].filter(([, asks]) => asks.length > CROWD);
+    const alone = open.filter((approval) => byServer.get(approval.server ?? "").length <= CROWD);
+    keyed(list, alone, (approval) => approval.id, (approval) => fresh(row(approval)), drawRow);
+    keyed(groups, crowds, ([server]) => server, newGroup, drawGroup);
+    drawNone(open.length);
+    choose(node, chosen);
   }
 
-  const settle = () => {
-    inside = false;
-    draw();
-  };
-  list.addEventListener("pointerenter", () => {
+  function newGroup([server, asks]) {
+    const rows = h("ul", { class: "asks", "aria-label": `Waiting approvals of ${server}` });
+    const more = button("Show more", () => {
+      many.set(server, (many.get(server) ?? GROUP_PAGE) + GROUP_PAGE);
+      draw();
+    }, { class: "show-more", hidden: true });
+    const group = h("details", { class: "ask-group" }, h("summary", { class: "row" }), rows, more);
+    group.addEventListener("toggle", draw);
+    drawGroup(group, [server, asks]);
+    return group;
+  }
+
+  function drawGroup(group, [server, asks]) {
+    const [summary, rows, more] = group.children;
+    const most = many.get(server) ?? GROUP_PAGE;
+    say(summary, `${server}: ${plural(asks.filter(isOpen).length, "approval")}`);
+    keyed(rows, group.open ? asks.slice(0, most) : [], (approval) => approval.id, (approval) => fresh(row(approval)), drawRow);
+    more.hidden = !group.open || asks.length <= most;
+  }
+
+  function drawNone(count) {
+    const key = `${count > 0} ${state.queue} ${state.queueProblem?.message}`;
+    if (none.dataset.shown === key) return;
+    none.dataset.shown = key;
+    fill(none, queueState(count));
+  }
+
+  // However many events come, it is drawn once for each picture on the screen.
+  function plan() {
+    if (!planned) requestAnimationFrame(draw);
+    planned = true;
+  }
+
+  node.addEventListener("pointerenter", () => {
     inside = true;
   });
-  list.addEventListener("pointerleave", settle);
-  list.addEventListener("focusout", () => requestAnimationFrame(() => !inside && draw()));
+  node.addEventListener("pointerleave", () => {
+    inside = false;
+    draw();
+  });
+  node.addEventListener("focusout", () => requestAnimationFrame(() => !inside && draw()));
   draw();
-  const off = on("approvals", draw);
+  const off = on("approvals", plan);
   return {
     node,
     choose(id) {
       chosen = id;
-      choose(list, id);
+      choose(node, id);
     },
     close: off,
   };
@@ -199,6 +247,7 @@ function openHistory() {
     const at = all.findIndex((one) => one.id === approval.id);
     if (at >= 0) all[at] = approval;
     else if (fits(approval)) all.unshift(approval);
+    else return;
     draw();
   });
   return {

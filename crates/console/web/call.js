@@ -1,9 +1,8 @@
 // One call and its life: asked, approved, started, answered, as far as that was written down.
 
 import { get, path, query } from "./api.js";
-import { empty, fill, h, heading, problem } from "./dom.js";
+import { empty, fill, h, heading, problem, say } from "./dom.js";
 import { KIND_WORDS, mark } from "./marks.js";
-import { visible } from "./payload.js";
 import { bytes, clock, lasting, whole } from "./words.js";
 
 // The clocks of what is written down at the beginning and at the end may differ a little.
@@ -37,7 +36,7 @@ export function openCall(id) {
   }
 
   function draw(call, approvals) {
-    head.querySelector("h1").textContent = `${call.server}:${call.name || call.method}`;
+    say(head.querySelector("h1"), `${call.server}:${call.name || call.method}`);
     fill(body, facts(call), timeline(call, approvals));
   }
 
@@ -51,11 +50,11 @@ function belongs(approval, call) {
 }
 
 function facts(call) {
-  const rows = [["Outcome", mark(call.outcome)], ["Method", h("code", null, call.method)], ["Client", visible(call.client)], ["Took", lasting(call.durationMs)],
+  const rows = [["Outcome", mark(call.outcome)], ["Method", h("code", null, call.method)], ["Client", call.client], ["Took", lasting(call.durationMs)],
     ["Asked with", bytes(call.requestBytes)], ["Answered with", bytes(call.responseBytes)], ["Code", call.code === undefined ? null : String(call.code)]];
   return h("div", { class: "card" },
     h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
-    call.error ? h("div", { class: "callout", "data-tone": "bad" }, visible(call.error)) : null,
+    call.error ? h("div", { class: "callout", "data-tone": "bad" }, call.error) : null,
     h("p", null, h("a", { href: `#tools/${encodeURIComponent(call.server)}/${encodeURIComponent(call.name)}` }, "The tool"), " · ", h("a", { href: `#servers/${encodeURIComponent(call.server)}` }, "The server")));
 }
 
@@ -80,7 +79,7 @@ function timeline(call, approvals) {
 }
 
 function decided(approval) {
-  return { approve: "Approved", reject: "Rejected", accept: "Accepted", decline: "Declined", cancel: "Cancelled", respond: "Answered by a person" }[approval.decision.action] ?? "Decided";
+  return { __proto__: null, approve: "Approved", reject: "Rejected", accept: "Accepted", decline: "Declined", cancel: "Cancelled", respond: "Answered by a person" }[approval.decision.action] ?? "Decided";
 }
 
 function note(approvals) {

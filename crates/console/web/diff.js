@@ -1,6 +1,6 @@
 // What changed between two texts, line by line, and within a line word by word.
 
-import { h } from "./dom.js";
+import { h, plain } from "./dom.js";
 
 const MOST_PAIRS = 1_000_000;
 const AROUND = 2;
@@ -26,6 +26,7 @@ function common(before, after) {
   return pairs;
 }
 
+// Everything here may be long: lists are handed on as lists, never as arguments.
 // Steps [{kind: "same"|"less"|"more", text}].
 export function compare(before, after) {
   // What is the same at both ends need not be searched.
@@ -55,7 +56,7 @@ function between(before, after) {
 }
 
 // A diff to look at. Lines far from any change are folded.
-export function diffView(before, after, label) {
+export function diffView(before, after, label, head = null) {
   const steps = compare(before.split("\n"), after.split("\n"));
   const near = steps.map((_, at) => steps.slice(Math.max(0, at - AROUND), at + AROUND + 1).some((step) => step.kind !== "same"));
   const rows = [];
@@ -67,15 +68,19 @@ export function diffView(before, after, label) {
     }
     const less = run(steps, at, "less");
     const more = run(steps, at + less.length, "more");
-    if (less.length && less.length === more.length) {
-      const pairs = less.map((text, which) => changedLine(text, more[which]));
-      rows.push(...pairs.map(([old]) => old), ...pairs.map(([, now]) => now));
-      at += less.length + more.length - 1;
-    } else {
-      rows.push(line(step.kind, step.text));
+    if (!less.length && !more.length) {
+      rows.push(line("same", step.text));
+      continue;
     }
+    if (less.length === more.length) {
+      const pairs = less.map((text, which) => changedLine(text, more[which]));
+      rows.push(pairs.map(([old]) => old), pairs.map(([, now]) => now));
+    } else {
+      rows.push(less.map((text) => line("less", text)), more.map((text) => line("more", text)));
+    }
+    at += less.length + more.length - 1;
   }
-  return h("div", { class: "diff", role: "group", "aria-label": label ?? "Before and after", tabindex: "0" }, rows);
+  return h("div", { class: "diff", role: "group", "aria-label": label ?? "Before and after", tabindex: "0" }, head, rows);
 }
 
 // The texts of one kind from here on.
@@ -88,7 +93,7 @@ function run(steps, from, kind) {
 const SIGN = { same: " ", less: "−", more: "+" };
 const SPOKEN = { same: null, less: "removed: ", more: "added: " };
 
-function line(kind, ...text) {
+function line(kind, text) {
   return h("div", { class: `diff-line ${kind}` },
     h("span", { class: "diff-sign", "aria-hidden": "true" }, SIGN[kind]),
     SPOKEN[kind] ? h("span", { class: "unseen" }, SPOKEN[kind]) : null,
@@ -99,28 +104,45 @@ function line(kind, ...text) {
 function changedLine(before, after) {
   const words = (text) => text.split(/(\s+|[^\p{L}\p{N}_]+)/u).filter(Boolean);
   const steps = compare(words(before), words(after));
-  const side = (kind) => steps.filter((step) => step.kind === "same" || step.kind === kind)
-    .map((step) => (step.kind === "same" ? step.text : h(kind === "less" ? "del" : "ins", null, step.text)));
-  return [line("less", ...side("less")), line("more", ...side("more"))];
+  return [line("less", side(steps, "less")), line("more", side(steps, "more"))];
 }
 
-// A diff that the gateway wrote as text: lines that begin with - and +.
-export function writtenDiff(text) {
-  return h("div", { class: "diff", role: "group", "aria-label": "What has changed", tabindex: "0" }, text.replace(/\n$/, "").split("\n").map((row) => {
-    // The sign has its place: a text that only looks like one stands further in.
-    if (row.startsWith("  - ")) return line("less", ...marked(row.slice(4), /\[-(.+?)-\]/g, "del"));
-    if (row.startsWith("  + ")) return line("more", ...marked(row.slice(4), /\{\+(.+?)\+\}/g, "ins"));
-    return row.startsWith("  ") ? line("same", row.slice(4)) : h("div", { class: "diff-field" }, row);
+// One side of a changed line; words that belong together are one text.
+function side(steps, kind) {
+  const parts = [];
+  let [last, texts] = [null, []];
+  const put = () => texts.length && parts.push(last === "same" ? texts.join("") : h(kind === "less" ? "del" : "ins", null, texts.join("")));
+  for (const step of steps) {
+    if (step.kind !== "same" && step.kind !== kind) continue;
+    if (step.kind !== last) {
+      put();
+      [last, texts] = [step.kind, []];
+    }
+    texts.push(step.text);
+  }
+  put();
+  return parts;
+}
+
+const isNone = (value) => value === null || value === undefined;
+
+// Fields and what they were and are, as the gateway compared them.
+export function changesView(changes) {
+  return h("div", { class: "stack" }, changes.map(({ field, before, after }) => {
+    const label = "What has changed";
+    const head = h("div", { class: "diff-field" }, plain(field), isNone(before) ? " (new)" : isNone(after) ? " (gone)" : "");
+    if (!isNone(before) && !isNone(after)) return diffView(plain(before), plain(after), label, head);
+    return h("div", { class: "diff", role: "group", "aria-label": label, tabindex: "0" }, head, plain(before ?? after).split("\n").map((row) => line(isNone(before) ? "more" : "less", row)));
   }));
 }
 
-// The words between marks become elements of this name.
-function marked(text, marks, tag) {
-  const parts = [];
-  let from = 0;
-  for (const found of text.matchAll(marks)) {
-    parts.push(text.slice(from, found.index), h(tag, null, found[1]));
-    from = found.index + found[0].length;
-  }
-  return [...parts, text.slice(from)];
+// A diff that the gateway wrote as text: lines that begin with - and +. Its marks within a line are left as
+// they are, since a server can write the same.
+export function writtenDiff(text) {
+  return h("div", { class: "diff", role: "group", "aria-label": "What has changed", tabindex: "0" }, text.replace(/\n$/, "").split("\n").map((row) => {
+    // The sign has its place: a text that only looks like one stands further in.
+    if (row.startsWith("  - ")) return line("less", row.slice(4));
+    if (row.startsWith("  + ")) return line("more", row.slice(4));
+    return row.startsWith("  ") ? line("same", row.slice(4)) : h("div", { class: "diff-field" }, row);
+  }));
 }

@@ -45,7 +45,7 @@ function setProp(node, name, value) {
   } else if (AS_PROPERTY.has(name)) {
     node[name] = value;
   } else if (name.startsWith("aria-") || ATTRIBUTES.has(name)) {
-    node.setAttribute(name, value === true ? "" : String(value));
+    node.setAttribute(name, value === true ? "" : spelled(String(value)));
   } else {
     throw new Error(`the attribute ${name} is not on the list`);
   }
@@ -55,11 +55,53 @@ export function canShowPicture(mimeType, data) {
   return PICTURE.test(`data:${mimeType};base64,${data}`);
 }
 
+// Texts are made visible here, wherever they come from, so that no place can forget it.
 export function add(node, children) {
   for (const child of [children].flat(Infinity)) {
     if (child === null || child === undefined || child === false || child === "") continue;
-    node.append(child instanceof Node ? child : String(child));
+    if (child instanceof Node) node.append(child);
+    else for (const part of node.localName === "option" ? [spelled(String(child))] : visible(String(child))) node.append(part);
   }
+}
+
+// Each run of one character that nobody sees: the same ones that the gateway writes out.
+const UNSEEN = /([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{10ffff}\p{NChar}])\1*/gu;
+// So many are elements; those after them are written out as plain text.
+const MOST_MARKS = 2000;
+
+function codeOf([run, one]) {
+  const count = run.length / one.length;
+  return `U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}${count > 1 ? ` × ${count}` : ""}`;
+}
+
+// Characters that nobody sees, and those that turn the direction of a text, are written out.
+export function visible(text) {
+  if (text.search(UNSEEN) < 0) return [text];
+  const parts = [];
+  let from = 0;
+  let marks = 0;
+  for (const found of text.matchAll(UNSEEN)) {
+    if (marks === MOST_MARKS) break;
+    marks += 1;
+    const node = document.createElement("mark");
+    node.className = "unseen-character";
+    node.title = "A character that is not shown";
+    node.textContent = codeOf(found);
+    parts.push(text.slice(from, found.index), node);
+    from = found.index + found[0].length;
+  }
+  parts.push(spelled(text.slice(from)));
+  return parts.filter((part) => part !== "");
+}
+
+// The same where only text can stand: in attributes and in the words of a choice.
+export function spelled(text) {
+  return text.replace(UNSEEN, (...found) => `⟨${codeOf(found)}⟩`);
+}
+
+// What should be a text, and may be any JSON. Not String(), which asks the value itself.
+export function plain(value) {
+  return typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
 }
 
 // Replaces what is in a node.
@@ -71,7 +113,9 @@ export function fill(node, ...children) {
 
 // Sets a text only where it changed, so that screen readers and selections are left in peace.
 export function say(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  const parts = visible(text);
+  const shown = parts.map((part) => (part instanceof Node ? part.textContent : part)).join("");
+  if (node.textContent !== shown) node.replaceChildren(...parts);
 }
 
 // Keeps the children of a node in step with a list. Nodes are kept by key, so that the one that has
@@ -141,5 +185,5 @@ export function empty(title, text, ...more) {
 }
 
 export function problem(error) {
-  return h("div", { class: "callout", "data-tone": "bad", role: "alert" }, error?.message ?? String(error));
+  return h("div", { class: "callout", "data-tone": "bad", role: "alert" }, plain(error?.message ?? "Something went wrong."));
 }

@@ -23,10 +23,11 @@ export function follow(where, { opened, event, state }) {
       reading = new AbortController();
       try {
         const response = await stream(where, lastId === null ? {} : { "Last-Event-ID": lastId }, reading.signal);
-        wait = FIRST_WAIT_MS;
         state?.("live");
-        await opened?.();
+        opened?.();
         for await (const message of messages(response, reading)) {
+          // Only one that says something is well again.
+          wait = FIRST_WAIT_MS;
           if (message.id !== null) lastId = message.id;
           event(message);
         }

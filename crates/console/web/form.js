@@ -1,18 +1,30 @@
 // A form made from a JSON Schema: one control for each property, of the kind that fits. What has no
 // control of its own (objects, lists of objects) is written as JSON.
 
-import { add, fill, h, newId, select } from "./dom.js";
-import { pretty } from "./payload.js";
+import { add, fill, h, newId, plain, select } from "./dom.js";
+import { list, pretty } from "./payload.js";
 
-const INPUT_TYPES = { email: "email", uri: "url", "uri-reference": "text", date: "date", "date-time": "datetime-local" };
+const INPUT_TYPES = { __proto__: null, email: "email", uri: "url", "uri-reference": "text", date: "date", "date-time": "datetime-local" };
 const LOOKS_SECRET = /pass(word|phrase|code)|secret|token|api.?key|credential|\bpin\b|otp|card.?number|cvv/i;
 
-// schemaForm(schema, {a: 1}) → {node, read() → {value, problems}, show(problems)}
+// What a server wrote may be of any kind: a schema may be `true`, a bound may be a text.
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const own = (object, name) => (isObject(object) && Object.hasOwn(object, name) ? object[name] : undefined);
+const bound = (value) => (typeof value === "number" ? value : undefined);
+
+// schemaForm(schema, {a: 1}) → {node, read() → {text: "{…}", problems}, show(problems)}
+// The answer is JSON text, with every value as it was typed: a long number is not rounded.
 export function schemaForm(schema, start = {}) {
-  const properties = Object.entries(schema?.properties ?? {});
-  const required = new Set(Array.isArray(schema?.required) ? schema.required : []);
-  const controls = properties.map(([name, property]) =>
-    control(name, settle(property, schema), required.has(name), start?.[name]));
+  const properties = isObject(own(schema, "properties")) ? Object.entries(schema.properties) : [];
+  const required = new Set(list(own(schema, "required")));
+  const controls = properties.map(([name, property]) => {
+    try {
+      return control(name, settle(property, schema), required.has(name), own(start, name));
+    } catch {
+      // Whatever it is, it can be written as JSON.
+      return control(name, {}, required.has(name), own(start, name));
+    }
+  });
   const node = h("div", { class: "form" }, controls.map((one) => one.node));
   if (!controls.length) add(node, h("p", { class: "muted" }, "It takes no values."));
 
@@ -23,19 +35,18 @@ export function schemaForm(schema, start = {}) {
       const problems = [];
       for (const one of controls) {
         const said = one.read();
-        if (said.problem) problems.push({ path: `/${one.name}`, message: said.problem });
-        else if (said.value !== undefined) answers.push([one.name, said.value]);
+        if (said.problem) problems.push({ path: pointer(one.name), message: said.problem });
+        else if (said.text !== undefined) answers.push(`${JSON.stringify(one.name)}:${said.text}`);
       }
       this.show(problems);
-      // Entries, since a server may call a field `__proto__`.
-      return { value: Object.fromEntries(answers), problems };
+      return { text: `{${answers.join(",")}}`, problems };
     },
     // Puts each problem at its field; answers with those that belong to none.
     show(problems) {
       const left = new Set(problems);
       let first = null;
       for (const one of controls) {
-        const own = problems.filter((problem) => problem.path === `/${one.name}` || problem.path?.startsWith(`/${one.name}/`));
+        const own = problems.filter((problem) => problem.path === pointer(one.name) || problem.path?.startsWith(`${pointer(one.name)}/`));
         own.forEach((problem) => left.delete(problem));
         one.fail(own.map((problem) => problem.message).join("; "));
         if (own.length) first ??= one;
@@ -46,17 +57,28 @@ export function schemaForm(schema, start = {}) {
   };
 }
 
-// Follows a reference within the schema, and takes "this or null" as this.
-function settle(property, root) {
-  let found = property && typeof property === "object" ? property : {};
-  for (let hops = 0; typeof found.$ref === "string" && found.$ref.startsWith("#/") && hops < 8; hops += 1) {
-    const target = found.$ref.slice(2).split("/").reduce((at, key) => at?.[key.replaceAll("~1", "/").replaceAll("~0", "~")], root);
-    found = { ...target, ...found, $ref: target?.$ref };
+// Where a field stands, as a JSON Pointer.
+export function pointer(name) {
+  return `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+const MOST_HOPS = 16;
+
+// Follows references within the schema, and takes "this or null" as this; not without end.
+function settle(property, root, hops = 0) {
+  let found = isObject(property) ? property : {};
+  if (hops > MOST_HOPS) return {};
+  const { $ref } = found;
+  if (typeof $ref === "string" && $ref.startsWith("#/")) {
+    const target = $ref.slice(2).split("/").reduce((at, key) => own(at, key.replaceAll("~1", "/").replaceAll("~0", "~")), root);
+    const rest = { ...found };
+    delete rest.$ref;
+    return settle(isObject(target) ? { ...target, ...rest } : rest, root, hops + 1);
   }
   const choices = found.anyOf ?? found.oneOf;
-  if (Array.isArray(choices) && !choices.every((choice) => "const" in (choice ?? {}))) {
-    const real = choices.filter((choice) => choice?.type !== "null");
-    if (real.length === 1) return settle({ ...found, anyOf: undefined, oneOf: undefined, ...real[0] }, root);
+  if (Array.isArray(choices) && !choices.every((choice) => isObject(choice) && Object.hasOwn(choice, "const"))) {
+    const real = choices.filter((choice) => own(choice, "type") !== "null");
+    if (real.length === 1 && isObject(real[0])) return settle({ ...found, anyOf: undefined, oneOf: undefined, ...real[0] }, root, hops + 1);
   }
   if (Array.isArray(found.type)) {
     const real = found.type.filter((type) => type !== "null");
@@ -65,12 +87,14 @@ function settle(property, root) {
   return found;
 }
 
-// The values to choose from, with their titles.
+// The values to choose from, with their words; the value too, where its title says something else.
 function options(schema) {
-  if (Array.isArray(schema?.enum)) return schema.enum.map((value, at) => [value, schema.enumNames?.[at] ?? String(value)]);
-  const titled = schema?.oneOf ?? schema?.anyOf;
-  if (Array.isArray(titled) && titled.length && titled.every((choice) => choice && "const" in choice)) {
-    return titled.map((choice) => [choice.const, choice.title ?? String(choice.const)]);
+  if (!isObject(schema)) return null;
+  const words = (value, title) => (typeof title !== "string" || title === plain(value) ? plain(value) || JSON.stringify(value) : `${title} (${plain(value)})`);
+  if (Array.isArray(schema.enum)) return schema.enum.map((value, at) => [value, words(value, list(schema.enumNames)[at])]);
+  const titled = schema.oneOf ?? schema.anyOf;
+  if (Array.isArray(titled) && titled.length && titled.every((choice) => isObject(choice) && Object.hasOwn(choice, "const"))) {
+    return titled.map((choice) => [choice.const, words(choice.const, choice.title)]);
   }
   return null;
 }
@@ -81,9 +105,9 @@ function control(name, schema, required, start) {
   const hintId = `${id}-hint`;
   const errorId = `${id}-error`;
   const error = h("p", { class: "field-error", id: errorId, hidden: true });
-  const title = schema.title ?? name;
+  const title = typeof schema.title === "string" && schema.title.trim() ? schema.title : name;
   const secret = LOOKS_SECRET.test(`${name} ${title}`);
-  const said = schema.description ? String(schema.description).trim() : "";
+  const said = plain(schema.description).trim();
   const hint = [said && made.hint && !/[.!?:…]$/.test(said) ? `${said}.` : said, made.hint].filter(Boolean).join(" ");
   // Beside the label and not in it: the name of a field is what the server calls it.
   const beside = [title === name ? null : h("code", { class: "field-name" }, name), h("span", { class: required ? "required" : "optional" }, required ? "required" : "optional")];
@@ -112,7 +136,7 @@ function control(name, schema, required, start) {
     node,
     read() {
       const said = made.read();
-      if (said.problem || said.value !== undefined || !required) return said;
+      if (said.problem || said.text !== undefined || !required) return said;
       return { problem: "This is needed." };
     },
     fail(message) {
@@ -138,7 +162,7 @@ function choose(schema, start, required) {
 function choice(choices, start, required) {
   const at = choices.findIndex(([value]) => value === start);
   const node = select([...(required && at >= 0 ? [] : [["", required ? "Choose…" : "(nothing)"]]), ...choices.map(([, words], index) => [String(index), words])], at >= 0 ? String(at) : "");
-  return { node, focusable: node, read: () => ({ value: node.value === "" ? undefined : choices[Number(node.value)][0] }) };
+  return { node, focusable: node, read: () => ({ text: node.value === "" ? undefined : JSON.stringify(choices[Number(node.value)][0]) }) };
 }
 
 function check(start, required) {
@@ -147,58 +171,72 @@ function check(start, required) {
   node.addEventListener("change", () => {
     said = true;
   });
-  return { node, inline: true, focusable: node, read: () => ({ value: said ? node.checked : undefined }) };
+  return { node, inline: true, focusable: node, read: () => ({ text: said ? String(node.checked) : undefined }) };
 }
+
+const WHOLE_NUMBER = /^-?(0|[1-9]\d*)$/;
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
 
 function numeric(schema, start) {
   const whole = schema.type === "integer";
-  const node = h("input", { type: "text", inputmode: whole ? "numeric" : "decimal", autocomplete: "off", value: start ?? "" });
-  const bounds = [schema.minimum === undefined ? null : `at least ${schema.minimum}`, schema.maximum === undefined ? null : `at most ${schema.maximum}`].filter(Boolean).join(", ");
+  const node = h("input", { type: "text", inputmode: whole ? "numeric" : "decimal", autocomplete: "off", value: plain(start) });
+  const [least, most] = [bound(schema.minimum), bound(schema.maximum)];
+  const bounds = [least === undefined ? null : `at least ${least}`, most === undefined ? null : `at most ${most}`].filter(Boolean).join(", ");
   const read = () => {
     const said = node.value.trim();
-    if (said === "") return { value: undefined };
-    const value = Number(said);
-    if (!Number.isFinite(value)) return { problem: "This has to be a number." };
-    if (whole && !Number.isInteger(value)) return { problem: "This has to be a whole number." };
-    if (value < schema.minimum || value > schema.maximum) return { problem: `This has to be ${bounds}.` };
-    return { value };
+    if (said === "") return { text: undefined };
+    if (whole && !WHOLE_NUMBER.test(said)) return { problem: "This has to be a whole number, written with digits only." };
+    if (!NUMBER.test(said)) return { problem: "This has to be a number, such as 12 or 0.5." };
+    // A long one is compared as what it is.
+    const value = whole ? BigInt(said) : Number(said);
+    if (!whole && !Number.isFinite(value)) return { problem: "This number is too large." };
+    if (value < least || value > most) return { problem: `This has to be ${bounds}.` };
+    return { text: said };
   };
   return { node, focusable: node, read, hint: `${whole ? "A whole number" : "A number"}${bounds ? `, ${bounds}` : ""}.` };
 }
 
 function text(schema, start) {
-  const long = !schema.format && (schema.maxLength > 200 || String(start ?? "").includes("\n"));
+  const format = plain(schema.format);
+  const [least, most] = [bound(schema.minLength), bound(schema.maxLength)];
+  const long = !format && (most > 200 || plain(start).includes("\n"));
   const node = long
-    ? h("textarea", { rows: 4, value: start ?? "" })
-    : h("input", { type: INPUT_TYPES[schema.format] ?? "text", autocomplete: "off", spellcheck: "false", step: schema.format === "date-time" ? "1" : null, value: localTime(schema, start) });
+    ? h("textarea", { rows: 4, value: plain(start) })
+    : h("input", { type: INPUT_TYPES[format] ?? "text", autocomplete: "off", spellcheck: "false", step: format === "date-time" ? "1" : null, value: localTime(format, start) });
+  const shown = node.value;
   const read = () => {
     const said = node.value;
     if (node.validity.badInput) return { problem: "This cannot be read; fill it in whole." };
-    if (said === "") return { value: undefined };
+    // What nobody touched is given as it came: a field changes line ends and leaves out parts of seconds.
+    if (typeof start === "string" && said === shown && said !== "") return { text: JSON.stringify(start) };
+    if (said === "") return { text: undefined };
     const length = [...said].length;
-    if (length < schema.minLength) return { problem: `This has to have at least ${schema.minLength} characters.` };
-    if (length > schema.maxLength) return { problem: `This may have at most ${schema.maxLength} characters.` };
-    if (schema.format === "email" && node.validity.typeMismatch) return { problem: "This has to be an e-mail address, such as name@example.com." };
-    if (schema.format === "uri" && !URL.canParse(said)) return { problem: "This has to be an address, such as https://example.com/." };
-    if (schema.format === "date-time") {
+    if (length < least) return { problem: `This has to have at least ${least} characters.` };
+    if (length > most) return { problem: `This may have at most ${most} characters.` };
+    if (format === "email" && node.validity.typeMismatch) return { problem: "This has to be an e-mail address, such as name@example.com." };
+    if (format === "uri" && !URL.canParse(said)) return { problem: "This has to be an address, such as https://example.com/." };
+    if (format === "date-time") {
       const date = new Date(said);
-      return Number.isNaN(date.getTime()) ? { problem: "This has to be a date and a time." } : { value: date.toISOString() };
+      return Number.isNaN(date.getTime()) ? { problem: "This has to be a date and a time." } : { text: JSON.stringify(date.toISOString()) };
     }
-    return { value: said };
+    return { text: JSON.stringify(said) };
   };
-  const hint = { email: "An e-mail address.", uri: "An address (URI).", date: "A date.", "date-time": "A date and a time, in your own time zone." }[schema.format];
+  const hint = HINTS[format];
   return { node, focusable: node, read, hint };
 }
 
-function localTime(schema, start) {
-  if (schema.format !== "date-time" || typeof start !== "string") return start ?? "";
+const HINTS = { __proto__: null, email: "An e-mail address.", uri: "An address (URI).", date: "A date.", "date-time": "A date and a time, in your own time zone." };
+
+function localTime(format, start) {
+  if (format !== "date-time" || typeof start !== "string") return plain(start);
   const date = new Date(start);
   if (Number.isNaN(date.getTime())) return "";
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
 function severalOf(choices, schema, start) {
-  const chosen = new Set(Array.isArray(start) ? start : []);
+  const chosen = new Set(list(start));
+  const [least, most] = [bound(schema.minItems), bound(schema.maxItems)];
   const boxes = choices.map(([value]) => h("input", { type: "checkbox", checked: chosen.has(value) }));
   const group = h("fieldset", { class: "choices" }, choices.map(([, words], at) => h("label", { class: "check" }, boxes[at], h("span", null, words))));
   let touched = chosen.size > 0;
@@ -207,10 +245,10 @@ function severalOf(choices, schema, start) {
   });
   const read = () => {
     const value = choices.filter((_, at) => boxes[at].checked).map(([one]) => one);
-    if (!touched && !value.length) return { value: undefined };
-    if (value.length < schema.minItems) return { problem: `Choose at least ${schema.minItems}.` };
-    if (value.length > schema.maxItems) return { problem: `Choose at most ${schema.maxItems}.` };
-    return { value };
+    if (!touched && !value.length) return { text: undefined };
+    if (value.length < least) return { problem: `Choose at least ${least}.` };
+    if (value.length > most) return { problem: `Choose at most ${most}.` };
+    return { text: JSON.stringify(value) };
   };
   return { group, focusable: boxes[0] ?? group, read };
 }
@@ -218,9 +256,10 @@ function severalOf(choices, schema, start) {
 function raw(start) {
   const node = h("textarea", { class: "code", rows: 4, spellcheck: "false", value: start === undefined ? "" : pretty(start) });
   const read = () => {
-    if (node.value.trim() === "") return { value: undefined };
+    if (node.value.trim() === "") return { text: undefined };
     try {
-      return { value: JSON.parse(node.value) };
+      JSON.parse(node.value);
+      return { text: node.value };
     } catch (error) {
       return { problem: `This has to be JSON: ${error.message}` };
     }

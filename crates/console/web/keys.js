@@ -1,13 +1,15 @@
-// The keyboard: going to pages, moving in lists, deciding. Keys do nothing while somebody types.
+// The keyboard: going to pages, moving in lists, deciding. Letters do nothing while somebody types, and no
+// letter decides: it might have been meant for another page, which has just put this one in its place.
 
 import { add, button, h } from "./dom.js";
+import { preference } from "./session.js";
 
-const PAGES = { o: "overview", s: "servers", t: "tools", a: "approvals", y: "activity", ",": "settings" };
+const PAGES = { __proto__: null, o: "overview", s: "servers", t: "tools", a: "approvals", y: "activity", ",": "settings" };
 const AFTER_G_MS = 1500;
 const LIST = [
   ["Go to", [["g o", "Overview"], ["g s", "Servers"], ["g t", "Tools"], ["g a", "Approvals"], ["g y", "Activity"], ["g ,", "Settings"]]],
   ["In a list", [["j", "Next"], ["k", "Previous"], ["Enter", "Open"], ["/", "Search or filter"], ["Esc", "Back"]]],
-  ["In an approval", [["a", "Approve"], ["e", "Edit"], ["r", "Reject: write the reason, then Enter"]]],
+  ["In an approval", [["a", "To the button that approves or sends"], ["Ctrl Enter", "Approve or send, from within it"], ["e", "Edit"], ["r", "To the reason for rejecting, or to Decline; then Enter"]]],
   ["Anywhere", [["?", "These keys"]]],
 ];
 
@@ -15,17 +17,24 @@ const LIST = [
 export function watchKeys(currentPage) {
   let gAt = -Infinity;
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+    if (event.isComposing || document.querySelector("dialog[open]")) return;
     const page = currentPage();
     if (!page) return;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
+      if (!event.repeat && page.send?.(event.target)) event.preventDefault();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (isTyping(event.target)) {
       if (event.key === "Escape") event.target.blur();
       return;
     }
+    if (event.key !== "Escape" && preference("keys") === "off") return;
     const afterG = event.timeStamp - gAt < AFTER_G_MS;
     gAt = -Infinity;
-    if (afterG && PAGES[event.key]) {
-      location.hash = `#${PAGES[event.key]}`;
+    if (afterG) {
+      // Whatever comes after g belongs to it.
+      if (PAGES[event.key]) location.hash = `#${PAGES[event.key]}`;
     } else if (event.key === "g") {
       gAt = event.timeStamp;
     } else if (event.key === "?") {
@@ -35,7 +44,6 @@ export function watchKeys(currentPage) {
     } else if (event.key === "/") {
       document.querySelector("main input[type=search]")?.focus();
     } else if (page.keys?.[event.key]) {
-      // A key that is held down decides once.
       if (!event.repeat) page.keys[event.key]();
     } else if (event.key === "Escape" && page.back) {
       location.hash = page.back();
@@ -48,13 +56,12 @@ export function watchKeys(currentPage) {
 
 function isTyping(target) {
   if (!(target instanceof HTMLElement)) return false;
-  if (target.matches("textarea, select")) return true;
-  return target.matches("input") && !["checkbox", "radio", "button"].includes(target.type);
+  return target.matches("textarea, select, input");
 }
 
 // Moves the focus through the rows of the list on this page.
 function move(step) {
-  const rows = [...document.querySelectorAll("main a.row")].filter((row) => row.offsetParent !== null);
+  const rows = [...document.querySelectorAll("main a.row, main summary.row")].filter((row) => row.offsetParent !== null);
   if (!rows.length) return;
   const chosen = rows.indexOf(document.activeElement);
   const from = chosen >= 0 ? chosen : rows.findIndex((row) => row.getAttribute("aria-current") === "true");

@@ -15,6 +15,7 @@ const SHAPES = {
 };
 
 const MARKS = {
+  __proto__: null,
   ready: ["full", "good"], idle: ["ring", "calm"], starting: ["half", "busy"], retrying: ["triangle", "warn"], parked: ["square", "bad"], disabled: ["dash", "calm"], stopping: ["half", "calm"],
   initializing: ["half", "busy"], error: ["square", "bad"],
   ok: ["tick", "good"], tool_error: ["cross", "bad"], cancelled: ["dash", "calm"], timeout: ["clock", "warn"],
@@ -26,11 +27,12 @@ const MARKS = {
 };
 
 const WORDS = {
+  __proto__: null,
   tool_error: "tool error", timed_out: "timed out", orphaned: "asker is gone", generating: "model is answering", reviewing: "answer to review", pending: "waiting",
   initializing: "starting", hidden: "hidden text", parked: "needs you",
 };
 
-export const KIND_WORDS = { sampling: "Model answer", elicitation: "Question", tool_call: "Tool call", trust: "Trust" };
+export const KIND_WORDS = { __proto__: null, sampling: "Model answer", elicitation: "Question", tool_call: "Tool call", trust: "Trust" };
 
 // An approval in one sentence. Its summary says what is wanted, and this adds who wants it.
 export function sentence(approval) {

@@ -1,11 +1,11 @@
 // A server asks for an answer of a model: the conversation as it would be sent, to be read, changed,
 // approved or rejected; the model's answer, to be checked before it is delivered; or one's own answer.
 
-import { arrange, panel, rejection, rememberFields } from "./decide.js";
+import { arrange, keysTo, panel, readFirst, rejection, rememberFields } from "./decide.js";
 import { diffView } from "./diff.js";
-import { field, fill, h, newId, say } from "./dom.js";
+import { field, fill, h, newId, plain, say } from "./dom.js";
 import { usageWords } from "./outcome.js";
-import { block, blocks, json, list, longText } from "./payload.js";
+import { block, blocks, json, list, longText, WHOLE } from "./payload.js";
 import { isWaiting } from "./store.js";
 
 export function modelAnswer(approval) {
@@ -15,13 +15,24 @@ export function modelAnswer(approval) {
   return ask(approval, request);
 }
 
-const WHO = { user: "User", assistant: "Model" };
+const WHO = new Map([["user", "User"], ["assistant", "Model"]]);
+
+function who(one) {
+  return WHO.get(one?.role) ?? (plain(one?.role) || "?");
+}
+
+// Whole, where somebody decides about it.
+function whole(part) {
+  return block(part, WHOLE);
+}
 
 // The conversation, to be read.
 function conversation(request) {
   const preferences = request.modelPreferences ?? {};
+  const wishes = list(preferences.hints).map((hint) => plain(hint?.name)).filter(Boolean).join(", ");
   const settings = [
-    ["Model", list(preferences.hints).map((hint) => hint?.name).filter(Boolean).join(", ") || null],
+    // Which one it is, is settled by the gateway: a person's choice, else one of the configured ones that fits.
+    ["Model", plain(request.model) || `as configured${wishes ? `; the server would like ${wishes}` : ""}`],
     ["Prefers", ["intelligence", "speed", "cost"].filter((what) => preferences[`${what}Priority`] > 0).map((what) => `${what} ${preferences[`${what}Priority`]}`).join(", ") || null],
     ["Most tokens", request.maxTokens], ["Temperature", request.temperature],
     ["Stops at", list(request.stopSequences).map((one) => JSON.stringify(one)).join(", ") || null],
@@ -29,11 +40,11 @@ function conversation(request) {
   ].filter(([, value]) => value !== undefined && value !== null);
   return h("section", { class: "card", "aria-label": "What would be sent to the model" },
     h("h3", null, "What would be sent to the model"),
-    settings.length ? h("dl", { class: "facts inline" }, settings.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, String(value))))) : null,
+    settings.length ? h("dl", { class: "facts inline" }, settings.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, plain(value))))) : null,
     h("ol", { class: "talk" },
-      request.systemPrompt ? message("system", "System prompt", longText(String(request.systemPrompt), { class: "text" })) : null,
-      list(request.messages).map((one) => message(one?.role, WHO[one?.role] ?? String(one?.role ?? "?"), blocks(one?.content).map(block)))),
-    list(request.tools).length ? h("details", null, h("summary", null, `Tools that the model may ask for (${request.tools.length})`), json(request.tools)) : null);
+      request.systemPrompt ? message("system", "System prompt", longText(plain(request.systemPrompt), { class: "text" }, WHOLE)) : null,
+      list(request.messages).map((one) => message(one?.role, who(one), blocks(one?.content).map(whole)))),
+    list(request.tools).length ? h("details", { open: true }, h("summary", null, `Tools that the model may ask for (${request.tools.length})`), json(request.tools, "Tools", WHOLE)) : null);
 }
 
 function message(role, who, ...content) {
@@ -42,16 +53,17 @@ function message(role, who, ...content) {
 
 // The same as plain lines, to compare two of them.
 export function asText(request) {
-  const lines = [`model: ${request.model ?? "(as configured)"}`, `most tokens: ${request.maxTokens ?? "–"}`, `temperature: ${request.temperature ?? "–"}`, `stops at: ${list(request.stopSequences).map((one) => JSON.stringify(one)).join(", ") || "–"}`, "", "system prompt", request.systemPrompt ?? "(none)"];
+  const lines = [`model: ${plain(request.model) || "(as configured)"}`, `most tokens: ${plain(request.maxTokens) || "–"}`, `temperature: ${plain(request.temperature) || "–"}`, `stops at: ${list(request.stopSequences).map((one) => JSON.stringify(one)).join(", ") || "–"}`, "", "system prompt", plain(request.systemPrompt) || "(none)"];
   for (const one of list(request.messages)) {
-    lines.push("", WHO[one?.role] ?? String(one?.role), ...blocks(one?.content).map((part) => (part?.type === "text" ? String(part.text ?? "") : `(${part?.type ?? "content"})`)));
+    lines.push("", who(one), ...blocks(one?.content).map((part) => (part?.type === "text" ? plain(part.text) : `(${plain(part?.type) || "content"})`)));
   }
   return lines.join("\n");
 }
 
 function ask(approval, request) {
   const own = panel(approval);
-  const shown = h("div", null, conversation(request));
+  const reading = conversation(request);
+  const shown = h("div", null, reading);
   const changes = h("div");
   const remember = rememberFields("sampling");
   const written = ownAnswer(own);
@@ -63,13 +75,15 @@ function ask(approval, request) {
     const now = edits();
     const some = Object.keys(now).length > 0;
     say(approve, some ? "Approve with changes" : "Approve");
+    fill(changes);
     fill(changes, some ? [h("h4", null, "Your changes"), diffView(asText(request), asText({ ...request, ...now }), "Your changes to the request")] : null);
   }
 
   function edit() {
     editor = editor ? null : editRequest(request, drawChanges);
     say(editButton, editor ? "Stop editing" : "Edit");
-    fill(shown, editor?.node ?? conversation(request));
+    fill(shown, editor?.node ?? reading);
+    first.look();
     drawChanges();
     editor?.node.querySelector("textarea")?.focus();
   }
@@ -81,18 +95,27 @@ function ask(approval, request) {
   }
 
   const approve = own.button("Approve", accept, { class: "primary" });
+  const first = readFirst(approve, shown);
   const editButton = own.button("Edit", edit);
   const reject = rejection(own, (reason) => own.decide("reject", { ...reason, ...remember.read() }));
   const node = h("div", { class: "stack" }, shown,
-    arrange(own, changes, remember.node, h("div", { class: "decide-row" }, approve, editButton, written.toggle, reject.node), written.node));
-  return { node, own, dirty: () => changed() || written.text() !== "", keys: { a: accept, e: edit, r: reject.focus } };
+    arrange(own, changes, remember.node, first.node, h("div", { class: "decide-row" }, approve, editButton, written.toggle, reject.node), written.node));
+  return { node, own, dirty: () => changed() || written.text() !== "", keys: { ...keysTo(approve, accept, shown), e: () => (editor ? editor.node.querySelector("textarea")?.focus() : edit()), r: reject.focus } };
 }
 
 // A text of the person in the place of the model's.
 function ownAnswer(own) {
   const text = h("textarea", { rows: 6, id: newId("own-answer") });
-  const node = h("div", { class: "own-answer", hidden: true }, field("Your answer", text, "It is given to the server in the place of a model's answer. No model is asked."),
-    own.button("Send answer", () => (text.value.trim() ? own.decide("respond", { text: text.value }) : own.fail("Write your answer first.")), { class: "primary" }));
+  const give = () => (text.value.trim() ? own.decide("respond", { text: text.value }) : own.fail("Write your answer first."));
+  const send = own.button("Send answer", give, { class: "primary" });
+  const node = h("div", { class: "own-answer", hidden: true }, field("Your answer", text, "It is given to the server in the place of a model's answer. No model is asked."), send);
+  // Here the keys that approve elsewhere send what was written.
+  text.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+    event.stopPropagation();
+    event.preventDefault();
+    if (!event.repeat && !send.matches(":disabled")) give();
+  });
   const toggle = own.button("Answer yourself", () => {
     node.hidden = !node.hidden;
     toggle.setAttribute("aria-expanded", String(!node.hidden));
@@ -103,15 +126,25 @@ function ownAnswer(own) {
 
 // Everything of the request that may be changed, in fields.
 function editRequest(request, changed) {
-  const system = h("textarea", { rows: 3, value: request.systemPrompt ?? "" });
+  const system = h("textarea", { rows: 3, value: plain(request.systemPrompt) });
   const systemBefore = system.value;
   const model = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "as configured", value: "" });
-  const tokens = h("input", { type: "text", inputmode: "numeric", autocomplete: "off", value: request.maxTokens ?? "" });
-  const temperature = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", placeholder: "as the model has it", value: request.temperature ?? "" });
+  const tokens = h("input", { type: "text", inputmode: "numeric", autocomplete: "off", value: plain(request.maxTokens) });
+  const temperature = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", placeholder: "as the model has it", value: plain(request.temperature) });
+  const stops = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "nowhere", value: request.stopSequences === undefined ? "" : JSON.stringify(request.stopSequences) });
+  const stopsBefore = stops.value;
+  const readStops = () => {
+    try {
+      const said = JSON.parse(stops.value.trim() || "[]");
+      return Array.isArray(said) && said.every((one) => typeof one === "string") ? said : null;
+    } catch {
+      return null;
+    }
+  };
   const turns = list(request.messages).map((one, at) => {
     const leave = h("input", { type: "checkbox" });
-    const parts = blocks(one?.content).map((part) => (part?.type === "text" ? { part, area: h("textarea", { rows: Math.min(14, String(part.text ?? "").split("\n").length + 2), value: part.text ?? "", "aria-label": `Message ${at + 1}, ${WHO[one?.role] ?? one?.role}` }) } : { part }));
-    const node = message(one?.role, WHO[one?.role] ?? String(one?.role), parts.map(({ part, area }) => area ?? block(part)), h("label", { class: "check small-text" }, leave, h("span", null, "Leave this message out")));
+    const parts = blocks(one?.content).map((part) => (part?.type === "text" ? { part, area: h("textarea", { rows: Math.min(14, plain(part.text).split("\n").length + 2), value: plain(part.text), "aria-label": `Message ${at + 1}, ${who(one)}` }) } : { part }));
+    const node = message(one?.role, who(one), parts.map(({ part, area }) => area ?? whole(part)), h("label", { class: "check small-text" }, leave, h("span", null, "Leave this message out")));
     // A field writes line ends in its own way: what was not touched is sent as it came.
     for (const part of parts) part.start = part.area?.value;
     const touched = ({ area, start }) => area && area.value !== start;
@@ -122,7 +155,7 @@ function editRequest(request, changed) {
     return { leave, node, read, changed: () => leave.checked || parts.some(touched) };
   });
   const node = h("section", { class: "card", "aria-label": "Edit what is sent to the model" }, h("h3", null, "Edit what is sent to the model"),
-    h("div", { class: "field-row" }, field("Model", model), field("Most tokens", tokens), field("Temperature", temperature)),
+    h("div", { class: "field-row" }, field("Model", model), field("Most tokens", tokens), field("Temperature", temperature), field("Stops at (JSON)", stops)),
     field("System prompt", system), h("ol", { class: "talk" }, turns.map((turn) => turn.node)));
   node.addEventListener("input", changed);
   node.addEventListener("change", changed);
@@ -134,6 +167,10 @@ function editRequest(request, changed) {
       const [most, warmth] = [asNumber(tokens), asNumber(temperature)];
       if (most !== undefined && !(Number.isInteger(most) && most > 0)) return "The most tokens have to be a whole number above 0.";
       if (warmth !== undefined && !(warmth >= 0 && warmth <= 2)) return "The temperature has to be a number from 0 to 2.";
+      // What the server asked for can be changed, and not be taken out.
+      if (most === undefined && request.maxTokens !== undefined) return `The most tokens cannot be left empty; the server asked for ${plain(request.maxTokens)}.`;
+      if (warmth === undefined && request.temperature !== undefined) return `The temperature cannot be left empty; the server asked for ${plain(request.temperature)}.`;
+      if (stops.value !== stopsBefore && !readStops()) return "Where it stops has to be a JSON list of texts, such as [\"END\"].";
       if (turns.length && turns.every((turn) => turn.leave.checked)) return "At least one message has to stay.";
       return null;
     },
@@ -145,13 +182,14 @@ function editRequest(request, changed) {
       if (model.value.trim()) edits.model = model.value.trim();
       if (asNumber(tokens) !== request.maxTokens && asNumber(tokens) !== undefined) edits.maxTokens = asNumber(tokens);
       if (asNumber(temperature) !== request.temperature && asNumber(temperature) !== undefined) edits.temperature = asNumber(temperature);
+      if (stops.value !== stopsBefore && readStops()) edits.stopSequences = readStops();
       return edits;
     },
   };
 }
 
 export function textOf(result) {
-  return blocks(result?.content).map((part) => (part?.type === "text" ? String(part.text ?? "") : "")).filter(Boolean).join("\n");
+  return blocks(result?.content).map((part) => (part?.type === "text" ? plain(part.text) : "")).filter(Boolean).join("\n");
 }
 
 // The model has answered; a person looks at the answer before it goes out.
@@ -160,30 +198,34 @@ function review(approval, request) {
   const before = textOf(approval.draft);
   const area = h("textarea", { rows: Math.min(20, before.split("\n").length + 3), value: before, "aria-label": "The model's answer" });
   const start = area.value;
-  const shown = h("div", { class: "talk-text" }, blocks(approval.draft?.content).map(block));
+  const reading = blocks(approval.draft?.content).map(whole);
+  const shown = h("div", { class: "talk-text" }, reading);
   const changes = h("div");
   let editing = false;
   const changed = () => editing && area.value !== start;
   function drawChanges() {
     say(approve, changed() ? "Approve with changes" : "Approve");
+    fill(changes);
     fill(changes, changed() ? [h("h4", null, "Your changes"), diffView(before, area.value, "Your changes to the answer")] : null);
   }
   function edit() {
     editing = !editing;
     if (!editing) area.value = before;
     say(editButton, editing ? "Stop editing" : "Edit");
-    fill(shown, editing ? area : blocks(approval.draft?.content).map(block));
+    fill(shown, editing ? area : reading);
+    first.look();
     drawChanges();
     if (editing) area.focus();
   }
   area.addEventListener("input", drawChanges);
   const accept = () => own.decide("approve", changed() ? { edits: { text: area.value } } : {});
   const approve = own.button("Approve", accept, { class: "primary" });
+  const first = readFirst(approve, shown);
   const editButton = own.button("Edit", edit);
   const reject = rejection(own, (reason) => own.decide("reject", reason));
   const node = h("div", { class: "stack" },
-    h("section", { class: "card answer" }, h("h3", null, "The model's answer, before it is delivered"), approval.usage ? h("p", { class: "muted" }, usageWords(approval.usage)) : approval.draft?.model ? h("p", { class: "muted" }, approval.draft.model) : null, shown),
-    arrange(own, changes, h("div", { class: "decide-row" }, approve, editButton, reject.node)),
+    h("section", { class: "card answer" }, h("h3", null, "The model's answer, before it is delivered"), approval.usage ? h("p", { class: "muted" }, usageWords(approval.usage)) : approval.draft?.model ? h("p", { class: "muted" }, plain(approval.draft.model)) : null, shown),
+    arrange(own, changes, first.node, h("div", { class: "decide-row" }, approve, editButton, reject.node)),
     h("details", null, h("summary", null, "What the model was sent"), conversation({ ...request, ...approval.decision?.edits })));
-  return { node, own, dirty: changed, keys: { a: accept, e: edit, r: reject.focus } };
+  return { node, own, dirty: changed, keys: { ...keysTo(approve, accept, shown), e: () => (editing ? area.focus() : edit()), r: reject.focus } };
 }

@@ -1,10 +1,10 @@
 // How somebody is told: short notices, words for screen readers, the number in the title and on the
 // icon of the tab, and notifications of the desktop for those who want them.
 
-import { add, button, h, say } from "./dom.js";
+import { add, button, h, say, spelled } from "./dom.js";
 import { sentence } from "./marks.js";
 import { preference } from "./session.js";
-import { isWaiting, on, waiting } from "./store.js";
+import { isWaiting, on, waitingCount } from "./store.js";
 
 const STAYS_MS = 5000;
 const MOST_NOTICES = 3;
@@ -36,8 +36,8 @@ export function setTitle(title) {
 
 let shownCount = null;
 function showCount() {
-  const count = waiting().length;
-  document.title = `${count ? `(${count}) ` : ""}${pageTitle} · Switchboard`;
+  const count = waitingCount();
+  document.title = spelled(`${count ? `(${count}) ` : ""}${pageTitle} · Switchboard`);
   if (count === shownCount) return;
   shownCount = count;
   document.getElementById("icon").href = count ? badged(count) : "/console/icon.svg";
@@ -53,9 +53,14 @@ function badged(count) {
 
 const announced = new Set();
 export function watchApprovals() {
-  on("approvals", ({ approval, event }) => {
+  on("approvals", ({ approval, event, gone }) => {
     showCount();
-    if (!approval || !isWaiting(approval)) return;
+    gone?.forEach((id) => announced.delete(id));
+    if (!approval) return;
+    if (!isWaiting(approval)) {
+      announced.delete(approval.id);
+      return;
+    }
     if (event === "approval.created" && !announced.has(approval.id)) {
       announced.add(approval.id);
       announce(`New approval: ${sentence(approval)}`);
@@ -68,7 +73,7 @@ export function watchApprovals() {
 
 function notifyDesktop(approval) {
   if (preference("notify") !== "yes" || !("Notification" in window) || Notification.permission !== "granted") return;
-  const shown = new Notification(`${approval.server} is waiting for you`, { body: sentence(approval), tag: approval.id, icon: "/console/icon.svg" });
+  const shown = new Notification(spelled(`${approval.server} is waiting for you`), { body: spelled(sentence(approval)), tag: approval.id, icon: "/console/icon.svg" });
   shown.addEventListener("click", () => {
     window.focus();
     location.hash = `#approvals/${encodeURIComponent(approval.id)}`;

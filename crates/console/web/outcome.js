@@ -1,10 +1,10 @@
 // What became of an approval: who decided what, what was changed, and what was delivered.
 
 import { diffView } from "./diff.js";
-import { add, h } from "./dom.js";
+import { add, h, plain } from "./dom.js";
 import { mark } from "./marks.js";
 import { asText, textOf } from "./model-answer.js";
-import { block, blocks, indent, json, pretty, visible } from "./payload.js";
+import { block, blocks, indent, json, pretty } from "./payload.js";
 import { isOpen } from "./store.js";
 import { atTime, lasting, number } from "./words.js";
 
@@ -15,9 +15,9 @@ export function outcome(approval) {
   const took = decision?.at ? Date.parse(decision.at) - Date.parse(approval.createdAt) : NaN;
   add(node, [
     decision ? h("p", null, `Decided by ${decision.by ?? "somebody"} at `, atTime(decision.at), Number.isFinite(took) ? `, after ${lasting(took)}.` : ".") : null,
-    decision?.reason ? h("p", null, h("strong", null, "Reason: "), visible(decision.reason)) : null,
+    decision?.reason ? h("p", null, h("strong", null, "Reason: "), decision.reason) : null,
     decision?.remember ? h("p", null, h("strong", null, "Remembered: "), rememberWords(decision.remember)) : null,
-    error ? h("p", null, h("strong", null, "Who asked was told: "), visible(error)) : null,
+    error ? h("p", null, h("strong", null, "Who asked was told: "), error) : null,
     edits(approval),
     delivered(approval, result),
     usage ? h("p", { class: "muted" }, usageWords(usage)) : null,
@@ -27,7 +27,7 @@ export function outcome(approval) {
 }
 
 function rememberWords(remember) {
-  const scope = { session: "for the session", project: "for the project", always: "always" }[remember.scope] ?? String(remember.scope);
+  const scope = { __proto__: null, session: "for the session", project: "for the project", always: "always" }[plain(remember.scope)] ?? plain(remember.scope);
   return `${scope}, with ${remember.arguments === "exact" ? "these exact arguments" : "any arguments"}${remember.expiresInSeconds ? `, for ${lasting(remember.expiresInSeconds * 1000)}` : ""}`;
 }
 

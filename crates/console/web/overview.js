@@ -4,18 +4,21 @@ import { get, path, query } from "./api.js";
 import { chart } from "./chart.js";
 import { add, empty, fill, h, heading, keyed, say, select } from "./dom.js";
 import { KIND_WORDS, mark, sentence, word } from "./marks.js";
+import { queueState } from "./queue-state.js";
 import { preference, prefer } from "./session.js";
-import { isOpen, loadCalls, on, state, waiting } from "./store.js";
-import { agoTime, clock, everySecond, lasting, leftTime, number, plural } from "./words.js";
+import { isOpen, loadCalls, on, state, waiting, waitingCount } from "./store.js";
+import { agoTime, clock, everySecond, gatewayTime, lasting, leftTime, number, plural } from "./words.js";
 
 const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["21600", "6 hours"], ["86400", "24 hours"]];
 const BUCKETS = 30;
+const MOST_CLOSED = 200;
 const WAITS = [["within 5 s", 5, "5 s"], ["within 15 s", 15, "15 s"], ["within 30 s", 30, "30 s"], ["within a minute", 60, "1 min"], ["within 5 minutes", 300, "5 min"], ["later", Infinity, "later"]];
 const TROUBLE = new Set(["parked", "retrying"]);
 
 export function open() {
   const tiles = h("dl", { class: "tiles" });
   const queue = h("div");
+  const notice = h("div");
   const servers = h("ul", { class: "server-list" });
   const parts = h("ul", { class: "part-list" });
   const trouble = h("div");
@@ -24,13 +27,14 @@ export function open() {
   const note = h("p", { class: "muted small-text" });
   let closed = [];
   let drawnAt = 0;
+  let planned = null;
 
   const node = h("div", { class: "page" },
     heading("Overview"),
     trouble,
     tiles,
     h("div", { class: "columns" },
-      h("section", { class: "card", "aria-labelledby": "waiting-title" }, h("div", { class: "card-head" }, h("h2", { id: "waiting-title" }, "Waiting for you"), h("a", { href: "#approvals" }, "All approvals")), queue),
+      h("section", { class: "card", "aria-labelledby": "waiting-title" }, h("div", { class: "card-head" }, h("h2", { id: "waiting-title" }, "Waiting for you"), h("a", { href: "#approvals" }, "All approvals")), notice, queue),
       h("section", { class: "card", "aria-labelledby": "servers-title" }, h("div", { class: "card-head" }, h("h2", { id: "servers-title" }, "Servers"), h("a", { href: "#servers" }, "All servers")), servers,
         h("h3", { class: "card-sub" }, "Parts of the gateway"), parts)),
     h("section", { class: "card", "aria-labelledby": "charts-title" },
@@ -40,14 +44,14 @@ export function open() {
   function drawStatus() {
     const { status } = state;
     if (!status) return;
-    const now = Date.now();
+    const now = gatewayTime();
     const lastMinute = state.calls.filter((call) => now - Date.parse(call.at) < 60_000);
     const failed = lastMinute.filter((call) => call.outcome !== "ok" && call.outcome !== "cancelled");
     const up = status.servers.filter((server) => server.state === "ready").length;
     const on = status.servers.filter((server) => server.enabled).length;
     const held = status.held ?? 0;
     drawTiles(tiles, [
-      ["Approvals waiting", number(waiting().length), waiting().length ? "warn" : null, "#approvals"],
+      ["Approvals waiting", state.queue === "reading" || state.queue === "failed" ? (waitingCount() ? `${number(waitingCount())} or more` : "–") : number(waitingCount()), waitingCount() ? "warn" : null, "#approvals"],
       ["Calls in the last minute", state.callsLoaded ? number(lastMinute.length) : "–", null, "#activity"],
       ["Errors in the last minute", state.callsLoaded ? number(failed.length) : "–", failed.length ? "bad" : null, "#activity"],
       ["Servers ready", `${up} of ${on}`, null, "#servers"],
@@ -68,19 +72,19 @@ export function open() {
 
   function drawQueue() {
     const all = waiting();
-    if (!all.length) {
-      if (queue.dataset.shown !== "none") fill(queue, empty("No approvals are waiting.", "When a server asks a question, wants an answer of a model, or a rule says that a call needs you, it shows up here."));
-      queue.dataset.shown = "none";
-      return;
-    }
+    const about = `${all.length > 0} ${state.queue} ${state.queueProblem?.message}`;
+    if (notice.dataset.shown !== about) fill(notice, queueState(all.length));
+    notice.dataset.shown = about;
+    queue.hidden = !all.length;
+    if (!all.length) return;
     if (queue.dataset.shown !== "some") fill(queue, h("ul", { class: "mini-queue" }), h("p", { class: "muted" }));
     queue.dataset.shown = "some";
-    keyed(queue.firstChild, all.slice(0, 6), (approval) => approval.id, (approval) => drawWaiting(h("li"), approval), drawWaiting);
+    keyed(queue.firstChild, ofEach(all, 6), (approval) => approval.id, (approval) => drawWaiting(h("li"), approval), drawWaiting);
     say(queue.lastChild, all.length > 6 ? `and ${all.length - 6} more` : "");
   }
 
   function drawCharts() {
-    const now = Date.now();
+    const now = gatewayTime();
     drawnAt = now;
     const seconds = Number(span.value);
     const from = now - seconds * 1000;
@@ -131,7 +135,7 @@ export function open() {
   }
 
   async function readClosed() {
-    const said = await get(query(path("approvals"), { status: "closed", limit: 200 })).catch(() => null);
+    const said = await get(query(path("approvals"), { status: "closed", limit: MOST_CLOSED })).catch(() => null);
     if (!said) return;
     closed = said.approvals;
     drawCharts();
@@ -150,18 +154,30 @@ export function open() {
     on("status", drawStatus),
     on("calls", () => { drawStatus(); drawCharts(); }),
     on("approvals", ({ approval }) => {
-      drawQueue();
-      drawStatus();
-      if (approval && !isOpen(approval)) {
-        closed = [approval, ...closed.filter((other) => other.id !== approval.id)];
+      if (approval && !isOpen(approval)) closed = [approval, ...closed.filter((other) => other.id !== approval.id)].slice(0, MOST_CLOSED);
+      planned ??= requestAnimationFrame(() => {
+        planned = null;
+        drawQueue();
+        drawStatus();
         drawCharts();
-      }
+      });
     }),
     everySecond((now) => {
       if (now - drawnAt > 15_000) { drawStatus(); drawCharts(); }
     }),
   ];
   return { title: () => "Overview", node, close: () => offs.forEach((off) => off()) };
+}
+
+// The first few, the first of each server before its others: one that asks a lot hides nobody.
+function ofEach(all, most) {
+  const counts = new Map();
+  const turn = all.map((approval) => {
+    const before = counts.get(approval.server) ?? 0;
+    counts.set(approval.server, before + 1);
+    return [Math.floor(before / 2), approval];
+  });
+  return turn.sort(([a], [b]) => a - b).slice(0, most).map(([, approval]) => approval);
 }
 
 function share(sorted, part) {

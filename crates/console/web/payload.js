@@ -1,11 +1,8 @@
 // Shows what came from elsewhere: JSON, long texts, addresses, and the content of messages and results.
 
-import { add, button, canShowPicture, fill, h } from "./dom.js";
+import { add, button, canShowPicture, fill, h, plain } from "./dom.js";
 import { confirm, notice } from "./notices.js";
-import { bytes } from "./words.js";
-
-const CUT_CHARACTERS = 4000;
-const CUT_LINES = 60;
+import { bytes, plural } from "./words.js";
 
 export function pretty(value) {
   return value === undefined ? "" : JSON.stringify(value, null, 2);
@@ -30,41 +27,59 @@ export function indent(text) {
   return out.join("");
 }
 
-// A text that may be long: its beginning, and the rest on request.
-export function longText(text, props) {
+// What is cut for a glance, and what is cut where somebody decides about it.
+const BRIEF = { characters: 4000, lines: 60 };
+export const WHOLE = { characters: 40_000, lines: 600 };
+// A quarter of what is shown is the end: what matters may stand there.
+const END_SHARE = 4;
+
+// A text that may be long: its beginning and its end, and all of it on request. What is still cut has the
+// class `cut`, so that nobody decides about it unread; `uncut` tells when it is not any more.
+export function longText(text, props, most = BRIEF) {
   const node = h("div", { class: "long" });
-  const lines = text.split("\n", CUT_LINES + 1);
-  const cut = lines.slice(0, CUT_LINES).join("\n").slice(0, CUT_CHARACTERS);
-  const pre = h("pre", { tabindex: "0", ...props }, visible(cut));
+  const pre = h("pre", { tabindex: "0", ...props });
+  const [head, tail] = ends(text, most);
   add(node, pre);
-  if (cut.length < text.length) {
-    const more = button(`Show all (${bytes(text.length)})`, () => {
-      fill(pre, visible(text));
-      more.remove();
-      pre.focus();
-    }, { class: "quiet small" });
-    add(node, [h("p", { class: "cut" }, "⋯ cut here. ", more)]);
+  if (tail === null) {
+    add(pre, text);
+    return node;
   }
+  const left = text.length - head.length - tail.length;
+  const open = () => {
+    fill(pre, text);
+    note.remove();
+    pre.focus();
+    node.dispatchEvent(new Event("uncut", { bubbles: true }));
+  };
+  fill(pre, head, h("span", { class: "cut-gap" }, `\n⋯ ${plural(left, "character")} left out here ⋯\n`), tail);
+  const note = h("p", { class: "cut" }, "Cut in the middle. ", button(`Show all (${bytes(text.length)})`, open, { class: "quiet small" }));
+  add(node, note);
   return node;
 }
 
-export function json(value, label) {
-  return longText(pretty(value), { class: "json", "aria-label": label ?? "JSON" });
+// The beginning and the end that are shown of a long text; no end if it is shown whole.
+function ends(text, { characters, lines }) {
+  let breaks = 0;
+  for (let at = text.indexOf("\n"); at >= 0 && breaks <= lines; at = text.indexOf("\n", at + 1)) breaks += 1;
+  if (text.length <= characters && breaks <= lines) return [text, null];
+  const most = Math.floor(characters / END_SHARE);
+  const headEnd = place(text, lines - Math.floor(lines / END_SHARE), characters - most);
+  const tail = text.slice(Math.max(headEnd, text.length - most)).split("\n").slice(-Math.floor(lines / END_SHARE)).join("\n");
+  return [text.slice(0, headEnd), tail];
 }
 
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
-
-// Characters that nobody sees, and those that turn the direction of a text, are written out.
-export function visible(text) {
-  const parts = [];
-  let from = 0;
-  for (const found of text.matchAll(UNSEEN)) {
-    parts.push(text.slice(from, found.index), h("mark", { class: "unseen-character", title: "A character that is not shown" },
-      `U+${found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`));
-    from = found.index + found[0].length;
+// Where so many lines end, and at most so many characters from the start.
+function place(text, lines, characters) {
+  let at = -1;
+  for (let line = 0; line < lines; line += 1) {
+    at = text.indexOf("\n", at + 1);
+    if (at < 0 || at > characters) return characters;
   }
-  parts.push(text.slice(from));
-  return parts;
+  return at;
+}
+
+export function json(value, label, most) {
+  return longText(pretty(value), { class: "json", "aria-label": label ?? "JSON" }, most);
 }
 
 // An address as text, the host marked. It opens only when somebody presses the button, and agrees.
@@ -76,18 +91,26 @@ export function address(text) {
     // It is shown as it is.
   }
   const web = url && (url.protocol === "https:" || url.protocol === "http:");
-  const at = web ? text.indexOf(url.host, url.protocol.length) : -1;
-  const shown = at >= 0
-    ? [visible(text.slice(0, at)), h("strong", { class: "host" }, url.host), visible(text.slice(at + url.host.length))]
-    : visible(text);
+  const at = web ? hostPlace(text, url.host) : -1;
+  const shown = at >= 0 ? [text.slice(0, at), h("strong", { class: "host" }, url.host), text.slice(at + url.host.length)] : text;
   const copy = button("Copy address", () => copyText(text), { class: "small" });
   const open = web ? button("Open address…", () => openAddress(url), { class: "small" }) : null;
   return h("div", { class: "address" }, h("p", { class: "address-text" }, shown),
     web ? h("p", { class: "address-host" }, "Host: ", h("strong", null, url.host), url.protocol === "http:" ? " (not encrypted)" : null,
-      url.username ? h("strong", { class: "bad-text" }, " The part before @ is a user name, not the host.") : null,
+      url.username || url.password ? h("strong", { class: "bad-text" }, " What stands before @ is a user name or a password, not the host.") : null,
       at < 0 ? h("strong", { class: "bad-text" }, " The host is written differently in the address: look twice.") : null)
       : h("p", { class: "address-host" }, "This is not a web address, so it cannot be opened from here."),
     h("div", { class: "buttons" }, copy, open));
+}
+
+// Where the host stands in an address as it is written: after the slashes and after what is before @, and
+// nowhere else, since the same letters may stand in the path.
+function hostPlace(text, host) {
+  const found = /^[a-z]+:\/\/(?:[^/?#\\]*@)?/i.exec(text);
+  if (!found) return -1;
+  const rest = text.slice(found[0].length);
+  const fits = rest.toLowerCase().startsWith(host) && /^([:/?#\\]|$)/.test(rest.slice(host.length));
+  return fits ? found[0].length : -1;
 }
 
 async function openAddress(url) {
@@ -122,32 +145,33 @@ export function blocks(content) {
 }
 
 // One block of content, as what it is.
-export function block(one) {
-  if (typeof one === "string") return longText(one, { class: "text" });
-  if (one.type === "text") return longText(String(one.text ?? ""), { class: "text" });
+export function block(one, most) {
+  const long = (text) => longText(text, { class: "text" }, most);
+  if (typeof one === "string") return long(one);
+  if (one.type === "text") return long(plain(one.text));
   if (one.type === "image") return picture(one);
   if (one.type === "audio") return attachment("Audio", one.mimeType, one.data);
   if (one.type === "resource" && typeof one.resource?.text === "string") {
-    return h("figure", null, h("figcaption", null, "Resource ", h("code", null, String(one.resource.uri ?? ""))), longText(one.resource.text, { class: "text" }));
+    return h("figure", null, h("figcaption", null, "Resource ", h("code", null, plain(one.resource.uri))), long(one.resource.text));
   }
-  if (one.type === "resource_link") {
-    return h("p", null, "Link to a resource: ", h("code", null, visible(String(one.uri ?? ""))));
+  if (one.type === "resource_link" && one.description === undefined) {
+    return h("p", null, "Link to a resource: ", h("code", null, plain(one.uri)));
   }
-  return h("figure", null, h("figcaption", null, `Content of the kind ${String(one.type ?? "(none)")}`), json(one));
+  return h("figure", null, h("figcaption", null, `Content of the kind ${plain(one.type) || "(none)"}`), json(one, undefined, most));
 }
 
 function picture({ mimeType, data }) {
-  if (!canShowPicture(mimeType, data)) return attachment("Picture", mimeType, data);
+  if (typeof mimeType !== "string" || typeof data !== "string" || !canShowPicture(mimeType, data)) return attachment("Picture", mimeType, data);
   return h("figure", { class: "picture" }, h("img", { src: `data:${mimeType};base64,${data}`, alt: "Picture in the message" }),
     h("figcaption", null, `Picture, ${mimeType}, ${size(data)}`));
 }
 
 function attachment(what, mimeType, data) {
-  return h("p", { class: "attachment" }, h("strong", null, `${what} attachment`), ` ${String(mimeType ?? "of no known type")}, ${size(data)}`);
+  return h("p", { class: "attachment" }, h("strong", null, `${what} attachment`), ` ${plain(mimeType) || "of no known type"}, ${size(data)}`);
 }
 
 function size(data) {
-  return bytes(Math.floor((String(data ?? "").length * 3) / 4));
+  return bytes(Math.floor((plain(data).length * 3) / 4));
 }
 
 // Saves a file that was made here.

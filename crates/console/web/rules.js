@@ -4,7 +4,7 @@ import { get, path, post, remove } from "./api.js";
 import { button, empty, fill, h, keyed, problem } from "./dom.js";
 import { mark } from "./marks.js";
 import { confirm, notice } from "./notices.js";
-import { json, visible } from "./payload.js";
+import { json } from "./payload.js";
 import { on } from "./store.js";
 import { agoTime, atTime, leftTime, number, plural } from "./words.js";
 
@@ -35,7 +35,7 @@ export function openRules() {
         notice(error.message, "bad");
       }
     };
-    return h("li", null, h("code", { class: "rule-text" }, visible(rule.text)),
+    return h("li", null, h("code", { class: "rule-text" }, rule.text),
       h("span", { class: "muted" }, SOURCES[rule.source] ?? rule.source, rule.by ? ` by ${rule.by}` : null, rule.createdAt ? [" ", agoTime(rule.createdAt)] : null, rule.expiresAt ? [" · ", leftTime(rule.expiresAt)] : null),
       rule.source === "remembered" ? button("Forget", forget, { class: "small", "aria-label": `Forget ${rule.text}` }) : null);
   }

@@ -1,10 +1,10 @@
 // One server: how it is, what it says of itself, and what it writes to its log.
 
 import { get, path } from "./api.js";
-import { add, button, fill, h, heading, problem, say } from "./dom.js";
+import { add, button, fill, h, heading, plain, problem, say } from "./dom.js";
 import { follow } from "./events.js";
 import { mark } from "./marks.js";
-import { json, longText, visible } from "./payload.js";
+import { json, longText } from "./payload.js";
 import { actions } from "./servers.js";
 import { on, state } from "./store.js";
 import { agoTime, leftTime, number } from "./words.js";
@@ -61,28 +61,28 @@ function facts(server) {
   const rows = [
     ["State", [mark(server.state), " ", h("span", { class: "muted" }, "since ", agoTime(server.since))]],
     ["Kind", server.kind],
-    [{ command: "Program", remote: "Address", container: "Image" }[server.kind] ?? "Target", h("code", null, visible(server.target))],
-    ["Starts", { lazy: "with the first call", eager: "at once", auto: "when it suits" }[server.start] ?? server.start],
+    [{ __proto__: null, command: "Program", remote: "Address", container: "Image" }[server.kind] ?? "Target", h("code", null, server.target)],
+    ["Starts", { __proto__: null, lazy: "with the first call", eager: "at once", auto: "when it suits" }[server.start] ?? server.start],
     ["Protocol", server.revision ?? "not known yet"],
     ["Offers", h("span", null, h("a", { href: `#tools/${encodeURIComponent(server.name)}` }, `${number(server.tools)} tools`), `, ${number(server.prompts)} prompts, ${number(server.resources)} resources`)],
     ["Calls", `${number(server.calls)} so far, ${number(server.errors)} failed, ${number(server.inFlight)} under way, ${number(server.queued)} queued`],
   ];
   return [
     server.reason || server.action ? h("div", { class: "callout", "data-tone": server.state === "parked" ? "bad" : server.state === "retrying" ? "warn" : null },
-      server.reason ? h("p", null, h("strong", null, "Why: "), visible(server.reason)) : null,
-      server.action ? h("p", null, h("strong", null, "What you can do: "), visible(server.action)) : null,
+      server.reason ? h("p", null, h("strong", null, "Why: "), server.reason) : null,
+      server.action ? h("p", null, h("strong", null, "What you can do: "), server.action) : null,
       server.nextTry ? h("p", null, h("strong", null, "Next try: "), leftTime(server.nextTry)) : null) : null,
     h("div", { class: "buttons" }, actions(server)),
     h("dl", { class: "facts card" }, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
-    server.problems?.length ? h("section", { class: "card" }, h("h2", null, "Left out"), h("ul", null, server.problems.map((text) => h("li", null, visible(text))))) : null,
+    server.problems?.length ? h("section", { class: "card" }, h("h2", null, "Left out"), h("ul", null, server.problems.map((text) => h("li", null, text)))) : null,
   ];
 }
 
 function details({ offers }) {
   if (!offers) return null;
   return h("section", { class: "card" }, h("h2", null, "What it says of itself"),
-    offers.serverInfo ? h("p", null, h("strong", null, visible(String(offers.serverInfo.title ?? offers.serverInfo.name ?? ""))), ` ${String(offers.serverInfo.version ?? "")}`) : null,
-    offers.instructions ? [h("h3", null, "Instructions to models"), longText(String(offers.instructions), { class: "text" })] : null,
+    offers.serverInfo ? h("p", null, h("strong", null, plain(offers.serverInfo.title ?? offers.serverInfo.name)), ` ${plain(offers.serverInfo.version)}`) : null,
+    offers.instructions ? [h("h3", null, "Instructions to models"), longText(plain(offers.instructions), { class: "text" })] : null,
     h("details", null, h("summary", null, "Everything"), json(offers)));
 }
 
@@ -101,7 +101,7 @@ function openLog(name) {
 
   function draw() {
     drawing = false;
-    add(lines, due.map((text) => h("div", null, visible(text))));
+    add(lines, due.slice(-MOST_LINES).map((text) => h("div", null, text)));
     due = [];
     while (lines.childElementCount > MOST_LINES) lines.firstElementChild.remove();
     say(note, lines.childElementCount ? "" : "It has written nothing yet. What it writes to standard error shows up here.");
@@ -123,6 +123,8 @@ function openLog(name) {
     event({ kind, data }) {
       if (kind !== "line") return;
       due.push(data);
+      // A page that is hidden draws nothing, and the server goes on writing.
+      if (due.length > 2 * MOST_LINES) due = due.slice(-MOST_LINES);
       plan();
     },
     state(connection) {

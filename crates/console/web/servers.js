@@ -66,7 +66,7 @@ export function actions(server) {
   ];
 }
 
-const DONE = { restart: "is starting again", enable: "is switched on", disable: "is switched off" };
+const DONE = { __proto__: null, restart: "is starting again", enable: "is switched on", disable: "is switched off" };
 
 async function act(server, verb) {
   if (verb === "disable" || (verb === "restart" && server.inFlight > 0)) {

@@ -11,14 +11,30 @@ export function signedIn() {
   return token() !== null;
 }
 
+let isOver = false;
+
 function keep(value) {
+  isOver = false;
   write(TOKEN, value);
   tell();
 }
 
 export function forget() {
+  isOver = false;
   write(TOKEN, null);
   tell();
+}
+
+// The gateway does not know the token any more: nobody has signed out here.
+export function expire() {
+  if (!signedIn()) return;
+  isOver = true;
+  write(TOKEN, null);
+  tell();
+}
+
+export function sessionIsOver() {
+  return isOver && !signedIn();
 }
 
 // Called with true or false whenever somebody signs in or out, here or in another tab.

@@ -27,8 +27,8 @@ export function open() {
   });
   const node = h("div", { class: "page" }, heading("Settings"),
     h("div", { class: "columns" },
-      h("section", { class: "card" }, h("h2", null, "This browser"), theme(), desktop(),
-        h("div", { class: "setting" }, h("div", null, h("strong", null, "Signed in"), h("p", { class: "muted" }, "Signing out forgets the token in this browser.")), signOut)),
+      h("section", { class: "card" }, h("h2", null, "This browser"), theme(), desktop(), letters(),
+        h("div", { class: "setting" }, h("div", null, h("strong", null, "Signed in"), h("p", { class: "muted" }, "For 24 hours from when you signed in. Signing out forgets the token in this browser.")), signOut)),
       h("section", { class: "card" }, h("h2", null, "Gateway"), gateway)),
     rules.node, config.node);
   return {
@@ -70,6 +70,13 @@ function desktop() {
     if (!box.checked) say(note, "The browser does not allow notifications of this page. Its settings can change that.");
   });
   return h("div", { class: "setting" }, h("div", null, h("label", { class: "check" }, box, h("strong", null, "Desktop notifications")), note));
+}
+
+function letters() {
+  const box = h("input", { type: "checkbox", checked: preference("keys") !== "off" });
+  box.addEventListener("change", () => prefer("keys", box.checked ? null : "off"));
+  return h("div", { class: "setting" }, h("div", null, h("label", { class: "check" }, box, h("strong", null, "Single keys")),
+    h("p", { class: "muted" }, "Keys such as j, k and / move through the pages. Without them Esc, and Ctrl with Enter, still work.")));
 }
 
 function openConfig() {

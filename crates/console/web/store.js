@@ -9,6 +9,9 @@ export const state = {
   status: null,
   // Approvals that are open, by id, and the closed ones that were seen closing.
   approvals: new Map(),
+  // Whether the open ones have been read: "reading", "read", "part" (there are more) or "failed", and why.
+  queue: "reading",
+  queueProblem: null,
   // The newest calls, newest first.
   calls: [],
   callsLoaded: false,
@@ -19,7 +22,12 @@ const CALLS_AT_ONCE = 1000;
 const topics = new Map();
 let stop = null;
 let lastEvent = null;
-let touched = new Map();
+// When an open approval was last heard of.
+const touched = new Map();
+const PAGE = 500;
+const MOST_OPEN = 10_000;
+const MOST_CLOSED = 200;
+const AGAIN_MS = 5000;
 
 // on("approvals", act) → off()
 export function on(topic, act) {
@@ -36,11 +44,19 @@ export function start() {
   stop ??= follow(path("events"), {
     opened: reload,
     event: take,
-    state: (connection) => {
+    state(connection) {
       state.connection = connection;
       tell("connection", connection);
     },
   });
+}
+
+// Stops listening, and keeps what is known: whoever reads the page goes on reading.
+export function pause() {
+  stop?.();
+  stop = null;
+  clearTimeout(again);
+  tell("connection", "over");
 }
 
 // Forgets all: somebody else may sign in.
@@ -48,20 +64,57 @@ export function end() {
   stop?.();
   stop = null;
   lastEvent = null;
-  Object.assign(state, { connection: "connecting", status: null, approvals: new Map(), calls: [], callsLoaded: false });
+  clearTimeout(again);
+  touched.clear();
+  Object.assign(state, { connection: "connecting", status: null, approvals: new Map(), queue: "reading", queueProblem: null, calls: [], callsLoaded: false });
 }
 
-// Reads everything again: at the start, and whenever something may have been missed.
+let reloading = null;
+let reloadAfter = false;
+let again = null;
+
+// Reads everything again: at the start, and whenever something may have been missed. One at a time: who
+// asks meanwhile has it done once more afterwards.
 export async function reload() {
-  const began = performance.now();
-  const read = (promise, act) => promise.then(act, () => {});
-  await Promise.all([
-    read(get(path("status")), setStatus),
-    read(get(query(path("approvals"), { status: "open", limit: 500 })), (said) => setOpen(said.approvals, began)),
-    state.callsLoaded ? newCalls() : null,
-  ]);
+  if (reloading) {
+    reloadAfter = true;
+    return;
+  }
+  clearTimeout(again);
+  reloading = Promise.allSettled([get(path("status")).then(setStatus), readOpen(), state.callsLoaded ? newCalls() : null]);
+  await reloading;
+  reloading = null;
+  if (!stop) return;
   tell("trust");
   tell("rules");
+  if (reloadAfter) {
+    reloadAfter = false;
+    reload();
+  } else if (state.queue === "failed") {
+    again = setTimeout(reload, AGAIN_MS);
+  }
+}
+
+// Every open approval, page after page: the newest come first, and those of one server must not hide others.
+async function readOpen() {
+  const mine = stop;
+  const began = performance.now();
+  const found = new Map();
+  const ended = (queue, problem = null) => {
+    if (stop === mine) setOpen(found, began, queue, problem);
+  };
+  try {
+    for (let before = ""; found.size < MOST_OPEN;) {
+      const { approvals } = await get(query(path("approvals"), { status: "open", limit: PAGE, before }));
+      const known = found.size;
+      for (const approval of approvals) found.set(approval.id, approval);
+      if (found.size === known) return ended("read");
+      before = approvals.at(-1).id;
+    }
+    return ended("part");
+  } catch (error) {
+    return ended("failed", error);
+  }
 }
 
 const WAITING = new Set(["pending", "orphaned", "reviewing"]);
@@ -75,6 +128,12 @@ export function isOpen(approval) {
   return OPEN.has(approval.status);
 }
 
+export function waitingCount() {
+  let count = 0;
+  for (const approval of state.approvals.values()) if (isWaiting(approval)) count += 1;
+  return count;
+}
+
 // Those that wait for a person, the oldest first: a new one never pushes another away.
 export function waiting() {
   return [...state.approvals.values()].filter(isWaiting).sort(oldestFirst);
@@ -84,29 +143,65 @@ export function oldestFirst(a, b) {
   return Date.parse(a.createdAt) - Date.parse(b.createdAt) || (a.id < b.id ? -1 : 1);
 }
 
-// Takes an approval in, unless a newer version of it is known.
-export function takeApproval(approval, event = "approval.changed") {
-  const known = state.approvals.get(approval.id);
-  if (known && (known.version ?? 0) > (approval.version ?? 0)) return;
-  // Lists leave long requests out; what was read whole stays whole.
-  const whole = approval.truncated && known?.request ? { ...approval, request: known.request, truncated: false } : approval;
-  state.approvals.set(approval.id, whole);
-  touched.set(approval.id, performance.now());
-  tell("approvals", { approval: whole, event, isNew: !known });
+// Whether all of an approval is here. Lists and events leave out what is long, and nobody decides about
+// the rest of it alone.
+export function isWhole(approval) {
+  return !approval.truncated && approval.request !== undefined && (approval.status !== "reviewing" || approval.draft !== undefined);
 }
 
-function setOpen(approvals, began) {
-  const seen = new Set(approvals.map((approval) => approval.id));
-  for (const approval of approvals) takeApproval(approval, "read");
+// Puts an approval in. → whether that is news: another version than the one that is known
+function keep(approval) {
+  const known = state.approvals.get(approval.id);
+  const [had, has] = [known?.version ?? 0, approval.version ?? 0];
+  if (known && had > has) return false;
+  if (known && had === has) {
+    // The same, whole: never parts of two versions together.
+    if (!isWhole(known) && isWhole(approval)) state.approvals.set(approval.id, approval);
+    return false;
+  }
+  // At the end, so that the one that closed first is forgotten first.
+  state.approvals.delete(approval.id);
+  state.approvals.set(approval.id, approval);
+  if (isOpen(approval)) touched.set(approval.id, performance.now());
+  else touched.delete(approval.id);
+  return true;
+}
+
+function forgetClosed() {
+  if (state.approvals.size - touched.size <= MOST_CLOSED) return;
   for (const [id, approval] of state.approvals) {
-    const later = (touched.get(id) ?? 0) > began;
-    if (!seen.has(id) && isOpen(approval) && !later) {
+    if (state.approvals.size - touched.size <= MOST_CLOSED) return;
+    if (!isOpen(approval)) state.approvals.delete(id);
+  }
+}
+
+// Takes an approval in, unless this or a newer version of it is known.
+export function takeApproval(approval, event = "approval.changed") {
+  const isNew = !state.approvals.has(approval.id);
+  if (keep(approval)) {
+    forgetClosed();
+    tell("approvals", { approval, event, isNew });
+  } else if (event === "conflict") {
+    // Nothing is new here, but what somebody has on the page is not so.
+    tell("approvals", { approval: state.approvals.get(approval.id), event });
+  }
+}
+
+function setOpen(found, began, queue, queueProblem) {
+  const many = new Map();
+  for (const [id, approval] of found) if (keep(approval)) many.set(id, approval);
+  const gone = new Set();
+  // Only who has read all of them knows which are not there any more.
+  if (queue === "read") {
+    for (const [id, at] of [...touched]) {
+      if (found.has(id) || at > began) continue;
       state.approvals.delete(id);
       touched.delete(id);
-      tell("approvals", { gone: id });
+      gone.add(id);
     }
   }
-  tell("approvals", {});
+  Object.assign(state, { queue, queueProblem });
+  tell("approvals", { many, gone });
 }
 
 function setStatus(status) {
@@ -164,6 +259,8 @@ function callsHappened(data) {
 
 function take({ kind, id, data }) {
   if (kind === "lagged") {
+    // What was missed is read again, so that there is no gap to be found later.
+    lastEvent = null;
     reload();
     return;
   }

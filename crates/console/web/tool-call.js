@@ -1,10 +1,10 @@
 // A tool call that a rule says to ask about: its arguments, to be read, changed, allowed or refused.
 
 import { withRaw } from "./api.js";
-import { arrange, panel, rejection, rememberFields } from "./decide.js";
+import { arrange, keysTo, panel, readFirst, rejection, rememberFields } from "./decide.js";
 import { diffView } from "./diff.js";
-import { add, fill, h, say } from "./dom.js";
-import { indent, longText, pretty } from "./payload.js";
+import { add, fill, h, plain, say } from "./dom.js";
+import { indent, longText, pretty, WHOLE } from "./payload.js";
 import { isWaiting } from "./store.js";
 import { hints } from "./tool.js";
 
@@ -12,10 +12,10 @@ export function toolCall(approval) {
   const request = approval.request ?? {};
   // As they were written, since that is how they are sent.
   const before = approval.argumentsText ? indent(approval.argumentsText) : pretty(request.arguments ?? {});
-  const reading = () => longText(before, { class: "json", "aria-label": "Arguments" });
-  const shown = h("div", null, reading());
+  const reading = longText(before, { class: "json", "aria-label": "Arguments" }, WHOLE);
+  const shown = h("div", null, reading);
   const node = h("div", { class: "stack" },
-    h("section", { class: "card" }, h("h3", null, "Call of ", h("code", null, `${approval.server}:${request.name ?? approval.tool ?? ""}`)), hints(request.annotations), h("h4", null, "Arguments"), shown));
+    h("section", { class: "card" }, h("h3", null, "Call of ", h("code", null, `${approval.server}:${plain(request.name ?? approval.tool)}`)), hints(request.annotations), h("h4", null, "Arguments"), shown));
   if (!isWaiting(approval)) return { node };
 
   const own = panel(approval);
@@ -39,33 +39,36 @@ export function toolCall(approval) {
   const changed = () => editing && editor.value !== before;
   function drawChanges() {
     say(approve, changed() ? "Approve with changes" : "Approve");
+    fill(changes);
     fill(changes, changed() ? [h("h4", null, "Your changes"), diffView(before, indent(editor.value), "Your changes to the arguments")] : null);
   }
 
   async function accept() {
     const text = changed() ? read() : undefined;
     if (text === null) return;
-    await own.decide("approve", remember.read(), text === undefined ? null : withRaw({}, "arguments", text));
+    await own.decide("approve", remember.read(), text === undefined ? null : ["edits", withRaw({}, "arguments", text)]);
   }
 
   function edit() {
     editing = !editing;
     say(editButton, editing ? "Stop editing" : "Edit");
     if (!editing) editor.value = before;
-    fill(shown, editing ? editor : reading());
+    fill(shown, editing ? editor : reading);
+    first.look();
     drawChanges();
     if (editing) editor.focus();
   }
 
   editor.addEventListener("input", drawChanges);
   const approve = own.button("Approve", accept, { class: "primary" });
+  const first = readFirst(approve, shown);
   const editButton = own.button("Edit", edit);
   const reject = rejection(own, (reason) => own.decide("reject", { ...reason, ...remember.read() }));
-  add(node, [arrange(own, changes, remember.node, h("div", { class: "decide-row" }, approve, editButton, reject.node))]);
+  add(node, [arrange(own, changes, remember.node, first.node, h("div", { class: "decide-row" }, approve, editButton, reject.node))]);
   return {
     node,
     dirty: changed,
     own,
-    keys: { a: accept, e: edit, r: reject.focus },
+    keys: { ...keysTo(approve, accept, shown), e: () => (editing ? editor.focus() : edit()), r: reject.focus },
   };
 }

@@ -1,12 +1,12 @@
 // One tool: what it says of itself, in outline and in full, whether it is trusted, and a place to try it.
 
 import { get, path, post, query, withRaw } from "./api.js";
-import { add, button, empty, fill, h, heading, problem, say } from "./dom.js";
-import { schemaForm } from "./form.js";
+import { add, button, empty, fill, h, heading, plain, problem, say } from "./dom.js";
+import { pointer, schemaForm } from "./form.js";
+import { findings, heldTool } from "./held.js";
 import { chip } from "./marks.js";
-import { block, blocks, json, longText, pretty, visible } from "./payload.js";
+import { block, blocks, indent, json, list, longText } from "./payload.js";
 import { on } from "./store.js";
-import { findings, heldTool } from "./tools.js";
 import { lasting } from "./words.js";
 
 // A person may be asked before the call goes on.
@@ -30,7 +30,12 @@ export function openTool(server, name) {
       fill(body, tools.status === "rejected" ? problem(tools.reason) : empty(`${server} has no tool ${name}.`, "It may have gone, or the server has not been seen yet."));
       return;
     }
-    fill(body, about(definition), tool ? tryIt(`${server}:${name}`, definition) : h("p", { class: "muted" }, "It cannot be tried while it is held back."));
+    fill(body);
+    try {
+      add(body, [about(definition), tool ? tryIt(`${server}:${name}`, definition) : h("p", { class: "muted" }, "It cannot be tried while it is held back.")]);
+    } catch {
+      fill(body, h("div", { class: "callout", "data-tone": "warn" }, "Its definition is not of a form that the console knows, so that it is shown as it is."), json(definition));
+    }
   }
 
   function drawTrust(said) {
@@ -56,8 +61,8 @@ export function hints(annotations) {
 
 function about(definition) {
   return h("section", { class: "card" }, h("h2", null, "What it says"),
-    definition.title ? h("p", null, h("strong", null, visible(String(definition.title)))) : null,
-    definition.description ? longText(String(definition.description), { class: "text" }) : h("p", { class: "muted" }, "It says nothing of itself."),
+    definition.title ? h("p", null, h("strong", null, plain(definition.title))) : null,
+    definition.description ? longText(plain(definition.description), { class: "text" }) : h("p", { class: "muted" }, "It says nothing of itself."),
     hints(definition.annotations),
     h("h3", null, "What it takes"), outline(definition.inputSchema),
     definition.outputSchema ? [h("h3", null, "What it gives"), outline(definition.outputSchema)] : null,
@@ -65,25 +70,37 @@ function about(definition) {
 }
 
 function outline(schema) {
-  const entries = Object.entries(schema?.properties ?? {});
+  const entries = schema?.properties && typeof schema.properties === "object" ? Object.entries(schema.properties) : [];
   if (!entries.length) return h("p", { class: "muted" }, "Nothing.");
-  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  const required = new Set(list(schema.required));
   return h("dl", { class: "outline" }, entries.map(([name, property]) => h("div", null,
     h("dt", null, h("code", null, name), " ", h("span", { class: "type" }, typeWords(property)), required.has(name) ? chip("required") : null),
-    h("dd", null, property?.description ? visible(String(property.description)) : null,
+    h("dd", null, plain(property?.description),
       Array.isArray(property?.enum) ? h("span", { class: "muted" }, ` One of ${property.enum.slice(0, 12).map((value) => JSON.stringify(value)).join(", ")}${property.enum.length > 12 ? ", …" : ""}.`) : null,
       property?.default !== undefined ? h("span", { class: "muted" }, ` Default ${JSON.stringify(property.default)}.`) : null))));
 }
 
-function typeWords(property) {
-  if (!property || typeof property !== "object") return "anything";
-  if (property.type === "array") return `list of ${typeWords(property.items)}`;
-  if (Array.isArray(property.type)) return property.type.join(" or ");
-  if (property.type) return property.format ? `${property.type}, ${property.format}` : String(property.type);
+const MOST_DEPTH = 8;
+
+function typeWords(property, depth = 0) {
+  if (!property || typeof property !== "object" || depth > MOST_DEPTH) return "anything";
+  if (property.type === "array") return `list of ${typeWords(property.items, depth + 1)}`;
+  if (Array.isArray(property.type)) return property.type.map(plain).join(" or ");
+  if (property.type) return property.format ? `${plain(property.type)}, ${plain(property.format)}` : plain(property.type);
   const choices = property.anyOf ?? property.oneOf;
-  if (Array.isArray(choices)) return choices.slice(0, 4).map(typeWords).join(" or ");
+  if (Array.isArray(choices)) return choices.slice(0, 4).map((choice) => typeWords(choice, depth + 1)).join(" or ");
   if (property.enum) return "one of a list";
-  return property.$ref ? String(property.$ref).split("/").at(-1) : "anything";
+  return plain(property.$ref).split("/").at(-1) || "anything";
+}
+
+// What of these arguments a form would lose or change, in words; nothing if it has room for all.
+function lost(text, value, form) {
+  const tokens = [...text.matchAll(/"(?:[^"\\]|\\.)*"|[^\s"]+/gs)].map(([token]) => (token.startsWith("\"") ? JSON.stringify(JSON.parse(token)) : token));
+  if (tokens.join("") !== JSON.stringify(value)) return "numbers or names that are written in a way that the form does not keep";
+  const { text: said, problems } = form.read();
+  const kept = JSON.parse(said);
+  const gone = Object.keys(value).filter((name) => !problems.some((one) => one.path === pointer(name)) && (!Object.hasOwn(kept, name) || JSON.stringify(kept[name]) !== JSON.stringify(value[name])));
+  return gone.length ? `what the form has no field for: ${gone.join(", ")}` : null;
 }
 
 function tryIt(fullName, definition) {
@@ -99,9 +116,17 @@ function tryIt(fullName, definition) {
     if (asJson) {
       const value = readRaw();
       if (!value) return;
-      form = schemaForm(definition.inputSchema, value);
+      const next = schemaForm(definition.inputSchema, value);
+      const missing = lost(raw.value || "{}", value, next);
+      if (missing) {
+        fill(problems, problem(new Error(`The arguments stay JSON: they have ${missing}.`)));
+        return;
+      }
+      form = next;
     } else {
-      raw.value = pretty(form.read().value);
+      const said = form.read();
+      if (said.problems.length) return;
+      raw.value = indent(said.text);
     }
     asJson = !asJson;
     say(mode, asJson ? "Use the form" : "Write JSON");
@@ -121,14 +146,13 @@ function tryIt(fullName, definition) {
 
   const call = button("Call the tool", async () => {
     fill(problems);
-    const said = asJson ? { value: readRaw(), problems: [] } : form.read();
-    if (!said.value || said.problems.length) return;
-    const text = asJson ? raw.value || "{}" : JSON.stringify(said.value);
+    const said = asJson ? { text: readRaw() && (raw.value || "{}"), problems: [] } : form.read();
+    if (!said.text || said.problems.length) return;
     call.disabled = true;
     fill(result, h("p", { class: "muted" }, "Calling… If a rule says so, the call waits for an approval first."));
     const began = performance.now();
     try {
-      const answer = await post(path("tools", "call"), withRaw({ name: fullName }, "arguments", text), { patience: CALL_PATIENCE_MS });
+      const answer = await post(path("tools", "call"), withRaw({ name: fullName }, "arguments", said.text), { patience: CALL_PATIENCE_MS });
       fill(result, showResult(answer, performance.now() - began));
     } catch (error) {
       fill(result, h("h3", null, "Result"), problem(error), error.body?.data === undefined ? null : json(error.body.data));

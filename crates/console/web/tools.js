@@ -1,18 +1,16 @@
 // Tools: find one, and decide about those that are held back.
 
-import { get, path, post, query } from "./api.js";
-import { button, empty, fill, h, heading, keyed, problem, say } from "./dom.js";
+import { get, path, query } from "./api.js";
+import { add, button, empty, fill, h, heading, keyed, problem, say } from "./dom.js";
+import { heldTool } from "./held.js";
 import { chip, mark } from "./marks.js";
-import { notice } from "./notices.js";
-import { guarded } from "./decide.js";
-import { writtenDiff } from "./diff.js";
-import { json, visible } from "./payload.js";
 import { serverFilter } from "./server-filter.js";
 import { on, state } from "./store.js";
 import { openTool } from "./tool.js";
 import { number, plural } from "./words.js";
 
 const AT_ONCE = 100;
+const HELD_AT_ONCE = 10;
 const TYPING_MS = 200;
 // What was searched for is still there when somebody comes back from a tool.
 const kept = { text: "", server: "" };
@@ -125,7 +123,7 @@ function row(tool, suspicious) {
     h("a", { class: "row", href: `#tools/${encodeURIComponent(tool.server)}/${encodeURIComponent(tool.tool)}` }, h("span", { class: "tool-server" }, `${tool.server}:`), tool.tool),
     suspicious ? h("span", { class: "chip-mark" }, mark("warn", "suspicious text")) : null,
     annotations.readOnlyHint === true ? chip("says it only reads") : annotations.destructiveHint === true ? chip("says it destroys", "warn") : null,
-    h("p", { class: "summary" }, visible(firstLine(tool.summary ?? tool.description ?? ""))));
+    h("p", { class: "summary" }, firstLine(tool.summary ?? tool.description ?? "")));
 }
 
 function firstLine(text) {
@@ -143,32 +141,19 @@ function drawHeld(place, servers) {
   fill(place, total ? h("section", { class: "card held", "aria-labelledby": "held-title" },
     h("h2", { id: "held-title" }, mark("held", `Held back: ${number(total)}`)),
     h("p", { class: "muted" }, "Agents see these tools only after you approve them. Read what they say: a model will do what it says."),
-    some.map((server) => h("section", null, h("h3", null, server.name), server.held.map((tool) => heldTool(server.name, tool))))) : null);
+    some.map(heldOf)) : null);
 }
 
-const WHY = { changed: "changed since it was approved", new: "new on this server", hidden: "has text that a person cannot see", rejected: "you have rejected it" };
-
-export function heldTool(server, tool) {
-  const decide = (verb) => async () => {
-    try {
-      await post(path("trust", server, verb), { tool: tool.tool, fingerprint: tool.fingerprint });
-      notice(`${tool.name} is ${verb === "approve" ? "approved" : "rejected"}.`, "good");
-      document.querySelector("main h1")?.focus();
-    } catch (error) {
-      notice(error.message, "bad");
-    }
-  };
-  return h("article", { class: "held-tool", "aria-label": tool.name },
-    h("h4", null, h("a", { href: `#tools/${encodeURIComponent(server)}/${encodeURIComponent(tool.tool)}` }, tool.tool), mark(tool.why, WHY[tool.why] ?? tool.why)),
-    findings(tool.findings),
-    tool.diff ? writtenDiff(tool.diff) : tool.definition ? h("details", null, h("summary", null, "Its definition"), json(tool.definition)) : null,
-    h("div", { class: "buttons" },
-      guarded("Approve", decide("approve"), { class: "primary", "aria-label": `Approve ${tool.name}` }),
-      tool.why === "rejected" ? null : guarded("Reject", decide("reject"), { "aria-label": `Reject ${tool.name}` })));
-}
-
-export function findings(list) {
-  if (!list?.length) return null;
-  return h("ul", { class: "findings" }, list.map((finding) => h("li", null, mark(finding.severity, finding.severity === "note" ? "note" : finding.severity === "hidden" ? "hidden text" : "suspicious"),
-    h("span", null, finding.says, " ", h("code", null, finding.field)), finding.excerpt ? h("blockquote", null, visible(finding.excerpt)) : null)));
+// Those of one server, some at a time.
+function heldOf({ name, held }) {
+  const tools = h("div");
+  let count = 0;
+  const more = button("", () => {
+    add(tools, held.slice(count, count + HELD_AT_ONCE).map((tool) => heldTool(name, tool)));
+    count = Math.min(held.length, count + HELD_AT_ONCE);
+    more.hidden = count === held.length;
+    say(more, `Show more (${number(held.length - count)} left)`);
+  }, { class: "small" });
+  more.click();
+  return h("section", null, h("h3", null, name), tools, more);
 }

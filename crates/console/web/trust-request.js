@@ -1,54 +1,76 @@
 // A request for trust: tools of a server that are new or have changed, and what they say.
 
 import { get, path, query } from "./api.js";
-import { arrange, panel, rejection } from "./decide.js";
+import { arrange, keysTo, panel, readFirst, rejection } from "./decide.js";
 import { writtenDiff } from "./diff.js";
-import { add, fill, h } from "./dom.js";
+import { add, button, fill, h, plain, problem } from "./dom.js";
+import { findings, heldText } from "./held.js";
 import { mark } from "./marks.js";
-import { json, list, longText } from "./payload.js";
+import { json, list, longText, WHOLE } from "./payload.js";
 import { isWaiting } from "./store.js";
-import { findings } from "./tools.js";
 
-const WHY = { changed: "changed since it was approved", new: "new", hidden: "has text that a person cannot see", rejected: "was rejected" };
+const WHY = { __proto__: null, changed: "changed since it was approved", new: "new", hidden: "has text that a person cannot see", rejected: "was rejected" };
+// A diff that is as long as this was cut by the gateway, but for a character that did not fit.
+const CUT_BYTES = 4096 - 3;
 
 export function trustRequest(approval) {
   const tools = list(approval.request?.tools).filter((tool) => typeof tool?.name === "string");
-  const places = new Map(tools.map((tool) => [tool.name, h("div", { class: "stack" }, h("p", { class: "muted" }, "Follow its name to read its whole definition."))]));
-  const node = h("div", { class: "stack" },
+  const places = new Map(tools.map((tool) => [tool, h("div", { class: "stack" }, asAsked(tool))]));
+  const trouble = h("div");
+  const shown = h("div", { class: "stack" },
     h("p", null, "Until you decide, agents do not see these. Read what they say: a model will take it for instructions."),
     approval.request?.instructions ? h("section", { class: "card" }, h("h3", null, "Instructions of the server"), instructions(approval.request.instructions)) : null,
+    trouble,
     tools.map((tool) => h("section", { class: "card" },
-      h("h3", null, h("a", { href: `#tools/${encodeURIComponent(approval.server ?? "")}/${encodeURIComponent(tool.name)}` }, tool.name), " ", mark(tool.why, WHY[tool.why] ?? tool.why)),
-      places.get(tool.name),
-      h("p", { class: "fingerprint" }, "Fingerprint ", h("code", null, tool.fingerprint)))));
-  for (const tool of tools) if (tool.diff) fill(places.get(tool.name), writtenDiff(String(tool.diff)));
+      h("h3", null, h("a", { href: `#tools/${encodeURIComponent(approval.server ?? "")}/${encodeURIComponent(tool.name)}` }, tool.name), " ", mark(plain(tool.why), WHY[plain(tool.why)] ?? plain(tool.why))),
+      places.get(tool),
+      h("p", { class: "fingerprint" }, "Fingerprint ", h("code", null, plain(tool.fingerprint))))));
+  const node = h("div", { class: "stack" }, shown);
   if (!isWaiting(approval)) return { node };
-  readHeld(approval, tools, places);
 
   const own = panel(approval);
   const accept = () => own.decide("approve");
   const approve = own.button(tools.length > 1 ? `Approve all ${tools.length}` : "Approve", accept, { class: "primary" });
+  const first = readFirst(approve, shown);
   const reject = rejection(own, (reason) => own.decide("reject", reason));
-  add(node, arrange(own, h("div", { class: "decide-row" }, approve, reject.node)));
-  return { node, own, keys: { a: accept, r: reject.focus } };
+  add(node, arrange(own, first.node, h("div", { class: "decide-row" }, approve, reject.node)));
+
+  async function readNow() {
+    fill(trouble);
+    try {
+      const said = await get(query(path("trust"), { server: approval.server }));
+      const held = list(said.servers?.[0]?.held);
+      for (const [tool, place] of places) drawNow(place, tool, held.find((other) => other.tool === tool.name));
+    } catch (error) {
+      fill(trouble, problem(new Error(`What these tools say could not be read: ${error.message}`)), button("Try again", readNow, { class: "small" }));
+    }
+    first.look();
+  }
+  readNow();
+  return { node, own, keys: { ...keysTo(approve, accept, shown), r: reject.focus } };
 }
 
-// What these tools say as they are held now: findings, the whole of a diff, the definition of a new one.
-async function readHeld(approval, tools, places) {
-  const said = await get(query(path("trust"), { server: approval.server })).catch(() => null);
-  const held = said?.servers[0]?.held ?? [];
-  for (const tool of tools) {
-    const now = held.find((other) => other.tool === tool.name);
-    if (!now) continue;
-    const other = now.fingerprint !== tool.fingerprint;
-    fill(places.get(tool.name),
-      other ? h("div", { class: "callout", "data-tone": "bad" }, "It has changed again since this was asked. Your decision does not count for what it says now.") : null,
-      findings(now.findings),
-      now.diff ? writtenDiff(now.diff) : now.definition ? [now.definition.description ? longText(String(now.definition.description), { class: "text" }) : null, h("details", null, h("summary", null, "Its definition"), json(now.definition))] : null);
+// What the request itself tells of a tool: the whole of a short diff, or less.
+function asAsked(tool) {
+  if (typeof tool.diff !== "string") return h("p", { class: "muted unread" }, "What it says is being read.");
+  const isCut = new TextEncoder().encode(tool.diff).length >= CUT_BYTES;
+  return [writtenDiff(tool.diff), isCut ? h("p", { class: "bad-text unread" }, "⋯ this is cut here; the rest is being read.") : null];
+}
+
+// What the tool says as it is held now: findings, and the whole of what changed or of its definition.
+function drawNow(place, tool, now) {
+  if (!now) {
+    add(place, h("div", { class: "callout unread", "data-tone": "warn" }, "It is not held back any more, or the server does not offer it now: there is nothing to approve."));
+    return;
   }
+  if (now.fingerprint !== tool.fingerprint) {
+    add(place, h("div", { class: "callout unread", "data-tone": "bad" }, "It has changed again since this was asked, so that it cannot be approved here. It is asked about anew."));
+    return;
+  }
+  fill(place, findings(now.findings), heldText(now) ?? h("p", { class: "bad-text unread" }, "What it says is not known."));
 }
 
 function instructions(said) {
-  if (typeof said === "string") return longText(said, { class: "text" });
-  return said.diff ? writtenDiff(String(said.diff)) : longText(JSON.stringify(said, null, 2), { class: "json" });
+  if (typeof said === "string") return longText(said, { class: "text" }, WHOLE);
+  return typeof said.diff === "string" ? writtenDiff(said.diff) : json(said, "Instructions", WHOLE);
 }

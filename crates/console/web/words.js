@@ -7,6 +7,22 @@ const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-dig
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 const WHOLE = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
 
+// How far this browser's clock is behind the gateway's, whose times are shown.
+let behind = 0;
+const SLACK_MS = 2000;
+
+// Takes note of the gateway's time, as it stands in the head of an answer.
+export function noteTime(date) {
+  const off = Date.parse(date) - Date.now();
+  // It is told in whole seconds, and an answer takes its time.
+  if (Number.isFinite(off)) behind = Math.abs(off) > SLACK_MS ? off : 0;
+}
+
+// What time it is for the gateway.
+export function gatewayTime() {
+  return Date.now() + behind;
+}
+
 export function number(value) {
   return Number.isFinite(value) ? NUMBER.format(value) : "–";
 }
@@ -35,7 +51,7 @@ export function lasting(ms) {
   return `${Math.round(seconds / 86_400)} days`;
 }
 
-export function ago(at, now = Date.now()) {
+export function ago(at, now = gatewayTime()) {
   const seconds = Math.round((now - Date.parse(at)) / 1000);
   if (!Number.isFinite(seconds)) return "–";
   if (seconds < 3) return "just now";
@@ -46,7 +62,7 @@ export function ago(at, now = Date.now()) {
 }
 
 // 4:07
-export function left(until, now = Date.now()) {
+export function left(until, now = gatewayTime()) {
   const seconds = Math.max(0, Math.ceil((Date.parse(until) - now) / 1000));
   const minutes = Math.floor(seconds / 60);
   if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
@@ -66,7 +82,7 @@ export function whole(at) {
 export function moment(at) {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return "–";
-  return Date.now() - date < 20 * 3_600_000 ? CLOCK.format(date) : DAY.format(date);
+  return gatewayTime() - date < 20 * 3_600_000 ? CLOCK.format(date) : DAY.format(date);
 }
 
 // "3 min ago", which goes on being true.
@@ -93,7 +109,7 @@ export function everySecond(act) {
 }
 
 function tick() {
-  const now = Date.now();
+  const now = gatewayTime();
   for (const node of document.querySelectorAll("[data-ago]")) say(node, ago(node.dataset.ago, now));
   for (const node of document.querySelectorAll("[data-left]")) {
     const over = Date.parse(node.dataset.left) <= now;

@@ -184,6 +184,71 @@ fn a_rejection_reaches_the_caller_with_its_reason() {
 }
 
 #[test]
+fn no_letter_decides_and_control_with_enter_does() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place(&json!({}));
+    place.open(&browser);
+    let call = place.call("claude-code", "files__delete_file", json!({ "path": "a" }));
+    until("it waits", || !place.waiting().is_empty());
+    let id = place.waiting()[0]["id"].as_str().unwrap().to_owned();
+    browser.go(&place.url(&format!("approvals/{id}")));
+    until_ready(&browser);
+    browser.press("a");
+    browser.until("document.activeElement?.textContent === 'Approve'");
+    browser.press("ga");
+    browser.until("location.hash === '#approvals'");
+    assert_eq!(place.waiting().len(), 1);
+    browser.go(&place.url(&format!("approvals/{id}")));
+    until_ready(&browser);
+    // A page that has just come to the front is not decided upon.
+    browser.execute("dispatchEvent(new Event('focus'))", &json!([]));
+    browser.until("document.querySelector('fieldset.decide button:disabled') !== null");
+    until_ready(&browser);
+    browser.press("r");
+    browser.until("document.activeElement?.matches('.reject input') === true");
+    browser.execute(
+        "document.querySelector('.approval-title').focus()",
+        &json!([]),
+    );
+    browser.press(&format!("{CONTROL}{ENTER}"));
+    assert!(call.join().unwrap()["result"].is_object());
+    assert_eq!(
+        place.heard(),
+        [json!({ "called": "delete_file", "arguments": { "path": "a" } })]
+    );
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn what_is_cut_is_opened_before_it_is_approved() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place(&json!({}));
+    place.open(&browser);
+    let long = json!({ "note": "word ".repeat(20_000), "path": "at the end" });
+    let call = place.call("claude-code", "files__delete_file", long.clone());
+    until("it waits", || !place.waiting().is_empty());
+    let id = place.waiting()[0]["id"].as_str().unwrap().to_owned();
+    browser.go(&place.url(&format!("approvals/{id}")));
+    browser.until_reads("at the end");
+    browser.until_reads("show all of it before you approve");
+    let approve = "document.querySelector('fieldset.decide button.primary').disabled";
+    browser.until(approve);
+    browser.click(&browser.by_role("button", "Show it"));
+    browser.until(&format!("!{approve}"));
+    browser.click(&browser.by_role("button", "Approve"));
+    assert!(call.join().unwrap()["result"].is_object());
+    assert_eq!(
+        place.heard(),
+        [json!({ "called": "delete_file", "arguments": long })]
+    );
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
 fn whoever_is_later_is_told_who_was_faster() {
     let Some(browser) = Browser::start() else {
         return;

@@ -24,7 +24,7 @@ const STRANGE: &str = "return [...document.querySelectorAll('*')].filter((one) =
 const UNFOLD: &str = "document.querySelectorAll('details').forEach((one) => { one.open = true; })";
 
 /// What is on the page as text; what cannot be seen is written out by the console, or not.
-const READS: &str = "const unseen = /[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]|[\\u{e0000}-\\u{e007f}]/gu;
+const READS: &str = "const unseen = /[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb]|[\\u{e0000}-\\u{e01ef}]/gu;
     const bare = (text) => text.replace(unseen, (one) => `U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`);
     const fields = [...document.querySelectorAll('input, textarea')].map((one) => one.value).join('\\n');
     const page = bare(document.body.textContent + '\\n' + fields).replace(/\\s+/g, ' ');
@@ -207,6 +207,9 @@ fn what_a_server_asks_is_text_in_approvals() {
     };
     until("everything is asked", || waiting().len() == asked);
     browser.go(&place.url("approvals"));
+    // So many of one server are folded.
+    browser.until("document.querySelector('details.ask-group') !== null");
+    browser.execute(UNFOLD, &json!([]));
     browser.until(&format!(
         "document.querySelectorAll('ul.asks > li').length >= {asked}"
     ));

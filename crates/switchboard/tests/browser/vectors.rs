@@ -3,7 +3,7 @@
 //! Whatever would run sets `canary`, opens a dialog, or asks a host that does not exist for something.
 
 /// Each by itself, short enough for a name.
-pub(crate) const VECTORS: [&str; 52] = [
+pub(crate) const VECTORS: [&str; 53] = [
     // Elements that run.
     "<script>window.canary=1</script>",
     "<ScRiPt>window.canary=1</sCrIpT >",
@@ -61,6 +61,7 @@ pub(crate) const VECTORS: [&str; 52] = [
     "safe\u{202e}txt.exe\u{202c}\u{2066}gnp",
     "\u{ff1c}script\u{ff1e}window.canary=1\u{ff1c}/script\u{ff1e}",
     "zero\u{200b}width\u{feff}\u{e0041}\u{e0042}\u{ad}gap",
+    "fill\u{34f}er\u{3164}\u{2800}\u{115f}\u{fe0f}\u{e0100}\u{180e}gap",
     "__proto__",
 ];
 

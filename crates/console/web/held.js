@@ -1,0 +1,50 @@
+// A tool that is held back: what is suspicious in it, all that it says, and the buttons that decide.
+
+import { path, post } from "./api.js";
+import { guarded, readFirst } from "./decide.js";
+import { changesView, writtenDiff } from "./diff.js";
+import { h, plain } from "./dom.js";
+import { mark } from "./marks.js";
+import { notice } from "./notices.js";
+import { json, list, longText, WHOLE } from "./payload.js";
+
+const WHY = { __proto__: null, changed: "changed since it was approved", new: "new on this server", hidden: "has text that a person cannot see", rejected: "you have rejected it" };
+// How the gateway says that it does not tell all that changed.
+const isCut = (change) => change.field === "and more" || /… \(\d+ more characters\)$/.test(plain(change.after));
+
+export function heldTool(server, tool) {
+  const decide = (verb) => async () => {
+    try {
+      await post(path("trust", server, verb), { tool: tool.tool, fingerprint: tool.fingerprint });
+      notice(`${tool.name} is ${verb === "approve" ? "approved" : "rejected"}.`, "good");
+      document.querySelector("main h1")?.focus();
+    } catch (error) {
+      notice(error.message, "bad");
+    }
+  };
+  const node = h("article", { class: "held-tool", "aria-label": tool.name },
+    h("h4", null, h("a", { href: `#tools/${encodeURIComponent(server)}/${encodeURIComponent(tool.tool)}` }, tool.tool), mark(tool.why, WHY[tool.why] ?? tool.why)),
+    findings(tool.findings),
+    heldText(tool) ?? h("p", { class: "bad-text unread" }, "What it says is not known."));
+  const approve = guarded("Approve", decide("approve"), { class: "primary", "aria-label": `Approve ${tool.name}` });
+  const first = readFirst(approve, node);
+  node.append(first.node, h("div", { class: "buttons" }, approve, tool.why === "rejected" ? null : guarded("Reject", decide("reject"), { "aria-label": `Reject ${tool.name}` })));
+  return node;
+}
+
+// All that it says: what changed since it was approved, or its definition.
+export function heldText(tool) {
+  const changes = list(tool.changes);
+  const compared = changes.length ? changesView(changes) : tool.diff ? writtenDiff(plain(tool.diff)) : null;
+  if (compared && !changes.some(isCut)) return compared;
+  if (!tool.definition) return null;
+  const says = plain(tool.definition.description);
+  return [compared, says ? longText(says, { class: "text" }, WHOLE) : null,
+    h("details", { open: true }, h("summary", null, "Its definition"), json(tool.definition, "Its definition", WHOLE))];
+}
+
+export function findings(found) {
+  if (!list(found).length) return null;
+  return h("ul", { class: "findings" }, found.map((finding) => h("li", null, mark(finding.severity, finding.severity === "note" ? "note" : finding.severity === "hidden" ? "hidden text" : "suspicious"),
+    h("span", null, finding.says, " ", h("code", null, finding.field)), finding.excerpt ? h("blockquote", null, finding.excerpt) : null)));
+}
