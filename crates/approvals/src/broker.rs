@@ -409,7 +409,10 @@ impl Broker {
             .take_while(|(key, _)| *key == ask.key);
         let free = same.filter_map(|(_, id)| {
             let entry = self.entries.get(id)?;
-            let free = entry.asker.is_none() && entry.writing.is_none() && entry.queued.is_empty();
+            // Right after a start it is being written down that nobody waits any more.
+            let writing = entry.writing.as_ref().map(|writing| writing.why);
+            let settled = matches!(writing, None | Some(Change::Orphaned | Change::Escalated));
+            let free = entry.asker.is_none() && settled && entry.queued.is_empty();
             // One that is too late may have been given up while the disk did not work.
             let in_time = !entry.record.is_late(now);
             let kept = entry.record.kept.is_some_and(|until| until > now);

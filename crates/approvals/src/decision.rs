@@ -110,6 +110,11 @@ fn check_remember(record: &Record, decision: &Decision) -> Result<(), Refusal> {
             "it is not known in which folder this client works; remember it for the session, or always",
         ));
     }
+    if remember.scope == Scope::Session && record.ask.session == 0 {
+        return Err(unfit(
+            "this caller has no session; remember it always, perhaps for some time",
+        ));
+    }
     Ok(())
 }
 

@@ -116,7 +116,7 @@ pub struct Verdict {
 pub struct RuleRef {
     /// `config-1`, the id of what is remembered, `server-files` or `default`.
     pub id: String,
-    /// The rule in its short form.
+    /// The rule in its short form, and its reason.
     pub text: String,
 }
 
@@ -414,10 +414,12 @@ impl<'r> Entry<'r> {
             Self::Configured(n, _) => format!("config-{}", n + 1),
             Self::Remembered(remembered) => remembered.id.clone(),
         };
-        RuleRef {
-            id,
-            text: self.rule().to_string(),
-        }
+        let rule = self.rule();
+        let text = match &rule.reason {
+            Some(reason) => format!("{rule} ({reason})"),
+            None => rule.to_string(),
+        };
+        RuleRef { id, text }
     }
 
     fn verdict(&self) -> Verdict {

@@ -106,6 +106,11 @@ impl Rule {
         self.expires
     }
 
+    /// The name of a client that it is about.
+    pub fn client_for_example(&self) -> String {
+        self.client.to_string().replace('*', "").replace('?', "x")
+    }
+
     /// What it tells whoever it holds back.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()

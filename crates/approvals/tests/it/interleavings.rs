@@ -123,7 +123,9 @@ proptest! {
                 Move::Decide(back, action) => {
                     decider += 1;
                     if let Some(at) = ids.len().checked_sub(1 + usize::from(back)) {
-                        deciders.push(decider);
+                        if stopped.is_none() {
+                            deciders.push(decider);
+                        }
                         let id = ids[at].clone();
                         world.decide(decider, &id, action);
                     }
@@ -159,6 +161,8 @@ proptest! {
                 Move::Lose => world.disk.clear(),
                 Move::Stop => {
                     world.input(Input::Stop);
+                    // Nobody is told anything any more.
+                    deciders.clear();
                     stopped.get_or_insert(world.now);
                 }
                 Move::Generate(works) => {

@@ -39,6 +39,8 @@ struct Shown {
     rule: Rule,
     text: String,
     source: rules::Source,
+    /// Whether it holds for the arguments that were decided about, and no others.
+    exactly: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<rules::Scope>,
     #[serde(
@@ -58,7 +60,13 @@ struct Shown {
 pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<List> {
     let policy = gateway.context().approvals.policy();
     let rules = policy.rules().list().into_iter().map(|listed| Shown {
-        text: listed.rule.to_string(),
+        text: match listed.remembered {
+            Some(one) if one.exactly.is_some() => {
+                format!("{}, for exactly the arguments of then", listed.rule)
+            }
+            _ => listed.rule.to_string(),
+        },
+        exactly: listed.remembered.is_some_and(|one| one.exactly.is_some()),
         expires_at: listed.rule.expires().map(time_of),
         id: listed.id,
         rule: listed.rule,
@@ -241,10 +249,13 @@ fn tools(gateway: &Gateway, rule: &Rule) -> Vec<Tool> {
     let policy = context.approvals.policy();
     let with = policy.rules().with(rule.clone());
     let catalogue = context.shelf.catalogue();
+    // For a client that the rule is about.
+    let client = rule.client_for_example();
     let mut tools = Vec::new();
     for part in catalogue.servers() {
         for tool in part.items(switchboard_catalog::Kind::Tool) {
             let case = Case {
+                client: &client,
                 annotations: policy::hints(Some(tool.raw())),
                 ..Case::tool_call(part.name(), tool.name())
             };

@@ -243,10 +243,8 @@ impl Person {
                 let message = format!("no person answered within {} s", after / 1_000);
                 refused(codes::TIMEOUT, &message)
             }
-            Outcome::Failed(why) => refused(
-                code::INTERNAL,
-                &format!("the model could not answer: {why}"),
-            ),
+            // Why is for the person to know: it may name what is nobody else's business.
+            Outcome::Failed(_) => refused(code::INTERNAL, "the model could not answer"),
             Outcome::Unavailable(why) => {
                 refused(code::INTERNAL, &format!("nobody could be asked: {why}"))
             }
