@@ -387,14 +387,16 @@ async fn late(
     {
         return Done::Late(Some(record));
     }
-    while record.version == 1 {
+    if record.version > 1 {
+        return Done::Late(None);
+    }
+    loop {
         match store.approval(&record.id).await {
             Ok(Some(row)) if row.version == 1 => return Done::Late(Some(record)),
-            Ok(_) | Err(StoreError::Closed) => break,
+            Ok(_) | Err(StoreError::Closed) => return Done::Late(None),
             Err(_) => sleep(LOAD_AGAIN).await,
         }
     }
-    Done::Late(None)
 }
 
 fn parsed(row: &switchboard_store::Approval) -> Option<Record> {
