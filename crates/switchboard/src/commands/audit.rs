@@ -46,6 +46,7 @@ Examples:
     #[command(after_long_help = "\
 Examples:
   switchboard audit verify
+  switchboard audit verify --expect 1200:8b9026185de7…      what was kept of an earlier time
   switchboard audit verify --json")]
     Verify(Verify),
     #[command(after_long_help = "\
@@ -72,6 +73,9 @@ struct List {
 /// The exit code is 1 if not, and the first entry that cannot be relied upon is named.
 #[derive(Debug, Args)]
 struct Verify {
+    /// The number and the hash of an entry, as they were once: whether it still has that hash
+    #[arg(long, value_name = "NUMBER:HASH")]
+    expect: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -143,6 +147,9 @@ fn time(audited: &Audited) -> String {
         .map_or_else(|_| "out of range".to_owned(), |time| format!("{time:.6}"))
 }
 
+/// So many digits of a hash are enough to know it by.
+const HASH_DIGITS: usize = 12;
+
 fn hex(hash: &[u8; 32]) -> String {
     let mut text = String::with_capacity(2 * hash.len());
     for byte in hash {
@@ -213,6 +220,9 @@ fn about(body: &str) -> String {
 fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
     let file = log_of(home)?;
     let verdict = switchboard_store::verify(&file).map_err(|error| failure(&error))?;
+    if let Some(expected) = &args.expect {
+        check_expected(&file, expected)?;
+    }
     let head = hex(&verdict.head);
     let broken = verdict.broken;
     if args.json {
@@ -228,7 +238,8 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
     let entries = count(verdict.entries, "entry", "entries");
     let Some(broken) = broken else {
         return print::data(&format!(
-            "{entries}, all as they were written\nhead  {head}\n"
+            "{entries}, all as they were written\nhead  {}:{head}\n",
+            verdict.entries
         ));
     };
     print::data(&format!(
@@ -242,6 +253,40 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
         "somebody changed {}, or the disk did: keep a copy of it, and compare with an export made earlier",
         file.display()
     )))
+}
+
+/// Whether an entry has the hash that somebody kept of it. A log that was made anew as a whole, or an old one
+/// put in its place, is found in no other way.
+fn check_expected(file: &Path, expected: &str) -> Result<(), Failure> {
+    let wrong = || {
+        Failure::usage(format!("{expected:?} is no number and hash"))
+            .hint("give what `audit verify` printed as its head: 1200:8b9026185de7…")
+    };
+    let (seq, hash) = expected.split_once(':').ok_or_else(wrong)?;
+    let seq: u64 = seq.parse().map_err(|_| wrong())?;
+    let hash = hash.to_ascii_lowercase();
+    if seq == 0 || hash.len() < HASH_DIGITS || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(wrong());
+    }
+    let mut found = None;
+    let walked = switchboard_store::export(file, seq - 1, |audited| {
+        found = Some(hex(&audited.hash));
+        // One is enough.
+        Err(io::ErrorKind::Interrupted.into())
+    });
+    let found = match (found, walked) {
+        (None, Err(error)) => return Err(failure(&error)),
+        (found, _) => found,
+    };
+    match found {
+        Some(found) if found.starts_with(&hash) => Ok(()),
+        Some(found) => Err(Failure::new(format!(
+            "entry {seq} has another hash than it had: {found}"
+        ))
+        .hint("the log was made anew, or another one was put in its place")),
+        None => Err(Failure::new(format!("the log ends before entry {seq}"))
+            .hint("its end was cut off, or an old one was put in its place")),
+    }
 }
 
 fn export(home: &Home, args: &Export) -> Result<(), Failure> {

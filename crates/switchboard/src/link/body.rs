@@ -50,6 +50,9 @@ impl Answer {
         let mut head = (&mut from).take(HEAD_BYTES);
         let mut line = String::new();
         head.read_line(&mut line).map_err(|error| lost(&error))?;
+        if line.is_empty() {
+            return Err(left());
+        }
         let status = line
             .strip_prefix("HTTP/1.1 ")
             .and_then(|rest| rest.get(..3)?.parse().ok())
@@ -181,6 +184,11 @@ impl Read for Answer {
             }
         }
     }
+}
+
+fn left() -> Failure {
+    Failure::unreachable("the gateway left before it answered")
+        .hint("`switchboard serve` starts one; what was asked of it may have been done")
 }
 
 fn not_understood() -> Failure {
