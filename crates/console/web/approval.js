@@ -51,6 +51,7 @@ export function openApproval(id) {
     if (!isWhole(approval)) {
       // Nobody decides about a part: the old form is closed, and the whole is read.
       view?.own?.lock();
+      if (drawn === null) fill(body, h("p", { class: "muted" }, "Reading all of it…"));
       read();
       return;
     }
