@@ -51,6 +51,7 @@ export function openApproval(id) {
     if (!isWhole(approval)) {
       // Nobody decides about a part: the old form is closed, and the whole is read.
       view?.own?.lock();
+      if (drawn === null) fill(body, h("p", { class: "muted" }, "Reading all of it…"));
       read();
       return;
     }
@@ -95,6 +96,7 @@ export function openApproval(id) {
       if (said.firstElementChild?.classList.contains("no-read")) fill(said);
       draw(approval);
     } catch (error) {
+      if (drawn === null) fill(body);
       if (!shown) say(title, error.status === 404 ? "There is no such approval" : "It cannot be shown");
       fill(said, h("div", { class: "no-read" }, problem(error), error.status === 404 ? null : button("Try again", read, { class: "small" })));
     }

@@ -12,6 +12,7 @@ import { agoTime, leftTime, plural } from "./words.js";
 // A request that appears under the pointer is not for the click that was already on its way.
 const FRESH_MS = 500;
 const PAGE = 50;
+const MOST_PAST = 1000;
 const CLOSED = ["approved", "rejected", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "failed"];
 
 export function open(rest) {
@@ -59,7 +60,7 @@ export function open(rest) {
   count();
   const off = on("approvals", count);
   // Not while another row has the focus: whoever presses a key there may mean that one.
-  const isMeant = () => document.activeElement === document.body || document.activeElement?.id === "main" || main.contains(document.activeElement) || document.activeElement?.getAttribute("aria-current") === "true";
+  const isMeant = () => !side.contains(document.activeElement) || document.activeElement.getAttribute("aria-current") === "true";
   const does = (name) => () => isMeant() && detail?.keys[name]();
   return {
     node,
@@ -246,7 +247,7 @@ function openHistory() {
     if (!approval || isOpen(approval) || isWaiting(approval)) return;
     const at = all.findIndex((one) => one.id === approval.id);
     if (at >= 0) all[at] = approval;
-    else if (fits(approval)) all.unshift(approval);
+    else if (fits(approval)) all = [approval, ...all].slice(0, MOST_PAST);
     else return;
     draw();
   });

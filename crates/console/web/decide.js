@@ -24,6 +24,27 @@ addEventListener("focus", arrive);
 addEventListener("pageshow", arrive);
 document.addEventListener("visibilitychange", arrive);
 
+// Whoever writes prose to a page that is no more in front presses letters that mean nothing here, and
+// spaces soon after letters: neither may press a button that one of the letters has gone to.
+const STRAY_MS = 1500;
+const SPACE_MS = 400;
+const MEANT = "aerjkg/?";
+let [pressed, strayed, lastKey] = [-Infinity, -Infinity, ""];
+
+document.addEventListener("keydown", (event) => {
+  lastKey = event.key;
+  if (event.key.length !== 1 || event.key === " " || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target instanceof Element && event.target.matches("input, textarea, select")) return;
+  pressed = performance.now();
+  if (!MEANT.includes(event.key)) strayed = pressed;
+}, true);
+
+function isStray(event) {
+  const now = performance.now();
+  // A click of the keyboard has no count.
+  return event.detail === 0 && (now - strayed < STRAY_MS || (lastKey === " " && now - pressed < SPACE_MS));
+}
+
 function readyAt(since) {
   return Math.max(since + GUARD_MS, arrived + ARRIVAL_MS);
 }
@@ -50,7 +71,7 @@ function settle(node) {
 
 // A button that cannot be pressed in its first moments: whoever presses then meant something else.
 export function guarded(label, act, props) {
-  const node = button(label, act, { ...props, class: `${props?.class ?? ""} guarded` });
+  const node = button(label, (event) => !isStray(event) && act(), { ...props, class: `${props?.class ?? ""} guarded` });
   states.set(node, { since: performance.now(), resting: false, held: false });
   rest(node);
   return node;
@@ -59,7 +80,7 @@ export function guarded(label, act, props) {
 // Keeps a button from being pressed while something has not been read: parts that are cut, or not there
 // yet (`unread`). Answers with the words beside it, and what asks again.
 export function readFirst(node, parts) {
-  const words = h("p", { class: "read-first", hidden: true });
+  const words = h("p", { class: "read-first", role: "status", hidden: true });
   const look = () => {
     const cut = parts.querySelectorAll(".cut").length;
     const unread = parts.querySelectorAll(".unread").length;

@@ -113,7 +113,7 @@ export function fill(node, ...children) {
 
 // Sets a text only where it changed, so that screen readers and selections are left in peace.
 export function say(node, text) {
-  const parts = visible(text);
+  const parts = visible(String(text ?? ""));
   const shown = parts.map((part) => (part instanceof Node ? part.textContent : part)).join("");
   if (node.textContent !== shown) node.replaceChildren(...parts);
 }

@@ -12,7 +12,7 @@ const WHY = { __proto__: null, changed: "changed since it was approved", new: "n
 // How the gateway says that it does not tell all that changed.
 const isCut = (change) => change.field === "and more" || /… \(\d+ more characters\)$/.test(plain(change.after));
 
-export function heldTool(server, tool) {
+export function heldTool(server, tool, level = "h4") {
   const decide = (verb) => async () => {
     try {
       await post(path("trust", server, verb), { tool: tool.tool, fingerprint: tool.fingerprint });
@@ -23,7 +23,7 @@ export function heldTool(server, tool) {
     }
   };
   const node = h("article", { class: "held-tool", "aria-label": tool.name },
-    h("h4", null, h("a", { href: `#tools/${encodeURIComponent(server)}/${encodeURIComponent(tool.tool)}` }, tool.tool), mark(tool.why, WHY[tool.why] ?? tool.why)),
+    h(level, null, h("a", { href: `#tools/${encodeURIComponent(server)}/${encodeURIComponent(tool.tool)}` }, tool.tool), mark(tool.why, WHY[tool.why] ?? tool.why)),
     findings(tool.findings),
     heldText(tool) ?? h("p", { class: "bad-text unread" }, "What it says is not known."));
   const approve = guarded("Approve", decide("approve"), { class: "primary", "aria-label": `Approve ${tool.name}` });

@@ -139,8 +139,16 @@ export function waiting() {
   return [...state.approvals.values()].filter(isWaiting).sort(oldestFirst);
 }
 
+// To read a time takes a while, and there may be thousands.
+const born = new WeakMap();
+
+function bornAt(approval) {
+  if (!born.has(approval)) born.set(approval, Date.parse(approval.createdAt));
+  return born.get(approval);
+}
+
 export function oldestFirst(a, b) {
-  return Date.parse(a.createdAt) - Date.parse(b.createdAt) || (a.id < b.id ? -1 : 1);
+  return bornAt(a) - bornAt(b) || (a.id < b.id ? -1 : 1);
 }
 
 // Whether all of an approval is here. Lists and events leave out what is long, and nobody decides about

@@ -42,7 +42,7 @@ export function openTool(server, name) {
     const key = JSON.stringify(said ?? null);
     if (trust.dataset.shown === key) return;
     trust.dataset.shown = key;
-    fill(trust, said?.held ? h("section", { class: "card held" }, h("h2", null, "Held back"), heldTool(server, said.held)) : findings(said?.approved?.findings));
+    fill(trust, said?.held ? h("section", { class: "card held" }, h("h2", null, "Held back"), heldTool(server, said.held, "h3")) : findings(said?.approved?.findings));
   }
 
   read();

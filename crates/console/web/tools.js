@@ -10,7 +10,7 @@ import { openTool } from "./tool.js";
 import { number, plural } from "./words.js";
 
 const AT_ONCE = 100;
-const HELD_AT_ONCE = 10;
+const HELD_AT_ONCE = 3;
 const TYPING_MS = 200;
 // What was searched for is still there when somebody comes back from a tool.
 const kept = { text: "", server: "" };
