@@ -217,6 +217,10 @@ impl Person {
         let Some(mut ask) = self.about.question(&settings, asked, params) else {
             return refused(code::METHOD_NOT_FOUND, "a person cannot answer this");
         };
+        if asked == method::SAMPLING && self.context.config.load().sampling.provider.is_none() {
+            let warning = "no model is configured: answer it yourself, or set `sampling.provider`";
+            ask.warnings.push(warning.to_owned());
+        }
         let verdict = self.judge(&ask);
         ask.rule = verdict.rule.map(|rule| rule.text.into());
         match verdict.action {
