@@ -155,20 +155,9 @@ async fn walk(
                 Begun::Ended(record, ended) => (record, ended),
                 Begun::Journey(mut journey) => {
                     let ended = if asks_later {
-                        // A client may know what it will be asked. One that comes back has answered
-                        // something else.
-                        let given = errand.params.as_ref().filter(|_| !comes_back);
-                        let mut given = rounds::answers_in(given);
-                        loop {
-                            match journey.until_asked(&way).await {
-                                Next::Ended(ended) => break ended,
-                                Next::Asked(asked) => {
-                                    let unanswered = rounds::hand_in(&mut given, asked);
-                                    if !unanswered.is_empty() {
-                                        return way.park(journey, unanswered);
-                                    }
-                                }
-                            }
+                        match journey.with_answers(&way, comes_back).await {
+                            Next::Ended(ended) => ended,
+                            Next::Asked(asked) => return way.park(journey, asked),
                         }
                     } else {
                         journey.accompany(&way).await
@@ -176,6 +165,17 @@ async fn walk(
                     (journey.into_record(), ended)
                 }
             };
+        if let Err(Trouble { failure, .. }) = &ended
+            && let Some(error) = rounds.wants_opened(&way, failure)
+        {
+            match Box::pin(way.have_opened(&error)).await {
+                Ok(()) => {
+                    rounds.since = Instant::now();
+                    continue;
+                }
+                Err(failure) => return record.finish(Err(failure)),
+            }
+        }
         let result = match ended {
             // The server had just been lost, and has not got the request: the next one gets it.
             Err(Trouble { unsent: true, .. }) => {

@@ -13,9 +13,9 @@ use std::{
 
 use bytes::Bytes;
 use switchboard_approvals::{Ask, Outcome, rules};
-use switchboard_client::{ErrorObject, Raw, Reason};
+use switchboard_client::{ErrorObject, InputRequired, Raw, Reason};
 use switchboard_config::Route;
-use switchboard_wire::{code, meta, method};
+use switchboard_wire::{Era, code, meta, method};
 use tokio::{
     sync::Notify,
     time::{MissedTickBehavior, interval_at, timeout},
@@ -25,9 +25,11 @@ use super::Way;
 use crate::{
     approvals::question::{About, REQUEST_BYTES},
     context::Context,
-    failure::codes,
+    desk::View,
+    failure::{Failure, codes},
     line::{Line, Outlet},
     relay::Told,
+    translate,
 };
 
 /// How often a client is shown that its call is alive.
@@ -56,6 +58,24 @@ impl Answerer {
             Route::Auto | Route::Client | Route::Human => Self::Nobody,
         }
     }
+}
+
+/// The addresses that a server wants opened, as questions.
+fn addresses(error: &ErrorObject) -> Vec<Raw> {
+    let said = error
+        .data
+        .as_ref()
+        .and_then(|data| data.member("elicitations"));
+    let said = said.and_then(|said| said.elements()).unwrap_or_default();
+    let asked = said.into_iter().take(InputRequired::QUESTIONS_MAX);
+    asked
+        .filter_map(|params| {
+            params
+                .without(&["mode"])
+                .with_member("mode", &Raw::string("url"))
+                .ok()
+        })
+        .collect()
 }
 
 /// Rings when a person is asked, so that a client that is not to be kept waiting can be sent away.
@@ -295,9 +315,45 @@ impl Way<'_> {
         }
     }
 
-    /// Whether a person answers what the client does not.
+    /// Whether the server is told that a person answers what the client does not. In a server's own view nothing
+    /// stands between it and a client of 2026-07-28, which says with each request what may be asked.
     pub(super) fn has_person(&self) -> bool {
-        self.context.config.load().approvals.route != Route::Client
+        let is_plain =
+            matches!(self.errand.view, View::Server(_)) && self.errand.guest.era() == Era::Modern;
+        match self.context.config.load().approvals.route {
+            Route::Human => true,
+            Route::Auto => !is_plain,
+            Route::Client => false,
+        }
+    }
+
+    /// Whether a server of 2025-11-25 wants addresses opened before it does anything, and a person is to do that.
+    pub(super) fn has_opener(&self, error: &ErrorObject) -> bool {
+        error.code == translate::URL_ELICITATION_REQUIRED
+            && addresses(error)
+                .first()
+                .is_some_and(|params| self.opener(params) == Answerer::Person)
+    }
+
+    fn opener(&self, params: &Raw) -> Answerer {
+        self.answerer(method::ELICITATION, Some(params))
+    }
+
+    /// Has a person open the addresses that the server wants opened.
+    pub(super) async fn have_opened(&self, error: &ErrorObject) -> Result<(), Failure> {
+        let person = self.person();
+        let refused = |why: &str| Failure::Refused(ErrorObject::new(code::INVALID_PARAMS, why));
+        for params in addresses(error) {
+            let answer = person.answer(method::ELICITATION, Some(&params)).await;
+            let answer = answer.map_err(|error| refused(&error.message))?;
+            let action = answer.member("action").and_then(|action| action.to_text());
+            if action.as_deref() != Some("accept") {
+                return Err(refused(
+                    "the address that the server wants opened was declined",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Who answers what the server asks.

@@ -14,7 +14,10 @@ use tokio::{
     time::{sleep_until, timeout},
 };
 
-use super::{Record, Trouble, Way, outcome};
+use super::{
+    Record, Trouble, Way, outcome,
+    rounds::{answers_in, hand_in},
+};
 use crate::{
     caller::{Logs, said},
     failure::Failure,
@@ -195,6 +198,23 @@ impl Journey {
                         return Err(overdue.into());
                     }
                 }
+            }
+        }
+    }
+
+    /// Waits for the answer, or for questions that the request does not answer itself: a client may know what
+    /// it will be asked. One that comes back has answered something else.
+    pub(super) async fn with_answers(&mut self, way: &Way<'_>, comes_back: bool) -> Next {
+        let given = way.errand.params.as_ref().filter(|_| !comes_back);
+        let mut given = answers_in(given);
+        loop {
+            let asked = match self.until_asked(way).await {
+                Next::Asked(asked) => asked,
+                ended @ Next::Ended(_) => return ended,
+            };
+            let unanswered = hand_in(&mut given, asked);
+            if !unanswered.is_empty() {
+                return Next::Asked(unanswered);
             }
         }
     }

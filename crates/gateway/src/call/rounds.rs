@@ -30,6 +30,8 @@ pub(super) struct Rounds {
     next: Option<Raw>,
     asked: u32,
     pauses: u32,
+    /// A person has been asked to open addresses.
+    opened: bool,
     /// How long the client may take to answer.
     patience: Duration,
     /// From when on the server's time counts: not that in which the client was asked.
@@ -43,6 +45,7 @@ impl Rounds {
             first: params,
             asked: 0,
             pauses: 0,
+            opened: false,
             patience,
             since,
         }
@@ -52,6 +55,19 @@ impl Rounds {
     pub(super) fn begin_with(&mut self, params: Option<Raw>) {
         self.next.clone_from(&params);
         self.first = params;
+    }
+
+    /// The error by which a server asks a person to open addresses first, which it may do
+    /// once.
+    pub(super) fn wants_opened(&mut self, way: &Way<'_>, failure: &Failure) -> Option<ErrorObject> {
+        let Failure::Answered(error) = failure else {
+            return None;
+        };
+        if self.opened || !way.has_opener(error) {
+            return None;
+        }
+        self.opened = true;
+        Some(error.clone())
     }
 
     /// The parameters of the round that comes next.

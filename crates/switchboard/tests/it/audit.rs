@@ -39,9 +39,22 @@ fn the_log_says_what_was_decided_and_whether_it_was_changed() {
     place.check(
         &["audit", "verify"],
         0,
-        &format!("{entries} entries, all as they were written\nhead  {head}\n"),
+        &format!("{entries} entries, all as they were written\nhead  {entries}:{head}\n"),
         "",
     );
+    // Against what was kept of it.
+    for (kept, code) in [
+        (format!("{entries}:{head}"), 0),
+        (format!("{entries}:{}", &head[..12]), 0),
+        (format!("1:{head}"), 1),
+        (format!("{}:{head}", entries + 1), 1),
+        (head.to_owned(), 2),
+        (format!("0:{head}"), 2),
+        ("1:abc".to_owned(), 2),
+    ] {
+        let done = place.run(&["audit", "verify", "--expect", &kept]);
+        assert_eq!(done.code, Some(code), "{kept}: {done:?}");
+    }
     let all = place.run(&["audit", "export"]);
     let all: Vec<Value> = all
         .out
