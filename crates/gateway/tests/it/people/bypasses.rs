@@ -156,6 +156,65 @@ async fn a_kept_answer_is_for_a_client_that_says_exactly_the_same_of_itself() {
     rig.stop().await;
 }
 
+/// A server that asks for an address to be opened first is called again with what the person made of the
+/// arguments.
+#[tokio::test]
+async fn what_was_edited_stays_edited_when_a_call_begins_anew() {
+    let mut config = asks_deletions();
+    config["approvals"]["rules"] = json!(["ask s:open"]);
+    let (stage, rig) = staged(config).await;
+    let url = json!({ "elicitation": { "url": {} } });
+    let mut client = Pipe::open_able(&rig, server("s"), MODERN, url).await;
+    let mut params = json!({ "name": "open", "arguments": { "amount": 1_000_000 } });
+    let first = once(&mut client, &params).await;
+    let waiting = rig.one_waiting().await;
+    let less = json!({ "edits": { "arguments": { "amount": 1 } } });
+    rig.decided(&waiting["id"], "approve", less).await;
+    params["requestState"] = first["requestState"].clone();
+    let asked = once(&mut client, &params).await;
+    let key = asked["inputRequests"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .next()
+        .unwrap();
+    params["requestState"] = asked["requestState"].clone();
+    params["inputResponses"] = json!({ key: { "action": "accept" } });
+    let done = once(&mut client, &params).await;
+    assert!(done.get("content").is_some(), "{done}");
+    let called: Vec<_> = stage.calls_of("open");
+    assert_eq!(called.len(), 2, "{called:?}");
+    assert!(
+        called.iter().all(|call| call["arguments"]["amount"] == 1),
+        "{called:?}"
+    );
+    rig.stop().await;
+}
+
+/// The result of one request, whatever it is.
+async fn once(client: &mut Pipe, params: &Value) -> Value {
+    let id = client.send("tools/call", params.clone()).await;
+    client.finish(&id).await.json["result"].clone()
+}
+
+/// Where the client cannot have an address opened, a person is asked to.
+#[tokio::test]
+async fn an_address_that_is_wanted_first_is_opened_by_a_person() {
+    let (stage, rig) = staged(asks_deletions()).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("open", json!({})).await;
+    let waiting = rig.one_waiting().await;
+    assert_eq!(waiting["kind"], "elicitation");
+    let summary = waiting["summary"].as_str().unwrap();
+    assert!(summary.contains("example.com"), "{summary}");
+    rig.decided(&waiting["id"], "respond", json!({ "action": "accept" }))
+        .await;
+    let done = client.finish(&call).await.json;
+    assert!(done["result"].get("content").is_some(), "{done}");
+    assert_eq!(stage.calls_of("open").len(), 2);
+    rig.stop().await;
+}
+
 /// One request of 2026-07-28, on a pipe of its own.
 async fn ask(rig: &Rig, params: Value) -> Value {
     let mut client = Pipe::open_as(rig, server("s"), MODERN).await;

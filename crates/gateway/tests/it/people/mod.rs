@@ -44,6 +44,7 @@ pub(crate) fn tools() -> Vec<Value> {
         tool("elicit", "Asks a person."),
         tool("sample", "Asks a model."),
         tool("work", "Works."),
+        tool("open", "Wants an address opened first."),
         tool("wait", "Waits."),
         hinted("delete_file", json!({ "destructiveHint": true })),
         hinted("add_note", json!({ "destructiveHint": false })),
