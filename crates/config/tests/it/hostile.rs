@@ -157,7 +157,7 @@ proptest! {
 
     #[test]
     fn a_configuration_cut_anywhere(cut in 0usize..1000, with in any::<char>()) {
-        let text = "{\n  \"listen\": \"127.0.0.1:1\", // ü\n  \"mcpServers\": {\n    \"s\": { \"command\": \"a\\u00fc\\ud83d\\ude00\", \"args\": [\"${env:A}\", \"$${\"],\n      \"env\": {}, /* x */ \"tools\": {\"allow\": [\"*\"]} },\n    \"t\": {\"url\": \"http://a/?b\", \"timeout\": 60},\n  },\n  \"approvals\": {\"rules\": [{\"a\": 1.5e3}]},\n}\n";
+        let text = "{\n  \"listen\": \"127.0.0.1:1\", // ü\n  \"mcpServers\": {\n    \"s\": { \"command\": \"a\\u00fc\\ud83d\\ude00\", \"args\": [\"${env:A}\", \"$${\"],\n      \"env\": {}, /* x */ \"tools\": {\"allow\": [\"*\"]} },\n    \"t\": {\"url\": \"http://a/?b\", \"timeout\": 60},\n  },\n  \"approvals\": {\"rules\": [{\"action\": \"ask\", \"arguments\": {\"$.a\": {\"min\": 1.5e3}}}]},\n}\n";
         let mut cut = cut % (text.len() + 1);
         while !text.is_char_boundary(cut) {
             cut -= 1;

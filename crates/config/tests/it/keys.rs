@@ -18,7 +18,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("approvals.shortTimeoutMs", "1"),
     ("approvals.longTimeoutMs", "1"),
     ("approvals.route", r#""human""#),
-    ("approvals.rules", r#"[{"deny": "*"}]"#),
+    ("approvals.rules", r#"["deny x"]"#),
     ("approvals.tools", r#""writes""#),
     ("approvals.notify", r#""off""#),
     ("approvals.webhook.url", r#""http://other""#),
