@@ -46,7 +46,15 @@ fn a_person_answers_in_every_pair_of_revisions() {
 
 fn in_front_of(server: Side) -> Vec<String> {
     let upstream = Upstream::start(server, &[]);
-    let home = home_with(&upstream, json!({ "approvals": { "notify": "off" } }));
+    // In its own view a server of 2026-07-28 is told what its client can do, and asks for nothing else, unless
+    // a person is wanted in any case.
+    let route = if server.revision == Revision::Jul2026 {
+        "human"
+    } else {
+        "auto"
+    };
+    let approvals = json!({ "notify": "off", "route": route });
+    let home = home_with(&upstream, json!({ "approvals": approvals }));
     let serve = home.serve();
     serve.until_known(NAME);
     let mut failures = Vec::new();
