@@ -56,6 +56,8 @@ pub(crate) struct Errand<'a> {
     pub(crate) params: Option<Raw>,
     /// Rings when a person is asked, for clients that are not kept waiting.
     pub(crate) bell: Option<&'a Arc<Bell>>,
+    /// Whether it may come back with answers: what does not is not looked through again.
+    pub(crate) returns: bool,
 }
 
 /// What is kept of a call while its client is away.
@@ -130,7 +132,7 @@ async fn walk(
         let mut params = rounds.params();
         // What the server asks is told through results.
         let asks_later = errand.guest.era() == Era::Modern && live.era() == Era::Legacy;
-        let comes_back = asks_later && returns(params.as_ref());
+        let comes_back = asks_later && errand.returns && returns(params.as_ref());
         if comes_back && !consented {
             match way.kept(params.as_ref()) {
                 Err(failure) => return record.finish(Err(failure)),

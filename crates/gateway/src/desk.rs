@@ -595,6 +595,7 @@ impl Room<'_> {
             name,
             params: Some(params),
             bell: None,
+            returns: false,
         };
         call::carry(self.gateway.context(), self.caller, &upstream, errand).await
     }

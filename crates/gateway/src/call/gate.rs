@@ -17,7 +17,7 @@ use switchboard_client::{InputRequired, Raw};
 use switchboard_wire::{Era, method};
 use tokio::time::timeout_at;
 
-use super::{Way, returns};
+use super::Way;
 use crate::{
     approvals::{policy::hints, question::REQUEST_BYTES},
     failure::{Failure, cut},
@@ -53,7 +53,7 @@ impl Way<'_> {
             params: errand.params.clone(),
             ..Pass::default()
         };
-        if errand.guest.era() == Era::Modern && returns(errand.params.as_ref()) {
+        if errand.guest.era() == Era::Modern && errand.returns {
             if let Some(pass) = self.returned()? {
                 return Ok(pass);
             }

@@ -55,7 +55,8 @@ pub(super) async fn carry(
         ticket: &|| super::ticket(caller, upstream, &errand),
     };
     let mut params = errand.params.clone();
-    if returns(params.as_ref()) {
+    let mut comes_back = returns(params.as_ref());
+    if comes_back {
         let state = params
             .as_ref()
             .and_then(|params| params.member("requestState")?.to_text());
@@ -73,6 +74,7 @@ pub(super) async fn carry(
             }
             (Some(Origin::EarlierRun), _) => {
                 params = params.map(|params| params.without(&["requestState", "inputResponses"]));
+                comes_back = false;
             }
             (None, _) | (_, None) => {}
         }
@@ -93,6 +95,7 @@ pub(super) async fn carry(
                 name,
                 params,
                 bell: Some(&bell),
+                returns: comes_back,
             };
             walk(&context, &caller, &upstream, errand).await
         }
