@@ -2,10 +2,11 @@
 
 use std::{
     collections::HashMap,
-    sync::Arc,
+    sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
+use memchr::memmem::Finder;
 use switchboard_client::{ErrorObject, InputRequired, Raw};
 use switchboard_wire::{code, method};
 use tokio::{
@@ -136,6 +137,11 @@ struct Gathered {
 
 /// Whether a person is to answer something that this result asks.
 pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> bool {
+    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"inputRequests\""));
+    // Most results ask nothing, and many are long. One that spells it in another way goes to the client as it is.
+    if SAYS.find(result.as_bytes()).is_none() {
+        return false;
+    }
     InputRequired::of(result).is_some_and(|input| {
         let questions = input.questions().iter();
         let mut answerers = questions.map(|(_, question)| who(way, question));
