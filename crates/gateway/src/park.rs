@@ -13,6 +13,7 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
+use switchboard_approvals::rules::digest;
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{code, meta};
 use tokio::{task::AbortHandle, time::sleep};
@@ -208,43 +209,9 @@ pub(crate) fn request_digest(place: &str, method: &str, params: Option<&Raw>) ->
     }
     if let Some(params) = params {
         let params = params.without(&[meta::META, "inputResponses", "requestState"]);
-        digest(&params, &mut hash);
+        hash.update(digest(&params));
     }
     hash.finalize().into()
-}
-
-/// Frames are not nested deeper than the limit for them, and so is this.
-fn digest(value: &Raw, hash: &mut Sha256) {
-    match value.as_bytes().first() {
-        Some(b'{') => {
-            let mut members = value.members().unwrap_or_default();
-            members.sort_by(|(one, _), (other, _)| one.cmp(other));
-            hash.update(b"{");
-            for (name, value) in members {
-                hash.update((name.len() as u64).to_le_bytes());
-                hash.update(name);
-                digest(&value, hash);
-            }
-            hash.update(b"}");
-        }
-        Some(b'[') => {
-            hash.update(b"[");
-            for element in value.elements().unwrap_or_default() {
-                digest(&element, hash);
-            }
-            hash.update(b"]");
-        }
-        Some(b'"') => {
-            let text = value.to_text().unwrap_or_default();
-            hash.update(b"\"");
-            hash.update((text.len() as u64).to_le_bytes());
-            hash.update(text);
-        }
-        _ => {
-            hash.update((value.as_bytes().len() as u64).to_le_bytes());
-            hash.update(value.as_bytes());
-        }
-    }
 }
 
 #[cfg(test)]

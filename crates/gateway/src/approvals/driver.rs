@@ -267,6 +267,8 @@ impl Driver {
         for effect in self.broker.handle(self.clock.now(), input) {
             self.carry_out(context, effect);
         }
+        let waiting = self.broker.waiting();
+        context.approvals.numbers.set_waiting(waiting);
     }
 
     fn carry_out(&mut self, context: &Arc<Context>, effect: Effect) {
@@ -306,8 +308,7 @@ impl Driver {
             // Nobody wants the answer any more.
             model.abort();
         }
-        let waiting = self.broker.waiting();
-        context.approvals.numbers.count(why, record, waiting);
+        context.approvals.numbers.count(why, record);
         context.events.tell_json(event(why), &shown::event(record));
         if is_louder(&context.config.load().approvals, why) {
             context.megaphone.tell(event(why), shown::outside(record));

@@ -20,8 +20,7 @@ pub(crate) struct Numbers {
 
 impl Numbers {
     /// Something has happened to a request.
-    pub(super) fn count(&self, why: Change, record: &Record, waiting: usize) {
-        self.waiting.store(waiting as u64, Relaxed);
+    pub(super) fn count(&self, why: Change, record: &Record) {
         if why == Change::Created {
             self.asked.fetch_add(1, Relaxed);
         }
@@ -38,6 +37,11 @@ impl Numbers {
         if let Some(place) = place.filter(|_| over) {
             self.ended[place].fetch_add(1, Relaxed);
         }
+    }
+
+    /// So many requests wait for a person.
+    pub(super) fn set_waiting(&self, waiting: usize) {
+        self.waiting.store(waiting as u64, Relaxed);
     }
 
     /// How many requests wait for a person.

@@ -61,7 +61,7 @@ impl Answerer {
 }
 
 /// The addresses that a server wants opened, as questions.
-fn addresses(error: &ErrorObject) -> Vec<Raw> {
+pub(super) fn addresses(error: &ErrorObject) -> Vec<Raw> {
     let said = error
         .data
         .as_ref()

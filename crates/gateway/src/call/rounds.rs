@@ -274,10 +274,8 @@ fn fits(question: &str, answer: &Raw) -> bool {
 /// The addresses that a server of 2025-11-25 wants opened, for a client of 2026-07-28 that can have it
 /// done.
 pub(super) fn addresses(error: &ErrorObject, capabilities: &Raw) -> Option<Vec<(String, Raw)>> {
-    let list = error.data.as_ref()?.member("elicitations")?.elements()?;
-    let named: Vec<_> = list
+    let named: Vec<_> = super::human::addresses(error)
         .into_iter()
-        .take(InputRequired::QUESTIONS_MAX)
         .enumerate()
         .filter(|(_, params)| answers(capabilities, method::ELICITATION, Some(params)))
         .map(|(n, params)| (format!("address_{}", n + 1), params))

@@ -279,3 +279,21 @@ async fn a_remembered_no_holds_before_the_store_has_been_read() {
     assert_eq!(stage.calls(), 0, "called although it was denied for always");
     rig.stop().await;
 }
+
+/// What nobody is told of anew is counted all the same.
+#[tokio::test]
+async fn the_status_counts_what_still_waits_after_two_restarts() {
+    let mut config = asks_deletions();
+    // Nothing is to happen to it by itself.
+    config["approvals"]["shortTimeoutMs"] = json!(600_000);
+    let (_stage, rig) = staged(config).await;
+    let mut client = mute(&rig, LEGACY).await;
+    client.send_call("delete_file", json!({})).await;
+    let waiting = rig.one_waiting().await;
+    let rig = rig.restarted(|_| {}).await;
+    rig.until_status(&waiting["id"], "orphaned").await;
+    let rig = rig.restarted(|_| {}).await;
+    rig.until("/api/v1/status", |status| status["approvals"] == 1)
+        .await;
+    rig.stop().await;
+}
