@@ -33,6 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("results", &["wire"]),
     ("schema", &["wire"]),
     ("search", &["embed", "wire"]),
+    ("recall", &["embed", "search"]),
     ("trust", &["wire"]),
     ("approvals", &["schema", "wire"]),
     ("provider", &["client", "wire"]),

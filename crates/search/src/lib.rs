@@ -43,7 +43,7 @@ mod segment;
 mod stem;
 mod synonyms;
 mod vectors;
-mod words;
+pub mod words;
 
 pub use document::Field;
 pub use index::{Index, Match};

@@ -11,15 +11,15 @@ const WORD_BYTES: usize = 64;
 
 /// One term of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Term {
+pub struct Term {
     /// What is compared.
-    pub(crate) stem: String,
+    pub stem: String,
     /// As it stood, in lower case.
-    pub(crate) word: String,
+    pub word: String,
 }
 
 /// The terms of a text, in order.
-pub(crate) fn terms(text: &str) -> Vec<Term> {
+pub fn terms(text: &str) -> Vec<Term> {
     let mut terms = Vec::new();
     for run in runs(text) {
         match run {
@@ -40,6 +40,14 @@ pub(crate) fn terms(text: &str) -> Vec<Term> {
         }
     }
     terms
+}
+
+/// The runs of a text, in order: words, signs, and stretches of a script without spaces. The [`terms`] of a
+/// text are those of its runs one after the other, so whoever has seen a run before need not take it apart.
+pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    runs(text).map(|run| match run {
+        Run::Word(run) | Run::Unspaced(run) | Run::Sign(run) => run,
+    })
 }
 
 /// The words of a name, as a person would say them.
@@ -90,7 +98,7 @@ enum Run<'a> {
     Word(&'a str),
     Unspaced(&'a str),
     /// An emoji or another picture.
-    Sign(char),
+    Sign(&'a str),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -144,7 +152,7 @@ fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
                     return Some(Run::Word(run));
                 }
                 Class::Unspaced => return Some(Run::Unspaced(run)),
-                Class::Sign => return Some(Run::Sign(first)),
+                Class::Sign => return Some(Run::Sign(run)),
                 Class::Between => {}
             }
         }
@@ -227,6 +235,13 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(words(text), *expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_text_has_the_terms_of_its_pieces() {
+        let text = "getUserByID, don't 天气预报 mail🌧️ Café-2024";
+        let apart: Vec<Term> = pieces(text).flat_map(terms).collect();
+        assert_eq!(apart, terms(text));
     }
 
     #[test]

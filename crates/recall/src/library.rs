@@ -1,0 +1,151 @@
+//! [`Library`]: everything that is needed to find memories, and how it follows their changes.
+
+use crate::{
+    Scope,
+    columns::Columns,
+    graph::Graph,
+    lexicon::{Lexicon, Places},
+    scopes::{NONE, Scopes},
+    vectors::{Model, Quantised},
+};
+
+/// One version of a memory, as it is handed in.
+#[derive(Debug, Clone, Copy)]
+pub struct Document<'a> {
+    /// The version's number, never used twice.
+    pub row: u64,
+    /// Whose it is.
+    pub scope: Scope<'a>,
+    /// Of what kind.
+    pub kind: &'a str,
+    /// What it says.
+    pub content: &'a str,
+    /// How important it is, 0 to 1.
+    pub importance: f32,
+    /// Since when it is true, in microseconds since 1970.
+    pub valid_from: Option<i64>,
+    /// Until when it is true.
+    pub valid_until: Option<i64>,
+    /// When it was learned.
+    pub learned_at: i64,
+    /// When something else was learned in its place.
+    pub learned_until: Option<i64>,
+    /// The rows of the entities that it mentions.
+    pub mentions: &'a [u64],
+}
+
+/// Everything that is needed to find memories.
+#[derive(Debug, Default)]
+pub struct Library {
+    pub(crate) places: Places,
+    pub(crate) scopes: Scopes,
+    pub(crate) columns: Columns,
+    pub(crate) lexicon: Lexicon,
+    pub(crate) graph: Graph,
+    pub(crate) models: Vec<Model>,
+}
+
+impl Library {
+    /// Adds a version of a memory; one with the same row is replaced.
+    pub fn add(&mut self, document: &Document<'_>) {
+        self.remove(document.row);
+        let Ok(at) = u32::try_from(self.columns.len()) else {
+            return;
+        };
+        self.places.insert(document.row, at);
+        self.columns.push(document, &mut self.scopes);
+        self.lexicon.push(document.content);
+        self.graph.mention(at, document.mentions);
+    }
+
+    /// Something else was learned in the place of a version.
+    pub fn close(&mut self, row: u64, learned_until: i64) {
+        if let Some(at) = self.places.get(&row) {
+            self.columns.close(*at as usize, learned_until);
+        }
+    }
+
+    /// Removes a version, its mentions and its vectors.
+    pub fn remove(&mut self, row: u64) {
+        if let Some(at) = self.places.remove(&row) {
+            self.columns.scope[at as usize] = NONE;
+            for model in &mut self.models {
+                model.clear(at);
+            }
+        }
+    }
+
+    /// Adds an entity, or gives it another name.
+    pub fn put_entity(&mut self, row: u64, scope: Scope<'_>, name: &str) {
+        let scope = self.scopes.enter(scope);
+        self.graph.put_entity(row, scope, name);
+    }
+
+    /// Removes an entity.
+    pub fn remove_entity(&mut self, row: u64) {
+        self.graph.remove_entity(row);
+    }
+
+    /// Adds a relation between two entities, by their rows, or gives it another weight.
+    pub fn put_relation(&mut self, row: u64, from: u64, to: u64, weight: f32) {
+        self.graph.put_relation(row, from, to, weight);
+    }
+
+    /// Removes a relation.
+    pub fn remove_relation(&mut self, row: u64) {
+        self.graph.remove_relation(row);
+    }
+
+    /// Makes room for the vectors of a model. The first one is used; a later one when
+    /// [`use_model`](Self::use_model) says so.
+    pub fn add_model(&mut self, fingerprint: &str, dimensions: usize) {
+        let is_known = |model: &Model| *model.fingerprint == *fingerprint;
+        if !self.models.iter().any(is_known) {
+            self.models.push(Model::new(fingerprint, dimensions));
+        }
+    }
+
+    /// Sets the vector of a version. It is ignored if the version, the model or so many dimensions are
+    /// unknown.
+    pub fn set_vector(&mut self, fingerprint: &str, row: u64, vector: &Quantised) {
+        let Some(at) = self.places.get(&row) else {
+            return;
+        };
+        let mut models = self.models.iter_mut();
+        if let Some(model) = models.find(|model| *model.fingerprint == *fingerprint) {
+            model.set(*at, vector);
+        }
+    }
+
+    /// Uses this model from now on, and drops all others.
+    pub fn use_model(&mut self, fingerprint: &str) {
+        self.models
+            .retain(|model| *model.fingerprint == *fingerprint);
+    }
+
+    /// The model that is used.
+    pub fn model(&self) -> Option<&str> {
+        self.models.first().map(|model| &*model.fingerprint)
+    }
+
+    /// How many versions there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        let models: usize = self.models.iter().map(Model::bytes).sum();
+        self.places.capacity() * 24
+            + self.scopes.bytes()
+            + self.columns.bytes()
+            + self.lexicon.bytes()
+            + self.graph.bytes()
+            + models
+    }
+}

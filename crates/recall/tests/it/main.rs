@@ -1,0 +1,1 @@
+//! The library at its public surface.
