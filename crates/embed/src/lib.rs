@@ -5,7 +5,7 @@
 //! vector for each piece of a word and adds them up: microseconds, and it is part of the program.
 //!
 //! [`WordPiece`] cuts texts into the pieces that both work on. A [`Matrix`] keeps the vectors of many texts
-//! in a quarter of their memory and compares one with all of them.
+//! in a quarter of their memory and compares one with all of them; a [`Quantised`] is one of them, to be kept.
 //!
 //! Nothing here reaches for the network, starts a thread or asks for a clock.
 
@@ -18,6 +18,7 @@ mod matrix;
 mod minilm;
 mod network;
 mod product;
+mod quantised;
 mod table;
 mod weights;
 mod wordpiece;
@@ -26,8 +27,9 @@ use std::fmt::Write;
 
 pub use error::ModelError;
 pub use joined::Joined;
-pub use matrix::Matrix;
+pub use matrix::{Matrix, Prepared};
 pub use minilm::MiniLm;
+pub use quantised::Quantised;
 pub use table::StaticTable;
 pub use wordpiece::WordPiece;
 

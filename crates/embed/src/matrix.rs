@@ -1,8 +1,8 @@
 //! The vectors of many texts, each number in a byte.
 
-use crate::ModelError;
+use crate::{ModelError, Quantised, quantised::quantise};
 
-/// Vectors of the same length, one in each row, and the comparison of one with all of them.
+/// Vectors of the same length, at most one in each row, and the comparison of one with all of them.
 ///
 /// A row keeps its numbers as bytes and one factor, so the product of two unit vectors is off by a few
 /// thousandths at most: enough to find the nearest, and a quarter of the memory.
@@ -10,7 +10,18 @@ use crate::ModelError;
 pub struct Matrix {
     dimensions: usize,
     numbers: Vec<i8>,
+    /// A row without a vector has [`NOTHING`] here.
     scales: Vec<f32>,
+}
+
+const NOTHING: f32 = f32::NAN;
+
+/// A vector to compare with the rows of a [`Matrix`], in the width of the products: that saves half of the
+/// conversions.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    scale: f32,
+    numbers: Vec<i16>,
 }
 
 impl Matrix {
@@ -25,13 +36,41 @@ impl Matrix {
 
     /// Adds a row, and gives its number.
     pub fn push(&mut self, vector: &[f32]) -> Result<usize, ModelError> {
-        self.check(vector)?;
+        self.check(vector.len())?;
         let scale = quantise(vector, |number| self.numbers.push(number));
         self.scales.push(scale);
         Ok(self.scales.len() - 1)
     }
 
-    /// How many rows there are.
+    /// Puts a vector into a row, in place of what is there. Rows up to this one that are not there yet are made,
+    /// without vectors; each takes its memory all the same.
+    ///
+    /// A vector whose factor is no finite number compares with nothing: its row is without one.
+    pub fn set(&mut self, row: usize, vector: &Quantised) -> Result<(), ModelError> {
+        self.check(vector.numbers.len())?;
+        if row >= self.len() {
+            self.scales.resize(row + 1, NOTHING);
+            self.numbers.resize((row + 1) * self.dimensions, 0);
+        }
+        let start = row * self.dimensions;
+        self.numbers[start..start + self.dimensions].copy_from_slice(&vector.numbers);
+        self.scales[row] = vector.scale;
+        Ok(())
+    }
+
+    /// Leaves a row without a vector.
+    pub fn clear(&mut self, row: usize) {
+        if let Some(scale) = self.scales.get_mut(row) {
+            *scale = NOTHING;
+        }
+    }
+
+    /// Whether a row has a vector.
+    pub fn has(&self, row: usize) -> bool {
+        self.scales.get(row).is_some_and(|scale| scale.is_finite())
+    }
+
+    /// How many rows there are, with vectors or without.
     pub fn len(&self) -> usize {
         self.scales.len()
     }
@@ -46,69 +85,77 @@ impl Matrix {
         self.dimensions
     }
 
-    /// The product of a vector with every row, in their order, in place of what was in `products`.
+    /// About how many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        self.numbers.capacity() + self.scales.capacity() * size_of::<f32>()
+    }
+
+    /// A vector to compare with rows. One of another length than theirs has no product with any of them.
+    pub fn prepare(&self, vector: &[f32]) -> Prepared {
+        let mut numbers = Vec::with_capacity(vector.len());
+        let scale = quantise(vector, |number| numbers.push(i16::from(number)));
+        Prepared { scale, numbers }
+    }
+
+    /// The vector of a row, to compare it with others.
+    pub fn prepare_row(&self, row: usize) -> Option<Prepared> {
+        let (numbers, scale) = self.row(row)?;
+        Some(Prepared {
+            scale,
+            numbers: numbers.iter().map(|number| i16::from(*number)).collect(),
+        })
+    }
+
+    /// The product of a vector with a row, if the row has a vector.
+    pub fn product(&self, row: usize, with: &Prepared) -> Option<f32> {
+        let (numbers, scale) = self.row(row)?;
+        if with.numbers.len() != self.dimensions {
+            return None;
+        }
+        let product = dot(numbers, &with.numbers) * scale * with.scale;
+        product.is_finite().then_some(product)
+    }
+
+    /// The product of a vector with every row, in their order, in place of what was in `products`. It is 0 for a
+    /// row without a vector.
     pub fn dot_all(&self, vector: &[f32], products: &mut Vec<f32>) -> Result<(), ModelError> {
-        let query = self.query(vector)?;
+        self.check(vector.len())?;
+        let with = self.prepare(vector);
         products.clear();
-        products.extend((0..self.len()).map(|row| self.product(row, &query)));
+        products.extend((0..self.len()).map(|row| self.product(row, &with).unwrap_or(0.0)));
         Ok(())
     }
 
-    fn product(&self, row: usize, query: &Query) -> f32 {
+    fn row(&self, row: usize) -> Option<(&[i8], f32)> {
+        let scale = *self.scales.get(row).filter(|scale| scale.is_finite())?;
         let start = row * self.dimensions;
-        let numbers = &self.numbers[start..start + self.dimensions];
-        // 127 × 127 × the longest vector is far below 2^31.
-        let sum: i32 = numbers
-            .iter()
-            .zip(&query.numbers)
-            .map(|(a, b)| i32::from(*a) * i32::from(*b))
-            .sum();
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "the bytes have cost more precision"
-        )]
-        let sum = sum as f32;
-        sum * self.scales[row] * query.scale
+        Some((&self.numbers[start..start + self.dimensions], scale))
     }
 
-    fn query(&self, vector: &[f32]) -> Result<Query, ModelError> {
-        self.check(vector)?;
-        let mut numbers = Vec::with_capacity(vector.len());
-        let scale = quantise(vector, |number| numbers.push(i16::from(number)));
-        Ok(Query { scale, numbers })
-    }
-
-    fn check(&self, vector: &[f32]) -> Result<(), ModelError> {
-        if vector.len() == self.dimensions {
+    fn check(&self, length: usize) -> Result<(), ModelError> {
+        if length == self.dimensions {
             Ok(())
         } else {
             Err(ModelError::Dimensions {
                 expected: self.dimensions,
-                found: vector.len(),
+                found: length,
             })
         }
     }
 }
 
-/// A vector to compare with, in the width of the products: that saves half of the conversions.
-struct Query {
-    scale: f32,
-    numbers: Vec<i16>,
-}
-
-/// Makes bytes of numbers, and gives the factor that makes numbers of them again.
-fn quantise(vector: &[f32], mut push: impl FnMut(i8)) -> f32 {
-    let most = vector.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-    let scale = most / 127.0;
-    for x in vector {
-        // What is no number becomes 0: the conversion saturates.
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the quotient is -127 to 127"
-        )]
-        push((x / scale).round() as i8);
-    }
-    scale
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "the bytes have cost more precision"
+)]
+fn dot(row: &[i8], with: &[i16]) -> f32 {
+    // 128 × 127 × the longest vector is far below 2^31.
+    let sum: i32 = row
+        .iter()
+        .zip(with)
+        .map(|(a, b)| i32::from(*a) * i32::from(*b))
+        .sum();
+    sum as f32
 }
 
 #[cfg(test)]
@@ -148,7 +195,8 @@ mod tests {
         let mut products = Vec::new();
         matrix.dot_all(&[0.0, 1.0, 0.0], &mut products).unwrap();
         assert_eq!(products.len(), 3);
-        assert!(products[0].abs() < 1e-9 && (products[2] - 1.0).abs() < 0.02);
+        assert!(products[..2].iter().all(|product| product.abs() < 1e-9));
+        assert!((products[2] - 1.0).abs() < 0.02);
         assert!(matches!(
             matrix.push(&[1.0]),
             Err(ModelError::Dimensions {
@@ -157,5 +205,60 @@ mod tests {
             })
         ));
         assert!(matrix.dot_all(&[1.0; 4], &mut products).is_err());
+    }
+
+    #[test]
+    fn rows_are_set_and_cleared_in_any_order() {
+        let mut matrix = Matrix::new(2);
+        let up = Quantised::from_vector(&[0.0, 1.0]);
+        let right = Quantised::from_vector(&[1.0, 0.0]);
+        matrix.set(4, &up).unwrap();
+        matrix.set(1, &right).unwrap();
+        assert_eq!(matrix.len(), 5);
+        let filled: Vec<usize> = (0..9).filter(|row| matrix.has(*row)).collect();
+        assert_eq!(filled, [1, 4]);
+
+        let with = matrix.prepare(&[0.6, 0.8]);
+        let near = |product: Option<f32>, expected: f32| {
+            product.is_some_and(|product| (product - expected).abs() < 0.01)
+        };
+        assert!(near(matrix.product(1, &with), 0.6));
+        assert!(near(matrix.product(4, &with), 0.8));
+        for row in [0, 2, 5, usize::MAX] {
+            assert_eq!(matrix.product(row, &with), None);
+            assert!(matrix.prepare_row(row).is_none());
+        }
+        let row = matrix.prepare_row(4).unwrap();
+        assert!(near(matrix.product(4, &row), 1.0) && near(matrix.product(1, &row), 0.0));
+
+        matrix.set(4, &right).unwrap();
+        assert!(near(matrix.product(4, &with), 0.6));
+        matrix.clear(4);
+        matrix.clear(99);
+        assert!(!matrix.has(4) && matrix.len() == 5);
+        assert_eq!(matrix.product(4, &with), None);
+        let mut products = Vec::new();
+        matrix.dot_all(&[1.0, 0.0], &mut products).unwrap();
+        assert!(near(products.get(1).copied(), 1.0) && products[4] == 0.0);
+    }
+
+    #[test]
+    fn vectors_from_elsewhere_do_no_harm() {
+        let mut matrix = Matrix::new(2);
+        let odd = |scale, numbers: &[i8]| Quantised {
+            scale,
+            numbers: numbers.to_vec(),
+        };
+        assert!(matrix.set(3, &odd(1.0, &[1, 2, 3])).is_err());
+        assert!(matrix.is_empty());
+        for scale in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            matrix.set(0, &odd(scale, &[1, 2])).unwrap();
+            assert!(!matrix.has(0) && matrix.prepare_row(0).is_none());
+        }
+        matrix.set(0, &odd(f32::MAX, &[-128, -128])).unwrap();
+        let row = matrix.prepare_row(0).unwrap();
+        assert_eq!(matrix.product(0, &row), None);
+        let longer = matrix.prepare(&[1.0; 3]);
+        assert_eq!(matrix.product(0, &longer), None);
     }
 }
