@@ -53,4 +53,3 @@ mod vectors;
 pub use library::{Document, Library};
 pub use query::{Channels, Filter, Hit, Query};
 pub use scopes::Scope;
-pub use vectors::Quantised;

@@ -1,12 +1,14 @@
 //! [`Library`]: everything that is needed to find memories, and how it follows their changes.
 
+use switchboard_embed::Quantised;
+
 use crate::{
     Scope,
     columns::Columns,
     graph::Graph,
     lexicon::{Lexicon, Places},
     scopes::{NONE, Scopes},
-    vectors::{Model, Quantised},
+    vectors::Model,
 };
 
 /// One version of a memory, as it is handed in.
@@ -70,7 +72,7 @@ impl Library {
         if let Some(at) = self.places.remove(&row) {
             self.columns.scope[at as usize] = NONE;
             for model in &mut self.models {
-                model.clear(at);
+                model.matrix.clear(at as usize);
             }
         }
     }
@@ -113,7 +115,7 @@ impl Library {
         };
         let mut models = self.models.iter_mut();
         if let Some(model) = models.find(|model| *model.fingerprint == *fingerprint) {
-            model.set(*at, vector);
+            model.set(*at as usize, vector);
         }
     }
 
@@ -140,7 +142,7 @@ impl Library {
 
     /// About how much memory it takes.
     pub fn bytes(&self) -> usize {
-        let models: usize = self.models.iter().map(Model::bytes).sum();
+        let models: usize = self.models.iter().map(|model| model.matrix.bytes()).sum();
         self.places.capacity() * 24
             + self.scopes.bytes()
             + self.columns.bytes()

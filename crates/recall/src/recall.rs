@@ -67,13 +67,14 @@ impl Library {
         if let (true, Some((fingerprint, vector))) = (query.channels.vector, query.meaning) {
             let mut models = self.models.iter();
             if let Some(model) = models.find(|model| {
-                *model.fingerprint == *fingerprint && model.dimensions == vector.len()
+                *model.fingerprint == *fingerprint && model.matrix.dimensions() == vector.len()
             }) {
+                let prepared = model.matrix.prepare(vector);
                 for at in (0_u32..)
                     .take(self.columns.len())
                     .filter(|at| gate.admits(*at as usize))
                 {
-                    if let Some(product) = model.product(at, vector) {
+                    if let Some(product) = model.matrix.product(at as usize, &prepared) {
                         found.entry(at).or_insert_with(|| hit(at)).vector =
                             Some(product.clamp(0.0, 1.0));
                     }
