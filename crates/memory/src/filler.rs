@@ -1,0 +1,272 @@
+//! The thread that fills in vectors: a few texts at a time, for as long as some are without.
+//!
+//! Vectors of another model than the one in use are put into the store beside them. When every text has one,
+//! the library takes them all at once, and those of the old model go: no search ever compares vectors of two
+//! models.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::Duration,
+};
+
+use switchboard_embed::{Quantised, Role};
+use switchboard_store::memory::{Memories, Vector};
+use tokio::runtime::Handle;
+
+use crate::{
+    librarian::{Librarian, News},
+    service::Model,
+    trouble::Trouble,
+};
+
+/// So many texts are read by the model before it looks up again.
+const BATCH: usize = 32;
+/// After a batch the processor is left to others for a share of the time that it took.
+const REST_SHARE: u32 = 4;
+/// When something failed, it is tried again after so long, or when there is news.
+const PAUSE: Duration = Duration::from_secs(30);
+
+#[derive(Clone)]
+pub(crate) struct Filler {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    memories: Memories,
+    librarian: Librarian,
+    wanted: Box<dyn Fn() -> Option<Model> + Send + Sync>,
+    runtime: Handle,
+    state: Mutex<State>,
+    stirred: Condvar,
+    /// The thread is to end.
+    resting: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    is_running: bool,
+    /// Something has changed since the thread last looked.
+    has_news: bool,
+    /// The model whose vectors are compared.
+    serving: Option<Model>,
+    /// The model whose vectors are being made.
+    filling: Option<Model>,
+    problem: Option<Arc<str>>,
+    /// Whether the thread has looked for a model.
+    has_looked: bool,
+}
+
+/// How the vectors are.
+#[derive(Debug, Clone)]
+pub(crate) struct Outlook {
+    /// The model whose vectors are compared.
+    pub(crate) serving: Option<String>,
+    /// The model whose vectors are being made.
+    pub(crate) filling: Option<String>,
+    pub(crate) problem: Option<Arc<str>>,
+    pub(crate) has_looked: bool,
+}
+
+impl Filler {
+    pub(crate) fn new(
+        memories: Memories,
+        librarian: Librarian,
+        wanted: Box<dyn Fn() -> Option<Model> + Send + Sync>,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            memories,
+            librarian,
+            wanted,
+            runtime: Handle::current(),
+            state: Mutex::default(),
+            stirred: Condvar::new(),
+            resting: AtomicBool::new(false),
+        });
+        Self { shared }
+    }
+
+    /// There may be something to do.
+    pub(crate) fn nudge(&self) {
+        let mut state = self.shared.lock();
+        state.has_news = true;
+        self.shared.resting.store(false, Relaxed);
+        if !state.is_running {
+            let shared = Arc::clone(&self.shared);
+            let thread = thread::Builder::new().name("vectors".to_owned());
+            state.is_running = thread.spawn(move || shared.work()).is_ok();
+        }
+        drop(state);
+        self.shared.stirred.notify_all();
+    }
+
+    /// Nobody needs it any more.
+    pub(crate) fn rest(&self) {
+        self.shared.resting.store(true, Relaxed);
+        // With the lock, so that the thread is either before its look or asleep.
+        drop(self.shared.lock());
+        self.shared.stirred.notify_all();
+    }
+
+    /// The model whose vectors are compared.
+    pub(crate) fn serving(&self) -> Option<Model> {
+        self.shared.lock().serving.clone()
+    }
+
+    pub(crate) fn outlook(&self) -> Outlook {
+        let state = self.shared.lock();
+        let name = |model: &Option<Model>| model.as_ref().map(|model| model.name().to_owned());
+        Outlook {
+            serving: name(&state.serving),
+            filling: name(&state.filling),
+            problem: state.problem.clone(),
+            has_looked: state.has_looked,
+        }
+    }
+}
+
+impl fmt::Debug for Filler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Filler").field(&self.outlook()).finish()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_resting(&self) -> bool {
+        self.resting.load(Relaxed)
+    }
+
+    /// What the thread does: looks, does what there is, sleeps until there is news.
+    fn work(&self) {
+        loop {
+            let pause = match self.fill() {
+                Ok(()) => {
+                    self.lock().problem = None;
+                    None
+                }
+                Err(trouble) => {
+                    self.lock().problem = Some(trouble.to_string().into());
+                    Some(PAUSE)
+                }
+            };
+            let is_idle = |state: &mut State| !state.has_news && !self.is_resting();
+            let state = self.lock();
+            let mut state = match pause {
+                None => self
+                    .stirred
+                    .wait_while(state, is_idle)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(pause) => {
+                    let waited = self.stirred.wait_timeout_while(state, pause, is_idle);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+            if self.is_resting() {
+                *state = State::default();
+                return;
+            }
+            state.has_news = false;
+        }
+    }
+
+    /// Gives every text a vector of the wanted model, and has them used.
+    fn fill(&self) -> Result<(), Trouble> {
+        let wanted = (self.wanted)();
+        let models = self.runtime.block_on(self.memories.models())?;
+        let active = models.iter().find(|model| model.active);
+        {
+            let mut state = self.lock();
+            state.has_looked = true;
+            state.filling.clone_from(&wanted);
+            let is_active = |model: &Model| active.is_some_and(|is| *is.fingerprint == *model.fingerprint());
+            if wanted.as_ref().is_some_and(is_active) {
+                state.serving.clone_from(&wanted);
+            }
+            // What is not wanted any more serves on until its successor is whole, unless none is wanted.
+            if wanted.is_none() || !state.serving.as_ref().is_some_and(is_active) {
+                state.serving = None;
+            }
+        }
+        let Some(model) = wanted else { return Ok(()) };
+        let fingerprint: Arc<str> = model.fingerprint().into();
+        let dimensions = u32::try_from(model.dimensions()).unwrap_or(u32::MAX);
+        let is_known = models.iter().any(|known| known.fingerprint == fingerprint);
+        if !is_known {
+            self.runtime
+                .block_on(self.memories.add_model(&fingerprint, dimensions))?;
+        }
+        let is_active = active.is_some_and(|active| active.fingerprint == fingerprint);
+        let mut after = 0;
+        while let Some(last) = self.fill_some(&model, &fingerprint, after, is_active)? {
+            after = last;
+            if self.is_resting() {
+                return Ok(());
+            }
+        }
+        if is_active {
+            // Of a swap that was cut short something may be left.
+            if models.len() > 1 {
+                self.runtime.block_on(self.memories.activate(&fingerprint))?;
+            }
+        } else {
+            let in_use = self.librarian.use_model(Arc::clone(&fingerprint), dimensions);
+            self.runtime.block_on(in_use)?;
+            self.lock().serving = Some(model);
+            self.runtime.block_on(self.memories.activate(&fingerprint))?;
+            // What was stored since is without a vector.
+            self.lock().has_news = true;
+        }
+        Ok(())
+    }
+
+    /// Gives the next few texts a vector; says which was the last, if there was any.
+    fn fill_some(
+        &self,
+        model: &Model,
+        fingerprint: &Arc<str>,
+        after: u64,
+        is_active: bool,
+    ) -> Result<Option<u64>, Trouble> {
+        let lacking = self.memories.lacking(fingerprint, after, BATCH);
+        let lacking = self.runtime.block_on(lacking)?;
+        let Some((last, _)) = lacking.last() else {
+            return Ok(None);
+        };
+        let last = *last;
+        let texts: Vec<&str> = lacking.iter().map(|(_, text)| &**text).collect();
+        let begun = std::time::Instant::now();
+        let made = model.embed_all(Role::Passage, &texts);
+        let made = made.map_err(|error| Trouble::Internal(error.to_string()))?;
+        let took = begun.elapsed();
+        let rows = lacking.iter().map(|(row, _)| *row);
+        let vectors: Vec<Vector> = rows
+            .zip(made)
+            .map(|(row, vector)| {
+                // A text without anything that the model knows is like nothing else.
+                let vector = vector.unwrap_or_else(|| vec![0.0; model.dimensions()]);
+                let Quantised { scale, numbers } = Quantised::from_vector(&vector);
+                Vector {
+                    row,
+                    scale,
+                    numbers,
+                }
+            })
+            .collect();
+        let put = self.memories.put_vectors(fingerprint, vectors.clone());
+        self.runtime.block_on(put)?;
+        if is_active {
+            self.librarian
+                .tell(News::Vectors(Arc::clone(fingerprint), vectors));
+        }
+        thread::sleep(took / REST_SHARE);
+        Ok(Some(last))
+    }
+}

@@ -1,0 +1,213 @@
+//! Finding and listing.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use switchboard_recall::{Channels, Hit, Query};
+
+use crate::{
+    record,
+    remember::One,
+    scope::{self, Filter, Which, time},
+    service::Memory,
+    trouble::Trouble,
+};
+
+/// So many are found unless asked otherwise.
+const FOUND: usize = 10;
+/// So many are listed unless asked otherwise.
+const LISTED: usize = 20;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Recall {
+    query: String,
+    limit: Option<usize>,
+    mode: Option<Mode>,
+    #[serde(flatten)]
+    which: Which,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    Text,
+    Vector,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct List {
+    #[serde(flatten)]
+    which: Which,
+    limit: Option<usize>,
+    #[serde(default)]
+    offset: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Get {
+    #[serde(flatten)]
+    one: One,
+    known_at: Option<String>,
+    #[serde(default)]
+    history: bool,
+}
+
+impl Memory {
+    pub(crate) async fn recall(&self, wish: Recall) -> Result<Value, Trouble> {
+        let channels = Channels::default();
+        self.seek(wish, channels).await
+    }
+
+    pub(crate) async fn search_memory(&self, wish: Recall) -> Result<Value, Trouble> {
+        let mode = wish.mode.unwrap_or(Mode::Text);
+        let channels = Channels {
+            lexical: mode == Mode::Text,
+            vector: mode == Mode::Vector,
+            graph: false,
+        };
+        if mode == Mode::Vector && self.inner.filler.serving().is_none() {
+            let vectors = self.vectors_word();
+            return Err(Trouble::Invalid(format!(
+                "memories cannot be searched by meaning at present (vectors: {vectors}); use mode \"text\", or see get_status"
+            )));
+        }
+        self.seek(wish, channels).await
+    }
+
+    async fn seek(&self, wish: Recall, channels: Channels) -> Result<Value, Trouble> {
+        if wish.query.trim().is_empty() {
+            return Err(Trouble::invalid("query is empty: say what to look for"));
+        }
+        self.ready().await?;
+        let filter = wish.which.filter()?;
+        let limit = wish.limit.unwrap_or(FOUND);
+        let hits = self.hits(wish.query, filter, limit, channels).await?;
+        let rows = hits.iter().map(|hit| hit.row).collect();
+        let versions = self.ask(self.inner.memories.versions(rows)).await?;
+        let by_row: HashMap<u64, &Hit> = hits.iter().map(|hit| (hit.row, hit)).collect();
+        let memories: Vec<Value> = versions
+            .iter()
+            .filter_map(|version| {
+                let hit = by_row.get(&version.row)?;
+                let mut members = record::whole(version);
+                members.insert("score".to_owned(), json!(record::number(hit.score)));
+                members.insert("channels".to_owned(), channels_of(hit));
+                let why = json!({ "words": hit.words, "entities": hit.entities });
+                members.insert("why".to_owned(), why);
+                Some(Value::Object(members))
+            })
+            .collect();
+        let count = memories.len();
+        let vectors = self.vectors_word();
+        Ok(json!({ "memories": memories, "count": count, "vectors": vectors }))
+    }
+
+    async fn hits(
+        &self,
+        text: String,
+        filter: Filter,
+        limit: usize,
+        channels: Channels,
+    ) -> Result<Vec<Hit>, Trouble> {
+        let meaning = if channels.vector {
+            self.meaning(&text).await
+        } else {
+            None
+        };
+        let asked = self.inner.librarian.ask(move |library| {
+            library.recall(&Query {
+                text: &text,
+                meaning: meaning
+                    .as_ref()
+                    .map(|(model, vector): &(Arc<str>, Vec<f32>)| (&**model, &**vector)),
+                filter: filter.for_library(),
+                limit,
+                channels,
+            })
+        });
+        self.consult(asked).await
+    }
+
+    pub(crate) async fn get_memory(&self, wish: Get) -> Result<Value, Trouble> {
+        let current = self.current(&wish.one.id, &wish.one.scope.scope()).await?;
+        let known_at = time("known_at", wish.known_at.as_deref())?;
+        if known_at.is_none() && !wish.history {
+            return Ok(Value::Object(record::whole(&current)));
+        }
+        let history = self.ask(self.inner.memories.history(&current.id)).await?;
+        let shown = match known_at {
+            None => &current,
+            Some(at) => history
+                .iter()
+                .find(|version| {
+                    version.learned_at <= at && version.learned_until.is_none_or(|until| at < until)
+                })
+                .ok_or_else(|| Trouble::Missing {
+                    what: "memory",
+                    id: current.id.to_string(),
+                    hint: "it was not known at that time",
+                })?,
+        };
+        let mut members = record::whole(shown);
+        if wish.history {
+            let versions: Vec<Value> = history
+                .iter()
+                .map(|version| Value::Object(record::whole(version)))
+                .collect();
+            members.insert("history".to_owned(), json!(versions));
+        }
+        Ok(Value::Object(members))
+    }
+
+    pub(crate) async fn list_memories(&self, wish: List) -> Result<Value, Trouble> {
+        let filter = wish.which.filter()?;
+        self.list(&filter, wish.limit, wish.offset).await
+    }
+
+    pub(crate) async fn get_valid(&self, wish: List) -> Result<Value, Trouble> {
+        let mut filter = wish.which.filter()?;
+        filter.as_of = filter.as_of.or(Some(filter.now));
+        self.list(&filter, wish.limit, wish.offset).await
+    }
+
+    async fn list(
+        &self,
+        filter: &Filter,
+        limit: Option<usize>,
+        offset: u64,
+    ) -> Result<Value, Trouble> {
+        let listing = filter.listing(limit.unwrap_or(LISTED), offset);
+        let listed = self.ask(self.inner.memories.list(listing)).await?;
+        let memories: Vec<Value> = listed
+            .versions
+            .iter()
+            .map(|version| Value::Object(record::whole(version)))
+            .collect();
+        let count = memories.len();
+        let mut answer = json!({ "memories": memories, "count": count, "total": listed.total });
+        let next = offset + count as u64;
+        if count > 0 && next < listed.total {
+            answer["next_offset"] = json!(next);
+        }
+        Ok(answer)
+    }
+
+    /// Whether the store can be asked: what is wrong with it is told rather than waited for.
+    pub(crate) async fn ready(&self) -> Result<(), Trouble> {
+        self.ask(self.inner.memories.counts()).await.map(|_| ())
+    }
+
+}
+
+fn channels_of(hit: &Hit) -> Value {
+    let channels = [
+        ("lexical", hit.lexical),
+        ("vector", hit.vector),
+        ("graph", hit.graph),
+    ];
+    let found = channels
+        .into_iter()
+        .filter_map(|(name, score)| Some((name.to_owned(), json!(record::number(score?)))));
+    Value::Object(found.collect())
+}

@@ -1,0 +1,270 @@
+//! Who and what memories are about, and how they are related.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use switchboard_recall::extract;
+use switchboard_store::memory::{Entity, Made, MemoryChange, Relation, Scope};
+
+use crate::{
+    record,
+    remember::new_id,
+    scope::{self, Scoped},
+    service::Memory,
+    times,
+    trouble::Trouble,
+};
+
+/// So many entities are told unless asked otherwise.
+const ENTITIES: usize = 50;
+/// So many memories that mention an entity are told.
+const MEMORIES: usize = 20;
+/// So many relations are looked at from one step to the next.
+const RELATIONS: usize = 1_000;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct CreateEntity {
+    name: String,
+    entity_type: Option<Arc<str>>,
+    description: Option<Arc<str>>,
+    #[serde(flatten)]
+    scope: Scoped,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct CreateRelation {
+    from: String,
+    to: String,
+    relation_type: Arc<str>,
+    weight: Option<f32>,
+    #[serde(flatten)]
+    scope: Scoped,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Related {
+    entity: Option<String>,
+    depth: Option<u32>,
+    #[serde(default)]
+    direction: Direction,
+    limit: Option<usize>,
+    #[serde(flatten)]
+    scope: Scoped,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Direction {
+    #[default]
+    Both,
+    Out,
+    In,
+}
+
+impl Memory {
+    pub(crate) async fn create_entity(&self, wish: CreateEntity) -> Result<Value, Trouble> {
+        let now = times::now();
+        let key = extract::key(&wish.name);
+        if key.is_empty() {
+            return Err(Trouble::invalid("name is empty: say who or what it is"));
+        }
+        let name: Arc<str> = wish.name.trim().into();
+        let change = MemoryChange::Entity {
+            id: new_id(now)?,
+            scope: wish.scope.scope(),
+            name: Arc::clone(&name),
+            key: key.into(),
+            kind: wish.entity_type,
+            description: wish.description,
+            learned_at: now,
+            found: false,
+        };
+        match self.write(vec![change]).await?.into_iter().next() {
+            Some(Made::Entity { entity, created }) => {
+                Ok(json!({ "id": entity.id, "name": entity.name, "created": created }))
+            }
+            _ => Err(Trouble::Internal("the entity was not made".to_owned())),
+        }
+    }
+
+    pub(crate) async fn create_relation(&self, wish: CreateRelation) -> Result<Value, Trouble> {
+        let scope = wish.scope.scope();
+        if wish.relation_type.trim().is_empty() {
+            return Err(Trouble::invalid(
+                "relation_type is empty: say how they are related, e.g. \"works at\"",
+            ));
+        }
+        let (from, to) = self.ends(&wish.from, &wish.to, &scope).await?;
+        let now = times::now();
+        let change = MemoryChange::Relation {
+            id: new_id(now)?,
+            from: from.row,
+            to: to.row,
+            kind: Arc::clone(&wish.relation_type),
+            weight: wish.weight.unwrap_or(1.0),
+            learned_at: now,
+        };
+        match self.write(vec![change]).await?.into_iter().next() {
+            Some(Made::Relation { id, created, .. }) => Ok(json!({
+                "id": id,
+                "from": from.name,
+                "to": to.name,
+                "relation_type": wish.relation_type,
+                "created": created,
+            })),
+            _ => Err(Trouble::Internal("the relation was not made".to_owned())),
+        }
+    }
+
+    /// The two ends of a relation, which have to be of one scope: the one that was named, if they can be.
+    pub(crate) async fn ends(
+        &self,
+        from: &str,
+        to: &str,
+        scope: &Scope,
+    ) -> Result<(Entity, Entity), Trouble> {
+        let froms = self.entities_named(from, scope).await?;
+        let tos = self.entities_named(to, scope).await?;
+        let pairs = || {
+            let pairs = froms.iter().flat_map(|from| tos.iter().map(move |to| (from, to)));
+            pairs.filter(|(from, to)| from.scope == to.scope)
+        };
+        let named = pairs().find(|(from, _)| from.scope == *scope);
+        let mut others = pairs();
+        let (from, to) = match (named, others.next(), others.next()) {
+            (Some(pair), ..) => pair,
+            (None, Some(pair), None) => pair,
+            (None, Some(_), Some(_)) => {
+                return Err(Trouble::invalid(
+                    "there are such entities in several scopes: name the scope, or their ids",
+                ));
+            }
+            (None, None, _) => {
+                return Err(Trouble::invalid(
+                    "the two entities are of different scopes: a relation stays within one",
+                ));
+            }
+        };
+        Ok((from.clone(), to.clone()))
+    }
+
+    /// The entities with this name or id within a scope; there is at least one.
+    async fn entities_named(&self, name: &str, scope: &Scope) -> Result<Vec<Entity>, Trouble> {
+        let memories = &self.inner.memories;
+        let mut found = self.ask(memories.entity(scope, name)).await?;
+        if found.is_empty() {
+            let key = extract::key(name);
+            found = self.ask(memories.entity(scope, &key)).await?;
+        }
+        if found.is_empty() {
+            return Err(Trouble::no_entity(name));
+        }
+        Ok(found)
+    }
+
+    pub(crate) async fn get_related(&self, wish: Related) -> Result<Value, Trouble> {
+        let scope = wish.scope.scope();
+        let limit = wish.limit.unwrap_or(ENTITIES);
+        let memories = &self.inner.memories;
+        let mut distances: HashMap<u64, u32> = HashMap::new();
+        let mut order: Vec<u64> = Vec::new();
+        let mut relations: Vec<Relation> = Vec::new();
+        let starts: Vec<u64> = match &wish.entity {
+            Some(name) => {
+                let found = self.entities_named(name, &scope).await?;
+                found.iter().map(|entity| entity.row).collect()
+            }
+            None => {
+                let found = self.ask(memories.most_mentioned(&scope, limit)).await?;
+                found.iter().map(|entity| entity.row).collect()
+            }
+        };
+        for row in &starts {
+            distances.insert(*row, 0);
+            order.push(*row);
+        }
+        let mut frontier = starts.clone();
+        // Without an entity what is asked for is how those are related that are mentioned most.
+        let depth = wish.entity.as_ref().map_or(0, |_| wish.depth.unwrap_or(1));
+        for distance in 1..=depth.max(1) {
+            let of = frontier.clone();
+            let steps = self.ask(memories.relations_of(of, RELATIONS)).await?;
+            let reached: HashSet<u64> = frontier.drain(..).collect();
+            for relation in steps {
+                let ends = [
+                    (relation.from, relation.to, Direction::In),
+                    (relation.to, relation.from, Direction::Out),
+                ];
+                let mut is_taken = false;
+                for (end, other, against) in ends {
+                    if !reached.contains(&other) || wish.direction == against {
+                        continue;
+                    }
+                    is_taken |= distances.contains_key(&end);
+                    if depth > 0 && order.len() < limit && !distances.contains_key(&end) {
+                        distances.insert(end, distance);
+                        order.push(end);
+                        frontier.push(end);
+                        is_taken = true;
+                    }
+                }
+                if is_taken && relations.iter().all(|known| known.row != relation.row) {
+                    relations.push(relation);
+                }
+            }
+        }
+        let entities = self.ask(memories.entities(order)).await?;
+        let ids: HashMap<u64, &Arc<str>> = entities
+            .iter()
+            .map(|(entity, _)| (entity.row, &entity.id))
+            .collect();
+        let told: Vec<Value> = entities
+            .iter()
+            .map(|(entity, mentions)| {
+                let distance = distances.get(&entity.row);
+                told(entity, *mentions, distance.copied().unwrap_or(0))
+            })
+            .collect();
+        let relations: Vec<Value> = relations
+            .iter()
+            .filter_map(|relation| {
+                Some(json!({
+                    "id": relation.id,
+                    "from": ids.get(&relation.from)?,
+                    "to": ids.get(&relation.to)?,
+                    "relation_type": relation.kind,
+                    "weight": record::number(relation.weight),
+                }))
+            })
+            .collect();
+        let mentioning = match wish.entity {
+            Some(_) => self.ask(memories.mentioning(starts, MEMORIES)).await?,
+            None => Vec::new(),
+        };
+        let mentioning: Vec<Value> = mentioning
+            .iter()
+            .map(|version| Value::Object(record::brief(version)))
+            .collect();
+        Ok(json!({ "entities": told, "relations": relations, "memories": mentioning }))
+    }
+}
+
+fn told(entity: &Entity, mentions: u64, distance: u32) -> Value {
+    let mut members = Map::new();
+    members.insert("id".to_owned(), json!(entity.id));
+    members.insert("name".to_owned(), json!(entity.name));
+    if let Some(kind) = &entity.kind {
+        members.insert("entity_type".to_owned(), json!(kind));
+    }
+    if let Some(description) = &entity.description {
+        members.insert("description".to_owned(), json!(description));
+    }
+    members.insert("mentions".to_owned(), json!(mentions));
+    members.insert("distance".to_owned(), json!(distance));
+    scope::put(&entity.scope, &mut members);
+    Value::Object(members)
+}

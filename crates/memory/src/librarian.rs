@@ -1,0 +1,365 @@
+//! The thread that keeps the library: everything that can be searched, in memory.
+//!
+//! It is made of the store when somebody first needs it, and follows the store from then on: the store tells
+//! what it has committed, in that order, and a question sees everything that was committed before it was
+//! asked.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread,
+};
+
+use switchboard_recall::{Document, Library};
+use switchboard_store::{
+    StoreError,
+    memory::{Entity, Made, Memories, MemoryChange, Vector, Version},
+};
+use tokio::{
+    runtime::Handle,
+    sync::{oneshot, watch},
+};
+
+use crate::{scope, trouble::Trouble};
+
+/// So many orders wait for the thread. Should what the store commits be more than that, the library is
+/// made anew rather than kept half.
+const ORDERS: usize = 16_384;
+/// So many rows are read at once, so that whoever writes meanwhile waits for no more than those.
+const ROWS: usize = 1_000;
+
+/// Where the library stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stand {
+    /// Nobody has needed it.
+    Resting,
+    /// It is being made; so many versions are in it.
+    Loading(u64),
+    Ready,
+    /// It cannot be made at present.
+    Failed(Arc<str>),
+}
+
+/// Whoever has a question for the library, or news.
+#[derive(Clone)]
+pub(crate) struct Librarian {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    memories: Memories,
+    runtime: Handle,
+    /// To the thread, while there is one.
+    orders: Mutex<Option<SyncSender<Order>>>,
+    /// News were lost: the library has to be made anew.
+    overrun: AtomicBool,
+    stand: watch::Sender<Stand>,
+    /// About how much memory the library takes.
+    bytes: AtomicU64,
+}
+
+enum Order {
+    /// The store has committed these changes.
+    News(News),
+    Question(Box<dyn FnOnce(&mut Library) + Send>),
+}
+
+/// What was committed, in the terms of the library.
+#[derive(Debug)]
+pub(crate) enum News {
+    Version(Box<Version>, Vec<Entity>, Option<u64>),
+    Gone {
+        rows: Vec<u64>,
+        entities: Vec<u64>,
+        relations: Vec<u64>,
+    },
+    Entity(Entity),
+    Relation {
+        row: u64,
+        from: u64,
+        to: u64,
+        weight: f32,
+    },
+    Vectors(Arc<str>, Vec<Vector>),
+    Cleared,
+}
+
+impl Librarian {
+    pub(crate) fn new(memories: Memories, runtime: Handle) -> Self {
+        let shared = Arc::new(Shared {
+            memories,
+            runtime,
+            orders: Mutex::default(),
+            overrun: AtomicBool::new(false),
+            stand: watch::Sender::new(Stand::Resting),
+            bytes: AtomicU64::new(0),
+        });
+        Self { shared }
+    }
+
+    /// Starts to make the library, unless it is there.
+    pub(crate) fn wake(&self) {
+        let mut orders = self.shared.orders();
+        if orders.is_some() {
+            return;
+        }
+        let (sender, receiver) = sync_channel(ORDERS);
+        let shared = Arc::clone(&self.shared);
+        shared.stand.send_replace(Stand::Loading(0));
+        let spawned = thread::Builder::new()
+            .name("memory".to_owned())
+            .spawn(move || shared.keep(&receiver));
+        match spawned {
+            Ok(_) => *orders = Some(sender),
+            Err(error) => {
+                let why = format!("no thread for the index can be started: {error}");
+                self.shared.stand.send_replace(Stand::Failed(why.into()));
+            }
+        }
+    }
+
+    /// Lets the library go; it is made again when somebody needs it.
+    pub(crate) fn rest(&self) {
+        // Without a sender the thread ends.
+        self.shared.orders().take();
+    }
+
+    /// Tells what the store has committed. It never waits.
+    pub(crate) fn tell(&self, news: News) {
+        if let Some(orders) = &*self.shared.orders()
+            && let Err(TrySendError::Full(_)) = orders.try_send(Order::News(news))
+        {
+            self.shared.overrun.store(true, Relaxed);
+        }
+    }
+
+    /// Asks the library, once it is there.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Library) -> T + Send + 'static,
+    ) -> Result<T, Trouble> {
+        self.wake();
+        let (answer, answered) = oneshot::channel();
+        let question = move |library: &mut Library| {
+            // Whoever asked may have gone.
+            if !answer.is_closed() {
+                drop(answer.send(question(library)));
+            }
+        };
+        let sent = match &*self.shared.orders() {
+            Some(orders) => orders.try_send(Order::Question(Box::new(question))).is_ok(),
+            None => false,
+        };
+        if !sent {
+            return Err(Trouble::Initializing { part: "index" });
+        }
+        answered
+            .await
+            .map_err(|_| Trouble::Initializing { part: "index" })
+    }
+
+    pub(crate) fn stand(&self) -> Stand {
+        self.shared.stand.borrow().clone()
+    }
+
+    /// About how much memory the library takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.shared.bytes.load(Relaxed)
+    }
+}
+
+impl fmt::Debug for Librarian {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Librarian")
+            .field("stand", &self.stand())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn orders(&self) -> MutexGuard<'_, Option<SyncSender<Order>>> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the thread does.
+    fn keep(&self, orders: &Receiver<Order>) {
+        let mut library = self.try_load();
+        for order in orders {
+            if self.overrun.swap(false, Relaxed) {
+                library = None;
+            }
+            // What could not be read before may be readable now.
+            if library.is_none() {
+                library = self.try_load();
+            }
+            let Some(library) = &mut library else {
+                // Who asks is told by the answer that does not come.
+                continue;
+            };
+            match order {
+                Order::News(news) => apply(library, news),
+                Order::Question(question) => question(library),
+            }
+            self.weigh(library);
+        }
+        self.stand.send_replace(Stand::Resting);
+        self.bytes.store(0, Relaxed);
+    }
+
+    fn try_load(&self) -> Option<Library> {
+        match self.load() {
+            Ok(library) => {
+                self.weigh(&library);
+                self.stand.send_replace(Stand::Ready);
+                Some(library)
+            }
+            Err(error) => {
+                let why = error.to_string().into();
+                self.stand.send_replace(Stand::Failed(why));
+                None
+            }
+        }
+    }
+
+    fn weigh(&self, library: &Library) {
+        self.bytes.store(library.bytes() as u64, Relaxed);
+    }
+
+    /// Makes the library of what the store has.
+    fn load(&self) -> Result<Library, StoreError> {
+        let memories = &self.memories;
+        let mut library = Library::default();
+        self.stand.send_replace(Stand::Loading(0));
+        let mut after = 0;
+        loop {
+            let entities = self.runtime.block_on(memories.entities_after(after, ROWS))?;
+            let Some(last) = entities.last() else { break };
+            after = last.row;
+            for entity in &entities {
+                library.put_entity(entity.row, scope::parts(&entity.scope), &entity.name);
+            }
+        }
+        after = 0;
+        loop {
+            let relations = self.runtime.block_on(memories.relations_after(after, ROWS))?;
+            let Some(last) = relations.last() else { break };
+            after = last.row;
+            for relation in &relations {
+                library.put_relation(relation.row, relation.from, relation.to, relation.weight);
+            }
+        }
+        after = 0;
+        loop {
+            let versions = self.runtime.block_on(memories.versions_after(after, ROWS))?;
+            let Some(last) = versions.last() else { break };
+            after = last.row;
+            for version in &versions {
+                add(&mut library, version);
+            }
+            self.stand.send_replace(Stand::Loading(library.len() as u64));
+        }
+        let models = self.runtime.block_on(memories.models())?;
+        if let Some(active) = models.into_iter().find(|model| model.active) {
+            self.load_vectors(&mut library, &active.fingerprint, active.dimensions)?;
+        }
+        Ok(library)
+    }
+
+    fn load_vectors(
+        &self,
+        library: &mut Library,
+        model: &Arc<str>,
+        dimensions: u32,
+    ) -> Result<(), StoreError> {
+        library.add_model(model, dimensions as usize);
+        let mut after = 0;
+        loop {
+            let read = self.memories.vectors_after(model, after, ROWS);
+            let vectors = self.runtime.block_on(read)?;
+            let Some(last) = vectors.last() else { break };
+            after = last.row;
+            set_vectors(library, model, vectors);
+        }
+        library.use_model(model);
+        Ok(())
+    }
+}
+
+impl Librarian {
+    /// Has the library use the vectors that the store has of another model.
+    pub(crate) async fn use_model(&self, model: Arc<str>, dimensions: u32) -> Result<(), Trouble> {
+        if self.stand() != Stand::Ready {
+            // Whoever makes it takes the one that is in use.
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        self.ask(move |library| shared.load_vectors(library, &model, dimensions))
+            .await?
+            .map_err(Trouble::from)
+    }
+}
+
+fn apply(library: &mut Library, news: News) {
+    match news {
+        News::Version(version, entities, closed) => {
+            if let Some(closed) = closed {
+                library.close(closed, version.learned_at);
+            }
+            for entity in entities {
+                library.put_entity(entity.row, scope::parts(&entity.scope), &entity.name);
+            }
+            add(library, &version);
+        }
+        News::Gone {
+            rows,
+            entities,
+            relations,
+        } => {
+            rows.into_iter().for_each(|row| library.remove(row));
+            relations
+                .into_iter()
+                .for_each(|row| library.remove_relation(row));
+            entities
+                .into_iter()
+                .for_each(|row| library.remove_entity(row));
+        }
+        News::Entity(entity) => {
+            library.put_entity(entity.row, scope::parts(&entity.scope), &entity.name);
+        }
+        News::Relation {
+            row,
+            from,
+            to,
+            weight,
+        } => library.put_relation(row, from, to, weight),
+        News::Vectors(model, vectors) => set_vectors(library, &model, vectors),
+        News::Cleared => *library = Library::default(),
+    }
+}
+
+fn add(library: &mut Library, version: &Version) {
+    let mentions: Vec<u64> = version.mentions.iter().map(|of| of.entity).collect();
+    library.add(&Document {
+        row: version.row,
+        scope: scope::parts(&version.scope),
+        kind: &version.kind,
+        content: &version.content,
+        importance: version.importance,
+        valid_from: version.valid_from,
+        valid_until: version.valid_until,
+        learned_at: version.learned_at,
+        learned_until: version.learned_until,
+        mentions: &mentions,
+    });
+}
+
+fn set_vectors(library: &mut Library, model: &str, vectors: Vec<Vector>) {
+    for vector in vectors {
+        let row = vector.row;
+        library.set_vector(model, row, &vector.into());
+    }
+}

@@ -1,0 +1,235 @@
+//! Merging what says the same: first shown, then done.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt::Write,
+    sync::Arc,
+};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use switchboard_store::memory::{Listing, MemoryChange, NewMention, Version};
+
+use crate::{
+    record, remember,
+    scope::Scoped,
+    service::Memory,
+    times,
+    trouble::Trouble,
+};
+
+/// How much alike two memories have to be unless asked otherwise.
+const SIMILARITY: f32 = 0.9;
+/// So many groups are shown, and merged at once, unless asked otherwise.
+const GROUPS: usize = 50;
+/// So many memories are looked at, the latest first.
+const LOOKED_AT: usize = 20_000;
+const PAGE: usize = 1_000;
+/// So many others are compared with each.
+const OTHERS: usize = 16;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Consolidate {
+    similarity: Option<f32>,
+    limit: Option<usize>,
+    apply: Option<String>,
+    #[serde(flatten)]
+    scope: Scoped,
+}
+
+/// Memories of one scope that say nearly the same.
+struct Group {
+    keep: Version,
+    /// Those that give way, and how much they are like the one that is kept.
+    merge: Vec<(Version, f32)>,
+}
+
+impl Memory {
+    pub(crate) async fn consolidate_memory(&self, wish: Consolidate) -> Result<Value, Trouble> {
+        self.ready().await?;
+        let least = wish.similarity.unwrap_or(SIMILARITY);
+        let limit = wish.limit.unwrap_or(GROUPS);
+        let groups = self.groups(&wish.scope, least, limit).await?;
+        let plan = fingerprint(&groups);
+        if let Some(apply) = &wish.apply {
+            if *apply != plan {
+                return Err(Trouble::Conflict(
+                    "the plan is out of date: something has changed since; look at a new preview"
+                        .to_owned(),
+                ));
+            }
+            self.merge(&groups).await?;
+        }
+        let told: Vec<Value> = groups.iter().map(told).collect();
+        let count: usize = groups.iter().map(|group| group.merge.len()).sum();
+        let applied = wish.apply.is_some();
+        Ok(json!({ "plan": plan, "groups": told, "count": count, "applied": applied }))
+    }
+
+    async fn groups(
+        &self,
+        scope: &Scoped,
+        least: f32,
+        limit: usize,
+    ) -> Result<Vec<Group>, Trouble> {
+        let versions = self.all(scope).await?;
+        let rows: Vec<u64> = versions.keys().copied().collect();
+        // A few at a time, so that others who ask the library wait for no more than those.
+        let mut alike: HashMap<u64, Vec<(u64, f32)>> = HashMap::new();
+        for rows in rows.chunks(PAGE / 10) {
+            let rows = rows.to_vec();
+            let found = self.inner.librarian.ask(move |library| {
+                let of = |row: u64| (row, library.alike(row, least, OTHERS));
+                rows.into_iter().map(of).collect::<Vec<_>>()
+            });
+            alike.extend(self.consult(found).await?);
+        }
+        let mut taken = BTreeSet::new();
+        let mut groups = Vec::new();
+        for (row, version) in &versions {
+            if taken.contains(row) || groups.len() >= limit {
+                continue;
+            }
+            let mut members = vec![version];
+            let others = alike.get(row).into_iter().flatten();
+            members.extend(
+                others
+                    .filter(|(other, _)| !taken.contains(other))
+                    .filter_map(|(other, _)| versions.get(other))
+                    .filter(|other| is_same_matter(version, other)),
+            );
+            if members.len() < 2 {
+                continue;
+            }
+            let Some(keep) = members.iter().copied().max_by(|a, b| worth(a).cmp(&worth(b))) else {
+                continue;
+            };
+            taken.extend(members.iter().map(|member| member.row));
+            // Each is as much alike as it is to the one that is kept, or else it stays.
+            let to_keep: HashMap<u64, f32> = alike
+                .get(&keep.row)
+                .into_iter()
+                .flatten()
+                .copied()
+                .collect();
+            let merge: Vec<_> = members
+                .into_iter()
+                .filter_map(|member| Some((member.clone(), *to_keep.get(&member.row)?)))
+                .collect();
+            if !merge.is_empty() {
+                let keep = keep.clone();
+                groups.push(Group { keep, merge });
+            }
+        }
+        Ok(groups)
+    }
+
+    /// What is true at present within a scope.
+    async fn all(&self, scope: &Scoped) -> Result<BTreeMap<u64, Version>, Trouble> {
+        let mut versions = BTreeMap::new();
+        let now = times::now();
+        while versions.len() < LOOKED_AT {
+            let listing = Listing {
+                scope: scope.scope(),
+                ended_by: Some(now),
+                limit: PAGE,
+                offset: versions.len() as u64,
+                ..Listing::default()
+            };
+            let listed = self.ask(self.inner.memories.list(listing)).await?;
+            let before = versions.len();
+            versions.extend(listed.versions.into_iter().map(|one| (one.row, one)));
+            if versions.len() == before {
+                break;
+            }
+        }
+        Ok(versions)
+    }
+
+    /// Invalidates what gives way, and has what is kept mention all that they did: all of it or nothing.
+    async fn merge(&self, groups: &[Group]) -> Result<(), Trouble> {
+        let now = times::now();
+        let mut changes = Vec::new();
+        for group in groups {
+            let mut mentions = remember::kept(&group.keep, now)?;
+            let before = mentions.len();
+            for (given_way, _) in &group.merge {
+                for mention in remember::kept(given_way, now)? {
+                    take(&mut mentions, mention);
+                }
+                let mut next = self.next(given_way, now);
+                next.valid_until = Some(next.valid_from.map_or(now, |from| from.max(now)));
+                next.reason = Some("consolidated".into());
+                next.superseded_by = Some(Arc::clone(&group.keep.id));
+                changes.push(MemoryChange::Revise {
+                    id: Arc::clone(&given_way.id),
+                    was: given_way.version,
+                    version: next,
+                    mentions: remember::kept(given_way, now)?,
+                });
+            }
+            if mentions.len() > before {
+                changes.push(MemoryChange::Revise {
+                    id: Arc::clone(&group.keep.id),
+                    was: group.keep.version,
+                    version: self.next(&group.keep, now),
+                    mentions,
+                });
+            }
+        }
+        if !changes.is_empty() {
+            self.write(changes).await?;
+        }
+        Ok(())
+    }
+}
+
+fn take(mentions: &mut Vec<NewMention>, mention: NewMention) {
+    if mentions.iter().all(|known| known.key != mention.key) {
+        mentions.push(mention);
+    }
+}
+
+/// Whether two memories can be one: the same event told twice, not two events of a kind.
+fn is_same_matter(one: &Version, other: &Version) -> bool {
+    let is_event = &*one.kind == "episodic";
+    one.kind == other.kind && (!is_event || one.valid_from == other.valid_from)
+}
+
+/// Which of a group is kept: what counts most, then what says most, then what was learnt last.
+fn worth(version: &Version) -> (u32, usize, u64) {
+    // Not negative, so that bits are in the order of numbers.
+    (version.importance.max(0.0).to_bits(), version.content.len(), version.row)
+}
+
+/// What tells this plan from any other.
+fn fingerprint(groups: &[Group]) -> String {
+    let mut hash = Sha256::new();
+    for group in groups {
+        hash.update(group.keep.row.to_be_bytes());
+        for (version, _) in &group.merge {
+            hash.update(version.row.to_be_bytes());
+        }
+        hash.update(u64::MAX.to_be_bytes());
+    }
+    let hash = hash.finalize();
+    hash[..12].iter().fold("plan-".to_owned(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn told(group: &Group) -> Value {
+    let merge: Vec<Value> = group
+        .merge
+        .iter()
+        .map(|(version, how)| {
+            let mut members = record::brief(version);
+            members.insert("similarity".to_owned(), json!(record::number(*how)));
+            Value::Object(members)
+        })
+        .collect();
+    json!({ "keep": record::brief(&group.keep), "merge": merge })
+}

@@ -1,0 +1,57 @@
+//! A memory as the outside sees it.
+
+use serde_json::{Map, Value, json};
+use switchboard_store::memory::Version;
+
+use crate::{scope, times};
+
+/// One version, whole.
+pub(crate) fn whole(version: &Version) -> Map<String, Value> {
+    let mut members = Map::new();
+    let mut put = |name: &str, value: Value| {
+        members.insert(name.to_owned(), value);
+    };
+    put("id", json!(version.id));
+    put("content", json!(version.content));
+    put("memory_type", json!(version.kind));
+    put("importance", json!(number(version.importance)));
+    let times = [
+        ("valid_from", version.valid_from),
+        ("valid_until", version.valid_until),
+        ("learned_at", Some(version.learned_at)),
+        ("learned_until", version.learned_until),
+    ];
+    for (name, time) in times {
+        if let Some(time) = time {
+            put(name, json!(times::spell(time)));
+        }
+    }
+    put("version", json!(version.version));
+    let names: Vec<&str> = version.mentions.iter().map(|of| &*of.name).collect();
+    put("entities", json!(names));
+    if let Some(metadata) = &version.metadata {
+        let read: Option<Value> = serde_json::from_str(metadata).ok();
+        put("metadata", read.unwrap_or_default());
+    }
+    if let Some(reason) = &version.reason {
+        put("reason", json!(reason));
+    }
+    if let Some(id) = &version.superseded_by {
+        put("superseded_by", json!(id));
+    }
+    scope::put(&version.scope, &mut members);
+    members
+}
+
+/// So much of a memory as tells it from others.
+pub(crate) fn brief(version: &Version) -> Map<String, Value> {
+    let mut members = Map::new();
+    members.insert("id".to_owned(), json!(version.id));
+    members.insert("content".to_owned(), json!(version.content));
+    members
+}
+
+/// A number with as many digits as mean something.
+pub(crate) fn number(number: f32) -> f64 {
+    (f64::from(number) * 10_000.0).round() / 10_000.0
+}

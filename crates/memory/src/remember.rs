@@ -1,0 +1,342 @@
+//! Storing, changing and forgetting.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use switchboard_recall::extract;
+use switchboard_store::memory::{Made, MemoryChange, NewMention, NewVersion, Scope, Version};
+
+use crate::{
+    record,
+    scope::{self, Scoped, time},
+    service::Memory,
+    times,
+    trouble::Trouble,
+};
+
+/// The kind of a memory that says none.
+pub(crate) const KIND: &str = "semantic";
+/// How much a memory counts that says nothing of it.
+pub(crate) const IMPORTANCE: f32 = 0.5;
+/// What is stored is said to be nearly the same as something else from here on.
+const SIMILAR: f32 = 0.85;
+/// So many of those are told.
+const SIMILAR_MOST: usize = 3;
+/// The most bytes of metadata.
+const METADATA_BYTES: usize = 64 * 1024;
+
+/// Somebody or something that a memory mentions, as tools take it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Named {
+    Name(String),
+    Typed {
+        name: String,
+        entity_type: Option<Arc<str>>,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Store {
+    content: Arc<str>,
+    #[serde(flatten)]
+    scope: Scoped,
+    memory_type: Option<Arc<str>>,
+    importance: Option<f32>,
+    valid_from: Option<String>,
+    valid_until: Option<String>,
+    learned_at: Option<String>,
+    #[serde(default)]
+    entities: Vec<Named>,
+    metadata: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Update {
+    id: String,
+    #[serde(flatten)]
+    scope: Scoped,
+    content: Option<Arc<str>>,
+    memory_type: Option<Arc<str>>,
+    importance: Option<f32>,
+    /// Not there: as before. `null`: none.
+    #[serde(default, deserialize_with = "given")]
+    valid_from: Option<Option<String>>,
+    #[serde(default, deserialize_with = "given")]
+    valid_until: Option<Option<String>>,
+    entities: Option<Vec<Named>>,
+    metadata: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Invalidate {
+    id: String,
+    #[serde(flatten)]
+    scope: Scoped,
+    reason: Option<Arc<str>>,
+    superseded_by: Option<Arc<str>>,
+    valid_until: Option<String>,
+}
+
+/// One memory by its id.
+#[derive(Debug, Deserialize)]
+pub(crate) struct One {
+    pub(crate) id: String,
+    #[serde(flatten)]
+    pub(crate) scope: Scoped,
+}
+
+fn given<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+impl Memory {
+    pub(crate) async fn store_memory(&self, wish: Store) -> Result<Value, Trouble> {
+        let now = times::now();
+        let version = NewVersion {
+            id: new_id(now)?,
+            scope: wish.scope.scope(),
+            kind: wish.memory_type.unwrap_or_else(|| KIND.into()),
+            importance: wish.importance.unwrap_or(IMPORTANCE),
+            metadata: spelled(wish.metadata.as_ref())?,
+            valid_from: time("valid_from", wish.valid_from.as_deref())?,
+            valid_until: time("valid_until", wish.valid_until.as_deref())?,
+            learned_at: time("learned_at", wish.learned_at.as_deref())?.unwrap_or(now),
+            content: wish.content,
+            ..NewVersion::default()
+        };
+        check(&version)?;
+        let id = Arc::clone(&version.id);
+        let mentions = self.mentions(&version.content, &wish.entities, now)?;
+        let added = MemoryChange::Add { version, mentions };
+        let made = self.write(vec![added]).await?;
+        let mut answer = json!({ "id": id });
+        if let Some(Made::Version { row, .. }) = made.first() {
+            let similar = self.similar(*row).await;
+            if !similar.is_empty() {
+                answer["similar"] = json!(similar);
+            }
+        }
+        Ok(answer)
+    }
+
+    pub(crate) async fn update_memory(&self, wish: Update) -> Result<Value, Trouble> {
+        let current = self.current(&wish.id, &wish.scope.scope()).await?;
+        let now = times::now();
+        let mut next = self.next(&current, now);
+        let says_otherwise = wish.content.is_some();
+        if let Some(content) = wish.content {
+            next.content = content;
+        }
+        if let Some(kind) = wish.memory_type {
+            next.kind = kind;
+        }
+        if let Some(importance) = wish.importance {
+            next.importance = importance;
+        }
+        if let Some(from) = &wish.valid_from {
+            next.valid_from = time("valid_from", from.as_deref())?;
+        }
+        if let Some(until) = &wish.valid_until {
+            next.valid_until = time("valid_until", until.as_deref())?;
+            // What is true again has not been replaced.
+            (next.reason, next.superseded_by) = (None, None);
+        }
+        if wish.metadata.is_some() {
+            next.metadata = spelled(wish.metadata.as_ref())?;
+        }
+        check(&next)?;
+        let mentions = match wish.entities {
+            Some(entities) => self.mentions(&next.content, &entities, now)?,
+            None if says_otherwise => {
+                let named: Vec<_> = explicit(&current).collect();
+                self.mentions(&next.content, &named, now)?
+            }
+            None => kept(&current, now)?,
+        };
+        self.revise(&current, next, mentions).await
+    }
+
+    pub(crate) async fn invalidate(&self, wish: Invalidate) -> Result<Value, Trouble> {
+        let filter = wish.scope.scope();
+        let current = self.current(&wish.id, &filter).await?;
+        let now = times::now();
+        let until = time("valid_until", wish.valid_until.as_deref())?.unwrap_or(now);
+        if let Some(successor) = &wish.superseded_by {
+            if **successor == *current.id {
+                return Err(Trouble::invalid("a memory cannot be superseded by itself"));
+            }
+            self.current(successor, &filter).await?;
+        }
+        let mut next = self.next(&current, now);
+        // What was true for no time at all was never true.
+        next.valid_until = Some(next.valid_from.map_or(until, |from| from.max(until)));
+        next.reason = wish.reason;
+        next.superseded_by = wish.superseded_by;
+        let mentions = kept(&current, now)?;
+        self.revise(&current, next, mentions).await
+    }
+
+    pub(crate) async fn delete_memory(&self, wish: One) -> Result<Value, Trouble> {
+        let current = self.current(&wish.id, &wish.scope.scope()).await?;
+        let id = Arc::clone(&current.id);
+        self.write(vec![MemoryChange::Delete { id }]).await?;
+        Ok(json!({ "deleted": true, "id": current.id }))
+    }
+
+    /// The current version of a memory, if it is of this scope.
+    pub(crate) async fn current(&self, id: &str, filter: &Scope) -> Result<Version, Trouble> {
+        let found = self.ask(self.inner.memories.get(id)).await?;
+        found
+            .filter(|found| scope::is_within(&found.scope, filter))
+            .ok_or_else(|| Trouble::no_memory(id))
+    }
+
+    /// What the next version of a memory begins with.
+    pub(crate) fn next(&self, current: &Version, now: i64) -> NewVersion {
+        NewVersion {
+            // What is learnt later is learnt later, whatever the clock says.
+            learned_at: now.max(current.learned_at.saturating_add(1)),
+            learned_until: None,
+            ..NewVersion::from(current.clone())
+        }
+    }
+
+    async fn revise(
+        &self,
+        current: &Version,
+        version: NewVersion,
+        mentions: Vec<NewMention>,
+    ) -> Result<Value, Trouble> {
+        let id = Arc::clone(&current.id);
+        let revised = MemoryChange::Revise {
+            id: Arc::clone(&id),
+            was: current.version,
+            version,
+            mentions,
+        };
+        self.write(vec![revised]).await?;
+        let found = self.ask(self.inner.memories.get(&id)).await?;
+        let found = found.ok_or_else(|| Trouble::no_memory(&id))?;
+        Ok(Value::Object(record::whole(&found)))
+    }
+
+    /// Who and what a memory mentions: those that are named, and those that are found in it.
+    pub(crate) fn mentions(
+        &self,
+        content: &str,
+        named: &[Named],
+        now: i64,
+    ) -> Result<Vec<NewMention>, Trouble> {
+        let mut mentions: Vec<NewMention> = Vec::new();
+        let mut add = |name: &str, kind: Option<Arc<str>>, explicit: bool| {
+            let key = extract::key(name);
+            if !key.is_empty() && mentions.iter().all(|mention| *mention.key != *key) {
+                mentions.push(NewMention {
+                    id: new_id(now)?,
+                    name: name.trim().into(),
+                    key: key.into(),
+                    kind,
+                    explicit,
+                });
+            }
+            Ok::<_, Trouble>(())
+        };
+        for named in named {
+            match named {
+                Named::Name(name) => add(name, None, true)?,
+                Named::Typed { name, entity_type } => add(name, entity_type.clone(), true)?,
+            }
+        }
+        if self.settings().extract {
+            for found in extract::entities(content) {
+                add(&found.name, found.kind.map(Into::into), false)?;
+            }
+        }
+        Ok(mentions)
+    }
+
+    /// Memories that say nearly the same as this one, if that can be told at once.
+    async fn similar(&self, row: u64) -> Vec<Value> {
+        if self.inner.librarian.stand() != crate::librarian::Stand::Ready {
+            return Vec::new();
+        }
+        let alike = self
+            .inner
+            .librarian
+            .ask(move |library| library.alike(row, SIMILAR, SIMILAR_MOST));
+        let alike = self.consult(alike).await.unwrap_or_default();
+        if alike.is_empty() {
+            return Vec::new();
+        }
+        let rows = alike.iter().map(|(row, _)| *row).collect();
+        let versions = self.ask(self.inner.memories.versions(rows)).await;
+        let versions = versions.unwrap_or_default();
+        let similarity = |row| alike.iter().find(|(of, _)| *of == row).map(|(_, how)| *how);
+        let told = versions.iter().filter_map(|version| {
+            let mut members = record::brief(version);
+            let how = record::number(similarity(version.row)?);
+            members.insert("similarity".to_owned(), json!(how));
+            Some(Value::Object(members))
+        });
+        told.collect()
+    }
+}
+
+/// What a memory mentions because somebody said so.
+pub(crate) fn explicit(version: &Version) -> impl Iterator<Item = Named> {
+    let explicit = version.mentions.iter().filter(|mention| mention.explicit);
+    explicit.map(|mention| Named::Name(mention.name.to_string()))
+}
+
+/// What a memory mentions, for its next version.
+pub(crate) fn kept(version: &Version, now: i64) -> Result<Vec<NewMention>, Trouble> {
+    let mentions = version.mentions.iter().map(|mention| {
+        Ok(NewMention {
+            id: new_id(now)?,
+            name: Arc::clone(&mention.name),
+            key: extract::key(&mention.name).into(),
+            kind: None,
+            explicit: mention.explicit,
+        })
+    });
+    mentions.collect()
+}
+
+/// Whether a version makes sense.
+pub(crate) fn check(version: &NewVersion) -> Result<(), Trouble> {
+    if version.content.trim().is_empty() {
+        return Err(Trouble::invalid("content is empty: say what to remember"));
+    }
+    if let (Some(from), Some(until)) = (version.valid_from, version.valid_until)
+        && until < from
+    {
+        return Err(Trouble::invalid("valid_until is before valid_from"));
+    }
+    Ok(())
+}
+
+pub(crate) fn spelled(metadata: Option<&Map<String, Value>>) -> Result<Option<Arc<str>>, Trouble> {
+    let Some(metadata) = metadata else {
+        return Ok(None);
+    };
+    let spelled = serde_json::to_string(metadata).unwrap_or_default();
+    if spelled.len() > METADATA_BYTES {
+        return Err(Trouble::invalid(format!(
+            "metadata has {} bytes, and may have {METADATA_BYTES}",
+            spelled.len()
+        )));
+    }
+    Ok(Some(spelled.into()))
+}
+
+/// A new id: later ones are greater, and nobody can guess them.
+pub(crate) fn new_id(now: i64) -> Result<Arc<str>, Trouble> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random)
+        .map_err(|_| Trouble::Internal("there is no randomness for a new id".to_owned()))?;
+    let millis = now.div_euclid(1_000);
+    let random = u64::from_be_bytes(random);
+    Ok(format!("{millis:012x}-{random:016x}").into())
+}

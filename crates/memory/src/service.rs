@@ -1,0 +1,235 @@
+//! [`Memory`]: the store, the library and the model together.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use switchboard_embed::{Embedder, Role};
+use switchboard_store::{
+    Store, StoreError,
+    memory::{Made, Memories, MemoryChange, Version},
+};
+use tokio::{runtime::Handle, sync::watch, time::timeout};
+
+use crate::{
+    filler::Filler,
+    librarian::{Librarian, News},
+    trouble::Trouble,
+};
+
+/// What makes vectors of texts.
+pub type Model = Arc<dyn Embedder>;
+
+/// What can be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether people and things are found in what is stored, beside those that are named.
+    pub extract: bool,
+    /// How long a call waits for a part that is not ready.
+    pub wait: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            extract: true,
+            wait: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The memory of one home. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Memory {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) store: Store,
+    pub(crate) memories: Memories,
+    pub(crate) librarian: Librarian,
+    pub(crate) filler: Filler,
+    settings: Mutex<Settings>,
+    /// How many connections there are.
+    connections: watch::Sender<usize>,
+}
+
+impl Memory {
+    /// The memory in this store. Nothing is opened or read before somebody needs it. `model` gives the model
+    /// that is wanted at present, if there is one; it may take its time, and is called on a thread of its
+    /// own.
+    ///
+    /// It has to be called within a runtime.
+    pub fn new(
+        store: Store,
+        settings: Settings,
+        model: impl Fn() -> Option<Model> + Send + Sync + 'static,
+    ) -> Self {
+        let memories = store.memories();
+        let librarian = Librarian::new(memories.clone(), Handle::current());
+        let filler = Filler::new(memories.clone(), librarian.clone(), Box::new(model));
+        Self {
+            inner: Arc::new(Inner {
+                store,
+                memories,
+                librarian,
+                filler,
+                settings: Mutex::new(settings),
+                connections: watch::Sender::new(0),
+            }),
+        }
+    }
+
+    /// Other settings from now on.
+    pub fn set(&self, settings: Settings) {
+        *self.lock() = settings;
+    }
+
+    /// Another model may be wanted than before.
+    pub fn model_changed(&self) {
+        if *self.inner.connections.borrow() > 0 {
+            self.inner.filler.nudge();
+        }
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        *self.lock()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Settings> {
+        let settings = &self.inner.settings;
+        settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody connects: what makes it quick is made ready.
+    pub(crate) fn begin(&self) {
+        self.inner.connections.send_modify(|count| *count += 1);
+        self.inner.librarian.wake();
+        self.inner.filler.nudge();
+    }
+
+    /// Somebody leaves. After the last one what can be made again is let go.
+    pub(crate) fn end(&self) {
+        let mut is_last = false;
+        self.inner.connections.send_modify(|count| {
+            *count = count.saturating_sub(1);
+            is_last = *count == 0;
+        });
+        if is_last {
+            self.inner.filler.rest();
+            self.inner.librarian.rest();
+        }
+    }
+
+    /// Waits for an answer of the store, within bounds.
+    pub(crate) async fn ask<T>(
+        &self,
+        answer: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, Trouble> {
+        match timeout(self.settings().wait, answer).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(Trouble::Initializing { part: "store" }),
+        }
+    }
+
+    /// Waits for an answer of the library, within bounds.
+    pub(crate) async fn consult<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Trouble>>,
+    ) -> Result<T, Trouble> {
+        match timeout(self.settings().wait, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Trouble::Initializing { part: "index" }),
+        }
+    }
+
+    /// Makes these changes, all or none, durably, and has the library follow.
+    pub(crate) async fn write(&self, changes: Vec<MemoryChange>) -> Result<Vec<Made>, Trouble> {
+        let librarian = self.inner.librarian.clone();
+        let filler = self.inner.filler.clone();
+        let written = self.inner.memories.write_then(changes, move |changes, made| {
+            let mut is_new = false;
+            for (change, made) in changes.iter().zip(made) {
+                is_new |= matches!(made, Made::Version { .. });
+                if let Some(news) = news(change, made) {
+                    librarian.tell(news);
+                }
+            }
+            if is_new {
+                filler.nudge();
+            }
+        });
+        self.ask(written).await
+    }
+
+    /// What a text means to the model whose vectors are in use.
+    pub(crate) async fn meaning(&self, text: &str) -> Option<(Arc<str>, Vec<f32>)> {
+        let model = self.inner.filler.serving()?;
+        let text = text.to_owned();
+        let embedding = tokio::task::spawn_blocking(move || {
+            let vector = model.embed(Role::Query, &text).ok().flatten()?;
+            Some((model.fingerprint().into(), vector))
+        });
+        embedding.await.ok().flatten()
+    }
+}
+
+/// What a change means for the library.
+fn news(change: &MemoryChange, made: &Made) -> Option<News> {
+    Some(match (change, made) {
+        (
+            MemoryChange::Add { version, .. } | MemoryChange::Revise { version, .. },
+            Made::Version {
+                row,
+                version: number,
+                closed,
+                mentions,
+                new_entities,
+            },
+        ) => {
+            let version = Version {
+                row: *row,
+                version: *number,
+                mentions: mentions.clone(),
+                ..Version::from(version.clone())
+            };
+            News::Version(Box::new(version), new_entities.clone(), *closed)
+        }
+        (MemoryChange::Entity { .. }, Made::Entity { entity, .. }) => News::Entity(entity.clone()),
+        (
+            MemoryChange::Relation {
+                from, to, weight, ..
+            },
+            Made::Relation { row, .. },
+        ) => News::Relation {
+            row: *row,
+            from: *from,
+            to: *to,
+            weight: *weight,
+        },
+        (
+            _,
+            Made::Deleted {
+                rows,
+                entities,
+                relations,
+            },
+        ) => News::Gone {
+            rows: rows.clone(),
+            entities: entities.clone(),
+            relations: relations.clone(),
+        },
+        (MemoryChange::Clear, _) => News::Cleared,
+        _ => return None,
+    })
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("librarian", &self.inner.librarian)
+            .finish_non_exhaustive()
+    }
+}

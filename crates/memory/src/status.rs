@@ -1,0 +1,149 @@
+//! How the memory is.
+
+use serde_json::{Value, json};
+use switchboard_store::{Status, StoreError, memory::Counts};
+
+use crate::{librarian::Stand, service::Memory, trouble::Trouble};
+
+/// How one part is.
+struct Part {
+    state: &'static str,
+    message: Option<String>,
+    action: Option<String>,
+}
+
+const READY: Part = Part {
+    state: "ready",
+    message: None,
+    action: None,
+};
+
+impl Memory {
+    /// How the memory is; this never fails, and never waits for long.
+    pub(crate) async fn get_status(&self) -> Result<Value, Trouble> {
+        let inner = &self.inner;
+        let status = inner.store.status();
+        let counts = match &status {
+            Status::Ready { .. } => Some(inner.memories.counts().await),
+            _ => None,
+        };
+        let store = store_part(&status, counts.as_ref());
+        let counts = counts.and_then(Result::ok).unwrap_or_default();
+        let index = index_part(&inner.librarian.stand());
+        let outlook = inner.filler.outlook();
+        let embeddings = match &outlook.problem {
+            Some(problem) => Part {
+                state: "error",
+                message: Some(problem.to_string()),
+                action: Some("memories are found by words meanwhile".to_owned()),
+            },
+            None => Part {
+                state: self.vectors_word(),
+                ..READY
+            },
+        };
+        let overall = match (store.state, index.state) {
+            ("error", _) | (_, "error") => "error",
+            ("initializing", _) | (_, "initializing") => "initializing",
+            _ => "ready",
+        };
+        let mut embeddings = embeddings.value();
+        embeddings["model"] = json!(outlook.serving);
+        if outlook.filling != outlook.serving {
+            embeddings["next_model"] = json!(outlook.filling);
+        }
+        embeddings["embedded"] = json!(counts.vectors);
+        embeddings["waiting"] = json!(counts.lacking);
+        let mut index = index.value();
+        index["bytes"] = json!(inner.librarian.bytes());
+        Ok(json!({
+            "status": overall,
+            "version": env!("CARGO_PKG_VERSION"),
+            "memories": counts.memories,
+            "versions": counts.versions,
+            "entities": counts.entities,
+            "relations": counts.relations,
+            "extraction": self.settings().extract,
+            "parts": {
+                "store": store.value(),
+                "index": index,
+                "embeddings": embeddings,
+            },
+        }))
+    }
+
+    /// How far vectors can be used, in a word.
+    pub(crate) fn vectors_word(&self) -> &'static str {
+        let outlook = self.inner.filler.outlook();
+        match (&outlook.serving, &outlook.filling) {
+            (Some(_), _) => "ready",
+            (None, Some(_)) => "filling",
+            (None, None) if outlook.has_looked => "off",
+            (None, None) => "loading",
+        }
+    }
+}
+
+impl Part {
+    fn value(self) -> Value {
+        let mut value = json!({ "state": self.state });
+        if let Some(message) = self.message {
+            value["message"] = json!(message);
+        }
+        if let Some(action) = self.action {
+            value["action"] = json!(action);
+        }
+        value
+    }
+}
+
+fn store_part(status: &Status, counts: Option<&Result<Counts, StoreError>>) -> Part {
+    let failed = |message: &str, action: &str| Part {
+        state: "error",
+        message: Some(message.to_owned()),
+        action: Some(action.to_owned()),
+    };
+    match (status, counts) {
+        (Status::Initializing, _) => Part {
+            state: "initializing",
+            ..READY
+        },
+        (
+            Status::Failed {
+                message, action, ..
+            },
+            _,
+        ) => failed(message, action),
+        (Status::Closed, _) => failed("the store is closed", "the gateway is stopping"),
+        (Status::Ready { .. }, Some(Err(error))) => match Trouble::from(error.clone()) {
+            Trouble::Failed {
+                message, action, ..
+            } => failed(&message, &action),
+            other => failed(&other.to_string(), "ask again in a moment"),
+        },
+        (Status::Ready { note }, _) => Part {
+            message: note.as_deref().map(str::to_owned),
+            ..READY
+        },
+    }
+}
+
+fn index_part(stand: &Stand) -> Part {
+    match stand {
+        Stand::Resting => Part {
+            message: Some("made when it is first needed".to_owned()),
+            ..READY
+        },
+        Stand::Loading(done) => Part {
+            state: "initializing",
+            message: Some(format!("{done} memories are in it")),
+            action: None,
+        },
+        Stand::Ready => READY,
+        Stand::Failed(why) => Part {
+            state: "error",
+            message: Some(why.to_string()),
+            action: Some("it is tried again when it is next needed".to_owned()),
+        },
+    }
+}

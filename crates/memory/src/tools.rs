@@ -1,0 +1,57 @@
+//! The tools: what is asked of them is checked, carried out, and told.
+
+pub(crate) mod definition;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use switchboard_wire::Raw;
+
+use crate::{service::Memory, trouble::Trouble};
+
+impl Memory {
+    /// Carries out a call of any tool but `reset_all_memory`, which asks before it does anything.
+    pub(crate) async fn call(&self, name: &str, arguments: &Raw) -> Result<Value, Trouble> {
+        match name {
+            "store_memory" => self.store_memory(read(arguments)?).await,
+            "recall" => self.recall(read(arguments)?).await,
+            "search_memory" => self.search_memory(read(arguments)?).await,
+            "get_memory" => self.get_memory(read(arguments)?).await,
+            "list_memories" => self.list_memories(read(arguments)?).await,
+            "get_valid" => self.get_valid(read(arguments)?).await,
+            "update_memory" => self.update_memory(read(arguments)?).await,
+            "invalidate" => self.invalidate(read(arguments)?).await,
+            "delete_memory" => self.delete_memory(read(arguments)?).await,
+            "create_entity" => self.create_entity(read(arguments)?).await,
+            "create_relation" => self.create_relation(read(arguments)?).await,
+            "get_related" => self.get_related(read(arguments)?).await,
+            "consolidate_memory" => self.consolidate_memory(read(arguments)?).await,
+            "export_memory" => self.export_memory(read(arguments)?).await,
+            "import_memory" => self.import_memory(read(arguments)?).await,
+            "get_status" => self.get_status().await,
+            other => Err(Trouble::Internal(format!("'{other}' does nothing"))),
+        }
+    }
+}
+
+/// Whether arguments are what a tool takes: what is wrong is told by name.
+pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Trouble> {
+    let checked = tool.checker.as_ref().map(|checker| checker.check(arguments));
+    match checked {
+        Some(Err(mismatches)) => Err(Trouble::Invalid(mismatches.to_string())),
+        Some(Ok(())) | None => Ok(()),
+    }
+}
+
+/// The result of a tool: structured, and the same as text for those who read only that.
+pub(crate) fn result(answer: &Value) -> Value {
+    json!({
+        "content": [{ "type": "text", "text": answer.to_string() }],
+        "structuredContent": answer,
+    })
+}
+
+fn read<T: DeserializeOwned>(arguments: &Raw) -> Result<T, Trouble> {
+    arguments
+        .read_owned()
+        .map_err(|error| Trouble::Invalid(format!("the arguments cannot be read: {error}")))
+}
