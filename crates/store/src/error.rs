@@ -15,9 +15,25 @@ pub enum StoreError {
         /// What to do about it.
         action: Arc<str>,
     },
-    /// An approval does not have the version that was to be replaced. Nothing was written.
-    #[error("the approval was changed by somebody else meanwhile; read it again and decide anew")]
+    /// An approval or a memory does not have the version that was to be replaced, or what was to be
+    /// new is there, or what was to be there is gone. Nothing was written.
+    #[error("what is kept was changed by somebody else meanwhile; read it again and decide anew")]
     Conflict,
+    /// The memories are in a damaged file that was put aside. Everything else works.
+    #[error(
+        "the memories are in a damaged file that was put aside ({aside}); run `switchboard memory \
+         repair` to bring back what can be read of them, or to begin without them"
+    )]
+    Damaged {
+        /// Where the damaged file is; several are separated by commas.
+        aside: Arc<str>,
+    },
+    /// What was to be written makes no sense.
+    #[error("{why}; correct it and try again")]
+    Invalid {
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// Too many questions or writes wait already.
     #[error("the store has too many questions or writes waiting; ask again in a moment")]
     Busy,
@@ -42,7 +58,12 @@ impl StoreError {
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Unavailable { .. } | Self::Busy => true,
-            Self::Conflict | Self::TooLarge { .. } | Self::Export(_) | Self::Closed => false,
+            Self::Conflict
+            | Self::Damaged { .. }
+            | Self::Invalid { .. }
+            | Self::TooLarge { .. }
+            | Self::Export(_)
+            | Self::Closed => false,
         }
     }
 }

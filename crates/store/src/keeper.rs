@@ -22,6 +22,7 @@ use crate::queue::Queue;
 use crate::sqlite::{Database, Trouble, put_aside};
 use crate::status::Status;
 use crate::store::Retention;
+use crate::write::Write;
 
 #[derive(Debug)]
 pub(crate) struct Keeper {
@@ -99,19 +100,17 @@ impl Keeper {
     fn serve(&mut self, database: &mut Database) -> Result<(), Trouble> {
         let mut more_to_trim = true;
         loop {
-            let work = if more_to_trim {
+            let mut work = if more_to_trim {
                 self.queue.next_now()
             } else {
                 self.queue.next()
             };
             let commits = !work.records.is_empty() || !work.writes.is_empty();
             if commits {
-                match database.commit(&work.records, &work.writes) {
-                    Ok(fates) => {
+                match database.commit(&work.records, &mut work.writes) {
+                    Ok(()) => {
                         self.works();
-                        for (write, fate) in work.writes.into_iter().zip(fates) {
-                            write.answer(fate);
-                        }
+                        work.writes.into_iter().for_each(Write::answer);
                     }
                     Err(trouble) => {
                         self.queue.put_back(work);

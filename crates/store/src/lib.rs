@@ -25,6 +25,7 @@
 //!   may lose the last commits of them, never the file.
 //! * [`Store::write`] is for what must not be lost: approvals, remembered rules and the audit log. It
 //!   answers when the disk has it. Writes that wait at the same time share one commit.
+//! * [`Store::memories`] is what agents remember, in the [`memory`] module; its changes share those commits.
 //! * [`verify`] and [`export`] read the audit log of a file, with or without a store that has it open.
 //! * Nothing runs while there is nothing to do: the thread sleeps on its queue, without a timer.
 //!
@@ -38,6 +39,7 @@ mod complaint;
 mod error;
 mod keeper;
 mod limits;
+pub mod memory;
 mod question;
 mod queue;
 mod sqlite;

@@ -20,6 +20,33 @@ pub const QUEUED_WRITES: usize = 4096;
 /// The most bytes of them, and so the most in one of them.
 pub const QUEUED_WRITE_BYTES: usize = 64 << 20;
 
+/// The most changes of memory in one write.
+pub const CHANGES_PER_WRITE: usize = 10_000;
+
+/// The longest memory, in bytes.
+pub const CONTENT_BYTES: usize = 1 << 20;
+
+/// The longest metadata of a memory, in bytes.
+pub const METADATA_BYTES: usize = 256 << 10;
+
+/// The longest description of an entity, in bytes.
+pub const DESCRIPTION_BYTES: usize = 64 << 10;
+
+/// The longest reason for a change of a memory, in bytes.
+pub const REASON_BYTES: usize = 4096;
+
+/// The longest id, kind, name of a scope or of an entity, in bytes.
+pub const NAME_BYTES: usize = 512;
+
+/// The most entities that one version of a memory speaks of.
+pub const MENTIONS_PER_VERSION: usize = 512;
+
+/// The most vectors put at once.
+pub const VECTORS_PER_WRITE: usize = 4096;
+
+/// The most numbers in a vector.
+pub const DIMENSIONS: usize = 8192;
+
 /// What a change counts for besides its texts.
 pub(crate) const CHANGE_BYTES: usize = 256;
 
@@ -34,9 +61,6 @@ pub(crate) const GROUP_WAIT: Duration = Duration::from_millis(500);
 
 /// The most old rows removed in one go.
 pub(crate) const ROWS_PER_TRIM: usize = 512;
-
-/// The longest name kept, in bytes.
-pub(crate) const NAME_BYTES: usize = 512;
 
 /// The longest error text kept, in bytes.
 pub(crate) const ERROR_BYTES: usize = 4096;

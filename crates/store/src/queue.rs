@@ -235,7 +235,7 @@ impl Waiting {
         }
         self.write_bytes = 0;
         for write in mem::take(&mut self.writes) {
-            write.answer(Err(error.clone()));
+            write.refuse(error.clone());
         }
     }
 
@@ -266,8 +266,17 @@ impl Waiting {
 mod tests {
     use std::sync::Arc;
 
+    use tokio::sync::oneshot;
+
     use super::*;
     use crate::change::Change;
+    use crate::write::Fate;
+
+    fn forget(ids: &[Arc<str>]) -> (Write, oneshot::Receiver<Fate<()>>) {
+        let changes: Vec<_> = ids.iter().cloned().map(Change::Forget).collect();
+        let bytes = changes.iter().map(Change::bytes).sum();
+        Write::new(bytes, move |commit| commit.changes(&changes))
+    }
 
     /// Nobody takes anything out here, so the bound is met for certain.
     #[test]
@@ -275,7 +284,7 @@ mod tests {
         let queue = Queue::default();
         let mut answers = Vec::new();
         let mut write = || {
-            let (write, answer) = Write::new(vec![Change::Forget("r".into())]);
+            let (write, answer) = forget(&["r".into()]);
             answers.push(answer);
             queue.write(write)
         };
@@ -291,7 +300,7 @@ mod tests {
     fn so_are_too_many_bytes() {
         let queue = Queue::default();
         let long: Arc<str> = "x".repeat(QUEUED_WRITE_BYTES / 2 - 1000).into();
-        let write = |id: &Arc<str>| queue.write(Write::new(vec![Change::Forget(id.clone())]).0);
+        let write = |id: &Arc<str>| queue.write(forget(std::slice::from_ref(id)).0);
         assert!(write(&long).is_ok());
         assert!(write(&long).is_ok());
         assert!(matches!(write(&long), Err(StoreError::Busy)));
@@ -300,11 +309,7 @@ mod tests {
         queue.next_now();
         assert!(write(&long).is_ok());
 
-        let (twice, _answer) = Write::new(vec![
-            Change::Forget(long.clone()),
-            Change::Forget(long.clone()),
-            Change::Forget(long),
-        ]);
+        let (twice, _answer) = forget(&[long.clone(), long.clone(), long]);
         let refused = queue.write(twice);
         assert!(matches!(refused, Err(StoreError::TooLarge { .. })));
     }

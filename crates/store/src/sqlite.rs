@@ -3,26 +3,29 @@
 mod activity;
 mod approvals;
 mod audit;
+mod memory;
 mod writes;
 
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 pub(crate) use self::audit::{Reader, Stop};
+pub(crate) use self::writes::Commit;
 use crate::activity::Activity;
-use crate::error::StoreError;
 use crate::limits::LOCK_WAIT;
 use crate::write::Write;
 
 /// What brings a file from one version to the next; the file's `user_version` counts them.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("migrations/0001_activity.sql"),
     include_str!("migrations/0002_approvals.sql"),
+    include_str!("migrations/0003_memory.sql"),
 ];
 
 /// Marks a file as ours; it reads `SwBd`.
@@ -87,6 +90,8 @@ pub(crate) struct Database {
     rows: Option<u64>,
     /// Likewise, of approvals that are closed.
     closed: Option<u64>,
+    /// The damaged files whose memories are missed.
+    aside: Option<Arc<str>>,
 }
 
 impl Database {
@@ -101,8 +106,10 @@ impl Database {
         connection.pragma_update(None, "synchronous", "normal")?;
         // Where the system would take the disk's word that something is written, it asks again.
         connection.pragma_update(None, "fullfsync", true)?;
+        connection.pragma_update(None, "foreign_keys", true)?;
         migrate(&mut connection)?;
         Ok(Self {
+            aside: memory::aside(&connection)?,
             connection,
             syncs: false,
             rows: None,
@@ -110,27 +117,30 @@ impl Database {
         })
     }
 
-    /// Commits all of this, except for the writes that are in conflict. Says what became of each write,
-    /// in their order.
+    /// Commits all of this, except for the writes that are in conflict. Each write knows then what it
+    /// came to.
     pub(crate) fn commit(
         &mut self,
         activities: &[Activity],
-        writes: &[Write],
-    ) -> Result<Vec<Result<(), StoreError>>, Trouble> {
-        self.sync_commits(!writes.is_empty())?;
+        writes: &mut [Write],
+    ) -> Result<(), Trouble> {
+        self.sync_commits(writes.iter().any(Write::is_lasting))?;
         let transaction = begin(&mut self.connection)?;
         if !activities.is_empty() {
             activity::append(&transaction, activities)?;
         }
-        let written = writes::apply(&transaction, writes)?;
+        let effects = writes::apply(&transaction, writes)?;
         transaction.commit()?;
         if let Some(rows) = &mut self.rows {
             *rows = rows.saturating_add(activities.len() as u64);
         }
         if let Some(closed) = &mut self.closed {
-            *closed = closed.saturating_add_signed(written.closed);
+            *closed = closed.saturating_add_signed(effects.closed);
         }
-        Ok(written.fates)
+        if effects.mended {
+            self.aside = None;
+        }
+        Ok(())
     }
 
     /// Has commits from now on wait for the disk, or not: then a loss of power may undo the last.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::activity::{Activity, Query};
 use crate::approval::{Approval, Rule, Which};
@@ -14,11 +14,12 @@ use crate::change::Change;
 use crate::error::StoreError;
 use crate::keeper::Keeper;
 use crate::limits::STATUSES_PER_QUESTION;
+use crate::memory::Memories;
 use crate::question::ask;
 use crate::queue::Queue;
 use crate::sqlite::{Database, Trouble};
 use crate::status::Status;
-use crate::write::Write;
+use crate::write::{Fate, Write};
 
 /// A handle to the store. Cloning it is cheap; when the last one goes, the store closes.
 #[derive(Debug, Clone)]
@@ -123,10 +124,14 @@ impl Store {
     /// [`StoreError::Unavailable`] where the disk failed in the middle of it: it was not made as far
     /// as can be told, but only reading it again after the trouble makes that certain.
     pub async fn write(&self, changes: Vec<Change>) -> Result<(), StoreError> {
-        self.available()?;
-        let (write, answered) = Write::new(changes);
-        self.handle.queue.write(write)?;
-        answered.await.unwrap_or(Err(StoreError::Closed))
+        let bytes = changes.iter().map(Change::bytes).sum();
+        let (write, answered) = Write::new(bytes, move |commit| commit.changes(&changes));
+        self.submit(write, answered).await
+    }
+
+    /// What is remembered for agents.
+    pub fn memories(&self) -> Memories {
+        Memories::of(self.clone())
     }
 
     /// The approvals that match, newest first, and of two created at the same time the one with the
@@ -180,7 +185,18 @@ impl Store {
         drop(watcher.wait_for(is_over).await);
     }
 
-    async fn ask<T: Send + 'static>(
+    /// Has this written, and waits for its answer.
+    pub(crate) async fn submit<T>(
+        &self,
+        write: Write,
+        answered: oneshot::Receiver<Fate<T>>,
+    ) -> Result<T, StoreError> {
+        self.available()?;
+        self.handle.queue.write(write)?;
+        answered.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    pub(crate) async fn ask<T: Send + 'static>(
         &self,
         read: impl Fn(&Database) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {

@@ -1,32 +1,60 @@
-//! Changes that wait to be written, together or not at all.
+//! Writes that wait to be committed, each whole or not at all.
+
+use std::fmt;
 
 use tokio::sync::oneshot;
 
-use crate::change::Change;
 use crate::error::StoreError;
+use crate::sqlite::{Commit, Trouble};
 
-#[derive(Debug)]
+/// What a write came to, for whoever waits for it.
+pub(crate) type Fate<T> = Result<T, StoreError>;
+
+/// A write, whatever it is.
 pub(crate) struct Write {
-    changes: Vec<Change>,
     bytes: usize,
-    answer: oneshot::Sender<Result<(), StoreError>>,
+    lasting: bool,
+    task: Box<dyn Task>,
+}
+
+/// What is to be done, and who is to be told.
+trait Task: Send {
+    /// Does it; `false` if that is not to be. After a trouble it can be done again.
+    fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, Trouble>;
+
+    /// Tells what it came to. Whoever waited may have gone.
+    fn answer(self: Box<Self>, refusal: Option<StoreError>);
 }
 
 impl Write {
-    /// A write, and where its answer arrives.
-    pub(crate) fn new(changes: Vec<Change>) -> (Self, oneshot::Receiver<Result<(), StoreError>>) {
-        let bytes = changes.iter().map(Change::bytes).sum();
+    /// A write that takes about so much room while it waits, and where its answer arrives. What it did
+    /// is undone if it comes to an error.
+    pub(crate) fn new<T, M>(bytes: usize, make: M) -> (Self, oneshot::Receiver<Fate<T>>)
+    where
+        T: Send + 'static,
+        M: FnMut(&mut Commit<'_>) -> Result<Fate<T>, Trouble> + Send + 'static,
+    {
         let (answer, answered) = oneshot::channel();
-        let write = Self {
-            changes,
-            bytes,
+        let task = Box::new(Made {
+            make,
+            fate: None,
             answer,
+        });
+        let lasting = true;
+        let write = Self {
+            bytes,
+            lasting,
+            task,
         };
         (write, answered)
     }
 
-    pub(crate) fn changes(&self) -> &[Change] {
-        &self.changes
+    /// The same, which a loss of power may undo: it can be made again.
+    pub(crate) fn passing(self) -> Self {
+        Self {
+            lasting: false,
+            ..self
+        }
     }
 
     /// About how much room it takes.
@@ -34,8 +62,62 @@ impl Write {
         self.bytes
     }
 
-    pub(crate) fn answer(self, fate: Result<(), StoreError>) {
-        // Whoever wrote may have gone.
+    /// Whether the disk must have it before it is answered.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.lasting
+    }
+
+    /// Does it within a commit; `false` if what it did is to be undone.
+    pub(crate) fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, Trouble> {
+        self.task.make(commit)
+    }
+
+    /// Says what it came to, once that is committed.
+    pub(crate) fn answer(self) {
+        self.task.answer(None);
+    }
+
+    /// Says that it was not made.
+    pub(crate) fn refuse(self, error: StoreError) {
+        self.task.answer(Some(error));
+    }
+}
+
+impl fmt::Debug for Write {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Write")
+            .field("bytes", &self.bytes)
+            .field("lasting", &self.lasting)
+            .finish_non_exhaustive()
+    }
+}
+
+struct Made<T, M> {
+    make: M,
+    /// Not there until it was made.
+    fate: Option<Fate<T>>,
+    answer: oneshot::Sender<Fate<T>>,
+}
+
+impl<T, M> Task for Made<T, M>
+where
+    T: Send,
+    M: FnMut(&mut Commit<'_>) -> Result<Fate<T>, Trouble> + Send,
+{
+    fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, Trouble> {
+        let fate = (self.make)(commit)?;
+        let made = fate.is_ok();
+        self.fate = Some(fate);
+        Ok(made)
+    }
+
+    fn answer(self: Box<Self>, refusal: Option<StoreError>) {
+        let fate = match refusal {
+            Some(error) => Err(error),
+            // It is only asked for after it was made.
+            None => self.fate.unwrap_or(Err(StoreError::Closed)),
+        };
         drop(self.answer.send(fate));
     }
 }

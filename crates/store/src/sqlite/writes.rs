@@ -1,23 +1,35 @@
 //! Durable writes in the engine: each whole or not at all, many in one commit.
 
+use std::collections::HashMap;
 use std::time::SystemTime;
 
-use rusqlite::{OptionalExtension, Statement, Transaction, params};
+use rusqlite::{OptionalExtension, Params, Row, Statement, Transaction, params};
 
-use super::{micros_since_1970, signed};
+use super::{Trouble, micros_since_1970, signed};
 use crate::approval::Approval;
 use crate::audit::{Entry, link};
 use crate::change::Change;
 use crate::error::StoreError;
-use crate::write::Write;
+use crate::write::{Fate, Write};
 
-/// What became of a commit's writes.
-#[derive(Debug, Default)]
-pub(super) struct Written {
-    /// Of each, in their order.
-    pub(super) fates: Vec<Result<(), StoreError>>,
+/// What the writes of one commit are made with.
+#[derive(Debug)]
+pub(crate) struct Commit<'a> {
+    transaction: &'a Transaction<'a>,
+    /// Those used so far: preparing one costs more than most of them do.
+    statements: HashMap<&'static str, Statement<'a>>,
+    /// The end of the audit log, once somebody added to it.
+    head: Option<Head>,
+    effects: Effects,
+}
+
+/// What a commit changes of what the engine knows without asking the file.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Effects {
     /// How many more closed approvals there are.
     pub(super) closed: i64,
+    /// Whether the memories of damaged files are not missed any more.
+    pub(super) mended: bool,
 }
 
 /// The last entry of the audit log.
@@ -28,35 +40,20 @@ struct Head {
 }
 
 /// Makes every write that is not in conflict.
-pub(super) fn apply(transaction: &Transaction<'_>, writes: &[Write]) -> rusqlite::Result<Written> {
-    let mut written = Written::default();
-    if writes.is_empty() {
-        return Ok(written);
-    }
-    let before = head(transaction)?;
-    let mut head = before;
-    let mut statements = Statements::prepare(transaction)?;
+pub(super) fn apply(
+    transaction: &Transaction<'_>,
+    writes: &mut [Write],
+) -> Result<Effects, Trouble> {
+    let mut commit = Commit {
+        transaction,
+        statements: HashMap::new(),
+        head: None,
+        effects: Effects::default(),
+    };
     for write in writes {
-        transaction.execute_batch("SAVEPOINT one")?;
-        let fate = statements.make(write.changes(), head)?;
-        if let Some(made) = fate {
-            head = made.head;
-            written.closed = written.closed.saturating_add(made.closed);
-            written.fates.push(Ok(()));
-        } else {
-            transaction.execute_batch("ROLLBACK TO one")?;
-            written.fates.push(Err(StoreError::Conflict));
-        }
-        transaction.execute_batch("RELEASE one")?;
+        commit.one(write)?;
     }
-    if head.seq != before.seq {
-        transaction.execute(
-            "INSERT INTO audit_head (one, seq, hash) VALUES (1, ?1, ?2) \
-             ON CONFLICT (one) DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
-            params![head.seq, head.hash],
-        )?;
-    }
-    Ok(written)
+    commit.end()
 }
 
 /// Removes the rules that have ended.
@@ -66,130 +63,186 @@ pub(super) fn forget_ended(transaction: &Transaction<'_>, now: SystemTime) -> ru
     Ok(())
 }
 
-/// Where the log goes on. Should somebody have put entries after the noted end, or taken the note away,
-/// it goes on after them all the same, and whoever checks it will see that.
-fn head(transaction: &Transaction<'_>) -> rusqlite::Result<Head> {
-    let noted = transaction
-        .query_row("SELECT seq, hash FROM audit_head", [], |row| {
-            Ok(Head {
-                seq: row.get(0)?,
-                hash: row.get(1)?,
-            })
-        })
-        .optional()?;
-    let mut head = noted.unwrap_or(Head {
-        seq: 0,
-        hash: [0; 32],
-    });
-    let last: Option<i64> =
-        transaction.query_row("SELECT max(seq) FROM audit", [], |row| row.get(0))?;
-    head.seq = head.seq.max(last.unwrap_or(0));
-    Ok(head)
-}
-
-/// What a write that was made leaves behind.
-struct Made {
-    head: Head,
-    closed: i64,
-}
-
-struct Statements<'a> {
-    find: Statement<'a>,
-    insert: Statement<'a>,
-    update: Statement<'a>,
-    remember: Statement<'a>,
-    forget: Statement<'a>,
-    audit: Statement<'a>,
-}
-
-impl<'a> Statements<'a> {
-    fn prepare(transaction: &'a Transaction<'_>) -> rusqlite::Result<Self> {
-        let prepare = |sql| transaction.prepare(sql);
-        Ok(Self {
-            find: prepare("SELECT version, open FROM approvals WHERE id = ?1")?,
-            insert: prepare(
-                "INSERT INTO approvals \
-                 (id, kind, status, open, server, created, changed, version, body) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            )?,
-            update: prepare(
-                "UPDATE approvals SET kind = ?2, status = ?3, open = ?4, server = ?5, \
-                 created = ?6, changed = ?7, version = ?8, body = ?9 WHERE id = ?1",
-            )?,
-            remember: prepare(
-                "INSERT OR REPLACE INTO rules (id, created, expires, body) \
-                 VALUES (?1, ?2, ?3, ?4)",
-            )?,
-            forget: prepare("DELETE FROM rules WHERE id = ?1")?,
-            audit: prepare(
-                "INSERT INTO audit (seq, at, what, subject, body, hash) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?,
-        })
-    }
-
-    /// Makes these changes one after the other; `None` at the first that is in conflict.
-    fn make(&mut self, changes: &[Change], head: Head) -> rusqlite::Result<Option<Made>> {
-        let mut made = Made { head, closed: 0 };
+impl<'a> Commit<'a> {
+    /// Makes these changes one after the other, up to the first that is in conflict.
+    pub(crate) fn changes(&mut self, changes: &[Change]) -> Result<Fate<()>, Trouble> {
         for change in changes {
             match change {
-                Change::Approval { row, was } => match self.put(row, *was)? {
-                    Some(closed) => made.closed = made.closed.saturating_add(closed),
-                    None => return Ok(None),
-                },
+                Change::Approval { row, was } => {
+                    if !self.put(row, *was)? {
+                        return Ok(Err(StoreError::Conflict));
+                    }
+                }
                 Change::Remember(rule) => {
                     let expires = rule.expires.map(micros_since_1970);
                     let created = micros_since_1970(rule.created);
-                    self.remember
-                        .execute(params![&*rule.id, created, expires, &*rule.body])?;
+                    self.execute(
+                        "INSERT OR REPLACE INTO rules (id, created, expires, body) \
+                         VALUES (?1, ?2, ?3, ?4)",
+                        params![&*rule.id, created, expires, &*rule.body],
+                    )?;
                 }
                 Change::Forget(id) => {
-                    self.forget.execute([&**id])?;
+                    self.execute("DELETE FROM rules WHERE id = ?1", [&**id])?;
                 }
-                Change::Audit(entry) => made.head = self.note(entry, made.head)?,
+                Change::Audit(entry) => self.note(entry)?,
             }
         }
-        Ok(Some(made))
+        Ok(Ok(()))
     }
 
-    /// Puts an approval in the place of its last version. Says how many more are closed by it, unless
-    /// another version is there.
-    fn put(&mut self, row: &Approval, was: u64) -> rusqlite::Result<Option<i64>> {
-        let found: Option<(i64, bool)> = self
-            .find
-            .query_row([&*row.id], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
+    /// Says that nothing is missed any more.
+    pub(super) fn mended(&mut self) {
+        self.effects.mended = true;
+    }
+
+    /// Executes this; says how many rows it changed.
+    pub(super) fn execute(
+        &mut self,
+        sql: &'static str,
+        params: impl Params,
+    ) -> rusqlite::Result<usize> {
+        self.statement(sql)?.execute(params)
+    }
+
+    /// The first row that this finds.
+    pub(super) fn find<T>(
+        &mut self,
+        sql: &'static str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Option<T>> {
+        self.statement(sql)?.query_row(params, read).optional()
+    }
+
+    /// All rows that this finds.
+    pub(super) fn all<T>(
+        &mut self,
+        sql: &'static str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        self.statement(sql)?.query_map(params, read)?.collect()
+    }
+
+    /// The number of the row that was added last.
+    pub(super) fn last_row(&self) -> i64 {
+        self.transaction.last_insert_rowid()
+    }
+
+    pub(super) fn transaction(&self) -> &'a Transaction<'a> {
+        self.transaction
+    }
+
+    fn statement(&mut self, sql: &'static str) -> rusqlite::Result<&mut Statement<'a>> {
+        use std::collections::hash_map::Entry::{Occupied, Vacant};
+
+        match self.statements.entry(sql) {
+            Occupied(known) => Ok(known.into_mut()),
+            Vacant(new) => Ok(new.insert(self.transaction.prepare(sql)?)),
+        }
+    }
+
+    /// Makes a write, or leaves everything as if there had been none.
+    fn one(&mut self, write: &mut Write) -> Result<(), Trouble> {
+        self.execute("SAVEPOINT one", [])?;
+        let before = (self.head, self.effects);
+        if !write.make(self)? {
+            (self.head, self.effects) = before;
+            self.execute("ROLLBACK TO one", [])?;
+        }
+        self.execute("RELEASE one", [])?;
+        Ok(())
+    }
+
+    /// Notes where the audit log ends now.
+    fn end(mut self) -> Result<Effects, Trouble> {
+        if let Some(Head { seq, hash }) = self.head {
+            self.execute(
+                "INSERT INTO audit_head (one, seq, hash) VALUES (1, ?1, ?2) \
+                 ON CONFLICT (one) DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
+                params![seq, hash],
+            )?;
+        }
+        Ok(self.effects)
+    }
+
+    /// Puts an approval in the place of its last version, unless another version is there.
+    fn put(&mut self, row: &Approval, was: u64) -> rusqlite::Result<bool> {
+        let found: Option<(i64, bool)> = self.find(
+            "SELECT version, open FROM approvals WHERE id = ?1",
+            [&*row.id],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
         let (version, was_open) = found.unwrap_or((0, true));
         if version != signed(was) || row.version <= was {
-            return Ok(None);
+            return Ok(false);
         }
-        let statement = match found {
-            None => &mut self.insert,
-            Some(_) => &mut self.update,
+        let sql = match found {
+            None => {
+                "INSERT INTO approvals \
+                 (id, kind, status, open, server, created, changed, version, body) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+            }
+            Some(_) => {
+                "UPDATE approvals SET kind = ?2, status = ?3, open = ?4, server = ?5, \
+                 created = ?6, changed = ?7, version = ?8, body = ?9 WHERE id = ?1"
+            }
         };
-        statement.execute(params![
-            &*row.id,
-            &*row.kind,
-            &*row.status,
-            row.open,
-            &*row.server,
-            micros_since_1970(row.created),
-            micros_since_1970(row.changed),
-            signed(row.version),
-            &*row.body,
-        ])?;
-        Ok(Some(i64::from(was_open) - i64::from(row.open)))
+        self.execute(
+            sql,
+            params![
+                &*row.id,
+                &*row.kind,
+                &*row.status,
+                row.open,
+                &*row.server,
+                micros_since_1970(row.created),
+                micros_since_1970(row.changed),
+                signed(row.version),
+                &*row.body,
+            ],
+        )?;
+        let closed = i64::from(was_open) - i64::from(row.open);
+        self.effects.closed = self.effects.closed.saturating_add(closed);
+        Ok(true)
     }
 
     /// Adds an entry to the audit log.
-    fn note(&mut self, entry: &Entry, last: Head) -> rusqlite::Result<Head> {
+    fn note(&mut self, entry: &Entry) -> Result<(), Trouble> {
+        let last = match self.head {
+            Some(head) => head,
+            None => self.last_entry()?,
+        };
         let seq = last.seq.saturating_add(1);
         let at = micros_since_1970(entry.at);
         let texts = [&*entry.what, &*entry.subject, &*entry.body];
         let hash = link(&last.hash, seq, at, texts);
         let [what, subject, body] = texts;
-        self.audit
-            .execute(params![seq, at, what, subject, body, hash])?;
-        Ok(Head { seq, hash })
+        self.execute(
+            "INSERT INTO audit (seq, at, what, subject, body, hash) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![seq, at, what, subject, body, hash],
+        )?;
+        self.head = Some(Head { seq, hash });
+        Ok(())
+    }
+
+    /// Where the log goes on. Should somebody have put entries after the noted end, or taken the note
+    /// away, it goes on after them all the same, and whoever checks it will see that.
+    fn last_entry(&mut self) -> rusqlite::Result<Head> {
+        let noted = self.find("SELECT seq, hash FROM audit_head", [], |row| {
+            Ok(Head {
+                seq: row.get(0)?,
+                hash: row.get(1)?,
+            })
+        })?;
+        let mut head = noted.unwrap_or(Head {
+            seq: 0,
+            hash: [0; 32],
+        });
+        let last = self.find("SELECT max(seq) FROM audit", [], |row| row.get(0))?;
+        head.seq = head.seq.max(last.flatten().unwrap_or(0));
+        Ok(head)
     }
 }

@@ -275,7 +275,10 @@ async fn log_of(place: &Place, entries: u64) {
 fn unprotected(place: &Place) -> Connection {
     let raw = place.raw();
     let mut statement = raw
-        .prepare("SELECT 'DROP TRIGGER ' || name FROM sqlite_schema WHERE type = 'trigger'")
+        .prepare(
+            "SELECT 'DROP TRIGGER ' || name FROM sqlite_schema \
+             WHERE type = 'trigger' AND tbl_name LIKE 'audit%'",
+        )
         .unwrap();
     let drops: Vec<String> = statement
         .query_map([], |row| row.get(0))

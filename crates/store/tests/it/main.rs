@@ -9,6 +9,7 @@
 mod alone;
 mod audit;
 mod lists;
+mod memory;
 mod ordinary;
 mod trouble;
 mod writes;

@@ -1,0 +1,153 @@
+//! What agents remember: memories and their versions, the entities that they speak of, and vectors.
+//!
+//! ```no_run
+//! use switchboard_store::Store;
+//! use switchboard_store::memory::{Listing, MemoryChange};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let memories = Store::open("switchboard.db".into()).memories();
+//! for version in memories.list(Listing::default()).await?.versions {
+//!     println!("{}: {}", version.id, version.content);
+//! }
+//! memories.write(vec![MemoryChange::Delete { id: "k7".into() }]).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! * A memory is never changed: a [`MemoryChange::Revise`] closes its current version and adds the next.
+//!   So what was known at any time can be listed.
+//! * [`Memories::write`] makes all of its changes or none, and answers when the disk has them. A process
+//!   that is killed loses nothing that was answered.
+//! * Whatever belongs to a version goes with it: no mention and no vector is ever left over.
+//! * Where the file was damaged and put aside, every method answers [`StoreError::Damaged`], so that
+//!   nobody takes the empty memory for all there was.
+//!
+//! This part knows nothing about searching.
+
+mod change;
+mod kept;
+
+use std::sync::Arc;
+
+use self::change::bounded;
+pub use self::change::{Made, MemoryChange, NewMention, NewVersion};
+pub use self::kept::{
+    Counts, Entity, Listed, Listing, Mention, ModelRow, Relation, Scope, Vector, Version,
+};
+use crate::error::StoreError;
+use crate::limits::ROWS_PER_ANSWER;
+pub use crate::limits::{
+    CHANGES_PER_WRITE, CONTENT_BYTES, DESCRIPTION_BYTES, DIMENSIONS, MENTIONS_PER_VERSION,
+    METADATA_BYTES, NAME_BYTES, REASON_BYTES, VECTORS_PER_WRITE,
+};
+use crate::sqlite::{Database, Trouble};
+use crate::store::Store;
+use crate::write::Write;
+
+/// A handle to what is remembered. Cloning it is cheap; it keeps the store open.
+#[derive(Debug, Clone)]
+pub struct Memories {
+    store: Store,
+}
+
+impl Memories {
+    pub(crate) fn of(store: Store) -> Self {
+        Self { store }
+    }
+
+    /// Makes all of these changes or none, and says what became of each. They are on the disk when this
+    /// answers `Ok`. Whoever stops waiting for the answer does not stop the write.
+    ///
+    /// [`StoreError::Conflict`], [`StoreError::TooLarge`] and [`StoreError::Invalid`]: nothing of this
+    /// write was made.
+    pub async fn write(&self, changes: Vec<MemoryChange>) -> Result<Vec<Made>, StoreError> {
+        change::check(&changes)?;
+        let bytes = changes.iter().map(MemoryChange::bytes).sum();
+        let (write, answered) = Write::new(bytes, move |commit| commit.memories(&changes));
+        self.store.submit(write, answered).await
+    }
+
+    /// The current version of a memory.
+    pub async fn get(&self, id: &str) -> Result<Option<Version>, StoreError> {
+        let id: Arc<str> = id.into();
+        self.ask(move |database| database.memory(&id)).await
+    }
+
+    /// All versions of a memory, oldest first. Of more than
+    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER), the newest, and likewise of those that are long.
+    pub async fn history(&self, id: &str) -> Result<Vec<Version>, StoreError> {
+        let id: Arc<str> = id.into();
+        self.ask(move |database| database.history(&id)).await
+    }
+
+    /// The versions that match.
+    pub async fn list(&self, which: Listing) -> Result<Listed, StoreError> {
+        which.scope.check()?;
+        self.ask(move |database| database.list(&which)).await
+    }
+
+    /// The versions with these rows, in this order, without those that are gone. At most
+    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER) rows; the last may be left out if they are long
+    /// ([`BYTES_PER_ANSWER`](crate::BYTES_PER_ANSWER)).
+    pub async fn versions(&self, rows: Vec<u64>) -> Result<Vec<Version>, StoreError> {
+        bounded("the number of rows", rows.len(), ROWS_PER_ANSWER)?;
+        self.ask(move |database| database.versions(&rows)).await
+    }
+
+    /// The versions after this row, by their rows. At most so many, and never more than
+    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER); fewer if they are long: only an empty answer is the
+    /// end.
+    pub async fn versions_after(&self, row: u64, limit: usize) -> Result<Vec<Version>, StoreError> {
+        self.ask(move |database| database.versions_after(row, limit))
+            .await
+    }
+
+    /// The entities after this row, by their rows. At most so many, and never more than
+    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER): only an empty answer is the end.
+    pub async fn entities_after(&self, row: u64, limit: usize) -> Result<Vec<Entity>, StoreError> {
+        self.ask(move |database| database.entities_after(row, limit))
+            .await
+    }
+
+    /// The relations after this row, likewise.
+    pub async fn relations_after(
+        &self,
+        row: u64,
+        limit: usize,
+    ) -> Result<Vec<Relation>, StoreError> {
+        self.ask(move |database| database.relations_after(row, limit))
+            .await
+    }
+
+    /// The entities that have this id or key, in the scopes that have what is set, by their rows. At most
+    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER).
+    pub async fn entity(&self, scope: &Scope, key_or_id: &str) -> Result<Vec<Entity>, StoreError> {
+        scope.check()?;
+        let (scope, name): (Scope, Arc<str>) = (scope.clone(), key_or_id.into());
+        self.ask(move |database| database.entities_named(&scope, &name))
+            .await
+    }
+
+    /// How much there is. This is kept, not counted.
+    pub async fn counts(&self) -> Result<Counts, StoreError> {
+        self.ask(Database::memory_counts).await
+    }
+
+    /// The scopes with the most memories, and how many each has. At most so many, and never more than
+    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER).
+    pub async fn scopes(&self, limit: usize) -> Result<Vec<(Scope, u64)>, StoreError> {
+        self.ask(move |database| database.scopes(limit)).await
+    }
+
+    /// Asks, unless the memories are missed.
+    async fn ask<T: Send + 'static>(
+        &self,
+        read: impl Fn(&Database) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let answer = self.store.ask(move |database| match database.damage() {
+            Some(damage) => Ok(Err(damage)),
+            None => read(database).map(Ok),
+        });
+        answer.await?
+    }
+}

@@ -1,0 +1,139 @@
+-- Whose a memory or an entity is. Every combination that is in use stands here once, so that the rows
+-- and indexes below carry a number instead of four texts.
+CREATE TABLE memory_scopes (
+    row       INTEGER PRIMARY KEY,
+    namespace TEXT,
+    user      TEXT,
+    agent     TEXT,
+    run       TEXT,
+    memories  INTEGER NOT NULL DEFAULT 0 -- current versions, counted by the triggers below
+) STRICT;
+-- A unique index takes two NULLs for different, and no text equals the number.
+CREATE UNIQUE INDEX memory_scopes_by_name ON memory_scopes
+    (ifnull(namespace, 0), ifnull(user, 0), ifnull(agent, 0), ifnull(run, 0));
+
+-- What is remembered: every version of every memory. The long columns stand last, so that the short
+-- ones are found without them. All times are microseconds since 1970-01-01 UTC.
+CREATE TABLE memory_versions (
+    row           INTEGER PRIMARY KEY AUTOINCREMENT,
+    id            TEXT    NOT NULL,
+    version       INTEGER NOT NULL,
+    scope         INTEGER NOT NULL REFERENCES memory_scopes (row),
+    kind          TEXT    NOT NULL,
+    importance    REAL    NOT NULL,
+    valid_from    INTEGER, -- always, if not set
+    valid_until   INTEGER, -- for ever, if not set
+    learned_at    INTEGER NOT NULL,
+    learned_until INTEGER, -- the current version, if not set
+    superseded_by TEXT,
+    reason        TEXT,
+    metadata      TEXT,    -- JSON
+    content       TEXT    NOT NULL,
+    UNIQUE (id, version)
+) STRICT;
+-- Everything that a list can be narrowed by, so that no row is read that is not shown.
+CREATE INDEX memory_versions_by_scope ON memory_versions
+    (scope, learned_at, learned_until, valid_from, valid_until, kind);
+
+-- Who and what is spoken of.
+CREATE TABLE memory_entities (
+    row         INTEGER PRIMARY KEY AUTOINCREMENT,
+    id          TEXT    NOT NULL UNIQUE,
+    scope       INTEGER NOT NULL REFERENCES memory_scopes (row),
+    key         TEXT    NOT NULL, -- the name as names are compared
+    name        TEXT    NOT NULL,
+    kind        TEXT,
+    learned_at  INTEGER NOT NULL,
+    found       INTEGER NOT NULL, -- 1 if nobody named it but a memory's own text
+    description TEXT,
+    UNIQUE (key, scope)
+) STRICT;
+CREATE INDEX memory_entities_by_scope ON memory_entities (scope);
+
+CREATE TABLE memory_relations (
+    row        INTEGER PRIMARY KEY AUTOINCREMENT,
+    id         TEXT    NOT NULL UNIQUE,
+    source     INTEGER NOT NULL REFERENCES memory_entities (row) ON DELETE CASCADE,
+    target     INTEGER NOT NULL REFERENCES memory_entities (row) ON DELETE CASCADE,
+    kind       TEXT    NOT NULL,
+    weight     REAL    NOT NULL,
+    learned_at INTEGER NOT NULL,
+    UNIQUE (source, target, kind)
+) STRICT;
+CREATE INDEX memory_relations_by_target ON memory_relations (target);
+
+-- Which version speaks of which entity.
+CREATE TABLE memory_mentions (
+    version  INTEGER NOT NULL REFERENCES memory_versions (row) ON DELETE CASCADE,
+    entity   INTEGER NOT NULL REFERENCES memory_entities (row) ON DELETE CASCADE,
+    explicit INTEGER NOT NULL, -- 1 if somebody said so, 0 if it was found in the text
+    PRIMARY KEY (version, entity)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX memory_mentions_by_entity ON memory_mentions (entity);
+
+-- What made the vectors.
+CREATE TABLE memory_models (
+    row         INTEGER PRIMARY KEY AUTOINCREMENT,
+    fingerprint TEXT    NOT NULL UNIQUE,
+    dimensions  INTEGER NOT NULL,
+    active      INTEGER NOT NULL DEFAULT 0, -- 1 for the one that is searched with
+    retired     INTEGER NOT NULL DEFAULT 0, -- 1 if it goes, with its vectors, bit by bit
+    vectors     INTEGER NOT NULL DEFAULT 0  -- counted by the triggers below
+) STRICT;
+
+CREATE TABLE memory_vectors (
+    version INTEGER NOT NULL REFERENCES memory_versions (row) ON DELETE CASCADE,
+    model   INTEGER NOT NULL REFERENCES memory_models (row),
+    scale   REAL    NOT NULL,
+    numbers BLOB    NOT NULL, -- one byte each, signed
+    UNIQUE (version, model)
+) STRICT;
+
+-- Damaged files that were put aside and may hold memories which are not in this one.
+CREATE TABLE memory_damage (path TEXT NOT NULL UNIQUE) STRICT;
+
+-- How much there is, so that nobody has to count.
+CREATE TABLE memory_counts (
+    one       INTEGER PRIMARY KEY CHECK (one = 1),
+    memories  INTEGER NOT NULL,
+    versions  INTEGER NOT NULL,
+    entities  INTEGER NOT NULL,
+    relations INTEGER NOT NULL
+) STRICT;
+INSERT INTO memory_counts (one, memories, versions, entities, relations) VALUES (1, 0, 0, 0, 0);
+
+CREATE TRIGGER memory_version_comes AFTER INSERT ON memory_versions
+BEGIN
+    UPDATE memory_counts SET versions = versions + 1,
+        memories = memories + (NEW.learned_until IS NULL);
+    UPDATE memory_scopes SET memories = memories + (NEW.learned_until IS NULL)
+        WHERE row = NEW.scope;
+END;
+CREATE TRIGGER memory_version_changes AFTER UPDATE OF learned_until ON memory_versions
+WHEN (OLD.learned_until IS NULL) <> (NEW.learned_until IS NULL)
+BEGIN
+    UPDATE memory_counts SET
+        memories = memories + (NEW.learned_until IS NULL) - (OLD.learned_until IS NULL);
+    UPDATE memory_scopes SET
+        memories = memories + (NEW.learned_until IS NULL) - (OLD.learned_until IS NULL)
+        WHERE row = NEW.scope;
+END;
+CREATE TRIGGER memory_version_goes AFTER DELETE ON memory_versions
+BEGIN
+    UPDATE memory_counts SET versions = versions - 1,
+        memories = memories - (OLD.learned_until IS NULL);
+    UPDATE memory_scopes SET memories = memories - (OLD.learned_until IS NULL)
+        WHERE row = OLD.scope;
+END;
+CREATE TRIGGER memory_entity_comes AFTER INSERT ON memory_entities
+BEGIN UPDATE memory_counts SET entities = entities + 1; END;
+CREATE TRIGGER memory_entity_goes AFTER DELETE ON memory_entities
+BEGIN UPDATE memory_counts SET entities = entities - 1; END;
+CREATE TRIGGER memory_relation_comes AFTER INSERT ON memory_relations
+BEGIN UPDATE memory_counts SET relations = relations + 1; END;
+CREATE TRIGGER memory_relation_goes AFTER DELETE ON memory_relations
+BEGIN UPDATE memory_counts SET relations = relations - 1; END;
+CREATE TRIGGER memory_vector_comes AFTER INSERT ON memory_vectors
+BEGIN UPDATE memory_models SET vectors = vectors + 1 WHERE row = NEW.model; END;
+CREATE TRIGGER memory_vector_goes AFTER DELETE ON memory_vectors
+BEGIN UPDATE memory_models SET vectors = vectors - 1 WHERE row = OLD.model; END;
