@@ -25,6 +25,7 @@
 //! This part knows nothing about searching.
 
 mod change;
+mod graph;
 mod kept;
 
 use std::sync::Arc;
@@ -61,9 +62,25 @@ impl Memories {
     /// [`StoreError::Conflict`], [`StoreError::TooLarge`] and [`StoreError::Invalid`]: nothing of this
     /// write was made.
     pub async fn write(&self, changes: Vec<MemoryChange>) -> Result<Vec<Made>, StoreError> {
+        self.write_followed(changes, |_, _| ()).await
+    }
+
+    /// The same, with somebody who is told once it is committed: on the thread of the store, before this
+    /// answers, and in the order of commits, so that what follows the store is never ahead or behind.
+    pub async fn write_followed(
+        &self,
+        changes: Vec<MemoryChange>,
+        follow: impl FnOnce(&[MemoryChange], &[Made]) + Send + 'static,
+    ) -> Result<Vec<Made>, StoreError> {
         change::check(&changes)?;
         let bytes = changes.iter().map(MemoryChange::bytes).sum();
-        let (write, answered) = Write::new(bytes, move |commit| commit.memories(&changes));
+        let changes: Arc<[MemoryChange]> = changes.into();
+        let made = Arc::clone(&changes);
+        let (write, answered) = Write::followed(
+            bytes,
+            move |commit| commit.memories(&made),
+            move |made: &Vec<Made>| follow(&changes, made),
+        );
         self.store.submit(write, answered).await
     }
 

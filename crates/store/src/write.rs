@@ -34,9 +34,25 @@ impl Write {
         T: Send + 'static,
         M: FnMut(&mut Commit<'_>) -> Result<Fate<T>, Trouble> + Send + 'static,
     {
+        Self::followed(bytes, make, |_| ())
+    }
+
+    /// The same, with somebody who is told what was made on the thread of the store, before anybody else
+    /// and in the order of commits.
+    pub(crate) fn followed<T, M, F>(
+        bytes: usize,
+        make: M,
+        follow: F,
+    ) -> (Self, oneshot::Receiver<Fate<T>>)
+    where
+        T: Send + 'static,
+        M: FnMut(&mut Commit<'_>) -> Result<Fate<T>, Trouble> + Send + 'static,
+        F: FnOnce(&T) + Send + 'static,
+    {
         let (answer, answered) = oneshot::channel();
         let task = Box::new(Made {
             make,
+            follow,
             fate: None,
             answer,
         });
@@ -93,17 +109,19 @@ impl fmt::Debug for Write {
     }
 }
 
-struct Made<T, M> {
+struct Made<T, M, F> {
     make: M,
+    follow: F,
     /// Not there until it was made.
     fate: Option<Fate<T>>,
     answer: oneshot::Sender<Fate<T>>,
 }
 
-impl<T, M> Task for Made<T, M>
+impl<T, M, F> Task for Made<T, M, F>
 where
     T: Send,
     M: FnMut(&mut Commit<'_>) -> Result<Fate<T>, Trouble> + Send,
+    F: FnOnce(&T) + Send,
 {
     fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, Trouble> {
         let fate = (self.make)(commit)?;
@@ -118,6 +136,9 @@ where
             // It is only asked for after it was made.
             None => self.fate.unwrap_or(Err(StoreError::Closed)),
         };
+        if let Ok(made) = &fate {
+            (self.follow)(made);
+        }
         drop(self.answer.send(fate));
     }
 }

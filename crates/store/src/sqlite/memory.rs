@@ -1,6 +1,7 @@
 //! Memory in the engine: what its parts have in common.
 
 mod entities;
+mod graph;
 mod list;
 mod reads;
 mod writes;

@@ -12,14 +12,14 @@ const VERSION: &str = "SELECT v.row, v.id, v.version, v.kind, v.importance, v.va
      v.content, s.namespace, s.user, s.agent, s.run \
      FROM memory_versions v JOIN memory_scopes s ON s.row = v.scope";
 
-const ENTITY: &str = "SELECT e.row, e.id, e.key, e.name, e.kind, e.description, e.learned_at, \
+pub(super) const ENTITY: &str = "SELECT e.row, e.id, e.key, e.name, e.kind, e.description, e.learned_at, \
      e.found, s.namespace, s.user, s.agent, s.run \
      FROM memory_entities e JOIN memory_scopes s ON s.row = e.scope";
 
 const MENTIONS: &str = "SELECT m.entity, e.name, m.explicit FROM memory_mentions m \
      JOIN memory_entities e ON e.row = m.entity WHERE m.version = ?1 ORDER BY m.entity";
 
-const RELATION: &str =
+pub(super) const RELATION: &str =
     "SELECT row, id, source, target, kind, weight, learned_at FROM memory_relations";
 
 impl Database {
@@ -159,7 +159,7 @@ impl Database {
     }
 }
 
-fn at_most(limit: usize) -> i64 {
+pub(super) fn at_most(limit: usize) -> i64 {
     signed(limit.min(ROWS_PER_ANSWER))
 }
 
@@ -195,7 +195,7 @@ pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<Version> {
     })
 }
 
-fn entity(row: &Row<'_>) -> rusqlite::Result<Entity> {
+pub(super) fn entity(row: &Row<'_>) -> rusqlite::Result<Entity> {
     Ok(Entity {
         row: unsigned(row.get(0)?),
         id: row.get(1)?,
@@ -209,7 +209,7 @@ fn entity(row: &Row<'_>) -> rusqlite::Result<Entity> {
     })
 }
 
-fn relation(row: &Row<'_>) -> rusqlite::Result<Relation> {
+pub(super) fn relation(row: &Row<'_>) -> rusqlite::Result<Relation> {
     Ok(Relation {
         row: unsigned(row.get(0)?),
         id: row.get(1)?,
