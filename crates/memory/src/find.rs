@@ -9,7 +9,7 @@ use switchboard_recall::{Channels, Hit, Query};
 use crate::{
     record,
     remember::One,
-    scope::{self, Filter, Which, time},
+    scope::{Filter, Which, time},
     service::Memory,
     trouble::Trouble,
 };
@@ -41,7 +41,7 @@ pub(crate) struct List {
     which: Which,
     limit: Option<usize>,
     #[serde(default)]
-    offset: u64,
+    offset: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -175,7 +175,7 @@ impl Memory {
         &self,
         filter: &Filter,
         limit: Option<usize>,
-        offset: u64,
+        offset: usize,
     ) -> Result<Value, Trouble> {
         let listing = filter.listing(limit.unwrap_or(LISTED), offset);
         let listed = self.ask(self.inner.memories.list(listing)).await?;
@@ -186,8 +186,8 @@ impl Memory {
             .collect();
         let count = memories.len();
         let mut answer = json!({ "memories": memories, "count": count, "total": listed.total });
-        let next = offset + count as u64;
-        if count > 0 && next < listed.total {
+        let next = offset + count;
+        if count > 0 && (next as u64) < listed.total {
             answer["next_offset"] = json!(next);
         }
         Ok(answer)

@@ -84,8 +84,8 @@ impl Memory {
             found: false,
         };
         match self.write(vec![change]).await?.into_iter().next() {
-            Some(Made::Entity { entity, created }) => {
-                Ok(json!({ "id": entity.id, "name": entity.name, "created": created }))
+            Some(Made::Entity { id, created, .. }) => {
+                Ok(json!({ "id": id, "name": name, "created": created }))
             }
             _ => Err(Trouble::Internal("the entity was not made".to_owned())),
         }

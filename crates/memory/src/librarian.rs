@@ -14,10 +14,11 @@ use std::{
     thread,
 };
 
+use switchboard_embed::Quantised;
 use switchboard_recall::{Document, Library};
 use switchboard_store::{
     StoreError,
-    memory::{Entity, Made, Memories, MemoryChange, Vector, Version},
+    memory::{Entity, Memories, NewVersion, Scope, Vector, Version},
 };
 use tokio::{
     runtime::Handle,
@@ -71,13 +72,21 @@ enum Order {
 /// What was committed, in the terms of the library.
 #[derive(Debug)]
 pub(crate) enum News {
-    Version(Box<Version>, Vec<Entity>, Option<u64>),
+    Version {
+        row: u64,
+        version: Box<NewVersion>,
+        /// The rows of the entities that it mentions, and those of them that are new.
+        mentions: Vec<u64>,
+        entities: Vec<Node>,
+        /// The row of the version that it takes the place of.
+        closed: Option<u64>,
+    },
     Gone {
         rows: Vec<u64>,
         entities: Vec<u64>,
         relations: Vec<u64>,
     },
-    Entity(Entity),
+    Entity(Node),
     Relation {
         row: u64,
         from: u64,
@@ -86,6 +95,24 @@ pub(crate) enum News {
     },
     Vectors(Arc<str>, Vec<Vector>),
     Cleared,
+}
+
+/// As much of an entity as the library knows.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) row: u64,
+    pub(crate) scope: Scope,
+    pub(crate) name: Arc<str>,
+}
+
+impl Node {
+    pub(crate) fn of(entity: &Entity) -> Self {
+        Self {
+            row: entity.row,
+            scope: entity.scope.clone(),
+            name: Arc::clone(&entity.name),
+        }
+    }
 }
 
 impl Librarian {
@@ -305,14 +332,31 @@ impl Librarian {
 
 fn apply(library: &mut Library, news: News) {
     match news {
-        News::Version(version, entities, closed) => {
+        News::Version {
+            row,
+            version,
+            mentions,
+            entities,
+            closed,
+        } => {
             if let Some(closed) = closed {
                 library.close(closed, version.learned_at);
             }
             for entity in entities {
                 library.put_entity(entity.row, scope::parts(&entity.scope), &entity.name);
             }
-            add(library, &version);
+            library.add(&Document {
+                row,
+                scope: scope::parts(&version.scope),
+                kind: &version.kind,
+                content: &version.content,
+                importance: version.importance,
+                valid_from: version.valid_from,
+                valid_until: version.valid_until,
+                learned_at: version.learned_at,
+                learned_until: version.learned_until,
+                mentions: &mentions,
+            });
         }
         News::Gone {
             rows,
@@ -358,8 +402,12 @@ fn add(library: &mut Library, version: &Version) {
 }
 
 fn set_vectors(library: &mut Library, model: &str, vectors: Vec<Vector>) {
-    for vector in vectors {
-        let row = vector.row;
-        library.set_vector(model, row, &vector.into());
+    for Vector {
+        row,
+        scale,
+        numbers,
+    } in vectors
+    {
+        library.set_vector(model, row, &Quantised { scale, numbers });
     }
 }

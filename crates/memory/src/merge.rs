@@ -134,7 +134,7 @@ impl Memory {
                 scope: scope.scope(),
                 ended_by: Some(now),
                 limit: PAGE,
-                offset: versions.len() as u64,
+                offset: versions.len(),
                 ..Listing::default()
             };
             let listed = self.ask(self.inner.memories.list(listing)).await?;
@@ -158,7 +158,7 @@ impl Memory {
                 for mention in remember::kept(given_way, now)? {
                     take(&mut mentions, mention);
                 }
-                let mut next = self.next(given_way, now);
+                let mut next = remember::next(given_way, now);
                 next.valid_until = Some(next.valid_from.map_or(now, |from| from.max(now)));
                 next.reason = Some("consolidated".into());
                 next.superseded_by = Some(Arc::clone(&group.keep.id));
@@ -173,7 +173,7 @@ impl Memory {
                 changes.push(MemoryChange::Revise {
                     id: Arc::clone(&group.keep.id),
                     was: group.keep.version,
-                    version: self.next(&group.keep, now),
+                    version: remember::next(&group.keep, now),
                     mentions,
                 });
             }

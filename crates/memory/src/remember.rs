@@ -95,16 +95,13 @@ impl Memory {
     pub(crate) async fn store_memory(&self, wish: Store) -> Result<Value, Trouble> {
         let now = times::now();
         let version = NewVersion {
-            id: new_id(now)?,
-            scope: wish.scope.scope(),
             kind: wish.memory_type.unwrap_or_else(|| KIND.into()),
             importance: wish.importance.unwrap_or(IMPORTANCE),
             metadata: spelled(wish.metadata.as_ref())?,
             valid_from: time("valid_from", wish.valid_from.as_deref())?,
             valid_until: time("valid_until", wish.valid_until.as_deref())?,
             learned_at: time("learned_at", wish.learned_at.as_deref())?.unwrap_or(now),
-            content: wish.content,
-            ..NewVersion::default()
+            ..fresh(new_id(now)?, wish.scope.scope(), wish.content, now)
         };
         check(&version)?;
         let id = Arc::clone(&version.id);
@@ -124,7 +121,7 @@ impl Memory {
     pub(crate) async fn update_memory(&self, wish: Update) -> Result<Value, Trouble> {
         let current = self.current(&wish.id, &wish.scope.scope()).await?;
         let now = times::now();
-        let mut next = self.next(&current, now);
+        let mut next = next(&current, now);
         let says_otherwise = wish.content.is_some();
         if let Some(content) = wish.content {
             next.content = content;
@@ -169,7 +166,7 @@ impl Memory {
             }
             self.current(successor, &filter).await?;
         }
-        let mut next = self.next(&current, now);
+        let mut next = next(&current, now);
         // What was true for no time at all was never true.
         next.valid_until = Some(next.valid_from.map_or(until, |from| from.max(until)));
         next.reason = wish.reason;
@@ -193,15 +190,6 @@ impl Memory {
             .ok_or_else(|| Trouble::no_memory(id))
     }
 
-    /// What the next version of a memory begins with.
-    pub(crate) fn next(&self, current: &Version, now: i64) -> NewVersion {
-        NewVersion {
-            // What is learnt later is learnt later, whatever the clock says.
-            learned_at: now.max(current.learned_at.saturating_add(1)),
-            learned_until: None,
-            ..NewVersion::from(current.clone())
-        }
-    }
 
     async fn revise(
         &self,
@@ -281,6 +269,46 @@ impl Memory {
             Some(Value::Object(members))
         });
         told.collect()
+    }
+}
+
+/// The first version of a memory that says nothing but this.
+pub(crate) fn fresh(id: Arc<str>, scope: Scope, content: Arc<str>, now: i64) -> NewVersion {
+    NewVersion {
+        id,
+        version: None,
+        scope,
+        kind: KIND.into(),
+        content,
+        importance: IMPORTANCE,
+        metadata: None,
+        valid_from: None,
+        valid_until: None,
+        learned_at: now,
+        learned_until: None,
+        reason: None,
+        superseded_by: None,
+    }
+}
+
+/// What the next version of a memory begins with.
+pub(crate) fn next(current: &Version, now: i64) -> NewVersion {
+    let current = current.clone();
+    NewVersion {
+        id: current.id,
+        version: None,
+        scope: current.scope,
+        kind: current.kind,
+        content: current.content,
+        importance: current.importance,
+        metadata: current.metadata,
+        valid_from: current.valid_from,
+        valid_until: current.valid_until,
+        // What is learnt later is learnt later, whatever the clock says.
+        learned_at: now.max(current.learned_at.saturating_add(1)),
+        learned_until: None,
+        reason: current.reason,
+        superseded_by: current.superseded_by,
     }
 }
 

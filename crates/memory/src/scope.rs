@@ -108,7 +108,7 @@ impl Filter {
     }
 
     /// As the store takes it.
-    pub(crate) fn listing(&self, limit: usize, offset: u64) -> Listing {
+    pub(crate) fn listing(&self, limit: usize, offset: usize) -> Listing {
         Listing {
             scope: self.scope.clone(),
             kind: self.kind.clone(),

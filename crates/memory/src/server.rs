@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_client::transport::memory::ServerEnd;
-use switchboard_store::memory::{Made, MemoryChange};
+use switchboard_store::memory::MemoryChange;
 use switchboard_wire::{
     ErrorObject, Frame, Id, Message, Notification, Raw, Request, Revision, code, encode, meta,
     method,
@@ -281,14 +281,13 @@ impl Memory {
                 "nothing was forgotten: the person who was asked did not agree".to_owned(),
             )));
         }
-        let cleared = self.write(vec![MemoryChange::Clear]).await;
-        told(cleared.map(|made| {
-            let rows = made.iter().map(|made| match made {
-                Made::Cleared { memories } => *memories,
-                _ => 0,
-            });
-            json!({ "deleted": rows.sum::<u64>() })
-        }))
+        told(self.clear().await)
+    }
+
+    async fn clear(&self) -> Result<Value, Trouble> {
+        let counts = self.ask(self.inner.memories.counts()).await?;
+        self.write(vec![MemoryChange::Clear]).await?;
+        Ok(json!({ "deleted": counts.memories }))
     }
 
     async fn get_prompt(&self, params: &Raw) -> Answer {

@@ -9,13 +9,13 @@ use std::{
 use switchboard_embed::{Embedder, Role};
 use switchboard_store::{
     Store, StoreError,
-    memory::{Made, Memories, MemoryChange, Version},
+    memory::{Made, Memories, MemoryChange},
 };
 use tokio::{runtime::Handle, sync::watch, time::timeout};
 
 use crate::{
     filler::Filler,
-    librarian::{Librarian, News},
+    librarian::{Librarian, News, Node},
     trouble::Trouble,
 };
 
@@ -149,7 +149,7 @@ impl Memory {
     pub(crate) async fn write(&self, changes: Vec<MemoryChange>) -> Result<Vec<Made>, Trouble> {
         let librarian = self.inner.librarian.clone();
         let filler = self.inner.filler.clone();
-        let written = self.inner.memories.write_then(changes, move |changes, made| {
+        let written = self.inner.memories.write_followed(changes, move |changes, made| {
             let mut is_new = false;
             for (change, made) in changes.iter().zip(made) {
                 is_new |= matches!(made, Made::Version { .. });
@@ -183,21 +183,27 @@ fn news(change: &MemoryChange, made: &Made) -> Option<News> {
             MemoryChange::Add { version, .. } | MemoryChange::Revise { version, .. },
             Made::Version {
                 row,
-                version: number,
                 closed,
                 mentions,
                 new_entities,
+                ..
             },
         ) => {
-            let version = Version {
+            News::Version {
                 row: *row,
-                version: *number,
-                mentions: mentions.clone(),
-                ..Version::from(version.clone())
-            };
-            News::Version(Box::new(version), new_entities.clone(), *closed)
+                version: Box::new(version.clone()),
+                mentions: mentions.iter().map(|mention| mention.entity).collect(),
+                entities: new_entities.iter().map(Node::of).collect(),
+                closed: *closed,
+            }
         }
-        (MemoryChange::Entity { .. }, Made::Entity { entity, .. }) => News::Entity(entity.clone()),
+        (MemoryChange::Entity { scope, name, .. }, Made::Entity { row, .. }) => {
+            News::Entity(Node {
+                row: *row,
+                scope: scope.clone(),
+                name: Arc::clone(name),
+            })
+        }
         (
             MemoryChange::Relation {
                 from, to, weight, ..
@@ -209,6 +215,7 @@ fn news(change: &MemoryChange, made: &Made) -> Option<News> {
             to: *to,
             weight: *weight,
         },
+        (MemoryChange::Clear, _) => News::Cleared,
         (
             _,
             Made::Deleted {
@@ -221,7 +228,6 @@ fn news(change: &MemoryChange, made: &Made) -> Option<News> {
             entities: entities.clone(),
             relations: relations.clone(),
         },
-        (MemoryChange::Clear, _) => News::Cleared,
         _ => return None,
     })
 }

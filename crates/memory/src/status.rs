@@ -52,7 +52,7 @@ impl Memory {
         if outlook.filling != outlook.serving {
             embeddings["next_model"] = json!(outlook.filling);
         }
-        embeddings["embedded"] = json!(counts.vectors);
+        embeddings["embedded"] = json!(counts.vectors_of_active);
         embeddings["waiting"] = json!(counts.lacking);
         let mut index = index.value();
         index["bytes"] = json!(inner.librarian.bytes());

@@ -424,9 +424,9 @@ impl Importing<'_> {
 
     async fn memory(&mut self, line: MemoryLine) -> Result<(), Trouble> {
         let now = times::now();
+        let id = line.id.as_deref();
+        let id = id.map_or_else(|| new_id(now), |id| Ok(id.into()))?;
         let mut version = NewVersion {
-            id: line.id.as_deref().map_or_else(|| new_id(now), |id| Ok(id.into()))?,
-            scope: line.scope.scope(),
             kind: line.memory_type.unwrap_or_else(|| remember::KIND.into()),
             importance: line.importance.unwrap_or(remember::IMPORTANCE).clamp(0.0, 1.0),
             metadata: remember::spelled(line.metadata.as_ref())?,
@@ -435,8 +435,7 @@ impl Importing<'_> {
             learned_at: time("learned_at", line.learned_at.as_deref())?.unwrap_or(now),
             reason: line.reason,
             superseded_by: line.superseded_by,
-            content: line.content,
-            ..NewVersion::default()
+            ..remember::fresh(id, line.scope.scope(), line.content, now)
         };
         remember::check(&version)?;
         check_kind(&version.kind)?;
@@ -505,15 +504,8 @@ impl Importing<'_> {
             found: false,
         });
         for observation in line.observations {
-            let version = NewVersion {
-                id: new_id(now)?,
-                scope: scope.clone(),
-                kind: remember::KIND.into(),
-                importance: remember::IMPORTANCE,
-                learned_at: now,
-                content: format!("{}: {observation}", line.name.trim()).into(),
-                ..NewVersion::default()
-            };
+            let content = format!("{}: {observation}", line.name.trim());
+            let version = remember::fresh(new_id(now)?, scope.clone(), content.into(), now);
             let named = [Named::Name(line.name.to_string())];
             let mentions = self.memory.mentions(&version.content, &named, now)?;
             self.counts.memories += 1;
