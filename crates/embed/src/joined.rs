@@ -1,6 +1,6 @@
 //! A sentence model and the built-in table, side by side.
 
-use crate::{Embedder, MiniLm, ModelError, StaticTable};
+use crate::{Embedder, MiniLm, ModelError, Role, StaticTable};
 
 /// A sentence model and the built-in table, side by side.
 ///
@@ -52,12 +52,12 @@ impl Embedder for Joined {
         self.sentences.dimensions() + self.words.dimensions()
     }
 
-    fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, ModelError> {
-        Ok(self.join(self.sentences.embed(text)?, self.words.vector(text)))
+    fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>, ModelError> {
+        Ok(self.join(self.sentences.embed(role, text)?, self.words.vector(text)))
     }
 
-    fn embed_all(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
-        let sentences = self.sentences.embed_all(texts)?;
+    fn embed_all(&self, role: Role, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
+        let sentences = self.sentences.embed_all(role, texts)?;
         let joined = sentences.into_iter().zip(texts);
         let joined = joined.map(|(sentence, text)| self.join(sentence, self.words.vector(text)));
         Ok(joined.collect())

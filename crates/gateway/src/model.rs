@@ -6,7 +6,7 @@ use std::{
 };
 
 use switchboard_config::Embeddings;
-use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, StaticTable};
+use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, Role, StaticTable};
 use switchboard_search::{Cache, Tool, Vectors};
 
 use crate::{fetch, health::PartState, private, status::Part};
@@ -49,7 +49,7 @@ impl Model {
 
     /// What a query means. A model that fails is not heard.
     pub(crate) fn embed(&self, text: &str) -> Option<Vec<f32>> {
-        self.embedder().embed(text).ok().flatten()
+        self.embedder().embed(Role::Query, text).ok().flatten()
     }
 
     /// What the tools of a server mean.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
-use switchboard_embed::{Embedder, Matrix, ModelError};
+use switchboard_embed::{Embedder, Matrix, ModelError, Role};
 
 use crate::{document, search::Meaning, segment::Tool};
 
@@ -43,8 +43,8 @@ impl Vectors {
             let unknown: Vec<_> = texts.iter().filter(|text| !cache.knows(text)).collect();
             let names: Vec<&str> = unknown.iter().map(|(name, _)| name.as_str()).collect();
             let says: Vec<&str> = unknown.iter().map(|(_, says)| says.as_str()).collect();
-            let names = model.embed_all(&names)?;
-            let says = model.embed_all(&says)?;
+            let names = model.embed_all(Role::Passage, &names)?;
+            let says = model.embed_all(Role::Passage, &says)?;
             let mut fresh = names.into_iter().zip(says);
             for text in &texts {
                 let row = if let Some(row) = cache.get(text) {
