@@ -265,13 +265,22 @@ pub(crate) const PRICES: Keys = Keys {
 };
 
 const MEMORY: Keys = Keys {
-    all: &[key(
-        "enabled",
-        Shape::Flag,
-        "true",
-        "Whether the built-in memory is offered.",
-    )],
-    meant: &[],
+    all: &[
+        key(
+            "enabled",
+            Shape::Flag,
+            "true",
+            "Whether the built-in memory is offered, as the server \"memory\". A server of mcpServers with that \
+             name takes its place.",
+        ),
+        key(
+            "extract",
+            Shape::Flag,
+            "true",
+            "Whether people and things are found in what is stored, beside those that are named.",
+        ),
+    ],
+    meant: &[("entities", "extract"), ("extraction", "extract")],
     one_of: &[],
 };
 

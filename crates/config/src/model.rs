@@ -53,6 +53,20 @@ impl Config {
     pub fn listen_address(&self) -> SocketAddr {
         self.listen.unwrap_or(DEFAULT_LISTEN)
     }
+
+    /// With the built-in memory among the servers, if it is wanted. A server that has its name already
+    /// comes first.
+    #[must_use]
+    pub fn with_memory(mut self) -> Self {
+        if self.memory.enabled {
+            let name = Memory::NAME.to_owned();
+            self.servers.entry(name).or_insert_with(|| Server {
+                trust: Trust::Always,
+                ..Server::new(Transport::BuiltIn)
+            });
+        }
+        self
+    }
 }
 
 impl Default for Config {
@@ -125,11 +139,21 @@ impl Default for Shutdown {
 pub struct Memory {
     /// Whether it is offered.
     pub enabled: bool,
+    /// Whether people and things are found in what is stored.
+    pub extract: bool,
+}
+
+impl Memory {
+    /// What it is called among the servers.
+    pub const NAME: &str = "memory";
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { enabled: true }
+        Self {
+            enabled: true,
+            extract: true,
+        }
     }
 }
 
@@ -312,6 +336,8 @@ pub enum Transport {
     Remote(Remote),
     /// A container, over its standard input and output.
     Container(Container),
+    /// The memory that is part of this program.
+    BuiltIn,
 }
 
 /// A program on this machine.

@@ -49,11 +49,11 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
             review: block.flag("review").unwrap_or(false),
         };
     }
-    if let Some(enabled) = block
-        .block("memory")
-        .and_then(|block| block.flag("enabled"))
-    {
-        config.memory = Memory { enabled };
+    if let Some(block) = block.block("memory") {
+        config.memory = Memory {
+            enabled: block.flag("enabled").unwrap_or(true),
+            extract: block.flag("extract").unwrap_or(true),
+        };
     }
     if let Some(block) = block.block("search") {
         let embeddings = block.text("embeddings").map(Embeddings::from);

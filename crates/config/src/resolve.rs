@@ -175,6 +175,7 @@ impl Resolver<'_> {
                 run_args: self.list("isolation.runArgs", &container.run_args)?,
                 ..container.clone()
             }),
+            Transport::BuiltIn => Transport::BuiltIn,
         })
     }
 

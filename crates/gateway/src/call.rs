@@ -37,6 +37,7 @@ use crate::{
     limit::Permit,
     line::Line,
     live::Live,
+    memory,
     park::{Ticket, request_digest},
     question::Question,
     relay::Told,
@@ -483,9 +484,13 @@ fn outcome(upstream: &Upstream, result: Result<Raw, Error>) -> Result<Raw, Troub
                 | CallError::RequestFailed(_))
             ) if error.is_unsent()
         );
-        Trouble {
-            failure: Failure::of(&upstream.name, error),
-            unsent,
-        }
+        let failure = match error {
+            // What is wrong with the memory is wrong with a part of the gateway.
+            Error::Server(error) if memory::is_built_in(&upstream.settings()) => {
+                Failure::of_memory(error)
+            }
+            error => Failure::of(&upstream.name, error),
+        };
+        Trouble { failure, unsent }
     })
 }

@@ -21,6 +21,7 @@ use crate::{
     finder::Finder,
     lessons::Lessons,
     logs::Logs,
+    memory::Host,
     metrics::Metrics,
     model::Models,
     notify::Megaphone,
@@ -45,6 +46,8 @@ pub(crate) struct Context {
     /// What was too long for an answer.
     pub(crate) results: Results,
     pub(crate) store: Store,
+    /// The built-in memory.
+    pub(crate) memory: Host,
     /// Clients that can be told things unasked.
     pub(crate) audience: Audience,
     /// Asking a person.
@@ -76,10 +79,6 @@ const WAITING: Room = Room {
     each: 2_048,
 };
 
-fn finder(home: &Home) -> Finder {
-    let models = Models::new(home.models(), home.search());
-    Finder::new(models, Lessons::new(home.search().join("learnt.json")))
-}
 
 /// The methods that are carried to servers.
 const METHODS: [&str; 4] = [
@@ -100,6 +99,8 @@ impl Context {
         store: Store,
     ) -> Option<(Self, Driver)> {
         let lasting_seal = Seal::kept(&home.seal_key())?;
+        let models = Arc::new(Models::new(home.models(), home.search()));
+        let lessons = Lessons::new(home.search().join("learnt.json"));
         let (approvals, driver) = Approvals::new(&config, home.rules());
         let context = Self {
             approvals: Arc::new(approvals),
@@ -118,7 +119,8 @@ impl Context {
             megaphone: Megaphone::new(),
             pace: Pace::new(),
             shelf,
-            finder: finder(&home),
+            finder: Finder::new(Arc::clone(&models), lessons),
+            memory: Host::new(store.clone(), &config, models),
             results: Results::new(home.results()),
             store,
             config: ArcSwap::from_pointee(config),

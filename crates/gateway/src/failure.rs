@@ -36,6 +36,8 @@ pub(crate) enum Failure {
     Answered(ErrorObject),
     /// The request cannot be understood or carried out as it stands.
     Refused(ErrorObject),
+    /// The built-in memory is not ready, or does not work.
+    Memory(ErrorObject),
     /// The server is on its way.
     Initializing {
         server: Arc<str>,
@@ -134,6 +136,15 @@ impl Failure {
         }
     }
 
+    /// What became of a call to the built-in memory, which says in the gateway's own words what is wrong with
+    /// it.
+    pub(crate) fn of_memory(error: ErrorObject) -> Self {
+        match error.code {
+            codes::INITIALIZING | codes::INITIALIZATION_FAILED => Self::Memory(error),
+            _ => Self::Answered(error),
+        }
+    }
+
     /// What is written down of it.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
@@ -184,7 +195,7 @@ impl Failure {
     /// Code, message and data of the gateway's own errors.
     fn own(&self) -> (i64, String, Option<Raw>) {
         match self {
-            Self::Answered(error) | Self::Refused(error) => {
+            Self::Answered(error) | Self::Refused(error) | Self::Memory(error) => {
                 (error.code, error.message.clone(), error.data.clone())
             }
             Self::Initializing {

@@ -103,6 +103,7 @@ impl Gateway {
         containment =
             containment.on_step(move |server, step| launch::note_step(&steps, server, step));
         sweep(&home, instance, &config);
+        let config = config.with_memory();
         let shelf = Arc::new(Shelf::open(home.catalog(), home.trust(), &config));
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
         let context = Context::new(home, config, containment, logs, shelf, store);
@@ -156,6 +157,7 @@ impl Gateway {
     /// Makes the servers what this configuration wants.
     pub async fn apply(&self, config: Config) {
         self.set_config_problem(None);
+        let config = config.with_memory();
         let embeddings = config.search.embeddings.clone();
         let before = self.context.config.load().search.embeddings.clone();
         // On its own, so that it is carried through even if whoever asked for it leaves.
@@ -163,6 +165,7 @@ impl Gateway {
         let applying = tokio::spawn(async move { supervisor.apply(config).await });
         // An error means that the runtime ends.
         let _ = applying.await;
+        self.context.memory.set(&self.context.config.load());
         if embeddings != before {
             self.context.finder.settings_changed();
         }

@@ -49,6 +49,7 @@ pub(crate) fn connect(
         term: resolved.term_timeout,
     };
     let launch = match resolved.transport {
+        Transport::BuiltIn => return Ok(builder.connect(context.memory.connector())),
         Transport::Remote(remote) => {
             return match remote.kind {
                 RemoteKind::Auto | RemoteKind::Http => {

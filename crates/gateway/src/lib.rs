@@ -42,6 +42,7 @@ mod listen;
 mod live;
 mod logs;
 mod mailbox;
+mod memory;
 mod metrics;
 mod model;
 mod notify;

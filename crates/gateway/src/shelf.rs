@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use crate::{
     builtin,
     failure::Failure,
+    memory,
     trust::{Decision, INSTRUCTIONS, Ledgers, Undecided},
 };
 
@@ -96,7 +97,7 @@ impl Shelf {
             .into_iter()
             .map(|(path, error)| format!("{}: {error}", path.display()))
             .collect();
-        let remembered: Snapshots = snapshots
+        let mut remembered: Snapshots = snapshots
             .into_iter()
             .map(|snapshot| {
                 let name = snapshot.server.clone();
@@ -104,6 +105,14 @@ impl Shelf {
                 (name, Remembered { snapshot, judged })
             })
             .collect();
+        if let Some(memory) = memory::snapshot(config, fingerprint) {
+            let judged = true;
+            let snapshot = memory;
+            remembered.insert(
+                snapshot.server.clone(),
+                Remembered { snapshot, judged },
+            );
+        }
         let parts = prepare_all(config, &remembered);
         let parts = parts.into_iter().chain([builtin::part()]).map(Arc::new);
         let catalogue = Catalogue::from_parts(parts);
@@ -509,6 +518,7 @@ fn fingerprint(server: &Server) -> String {
     // How many there are of each keeps one list from being taken for the next.
     let count = |n: usize| n.to_string();
     match &server.transport {
+        Transport::BuiltIn => put("built-in"),
         Transport::Command(line) => {
             put("command");
             put(&line.command);

@@ -70,7 +70,7 @@ pub struct ServerStatus {
     pub health: Health,
     /// Whether the configuration has it switched on.
     pub enabled: bool,
-    /// `command`, `remote` or `container`.
+    /// `command`, `remote`, `container` or `built-in`.
     pub kind: &'static str,
     /// The program, the address or the image. No secrets.
     pub target: String,
@@ -195,6 +195,7 @@ fn program(command: &str, args: &[String]) -> String {
 /// What a server is, without its arguments, which may be secrets.
 pub fn describe(server: &Server) -> (&'static str, String) {
     match &server.transport {
+        Transport::BuiltIn => ("built-in", "part of Switchboard".to_owned()),
         Transport::Command(line) => ("command", program(&line.command, &line.args)),
         Transport::Remote(remote) => {
             let address = remote.url.split(['?', '#']).next().unwrap_or_default();

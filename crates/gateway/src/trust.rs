@@ -210,6 +210,7 @@ fn is_withheld(verdict: Verdict) -> bool {
 /// and make no other server of it.
 fn identity(server: &Server) -> String {
     let parts: Vec<&str> = match &server.transport {
+        Transport::BuiltIn => vec!["built-in"],
         Transport::Command(line) => std::iter::once("command")
             .chain([line.command.as_str()])
             .chain(line.args.iter().map(String::as_str))

@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use switchboard_client::transport::memory::ServerEnd;
+use switchboard_client::memory::ServerEnd;
 use switchboard_store::memory::MemoryChange;
 use switchboard_wire::{
     ErrorObject, Frame, Id, Message, Notification, Raw, Request, Revision, code, encode, meta,
@@ -461,5 +461,6 @@ fn cancelled(notification: &Notification) -> Option<Id> {
     if &*notification.method != method::CANCELLED {
         return None;
     }
-    notification.params.as_ref()?.member("requestId")?.read_owned().ok()
+    let id = notification.params.as_ref()?.member("requestId")?;
+    Id::from_raw(id)
 }

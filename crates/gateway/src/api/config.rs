@@ -206,6 +206,7 @@ fn server_without_secrets(server: &Server) -> Value {
 /// How a server is reached.
 fn way(transport: &Transport) -> Map<String, Value> {
     match transport {
+        Transport::BuiltIn => Map::new(),
         Transport::Command(line) => sparse([
             ("command", Some(line.command.as_str().into())),
             ("args", Some(list(&line.args))),

@@ -82,6 +82,7 @@ impl Look<'_> {
                 Transport::Command(line) => self.command(line),
                 Transport::Remote(remote) => self.remote(remote),
                 Transport::Container(container) => self.container(container),
+                Transport::BuiltIn => {}
             },
             Err(error) => self.unresolved(&error),
         }

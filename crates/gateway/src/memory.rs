@@ -1,0 +1,110 @@
+//! The built-in memory, hosted as one of the servers.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use switchboard_catalog::{Held, Offers, Snapshot};
+use switchboard_client::memory::Memory as Connector;
+use switchboard_config::{Config, Embeddings, Memory as Wanted, Server, Transport};
+use switchboard_memory::{Memory, Settings};
+use switchboard_store::Store;
+
+use crate::model::Models;
+
+/// So many messages wait for it, and for the gateway: what it is given at a time, and some more.
+const DEPTH: usize = 128;
+
+/// The memory, and how it is connected to.
+#[derive(Debug)]
+pub(crate) struct Host {
+    memory: Memory,
+    models: Arc<Models>,
+    /// Which model is wanted.
+    wanted: Arc<ArcSwap<Embeddings>>,
+}
+
+impl Host {
+    pub(crate) fn new(store: Store, config: &Config, models: Arc<Models>) -> Self {
+        let wanted = Arc::new(ArcSwap::from_pointee(config.search.embeddings.clone()));
+        let (source, best) = (Arc::clone(&models), Arc::clone(&wanted));
+        let model = move || source.best(&best.load()).map(|model| model.alone());
+        Self {
+            memory: Memory::new(store, settings(config), model),
+            models,
+            wanted,
+        }
+    }
+
+    /// Connects to the memory as to any other server.
+    pub(crate) fn connector(&self) -> Connector {
+        let (connector, connections) = Connector::new(DEPTH);
+        let serving = self.memory.clone().serve(connections);
+        let (memory, models) = (self.memory.clone(), Arc::clone(&self.models));
+        let wanted = Arc::clone(&self.wanted);
+        tokio::spawn(async move {
+            let mut changes = models.changes();
+            let following = async {
+                // The sender lives as long as the models.
+                while changes.changed().await.is_ok() {
+                    memory.model_changed();
+                }
+            };
+            let fetching = async {
+                while let Some(pause) = models.fetch(&wanted.load_full()).await {
+                    tokio::time::sleep(pause).await;
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = serving => {}
+                () = following => {}
+                () = fetching => {}
+            }
+        });
+        connector
+    }
+
+    /// The configuration has changed.
+    pub(crate) fn set(&self, config: &Config) {
+        self.memory.set(settings(config));
+        self.wanted.store(Arc::new(config.search.embeddings.clone()));
+        self.memory.model_changed();
+    }
+}
+
+fn settings(config: &Config) -> Settings {
+    Settings {
+        extract: config.memory.extract,
+        wait: config.wait,
+    }
+}
+
+/// Whether a server is the built-in memory.
+pub(crate) fn is_built_in(server: &Server) -> bool {
+    matches!(server.transport, Transport::BuiltIn)
+}
+
+/// What the memory offers, which is known without asking it, if it is among the servers.
+pub(crate) fn snapshot(config: &Config, fingerprint: fn(&Server) -> String) -> Option<Snapshot> {
+    let server = config.servers.get(Wanted::NAME)?;
+    if !is_built_in(server) {
+        return None;
+    }
+    let offers = switchboard_memory::offers();
+    Some(Snapshot {
+        server: Wanted::NAME.to_owned(),
+        fingerprint: fingerprint(server),
+        held: Held::default(),
+        offers: Arc::new(Offers {
+            tools: offers.tools,
+            prompts: offers.prompts,
+            resources: offers.resources,
+            templates: offers.templates,
+            capabilities: Some(offers.capabilities),
+            server_info: Some(offers.server_info),
+            instructions: Some(offers.instructions.to_owned()),
+            era: Some(offers.revision.era()),
+            revision: Some(offers.revision),
+        }),
+    })
+}

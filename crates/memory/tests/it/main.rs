@@ -1,0 +1,5 @@
+//! The memory server, asked as the gateway asks it.
+
+mod rig;
+mod times;
+mod tools;
