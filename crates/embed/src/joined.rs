@@ -1,14 +1,17 @@
 //! A sentence model and the built-in table, side by side.
 
+use std::sync::Arc;
+
 use crate::{Embedder, MiniLm, ModelError, Role, StaticTable};
 
 /// A sentence model and the built-in table, side by side.
 ///
 /// The model reads a text, the table only its words; each finds what the other misses. A vector is the two
-/// one after the other, so that the product of two of them is the sum of both opinions.
+/// one after the other, so that the product of two of them is the sum of both opinions. It is longer than 1
+/// where the table knows a word, so products tell which of several texts is nearer, and not how near it is.
 #[derive(Debug)]
 pub struct Joined {
-    sentences: MiniLm,
+    sentences: Arc<MiniLm>,
     words: &'static StaticTable,
     name: String,
     fingerprint: String,
@@ -24,9 +27,14 @@ impl Joined {
         Self {
             name: sentences.name().to_owned(),
             fingerprint: format!("{}-{}", sentences.fingerprint(), words.fingerprint()),
-            sentences,
+            sentences: Arc::new(sentences),
             words,
         }
+    }
+
+    /// The model alone. Its weights are in memory once, however many go by it.
+    pub fn sentences(&self) -> &Arc<MiniLm> {
+        &self.sentences
     }
 
     fn join(&self, sentence: Option<Vec<f32>>, words: Option<Vec<f32>>) -> Option<Vec<f32>> {
