@@ -159,7 +159,7 @@ impl Database {
     }
 }
 
-fn at_most(limit: usize) -> i64 {
+pub(super) fn at_most(limit: usize) -> i64 {
     signed(limit.min(ROWS_PER_ANSWER))
 }
 
