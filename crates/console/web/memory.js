@@ -41,7 +41,7 @@ export function open([name = "list", ...rest]) {
   async function read() {
     let status;
     try {
-      status = await ask("get_status");
+      status = await ask("get_status", { scopes: true });
     } catch (error) {
       if (!closed) fill(place, problem(error), h("div", { class: "buttons" }, button("Try again", read)));
       return;
