@@ -3,10 +3,10 @@
 
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 const STEPS = 260;
-const APART = 2600;
+const APART = 4200;
 const SPRING = 0.06;
-const EDGE = 110;
-const MIDDLE = 0.012;
+const EDGE = 125;
+const MIDDLE = 0.01;
 const ROOM = 26;
 const FASTEST = 40;
 
@@ -15,7 +15,9 @@ const FASTEST = 40;
 export function layout(nodes, edges, ratio) {
   const degrees = new Map();
   for (const { from, to } of edges) for (const end of [from, to]) degrees.set(end, (degrees.get(end) ?? 0) + 1);
-  nodes.forEach((node, at) => {
+  // Who is related to many begins in the middle.
+  const order = [...nodes].sort((a, b) => (degrees.get(b) ?? 0) - (degrees.get(a) ?? 0));
+  order.forEach((node, at) => {
     node.vx = 0;
     node.vy = 0;
     if (node.x !== undefined) return;

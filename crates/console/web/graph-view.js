@@ -5,13 +5,15 @@ import { add, button, fill, h, spelled, svg } from "./dom.js";
 import { layout } from "./force.js";
 import { plural } from "./words.js";
 
-const LETTER = 6.4;
+const LETTER = 7.5;
 const LINE = 15;
 const TEXT_PX = 12;
 const LONGEST = 26;
 const MARGIN = 46;
 const STEPS_PER_FRAME = 3;
 const CLOSEST = 0.25;
+// Where on a line its words may stand.
+const PLACES = [0.5, 0.4, 0.6, 0.3, 0.7];
 
 // graphView({open, label}) → {node, show(entities, relations, chosen), close}
 export function graphView({ open, label }) {
@@ -118,7 +120,7 @@ export function graphView({ open, label }) {
   function fit() {
     if (!nodes.length) return;
     const [xs, ys] = [nodes.map((one) => one.x), nodes.map((one) => one.y)];
-    const [left, right, top, bottom] = [Math.min(...xs) - MARGIN, Math.max(...xs) + MARGIN, Math.min(...ys) - MARGIN, Math.max(...ys) + MARGIN];
+    const [left, right, top, bottom] = [Math.min(...xs) - MARGIN, Math.max(...xs) + MARGIN, Math.min(...ys) - MARGIN - 20, Math.max(...ys) + MARGIN];
     // A few are not blown up.
     const w = Math.max(right - left, picture.clientWidth || 600);
     const high = Math.max(bottom - top, picture.clientHeight || 400);
@@ -140,18 +142,24 @@ export function graphView({ open, label }) {
       const half = (text.textContent.length * LETTER * by) / 2;
       const box = [x - half, y - LINE * by, x + half, y + 3 * by];
       if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) return false;
-      if (nodes.some((other) => other !== node && other.x + other.r > box[0] && other.x - other.r < box[2] && other.y + other.r > box[1] && other.y - other.r < box[3])) return false;
+      // What stands back may be written over.
+      if (nodes.some((other) => other !== node && (other.state !== "far" || node?.state === "far") && other.x + other.r > box[0] && other.x - other.r < box[2] && other.y + other.r > box[1] && other.y - other.r < box[3])) return false;
       taken.push(box);
       return true;
     };
-    for (const one of [...nodes].sort((a, b) => Number(b.state === "chosen") - Number(a.state === "chosen") || Number(b.state === "near") - Number(a.state === "near") || b.r - a.r)) {
-      const y = one.y + one.r + TEXT_PX * by;
-      put(one.text, one.x, y);
-      name(one, room(one.text, one.x, y, one));
+    const named = (some) => some.sort((a, b) => b.r - a.r).forEach((one) => {
+      const [below, above] = [one.y + one.r + TEXT_PX * by, one.y - one.r - 4 * by];
+      const free = [below, above].find((y) => room(one.text, one.x, y, one));
+      put(one.text, one.x, free ?? below);
+      name(one, free !== undefined);
+    });
+    named(nodes.filter((one) => one.state !== "far"));
+    for (const { text, from, to, state } of edges) {
+      const free = state === "far" ? undefined : from === to ? 0.5 : PLACES.find((share) => room(text, ...along(from, to, share), null));
+      text.classList.toggle("without-room", free === undefined);
+      if (free !== undefined && from !== to) put(text, ...along(from, to, free));
     }
-    for (const { text, from, to, state } of [...edges].sort((a, b) => Number(b.state === "near") - Number(a.state === "near"))) {
-      text.classList.toggle("without-room", state === "far" || !room(text, (from.x + to.x) / 2, (from.y + to.y) / 2, from === to ? from : null));
-    }
+    named(nodes.filter((one) => one.state === "far"));
   }
 
   const name = (one, shown) => one.text.classList.toggle("without-room", !shown);
@@ -240,6 +248,11 @@ export function graphView({ open, label }) {
       removeEventListener("pointercancel", drops);
     },
   };
+}
+
+// A place on the line between two circles, seen from where it begins; the words stand a little below it.
+function along(from, to, share) {
+  return [from.x + (to.x - from.x) * share, from.y + (to.y - from.y) * share + 4];
 }
 
 function near(one, other) {

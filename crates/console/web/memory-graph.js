@@ -16,7 +16,7 @@ export function openGraph(first, { scopes }) {
   const isNarrow = matchMedia("(max-width: 760px)").matches;
   kept.count ??= isNarrow ? "25" : "60";
   const count = select(COUNTS, kept.count, { "aria-label": "How many" });
-  const view = graphView({ label: "Graph of people and things: arrow keys move, Enter opens", open: (id) => { location.hash = entityHref(id); } });
+  const view = graphView({ label: "Graph of people and things: arrow keys move, Enter opens", open: (key) => { location.hash = entityHref(key); } });
   const words = h("p", { class: "muted", role: "status" });
   const none = h("div");
   const side = h("section", { class: "graph-side", "aria-label": "The one that is open" });
@@ -33,7 +33,7 @@ export function openGraph(first, { scopes }) {
     try {
       const said = await ask("get_related", { limit: Number(kept.count), ...chosenScope() });
       if (mine !== asked) return;
-      whole = { entities: list(said.entities), relations: list(said.relations) };
+      whole = merged(said);
       await look(chosen);
     } catch (error) {
       if (mine === asked) fill(none, problem(error));
@@ -53,7 +53,7 @@ export function openGraph(first, { scopes }) {
     try {
       const said = await ask("get_related", { entity: wanted, limit: MOST, ...chosenScope() });
       if (mine !== asked) return;
-      const around = { entities: list(said.entities), relations: list(said.relations) };
+      const around = merged(said);
       const [center] = around.entities;
       if (!center) throw new Error("There is nothing of this name.");
       const rest = whole.entities.filter((one) => around.entities.every((other) => other.id !== one.id));
@@ -83,7 +83,7 @@ export function openGraph(first, { scopes }) {
   chosen = first[0] ?? null;
   read();
   return {
-    node: h("div", { class: "stack" }, h("div", { class: "filters" }, count), scopeFilter(scopes, read), none, split),
+    node: h("div", { class: "stack" }, h("div", { class: "filters" }, count, scopeFilter(scopes, read)), none, split),
     go([id]) {
       look(id ?? null);
       return true;
@@ -97,6 +97,25 @@ export function openGraph(first, { scopes }) {
   };
 }
 
+// The same name in several scopes is one of them, as it is for recall.
+function merged(said) {
+  const [byKey, keys, relations] = [new Map(), new Map(), new Map()];
+  for (const one of list(said.entities)) {
+    const key = plain(one.name).trim().toLowerCase().replace(/\s+/g, " ");
+    keys.set(one.id, key);
+    const known = byKey.get(key);
+    if (!known) byKey.set(key, { ...one, id: key, in: [one] });
+    else Object.assign(known, { mentions: (known.mentions ?? 0) + (one.mentions ?? 0), entity_type: known.entity_type ?? one.entity_type, description: known.description ?? one.description, in: [...known.in, one] });
+  }
+  for (const one of list(said.relations)) {
+    const [from, to] = [keys.get(one.from), keys.get(one.to)];
+    if (from === undefined || to === undefined) continue;
+    const id = JSON.stringify([from, to, one.relation_type]);
+    if (!(relations.get(id)?.weight >= one.weight)) relations.set(id, { ...one, id, from, to });
+  }
+  return { entities: [...byKey.values()], relations: [...relations.values()] };
+}
+
 function back() {
   return h("p", null, h("a", { href: "#memory/graph" }, "All of them"));
 }
@@ -107,7 +126,7 @@ function about({ entities, relations }, center, memories) {
   return h("div", { class: "card" },
     h("h2", { tabindex: "-1" }, plain(center.name), center.entity_type ? chip(center.entity_type) : null),
     center.description ? h("p", null, center.description) : null,
-    h("p", { class: "memory-facts" }, h("span", null, `mentioned in ${plural(center.mentions ?? 0, "memory", "memories")}`), scopeWords(center)),
+    h("p", { class: "memory-facts" }, h("span", null, `mentioned in ${plural(center.mentions ?? 0, "memory", "memories")}`), center.in.length > 1 ? h("span", null, `in ${number(center.in.length)} scopes`) : scopeWords(center)),
     own.length ? [h("h3", null, "Relations"), h("ul", { class: "plain-list relations" }, own.map((one) => relation(one, by)))] : null,
     h("h3", null, "Memories"),
     memories.length ? h("ul", { class: "plain-list" }, memories.map((memory) => h("li", null, h("a", { class: "row", href: memoryHref(memory.id) }, brief(memory.content, 160))))) : h("p", { class: "muted" }, "No memory mentions it."),

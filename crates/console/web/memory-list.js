@@ -70,7 +70,7 @@ export function openList(_, { scopes }) {
   read();
 
   const times = h("details", { class: "times", open: Boolean(kept.asOf || kept.knownAt || kept.ended) }, h("summary", null, "Other times"),
-    h("div", { class: "field-row" },
+    h("div", { class: "field-row moments" },
       field("True at", asOf, "Only what was true then."), field("As known at", knownAt, "As it stood in the memory then.")),
     h("label", { class: "check" }, ended, h("span", null, "Also what is no longer true")));
   return {
@@ -110,7 +110,7 @@ export function validity(memory) {
 // How well it fits, and what found it.
 function why({ score, channels, why: reasons }) {
   const ways = WAYS.filter(([name]) => channels?.[name] !== undefined);
-  const because = [...list(reasons?.words), ...list(reasons?.entities)];
+  const because = [...new Set([...list(reasons?.words), ...list(reasons?.entities)].map((word) => String(word).toLowerCase()))];
   return h("div", { class: "why" }, h("meter", { min: "0", max: "1", value: score, "aria-label": "How well it fits" }), h("strong", null, number(Math.round(score * 100) / 100)),
     h("span", { class: "muted" }, "found by"), ways.map(([name, words]) => h("span", { class: "way", title: `${words}: ${channels[name]}` }, chip(words))),
     because.length ? h("span", { class: "muted" }, brief(because.join(", "), 80)) : null);

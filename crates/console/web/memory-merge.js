@@ -63,5 +63,5 @@ export function openMerge(_, { scopes }) {
     read();
   });
   read();
-  return { node: h("div", { class: "stack" }, h("div", { class: "filters" }, alike), scopeFilter(scopes, read), body), close: () => { asked += 1; } };
+  return { node: h("div", { class: "stack" }, h("div", { class: "filters" }, alike, scopeFilter(scopes, read)), body), close: () => { asked += 1; } };
 }

@@ -1,12 +1,12 @@
 // Memory: what agents should not forget. Whether it is there and well, and which part of it is shown.
 
-import { button, fill, h, heading, problem } from "./dom.js";
+import { add, button, fill, h, heading, problem } from "./dom.js";
 import { openGraph } from "./memory-graph.js";
 import { openList } from "./memory-list.js";
 import { openMerge } from "./memory-merge.js";
 import { openNew } from "./memory-edit.js";
 import { openOne } from "./memory-one.js";
-import { openStore, troubles } from "./memory-store.js";
+import { mending, openStore, troubles } from "./memory-store.js";
 import { ask, presence } from "./memory-tools.js";
 import { on } from "./store.js";
 
@@ -16,7 +16,7 @@ const AGAIN_MS = 1000;
 
 export function open([name = "list", ...rest]) {
   const view = VIEWS[name] ?? openList;
-  const tabs = TABS.map(([tab, href, words]) => h("a", { class: "tab", href, "aria-current": VIEWS[tab] === view ? "page" : null }, words));
+  const tabs = TABS.map(([tab, href, words]) => h("a", { class: "tab", href, "aria-current": VIEWS[tab] === view || (tab === "list" && (view === openOne || view === openNew)) ? "page" : null }, words));
   const notes = h("div", { class: "stack" });
   const place = h("div", { class: "stack" });
   const node = h("div", { class: "page wide" }, heading("Memory", h("nav", { class: "tabs", "aria-label": "Memory" }, tabs)), notes, place);
@@ -50,7 +50,7 @@ export function open([name = "list", ...rest]) {
     fill(notes, troubles(status));
     const store = status.parts?.store?.state;
     if (store === "initializing") again = setTimeout(read, AGAIN_MS);
-    if (store === "error") fill(place, h("div", { class: "buttons" }, button("Look again", read)));
+    if (store === "error") fill(place, status.parts.store.damaged ? mending((said) => read().then(() => add(notes, said))) : null, h("div", { class: "buttons" }, button("Look again", read)));
     if (store !== "ready") return;
     inner ??= view(rest, { ...status, scopes: status.scopes ?? [] });
     if (!place.contains(inner.node)) fill(place, inner.node);
