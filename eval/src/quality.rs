@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use switchboard_embed::{Embedder, Joined, MiniLm, StaticTable};
+use switchboard_embed::{Embedder, Joined, MiniLm, Role, StaticTable};
 use switchboard_search::{
     Cache, Filter, Index, Language, Learnt, Meaning, Query, Segment, Tool, Vectors,
     WORDS_BESIDE_SENTENCES, WORDS_BESIDE_TABLE,
@@ -178,7 +178,7 @@ impl<'a> Bench<'a> {
         words: f32,
         learnt: &Learnt,
     ) -> Option<usize> {
-        let vector = model.and_then(|model| model.embed(&asked.query).ok().flatten());
+        let vector = model.and_then(|model| model.embed(Role::Query, &asked.query).ok().flatten());
         let meaning = model.zip(vector.as_deref()).map(|(model, vector)| Meaning {
             model: model.fingerprint(),
             vector,

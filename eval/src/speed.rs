@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use switchboard_embed::{Embedder, Joined, MiniLm, StaticTable};
+use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, Role, StaticTable};
 use switchboard_search::{
     Cache, Filter, Index, Language, Learnt, Meaning, Query, Segment, Tool, Vectors,
     WORDS_BESIDE_SENTENCES, WORDS_BESIDE_TABLE,
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
                 }
             }
             times(&queries, |query| {
-                let vector = model.embed(query).ok().flatten();
+                let vector = model.embed(Role::Query, query).ok().flatten();
                 let meaning = meaning(model, vector.as_deref(), WORDS_BESIDE_SENTENCES);
                 find(&index, &language, query, meaning);
             })
@@ -117,15 +117,12 @@ impl Embedder for Same<'_> {
         self.0.dimensions()
     }
 
-    fn embed(&self, _: &str) -> Result<Option<Vec<f32>>, switchboard_embed::ModelError> {
+    fn embed(&self, _: Role, _: &str) -> Result<Option<Vec<f32>>, ModelError> {
         Ok(Some(vec![0.04; self.dimensions()]))
     }
 
-    fn embed_all(
-        &self,
-        texts: &[&str],
-    ) -> Result<Vec<Option<Vec<f32>>>, switchboard_embed::ModelError> {
-        texts.iter().map(|text| self.embed(text)).collect()
+    fn embed_all(&self, role: Role, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
+        texts.iter().map(|text| self.embed(role, text)).collect()
     }
 }
 

@@ -1,14 +1,17 @@
 //! A sentence model and the built-in table, side by side.
 
-use crate::{Embedder, MiniLm, ModelError, StaticTable};
+use std::sync::Arc;
+
+use crate::{Embedder, MiniLm, ModelError, Role, StaticTable};
 
 /// A sentence model and the built-in table, side by side.
 ///
 /// The model reads a text, the table only its words; each finds what the other misses. A vector is the two
-/// one after the other, so that the product of two of them is the sum of both opinions.
+/// one after the other, so that the product of two of them is the sum of both opinions. It is longer than 1
+/// where the table knows a word, so products tell which of several texts is nearer, and not how near it is.
 #[derive(Debug)]
 pub struct Joined {
-    sentences: MiniLm,
+    sentences: Arc<MiniLm>,
     words: &'static StaticTable,
     name: String,
     fingerprint: String,
@@ -24,9 +27,14 @@ impl Joined {
         Self {
             name: sentences.name().to_owned(),
             fingerprint: format!("{}-{}", sentences.fingerprint(), words.fingerprint()),
-            sentences,
+            sentences: Arc::new(sentences),
             words,
         }
+    }
+
+    /// The model alone. Its weights are in memory once, however many go by it.
+    pub fn sentences(&self) -> &Arc<MiniLm> {
+        &self.sentences
     }
 
     fn join(&self, sentence: Option<Vec<f32>>, words: Option<Vec<f32>>) -> Option<Vec<f32>> {
@@ -52,12 +60,12 @@ impl Embedder for Joined {
         self.sentences.dimensions() + self.words.dimensions()
     }
 
-    fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, ModelError> {
-        Ok(self.join(self.sentences.embed(text)?, self.words.vector(text)))
+    fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>, ModelError> {
+        Ok(self.join(self.sentences.embed(role, text)?, self.words.vector(text)))
     }
 
-    fn embed_all(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
-        let sentences = self.sentences.embed_all(texts)?;
+    fn embed_all(&self, role: Role, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
+        let sentences = self.sentences.embed_all(role, texts)?;
         let joined = sentences.into_iter().zip(texts);
         let joined = joined.map(|(sentence, text)| self.join(sentence, self.words.vector(text)));
         Ok(joined.collect())

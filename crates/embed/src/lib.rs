@@ -12,12 +12,14 @@
 mod arithmetic;
 mod characters;
 mod error;
+mod files;
 mod joined;
 pub mod limits;
 mod matrix;
 mod minilm;
 mod network;
 mod product;
+mod prompts;
 mod quantised;
 mod table;
 mod weights;
@@ -35,8 +37,8 @@ pub use wordpiece::WordPiece;
 
 /// Something that makes vectors of texts.
 ///
-/// All vectors have the same number of dimensions and length 1, so that the product of two of them is the
-/// cosine of their angle.
+/// All vectors have the same number of dimensions and, but for those of a [`Joined`], length 1, so that the
+/// product of two of them is the cosine of their angle.
 pub trait Embedder: Send + Sync {
     /// What it is called, for people.
     fn name(&self) -> &str;
@@ -49,10 +51,41 @@ pub trait Embedder: Send + Sync {
     fn dimensions(&self) -> usize;
 
     /// The vector of a text; none if there is nothing in the text that the embedder knows.
-    fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, ModelError>;
+    fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>, ModelError>;
 
     /// The vectors of several texts, in their order. This is faster than one at a time.
-    fn embed_all(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError>;
+    fn embed_all(&self, role: Role, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError>;
+}
+
+impl<E: Embedder + ?Sized> Embedder for &E {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn fingerprint(&self) -> &str {
+        (**self).fingerprint()
+    }
+
+    fn dimensions(&self) -> usize {
+        (**self).dimensions()
+    }
+
+    fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>, ModelError> {
+        (**self).embed(role, text)
+    }
+
+    fn embed_all(&self, role: Role, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
+        (**self).embed_all(role, texts)
+    }
+}
+
+/// What a text is for. Some models are trained to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Something is looked for with it.
+    Query,
+    /// It is to be found.
+    Passage,
 }
 
 /// The start of a digest, as text: enough to tell models apart.

@@ -10,6 +10,9 @@ pub const WORD_CHARACTERS: usize = 100;
 /// How many pieces of a text a sentence model reads. The published model was measured with as many.
 pub const MODEL_PIECES: usize = 256;
 
+/// The longest words that a model may want before a text: they take part of the pieces that it reads.
+pub const PROMPT_BYTES: usize = 512;
+
 /// How many pieces of a text are looked up in a table. There they cost next to nothing.
 pub const TABLE_PIECES: usize = 1024;
 
@@ -19,7 +22,7 @@ pub const VOCABULARY_LINES: usize = 200_000;
 /// The longest line of a vocabulary, in bytes.
 pub const VOCABULARY_LINE_BYTES: usize = 256;
 
-/// The largest `config.json`.
+/// The largest `config.json` or `config_sentence_transformers.json`.
 pub const CONFIG_BYTES: u64 = 1024 * 1024;
 
 /// The largest `vocab.txt` or `tokenizer.json`.

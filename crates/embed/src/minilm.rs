@@ -1,15 +1,16 @@
 //! A small sentence model of the BERT family, such as all-MiniLM-L6-v2, from a folder in the published layout.
 
-use std::{fmt, fs::File, io::Read, ops::Range, path::Path};
+use std::{fmt, ops::Range, path::Path};
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Embedder, ModelError, WordPiece,
+    Embedder, ModelError, Role, WordPiece,
     arithmetic::{count, to_unit},
-    digest_text, limits,
+    digest_text, files, limits,
     network::{Layer, Linear, Network, Norm},
+    prompts::Prompts,
     weights::{Directory, Place, Weights},
 };
 
@@ -22,6 +23,7 @@ pub struct MiniLm {
     fingerprint: String,
     vocabulary: WordPiece,
     special: Special,
+    prompts: Prompts,
     weights: Weights,
     words: Place,
     /// What is added to the word at each position: the vectors of the position and of a first sentence.
@@ -55,11 +57,13 @@ struct Config {
 
 impl MiniLm {
     /// Opens the model in a folder with `config.json`, `model.safetensors`, and `vocab.txt` or
-    /// `tokenizer.json`.
+    /// `tokenizer.json`. What it wants before queries and passages is in `config_sentence_transformers.json`, if
+    /// that is there.
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
         let config = Config::read(&folder.join("config.json"))?;
         let vocabulary = read_vocabulary(folder, config.vocab_size)?;
         let special = Special::of(&vocabulary)?;
+        let prompts = Prompts::read(folder)?;
         let weights = Weights::open(&folder.join("model.safetensors"))?;
 
         let directory = weights.directory()?;
@@ -74,9 +78,10 @@ impl MiniLm {
         let name = folder.file_name().unwrap_or(folder.as_os_str());
         Ok(Self {
             name: name.to_string_lossy().into_owned(),
-            fingerprint: fingerprint(&weights, &vocabulary, &network),
+            fingerprint: fingerprint(&weights, &vocabulary, &network, &prompts),
             vocabulary,
             special,
+            prompts,
             words,
             positions,
             network,
@@ -85,13 +90,15 @@ impl MiniLm {
         })
     }
 
-    /// The numbers of a text's pieces between the special ones; nothing if it has none.
-    fn pieces(&self, text: &str) -> Option<Vec<u32>> {
-        let most = self.positions.len() / self.dimensions;
-        let inner = self.vocabulary.ids(text, most.saturating_sub(2));
-        if inner.is_empty() {
+    /// The numbers of a text's pieces, after those of its prompt, between the special ones; nothing if it has
+    /// none.
+    fn pieces(&self, role: Role, text: &str) -> Option<Vec<u32>> {
+        if self.vocabulary.ids(text, 1).is_empty() {
             return None;
         }
+        let most = self.positions.len() / self.dimensions;
+        let text = self.prompts.before(role, text);
+        let inner = self.vocabulary.ids(&text, most.saturating_sub(2));
         let mut pieces = Vec::with_capacity(inner.len() + 2);
         pieces.push(self.special.first);
         pieces.extend(inner);
@@ -164,11 +171,11 @@ impl Embedder for MiniLm {
         self.dimensions
     }
 
-    fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, ModelError> {
-        Ok(self.embed_all(&[text])?.pop().flatten())
+    fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>, ModelError> {
+        Ok(self.embed_all(role, &[text])?.pop().flatten())
     }
 
-    fn embed_all(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
+    fn embed_all(&self, role: Role, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
         let mut vectors = vec![None; texts.len()];
         let mut batch = Vec::new();
         let mut members = Vec::new();
@@ -181,7 +188,7 @@ impl Embedder for MiniLm {
             Ok::<_, ModelError>(())
         };
         for (index, text) in texts.iter().enumerate() {
-            let Some(pieces) = self.pieces(text) else {
+            let Some(pieces) = self.pieces(role, text) else {
                 continue;
             };
             if pieces_in_batch + pieces.len() > limits::BATCH_PIECES {
@@ -223,7 +230,7 @@ impl Special {
 
 impl Config {
     fn read(path: &Path) -> Result<Self, ModelError> {
-        let text = read_file(path, limits::CONFIG_BYTES)?;
+        let text = files::read(path, limits::CONFIG_BYTES)?;
         let config: Self = serde_json::from_slice(&text).map_err(ModelError::json(path))?;
         match config.check() {
             Ok(()) => Ok(config),
@@ -301,13 +308,13 @@ fn absolute() -> String {
 fn read_vocabulary(folder: &Path, size: usize) -> Result<WordPiece, ModelError> {
     let lines = folder.join("vocab.txt");
     let vocabulary = if lines.exists() {
-        let text = read_file(&lines, limits::VOCABULARY_BYTES)?;
+        let text = files::read(&lines, limits::VOCABULARY_BYTES)?;
         let text = String::from_utf8(text)
             .map_err(|_| ModelError::Vocabulary(format!("{} is no text", lines.display())))?;
         WordPiece::new(text.replace("\r\n", "\n"))?
     } else {
         let path = folder.join("tokenizer.json");
-        let text = read_file(&path, limits::VOCABULARY_BYTES)?;
+        let text = files::read(&path, limits::VOCABULARY_BYTES)?;
         let tokenizer: Tokenizer =
             serde_json::from_slice(&text).map_err(ModelError::json(&path))?;
         WordPiece::new(tokenizer.lines()?)?
@@ -436,9 +443,15 @@ fn turned(numbers: &[f32], columns: usize) -> Vec<f32> {
     turned
 }
 
-/// A digest of the head of the weights, their size, the vocabulary, and every bias and norm: whoever trains a
-/// model further changes those, and they are a thousandth of what a digest of all weights would have to read.
-fn fingerprint(weights: &Weights, vocabulary: &WordPiece, network: &Network) -> String {
+/// A digest of the head of the weights, their size, the vocabulary, every bias and norm, and the prompts: whoever
+/// trains a model further changes those, and they are a thousandth of what a digest of all weights would have
+/// to read.
+fn fingerprint(
+    weights: &Weights,
+    vocabulary: &WordPiece,
+    network: &Network,
+    prompts: &Prompts,
+) -> String {
     let mut digest = Sha256::new();
     digest.update(b"mean-pooled unit vectors 1\0");
     digest.update(weights.length().to_le_bytes());
@@ -468,22 +481,6 @@ fn fingerprint(weights: &Weights, vocabulary: &WordPiece, network: &Network) -> 
             add(&linear.bias);
         }
     }
+    prompts.add_to(&mut digest);
     format!("minilm-{}", digest_text(&digest.finalize()))
-}
-
-/// Reads a whole file, unless it is too large. The size is not asked for first: it can grow in between.
-fn read_file(path: &Path, most: u64) -> Result<Vec<u8>, ModelError> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(ModelError::read(path))?;
-    file.take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(ModelError::read(path))?;
-    if bytes.len() as u64 > most {
-        return Err(ModelError::TooLarge {
-            path: path.to_owned(),
-            bytes: bytes.len() as u64,
-            most,
-        });
-    }
-    Ok(bytes)
 }

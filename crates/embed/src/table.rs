@@ -21,7 +21,7 @@ use std::{borrow::Cow, fmt, ops::ControlFlow, ops::Range, sync::LazyLock};
 
 use sha2::{Digest, Sha256};
 
-use crate::{Embedder, ModelError, WordPiece, arithmetic::to_unit, digest_text, limits};
+use crate::{Embedder, ModelError, Role, WordPiece, arithmetic::to_unit, digest_text, limits};
 
 const MAGIC: &[u8; 8] = b"SBTABLE1";
 const VERSION: u32 = 1;
@@ -188,11 +188,11 @@ impl Embedder for StaticTable {
         self.dimensions
     }
 
-    fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, ModelError> {
+    fn embed(&self, _: Role, text: &str) -> Result<Option<Vec<f32>>, ModelError> {
         Ok(self.vector(text))
     }
 
-    fn embed_all(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
+    fn embed_all(&self, _: Role, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
         Ok(texts.iter().map(|text| self.vector(text)).collect())
     }
 }

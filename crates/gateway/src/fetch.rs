@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use reqwest::StatusCode;
 use sha2::{Digest, Sha256};
 use tokio::{fs, io::AsyncWriteExt};
 
@@ -17,24 +18,35 @@ pub(crate) const MINILM: &str = "all-MiniLM-L6-v2";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     address: String,
-    /// What each file has to be, if that is known.
-    files: &'static [(&'static str, Option<&'static str>)],
+    files: &'static [(&'static str, File)],
+}
+
+/// What is known of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum File {
+    /// It has this hash.
+    Known(&'static str),
+    /// It is there.
+    Needed,
+    /// It may be there.
+    Optional,
 }
 
 /// The files of a model as it is published, and the hash of its weights: whoever serves them, they are
 /// these or none.
-const PUBLISHED: &[(&str, Option<&str>)] = &[
-    ("config.json", None),
-    ("tokenizer.json", None),
+const PUBLISHED: &[(&str, File)] = &[
+    ("config.json", File::Needed),
+    ("tokenizer.json", File::Needed),
     (
         "model.safetensors",
-        Some("53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
+        File::Known("53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
     ),
 ];
-const ANY: &[(&str, Option<&str>)] = &[
-    ("config.json", None),
-    ("tokenizer.json", None),
-    ("model.safetensors", None),
+const ANY: &[(&str, File)] = &[
+    ("config.json", File::Needed),
+    ("config_sentence_transformers.json", File::Optional),
+    ("tokenizer.json", File::Needed),
+    ("model.safetensors", File::Needed),
 ];
 const PUBLISHED_AT: &str =
     "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
@@ -97,9 +109,9 @@ impl Source {
         let made = fs::create_dir_all(&part).await;
         made.map_err(|source| file_error(&part, source))?;
         let client = self.client()?;
-        for (name, hash) in self.files {
+        for (name, kind) in self.files {
             tracing::info!(file = name, from = %self.address, "Fetching a file of the sentence model.");
-            self.fetch_file(&client, name, *hash, &part.join(name))
+            self.fetch_file(&client, name, *kind, &part.join(name))
                 .await?;
         }
         let renamed = fs::rename(&part, folder).await;
@@ -128,7 +140,7 @@ impl Source {
         &self,
         client: &reqwest::Client,
         name: &str,
-        wanted: Option<&str>,
+        kind: File,
         path: &Path,
     ) -> Result<(), FetchError> {
         let http = |source| self.http_error(name, source);
@@ -137,9 +149,11 @@ impl Source {
             source,
         };
         let response = client.get(self.address_of(name)).send().await;
-        let mut response = response
-            .and_then(reqwest::Response::error_for_status)
-            .map_err(http)?;
+        let response = response.map_err(http)?;
+        if kind == File::Optional && is_absent(response.status()) {
+            return Ok(());
+        }
+        let mut response = response.error_for_status().map_err(http)?;
         let mut file = fs::File::create(path).await.map_err(file_error)?;
         let mut hash = Sha256::new();
         let mut length = 0_u64;
@@ -153,8 +167,9 @@ impl Source {
             file.write_all(&chunk).await.map_err(file_error)?;
         }
         file.sync_all().await.map_err(file_error)?;
-        let hash = hex(&hash.finalize());
-        if wanted.is_some_and(|wanted| wanted != hash) {
+        if let File::Known(known) = kind
+            && known != hex(&hash.finalize())
+        {
             let address = self.address_of(name);
             return Err(FetchError::Other { address });
         }
@@ -171,6 +186,14 @@ impl Source {
             source,
         }
     }
+}
+
+/// Whether a server says that it has no such file. Some hide that from whoever may not list all that there is.
+fn is_absent(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::FORBIDDEN
+    )
 }
 
 fn hex(bytes: &[u8]) -> String {

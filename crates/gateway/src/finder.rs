@@ -8,7 +8,6 @@
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
     sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
     time::Duration,
 };
@@ -41,7 +40,7 @@ pub(crate) struct Finder {
     settings: watch::Sender<u64>,
     /// Counts how often the index was brought in line.
     followed: watch::Sender<u64>,
-    models: Models,
+    pub(crate) models: Arc<Models>,
     pub(crate) lessons: Lessons,
 }
 
@@ -91,7 +90,7 @@ impl Finder {
             stage: watch::Sender::new(Stage::Asleep),
             settings: watch::Sender::new(0),
             followed: watch::Sender::new(0),
-            models,
+            models: Arc::new(models),
             lessons,
         }
     }
@@ -242,15 +241,15 @@ impl Finder {
     }
 
     /// Has the sentence model say what all tools mean, and then goes by that.
-    fn understand(&self, folder: &Path, model: &Arc<Model>) {
+    fn understand(&self, model: &Arc<Model>) {
         let mut cache = self.models.read_cache(model);
-        self.understand_all(folder, model, &mut cache);
+        self.understand_all(model, &mut cache);
         if cache.is_changed() {
             self.models.write_cache(model, &cache);
         }
     }
 
-    fn understand_all(&self, folder: &Path, model: &Arc<Model>, cache: &mut Cache) {
+    fn understand_all(&self, model: &Arc<Model>, cache: &mut Cache) {
         let settings = *self.settings.borrow();
         let go_on = || *self.stage.borrow() != Stage::Closed && *self.settings.borrow() == settings;
         loop {
@@ -265,7 +264,7 @@ impl Finder {
                 match model.vectors(&tools, cache, &go_on) {
                     Ok(Some(vectors)) => fresh.push((Arc::clone(segment), vectors)),
                     Ok(None) => return,
-                    Err(error) => return self.models.failed(folder, &error),
+                    Err(error) => return self.models.failed(model, &error),
                 }
             }
             if fresh.is_empty() {
@@ -380,11 +379,11 @@ async fn scrutinise(context: Weak<Context>) {
 
 /// Brings in the sentence model, if there is one, and shows it every new tool.
 async fn understand(context: Weak<Context>) {
-    let Some((mut followed, mut settings, stages)) = context.upgrade().map(|context| {
+    let Some((mut followed, mut changes, stages)) = context.upgrade().map(|context| {
         let finder = &context.finder;
         (
             finder.followed.subscribe(),
-            finder.settings.subscribe(),
+            finder.models.changes(),
             finder.stage.subscribe(),
         )
     }) else {
@@ -393,46 +392,29 @@ async fn understand(context: Weak<Context>) {
     if !awake(stages, Stage::Ready).await {
         return;
     }
-    let mut failures = 0;
     loop {
         followed.borrow_and_update();
-        settings.borrow_and_update();
+        changes.borrow_and_update();
         let Some(context) = context.upgrade() else {
             return;
         };
         let wanted = context.config.load().search.embeddings.clone();
-        let mut again = None;
-        if let Some((folder, source)) = context.finder.models.wanted(&wanted) {
-            // A folder that the user names has to be there; others may be.
-            let is_said = source.is_none() && wanted != Embeddings::Auto;
-            if let Some(source) = source.filter(|_| !folder.is_dir()) {
-                let fetched = source.fetch(&folder).await;
-                failures = if fetched.is_ok() { 0 } else { failures + 1 };
-                again = fetched
-                    .is_err()
-                    .then(|| FETCH_PAUSE * 2_u32.pow(failures.min(6)));
-                if let Err(error) = &fetched {
-                    tracing::warn!(%error, "The sentence model could not be fetched.");
-                }
-                let problem = fetched.err().map(|error| error.to_string().into());
-                context.finder.models.set_problem(problem);
+        let again = context.finder.models.fetch(&wanted).await;
+        let work = tokio::task::spawn_blocking(move || {
+            let finder = &context.finder;
+            if let Some(model) = finder.models.best(&wanted)
+                && model.is_sentences()
+            {
+                finder.understand(&model);
             }
-            let work = tokio::task::spawn_blocking(move || {
-                let finder = &context.finder;
-                if let Some(model) = finder.models.load(&folder, is_said) {
-                    finder.understand(&folder, &model);
-                }
-            });
-            // A fault in there costs the vectors, and nothing else.
-            let _ = work.await;
-        } else {
-            drop(context);
-        }
+        });
+        // A fault in there costs the vectors, and nothing else.
+        let _ = work.await;
         let alive = match again {
             // What could not be had is not asked for at every change of a list.
             Some(pause) => tokio::select! {
                 () = tokio::time::sleep(pause) => true,
-                changed = settings.changed() => changed.is_ok(),
+                changed = changes.changed() => changed.is_ok(),
             },
             None => followed.changed().await.is_ok(),
         };
@@ -441,9 +423,6 @@ async fn understand(context: Weak<Context>) {
         }
     }
 }
-
-/// The pause after a model could not be fetched; it doubles with each time, up to about an hour.
-const FETCH_PAUSE: Duration = Duration::from_secs(30);
 
 /// Writes down what was learnt, now and then.
 async fn keep_lessons(context: Weak<Context>) {

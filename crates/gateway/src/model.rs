@@ -1,18 +1,26 @@
-//! The models that say what tools mean: the one that is built in, and a better one if its files are there.
+//! The models that say what texts mean: the one that is built in, and a better one if its files are there.
+//!
+//! Whoever goes by one asks [`Models::best`] for it, on a thread that may wait, and asks again at every change.
+//! The weights are in memory once, however many ask.
 
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use switchboard_config::Embeddings;
-use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, StaticTable};
+use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, Role, StaticTable};
 use switchboard_search::{Cache, Tool, Vectors};
+use tokio::{sync::watch, time::Instant};
 
 use crate::{fetch, health::PartState, private, status::Part};
 
 /// A file of vectors with more bytes is none of ours.
 const CACHE_BYTES: u64 = 512 * 1024 * 1024;
+
+/// The pause after a model could not be fetched; it doubles with each time, up to about an hour.
+const FETCH_PAUSE: Duration = Duration::from_secs(30);
 
 /// A model.
 pub(crate) enum Model {
@@ -27,6 +35,7 @@ impl Model {
         Self::BuiltIn(StaticTable::built_in())
     }
 
+    /// What tools are found with.
     fn embedder(&self) -> &dyn Embedder {
         match self {
             Self::BuiltIn(table) => *table,
@@ -34,9 +43,24 @@ impl Model {
         }
     }
 
+    /// The model by itself, without what is beside it for tools: the products of its vectors tell how alike two
+    /// texts are.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for what is remembered"))]
+    pub(crate) fn alone(&self) -> Arc<dyn Embedder> {
+        match self {
+            Self::BuiltIn(table) => Arc::new(*table),
+            Self::Sentences(model) => Arc::clone(model.sentences()) as _,
+        }
+    }
+
     /// What tells its vectors from those of others.
     pub(crate) fn fingerprint(&self) -> &str {
         self.embedder().fingerprint()
+    }
+
+    /// Whether it reads sentences, for which it takes its time.
+    pub(crate) fn is_sentences(&self) -> bool {
+        matches!(self, Self::Sentences(_))
     }
 
     /// How much the words of a query count beside its meaning.
@@ -47,9 +71,9 @@ impl Model {
         }
     }
 
-    /// What a query means. A model that fails is not heard.
+    /// What a query for tools means. A model that fails is not heard.
     pub(crate) fn embed(&self, text: &str) -> Option<Vec<f32>> {
-        self.embedder().embed(text).ok().flatten()
+        self.embedder().embed(Role::Query, text).ok().flatten()
     }
 
     /// What the tools of a server mean.
@@ -71,7 +95,7 @@ impl std::fmt::Debug for Model {
     }
 }
 
-/// Where models come from. Its methods read files: they are for threads that may wait.
+/// Where models come from.
 #[derive(Debug)]
 pub(crate) struct Models {
     /// `models` of the home.
@@ -79,6 +103,12 @@ pub(crate) struct Models {
     /// Where vectors are kept.
     kept: PathBuf,
     state: Mutex<State>,
+    /// Held while a model is read, so that it is read once.
+    reading: Mutex<()>,
+    /// Held while a model is fetched, so that it is fetched once.
+    fetching: tokio::sync::Mutex<()>,
+    /// Counts how often another model may have become the best.
+    changes: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +119,8 @@ struct State {
     problem: Option<Arc<str>>,
     /// A folder that could not be used is not tried again by itself.
     refused: Option<PathBuf>,
+    /// How often in a row it could not be fetched, and when it is tried again.
+    unfetched: Option<(u32, Instant)>,
 }
 
 impl State {
@@ -105,11 +137,79 @@ impl Models {
             folder,
             kept,
             state: Mutex::default(),
+            reading: Mutex::default(),
+            fetching: tokio::sync::Mutex::default(),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    /// Tells when another model may have become the best: settings have changed, one was fetched, or one failed.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The best model that is there and that these settings allow: the sentence model that they want, or else
+    /// the one that is built in; none if they want none. It may read files: it is for threads that may wait.
+    pub(crate) fn best(&self, settings: &Embeddings) -> Option<Arc<Model>> {
+        if *settings == Embeddings::Off {
+            return None;
+        }
+        let sentences = self.wanted(settings).and_then(|(folder, source)| {
+            // A folder that the user names has to be there; others may be.
+            let is_said = source.is_none() && *settings != Embeddings::Auto;
+            self.load(&folder, is_said)
+        });
+        Some(sentences.unwrap_or_else(|| Arc::new(Model::built_in())))
+    }
+
+    /// Fetches the model that these settings want, if it is one that is fetched and it is not there. If that fails
+    /// it gives the time after which to ask again; asked earlier it does nothing.
+    pub(crate) async fn fetch(&self, settings: &Embeddings) -> Option<Duration> {
+        let (folder, source) = self.wanted(settings)?;
+        let source = source?;
+        let _fetching = self.fetching.lock().await;
+        if folder.is_dir() {
+            return None;
+        }
+        let failures = match self.lock().unfetched {
+            Some((failures, again)) => {
+                let pause = again.saturating_duration_since(Instant::now());
+                if !pause.is_zero() {
+                    return Some(pause);
+                }
+                failures
+            }
+            None => 0,
+        };
+        let since = *self.changes.borrow();
+        let fetched = source.fetch(&folder).await;
+        let mut state = self.lock();
+        // Otherwise it may be wanted no more, and says nothing about what is wanted.
+        let is_wanted = *self.changes.borrow() == since;
+        match fetched {
+            Ok(()) => {
+                if is_wanted {
+                    *state = State::default();
+                }
+                self.tell(&state);
+                None
+            }
+            Err(error) => {
+                tracing::warn!(%error, "The sentence model could not be fetched.");
+                if !is_wanted {
+                    return Some(Duration::ZERO);
+                }
+                let failures = failures + 1;
+                let pause = FETCH_PAUSE * 2_u32.pow(failures.min(6));
+                state.problem = Some(error.to_string().into());
+                state.unfetched = Some((failures, Instant::now() + pause));
+                Some(pause)
+            }
         }
     }
 
     /// The folder of the sentence model that these settings want, and from where it can be had.
-    pub(crate) fn wanted(&self, settings: &Embeddings) -> Option<(PathBuf, Option<fetch::Source>)> {
+    fn wanted(&self, settings: &Embeddings) -> Option<(PathBuf, Option<fetch::Source>)> {
         let own = || self.folder.join(fetch::MINILM);
         match settings {
             Embeddings::Off | Embeddings::BuiltIn => None,
@@ -123,7 +223,8 @@ impl Models {
     }
 
     /// The sentence model in this folder, if there is one that can be used.
-    pub(crate) fn load(&self, folder: &Path, is_said: bool) -> Option<Arc<Model>> {
+    fn load(&self, folder: &Path, is_said: bool) -> Option<Arc<Model>> {
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         {
             let state = self.lock();
             if let Some((from, model)) = &state.loaded
@@ -152,21 +253,26 @@ impl Models {
         }
     }
 
-    /// The model in this folder failed at its work.
-    pub(crate) fn failed(&self, folder: &Path, error: &ModelError) {
+    /// The model failed at its work: nobody is given it again.
+    pub(crate) fn failed(&self, model: &Arc<Model>, error: &ModelError) {
         let mut state = self.lock();
-        state.loaded = None;
-        state.refuse(folder, error);
-    }
-
-    /// There is no model, for this reason.
-    pub(crate) fn set_problem(&self, problem: Option<Arc<str>>) {
-        self.lock().problem = problem;
+        let is_it = |(_, loaded): &mut (PathBuf, Arc<Model>)| Arc::ptr_eq(loaded, model);
+        if let Some((folder, _)) = state.loaded.take_if(is_it) {
+            state.refuse(&folder, error);
+            self.tell(&state);
+        }
     }
 
     /// Settings have changed: what was refused is tried again.
     pub(crate) fn pardon(&self) {
-        *self.lock() = State::default();
+        let mut state = self.lock();
+        *state = State::default();
+        self.tell(&state);
+    }
+
+    /// The state is held, so that what it is and how often it has changed belong together.
+    fn tell(&self, _: &State) {
+        self.changes.send_modify(|count| *count += 1);
     }
 
     /// The vectors that were kept of this model.
@@ -214,7 +320,7 @@ impl Models {
                 note: Some(format!("tools are found with {uses} meanwhile").into()),
             };
         }
-        let is_coming = state.loaded.is_some() && !matches!(used, Some(Model::Sentences(_)));
+        let is_coming = state.loaded.is_some() && matches!(used, Some(Model::BuiltIn(_)));
         Part {
             name,
             state: if is_coming && *settings != Embeddings::Off {
@@ -230,3 +336,6 @@ impl Models {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,13 +4,13 @@ use std::{fs, path::Path};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use switchboard_embed::{Embedder, MiniLm, ModelError};
+use switchboard_embed::{Embedder, MiniLm, ModelError, Role};
 use tempfile::TempDir;
 
 const PIECES: [&str; 6] = ["[UNK]", "[CLS]", "[SEP]", "read", "file", "##s"];
 
 /// The files of a model of one layer, before they are written.
-struct Files {
+pub(crate) struct Files {
     config: Value,
     /// Name and shape of every tensor.
     tensors: Vec<(String, Vec<usize>)>,
@@ -18,7 +18,7 @@ struct Files {
 }
 
 impl Files {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut tensors = vec![
             ("embeddings.word_embeddings.weight".to_owned(), vec![6, 8]),
             (
@@ -84,7 +84,7 @@ impl Files {
         safetensors(&head.to_string(), numbers)
     }
 
-    fn write(&self) -> TempDir {
+    pub(crate) fn write(&self) -> TempDir {
         self.write_with(&self.weights())
     }
 
@@ -105,7 +105,7 @@ fn safetensors(head: &str, numbers: impl IntoIterator<Item = f32>) -> Vec<u8> {
     bytes
 }
 
-fn refused(folder: &Path) -> String {
+pub(crate) fn refused(folder: &Path) -> String {
     match MiniLm::open(folder) {
         Ok(model) => panic!("opened {model:?}"),
         Err(error) => error.to_string(),
@@ -117,16 +117,39 @@ fn a_small_model_works() {
     let folder = Files::new().write();
     let model = MiniLm::open(folder.path()).unwrap();
     assert_eq!(model.dimensions(), 8);
-    let vector = model.embed("Read files").unwrap().unwrap();
+    let vector = model.embed(Role::Passage, "Read files").unwrap().unwrap();
     let length: f32 = vector.iter().map(|x| x * x).sum();
     assert!((length - 1.0).abs() < 1e-5);
     // Five positions are three pieces of text.
     assert_eq!(
-        model.embed("read files read read").unwrap().unwrap(),
+        model
+            .embed(Role::Passage, "read files read read")
+            .unwrap()
+            .unwrap(),
         vector
     );
-    assert_ne!(model.embed("read file").unwrap().unwrap(), vector);
-    assert_eq!(model.embed(" ").unwrap(), None);
+    assert_ne!(
+        model.embed(Role::Passage, "read file").unwrap().unwrap(),
+        vector
+    );
+    assert_eq!(model.embed(Role::Passage, " ").unwrap(), None);
+}
+
+#[test]
+fn a_text_has_the_same_vector_in_whatever_company() {
+    let folder = Files::new().write();
+    let model = MiniLm::open(folder.path()).unwrap();
+    let texts = ["read", "files", "", "read file", "file read files", "what"];
+    let many: Vec<&str> = texts.iter().copied().cycle().take(600).collect();
+    let together = model.embed_all(Role::Passage, &many).unwrap();
+    for (text, vector) in many.iter().zip(together) {
+        let alone = model.embed(Role::Passage, text).unwrap();
+        assert_eq!(alone.is_some(), vector.is_some(), "{text:?}");
+        let numbers = alone.iter().flatten().zip(vector.iter().flatten());
+        for (alone, together) in numbers {
+            assert!((alone - together).abs() < 1e-6, "{text:?}");
+        }
+    }
 }
 
 #[test]
@@ -143,8 +166,8 @@ fn the_vocabulary_may_be_in_the_tokenizer() {
     let model = MiniLm::open(folder.path()).unwrap();
     assert_eq!(model.fingerprint(), expected.fingerprint());
     assert_eq!(
-        model.embed("files").unwrap(),
-        expected.embed("files").unwrap()
+        model.embed(Role::Passage, "files").unwrap(),
+        expected.embed(Role::Passage, "files").unwrap()
     );
 
     write(json!({ "[UNK]": 0, "file": 4, "read": 3, "##s": 9, "[CLS]": 1, "[SEP]": 2 }));
@@ -294,7 +317,7 @@ fn weights_that_are_no_numbers_give_an_error() {
     let weights = safetensors(&head.to_string(), vec![f32::NAN; count]);
     let folder = files.write_with(&weights);
     let model = MiniLm::open(folder.path()).unwrap();
-    let error = model.embed("read").unwrap_err();
+    let error = model.embed(Role::Passage, "read").unwrap_err();
     assert!(matches!(error, ModelError::Damaged { .. }), "{error:?}");
 }
 
@@ -303,7 +326,7 @@ fn a_file_that_shrinks_later_gives_an_error() {
     let folder = Files::new().write();
     let model = MiniLm::open(folder.path()).unwrap();
     fs::write(folder.path().join("model.safetensors"), "").unwrap();
-    let error = model.embed("read").unwrap_err();
+    let error = model.embed(Role::Passage, "read").unwrap_err();
     assert!(matches!(error, ModelError::Read { .. }), "{error:?}");
 }
 
@@ -339,7 +362,7 @@ proptest! {
         }
         let folder = files.write_with(&weights);
         if let Ok(model) = MiniLm::open(folder.path()) {
-            let _ = model.embed_all(&["read files", "file"]);
+            let _ = model.embed_all(Role::Passage, &["read files", "file"]);
         }
     }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod folder;
+mod prompts;
 mod published;
 mod table;
 mod wordpiece;

@@ -1,7 +1,7 @@
 //! Tables of vectors: what is read of good ones, and that bad ones are refused.
 
 use proptest::prelude::*;
-use switchboard_embed::{Embedder, ModelError, StaticTable};
+use switchboard_embed::{Embedder, ModelError, Role, StaticTable};
 
 /// A table of three pieces and four dimensions.
 fn table(bits: u32, scales: [u16; 3], numbers: &[u8]) -> Vec<u8> {
@@ -42,8 +42,8 @@ fn the_vector_of_a_text_is_the_sum_of_its_pieces() {
     );
     assert_eq!(table.vector("nothing of this"), None);
     assert_eq!(table.vector(""), None);
-    let all = table.embed_all(&["", "read"]).unwrap();
-    assert_eq!(all, [None, table.embed("read").unwrap()]);
+    let all = table.embed_all(Role::Passage, &["", "read"]).unwrap();
+    assert_eq!(all, [None, table.embed(Role::Query, "read").unwrap()]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_embed::{Embedder, ModelError, StaticTable};
+use switchboard_embed::{Embedder, ModelError, Role, StaticTable};
 use switchboard_search::{Cache, Filter, Index, Language, Learnt, Vectors};
 
 use crate::{definition, names, search, segment, tools};
@@ -79,14 +79,14 @@ impl Embedder for Counting {
         StaticTable::built_in().dimensions()
     }
 
-    fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, ModelError> {
-        StaticTable::built_in().embed(text)
+    fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>, ModelError> {
+        StaticTable::built_in().embed(role, text)
     }
 
-    fn embed_all(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
+    fn embed_all(&self, role: Role, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError> {
         self.0
             .fetch_add(texts.len(), std::sync::atomic::Ordering::Relaxed);
-        StaticTable::built_in().embed_all(texts)
+        StaticTable::built_in().embed_all(role, texts)
     }
 }
 
@@ -115,7 +115,10 @@ fn a_model_is_asked_once_for_each_text() {
     let index = Index::default()
         .with("s", Some(Arc::clone(&part)))
         .with_vectors(&part, vectors);
-    let vector = model.embed("Reads file number 7").unwrap().unwrap();
+    let vector = model
+        .embed(Role::Query, "Reads file number 7")
+        .unwrap()
+        .unwrap();
     let meaning = switchboard_search::Meaning {
         model: "counting",
         vector: &vector,

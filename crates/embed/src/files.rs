@@ -1,0 +1,35 @@
+//! Files of a model, read whole and bounded.
+
+use std::{
+    fs::File,
+    io::{ErrorKind, Read},
+    path::Path,
+};
+
+use crate::ModelError;
+
+/// Reads a whole file, unless it is too large. The size is not asked for first: it can grow in between.
+pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, ModelError> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(ModelError::read(path))?;
+    file.take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(ModelError::read(path))?;
+    if bytes.len() as u64 > most {
+        return Err(ModelError::TooLarge {
+            path: path.to_owned(),
+            bytes: bytes.len() as u64,
+            most,
+        });
+    }
+    Ok(bytes)
+}
+
+/// The same for a file that need not be there.
+pub(crate) fn read_if_there(path: &Path, most: u64) -> Result<Option<Vec<u8>>, ModelError> {
+    match read(path, most) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(ModelError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
