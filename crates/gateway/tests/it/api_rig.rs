@@ -195,6 +195,10 @@ impl Rig {
 
     /// Writes another configuration, and has it applied.
     pub(crate) async fn reconfigure(&self, config: &Value) {
+        let mut config = config.clone();
+        if config.get("memory").is_none() {
+            config["memory"] = json!({ "enabled": false });
+        }
         std::fs::write(self.config_file(), config.to_string()).unwrap();
         self.reload().await;
     }
