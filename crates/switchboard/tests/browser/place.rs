@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -110,9 +111,10 @@ impl Place {
         }
     }
 
-    /// Ends the gateway without a word, does something to its home, and starts it again.
+    /// Has the gateway end, does something to its home, and starts it again.
     pub(crate) fn after(mut self, something: impl FnOnce(&Path)) -> Self {
-        self.gateway.kill().unwrap();
+        let gateway = Pid::from_child(&self.gateway);
+        kill_process(gateway, Signal::TERM).unwrap();
         self.gateway.wait().unwrap();
         something(&self.path("home"));
         let dir = std::mem::replace(&mut self.dir, TempDir::new().unwrap());
