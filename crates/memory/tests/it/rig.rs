@@ -74,7 +74,7 @@ impl Rig {
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let mut from = self.from.lock().await;
         self.to.send(request.to_string().into()).await.unwrap();
-        let answer = tokio::time::timeout(Duration::from_secs(60), from.recv());
+        let answer = tokio::time::timeout(Duration::from_mins(1), from.recv());
         let answer = answer.await.unwrap().unwrap();
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         assert_eq!(answer["id"], id);
