@@ -84,14 +84,12 @@ impl Rig {
     pub(crate) async fn ended(&self, tool: &str, arguments: Value) -> Ended {
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = self.request("tools/call", params).await;
-        match answer.get("error") {
-            Some(error) => Ended::Error(error.clone()),
-            None => {
-                let result = answer["result"].clone();
-                let is_error = result["isError"] == true;
-                Ended::Result(result, is_error)
-            }
+        if let Some(error) = answer.get("error") {
+            return Ended::Error(error.clone());
         }
+        let result = answer["result"].clone();
+        let is_error = result["isError"] == true;
+        Ended::Result(result, is_error)
     }
 
     /// Calls a tool, which has to succeed.
