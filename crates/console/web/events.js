@@ -46,14 +46,18 @@ export function follow(where, { opened, event, state }) {
     }
   };
   const hurry = () => wake();
+  // A page that the browser keeps for the way back must not keep its connection too: there are only six.
+  const leave = () => reading?.abort();
   addEventListener("online", hurry);
   document.addEventListener("visibilitychange", hurry);
+  addEventListener("pagehide", leave);
   run();
 
   return () => {
     stopped = true;
     removeEventListener("online", hurry);
     document.removeEventListener("visibilitychange", hurry);
+    removeEventListener("pagehide", leave);
     reading?.abort();
     wake();
   };
