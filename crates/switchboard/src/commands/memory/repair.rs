@@ -1,8 +1,10 @@
 //! `switchboard memory repair`: what can be read of a damaged store is brought back.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
 use switchboard_config::Home;
 use switchboard_store::{Store, StoreError, memory::Salvaged};
 use tokio::time::timeout;
@@ -10,6 +12,7 @@ use tokio::time::timeout;
 use super::{
     super::{agree::DISCARD, shapes::count, visible::visible_line},
     progress::Progress,
+    stats,
 };
 use crate::{
     failure::Failure,
@@ -27,7 +30,7 @@ const NAMED: usize = 20;
 ///
 /// When the store is damaged, it is put aside, and the memory does not work until somebody has
 /// decided: this command brings back what can be read, --discard begins without it. The damaged file is
-/// kept in either case. No gateway may run meanwhile.
+/// kept in either case.
 #[derive(Debug, Args)]
 pub(super) struct Repair {
     /// Begin without what is in the damaged file
@@ -38,20 +41,70 @@ pub(super) struct Repair {
     yes: bool,
 }
 
+/// What was brought back.
+#[derive(Debug, Deserialize)]
+struct Mended {
+    versions: u64,
+    entities: u64,
+    relations: u64,
+    problems: Vec<Arc<str>>,
+}
+
+impl From<Salvaged> for Mended {
+    fn from(salvaged: Salvaged) -> Self {
+        Self {
+            versions: salvaged.versions,
+            entities: salvaged.entities,
+            relations: salvaged.relations,
+            problems: salvaged.problems,
+        }
+    }
+}
+
 pub(super) fn run(home: &Home, args: &Repair) -> Result<(), Failure> {
     if args.discard {
         DISCARD.check(args.yes)?;
     }
-    if Link::find(home)?.is_some() {
-        return Err(is_running());
+    let mended = if let Some(link) = Link::find(home)? {
+        ask(home, &link, args)?
+    } else {
+        by_oneself(home, args)?
+    };
+    match mended {
+        None => print::say("the memory is not damaged: there is nothing to repair"),
+        Some(_) if args.discard => {
+            print::say("the memory begins anew; the damaged file is kept beside it");
+        }
+        Some(mended) => tell(&mended),
     }
+    Ok(())
+}
+
+/// Has the gateway that runs do it; `None` if there is nothing to do.
+fn ask(home: &Home, link: &Link, args: &Repair) -> Result<Option<Mended>, Failure> {
+    if !stats::is_store_broken(home)? {
+        return Ok(None);
+    }
+    if args.discard {
+        DISCARD.agree(args.yes, &question("the damaged file"))?;
+    }
+    let wish = json!({ "discard": args.discard }).to_string();
+    let answer = link.post_and_wait("/api/v1/memory/repair", &wish)?;
+    let mended = serde_json::from_str(&answer).map_err(|error| {
+        Failure::new(format!("the gateway's answer is not understood: {error}"))
+    })?;
+    Ok(Some(mended))
+}
+
+/// The same without a gateway.
+fn by_oneself(home: &Home, args: &Repair) -> Result<Option<Mended>, Failure> {
     if !home.database().exists() {
-        nothing();
-        return Ok(());
+        return Ok(None);
     }
     home.create()?;
     let Ok(lock) = Lock::take(home)? else {
-        return Err(is_running());
+        return Err(Failure::new("somebody else uses the memory at this moment")
+            .hint("run the command again"));
     };
     let done = runtime::block_on(async {
         let store = Store::open(home.database());
@@ -64,47 +117,40 @@ pub(super) fn run(home: &Home, args: &Repair) -> Result<(), Failure> {
     done
 }
 
-fn is_running() -> Failure {
-    Failure::new("the memory cannot be repaired while a gateway runs")
-        .hint("`switchboard stop` stops it; then repair, and start it again")
-}
-
-fn nothing() {
-    print::say("the memory is not damaged: there is nothing to repair");
-}
-
-async fn mend(store: &Store, args: &Repair) -> Result<(), Failure> {
+async fn mend(store: &Store, args: &Repair) -> Result<Option<Mended>, Failure> {
     let wrong = |error: StoreError| Failure::from_error(&error);
     let memories = store.memories();
     let Some(aside) = memories.damaged().await.map_err(wrong)? else {
-        nothing();
-        return Ok(());
+        return Ok(None);
     };
-    let aside = visible_line(&aside);
     if args.discard {
-        let question = format!("Begin without the memories in {aside}? The file is kept.");
-        DISCARD.agree(args.yes, &question)?;
+        DISCARD.agree(args.yes, &question(&visible_line(&aside)))?;
         memories.discard_damaged().await.map_err(wrong)?;
-        print::say("the memory begins anew; the damaged file is kept beside it");
-        return Ok(());
+        return Ok(Some(Salvaged::default().into()));
     }
     let mut progress = Progress::new();
     let told = |salvaged: &Salvaged| {
         progress.show(&format!("repairing… {} versions", salvaged.versions));
     };
     let salvaged = memories.repair(told).await.map_err(wrong)?;
-    drop(progress);
-    for problem in salvaged.problems.iter().take(NAMED) {
+    Ok(Some(salvaged.into()))
+}
+
+fn question(file: &str) -> String {
+    format!("Begin without the memories in {file}? The file is kept.")
+}
+
+fn tell(mended: &Mended) {
+    for problem in mended.problems.iter().take(NAMED) {
         print::warn(&visible_line(problem));
     }
-    if salvaged.problems.len() > NAMED {
-        print::warn(&format!("and {} more", salvaged.problems.len() - NAMED));
+    if mended.problems.len() > NAMED {
+        print::warn(&format!("and {} more", mended.problems.len() - NAMED));
     }
     print::say(&format!(
-        "brought back {}, {} and {} of {aside}; the damaged file is kept beside the store",
-        count(salvaged.versions, "version", "versions"),
-        count(salvaged.entities, "entity", "entities"),
-        count(salvaged.relations, "relation", "relations"),
+        "brought back {}, {} and {}; the damaged file is kept beside the store",
+        count(mended.versions, "version", "versions"),
+        count(mended.entities, "entity", "entities"),
+        count(mended.relations, "relation", "relations"),
     ));
-    Ok(())
 }

@@ -73,6 +73,12 @@ pub(super) fn run(home: &Home, args: &Stats) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether the store does not work.
+pub(super) fn is_store_broken(home: &Home) -> Result<bool, Failure> {
+    let (_, status) = session::with(home, async |memory| settled(memory).await)?;
+    Ok(status.parts.store.state == "error")
+}
+
 /// How the memory is, once its store has been opened or cannot be: before, nothing can be counted.
 async fn settled(memory: &Session) -> Result<(Raw, Status), Failure> {
     let until = Instant::now() + PATIENCE;
