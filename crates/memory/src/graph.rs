@@ -196,8 +196,8 @@ impl Memory {
             let reached: HashSet<u64> = frontier.drain(..).collect();
             for relation in steps {
                 let ends = [
-                    (relation.from, relation.to, Direction::In),
-                    (relation.to, relation.from, Direction::Out),
+                    (relation.from, relation.to, Direction::Out),
+                    (relation.to, relation.from, Direction::In),
                 ];
                 let mut is_taken = false;
                 for (end, other, against) in ends {

@@ -27,7 +27,7 @@ impl Memory {
             "consolidate_memory" => self.consolidate_memory(read(arguments)?).await,
             "export_memory" => self.export_memory(read(arguments)?).await,
             "import_memory" => self.import_memory(read(arguments)?).await,
-            "get_status" => self.get_status().await,
+            "get_status" => self.get_status(read(arguments)?).await,
             other => Err(Trouble::Internal(format!("'{other}' does nothing"))),
         }
     }
