@@ -12,7 +12,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use switchboard_embed::{Embedder, Joined, MiniLm, Quantised, StaticTable};
+use switchboard_embed::{Embedder, Joined, MiniLm, Quantised, Role, StaticTable};
 use switchboard_recall::{Channels, Document, Filter, Library, Query, extract};
 
 const HELP: &str = "usage: switchboard-eval memory SET.json [--model FOLDER]";
@@ -24,7 +24,8 @@ struct Set {
 
 #[derive(Deserialize)]
 struct Conversation {
-    conversation: String,
+    #[serde(rename = "conversation")]
+    id: String,
     turns: Vec<Turn>,
     questions: Vec<Question>,
 }
@@ -87,16 +88,16 @@ fn measure(set: &Set, model: Option<&Path>) -> Result<(), String> {
     let questions = set.conversations.iter().map(|one| one.questions.len());
     let questions: usize = questions.sum();
     println!("{turns} memories, {questions} questions");
-    let names = set.conversations.iter().map(|one| &*one.conversation);
+    let names = set.conversations.iter().map(|one| &*one.id);
     let names: Vec<&str> = names.collect();
     println!(
         "| channel | recall@5 | recall@10 | @10 in {} | a query |",
         names.join(" | ")
     );
     println!("|---|---|---|{}---|", "---|".repeat(names.len()));
-    bench.row("words", LEXICAL, None)?;
-    bench.row("graph", GRAPH, None)?;
-    bench.row("words + graph", ALL, None)?;
+    bench.row("words", LEXICAL, None);
+    bench.row("graph", GRAPH, None);
+    bench.row("words + graph", ALL, None);
     let table = StaticTable::built_in();
     bench.rows_of("built-in vectors", table)?;
     if let Some(folder) = model {
@@ -127,7 +128,7 @@ impl<'a> Bench<'a> {
         let mut entities: HashMap<(&str, String), u64> = HashMap::new();
         let mut row = 0;
         for conversation in &set.conversations {
-            let namespace = &*conversation.conversation;
+            let namespace = &*conversation.id;
             let scope = [Some(namespace), None, None, None];
             let mut rows = BTreeMap::new();
             let mut last = 0;
@@ -171,7 +172,9 @@ impl<'a> Bench<'a> {
         self.library.add_model(fingerprint, model.dimensions());
         for some in self.contents.chunks(64) {
             let texts: Vec<&str> = some.iter().map(|(_, content)| &**content).collect();
-            let vectors = model.embed_all(&texts).map_err(|error| error.to_string())?;
+            let vectors = model
+                .embed_all(Role::Passage, &texts)
+                .map_err(|error| error.to_string())?;
             for ((row, _), vector) in some.iter().zip(vectors) {
                 if let Some(vector) = vector {
                     let vector = Quantised::from_vector(&vector);
@@ -180,31 +183,38 @@ impl<'a> Bench<'a> {
             }
         }
         self.library.use_model(fingerprint);
-        self.row(name, VECTOR, Some(model))?;
-        self.row(&format!("words + {name} + graph"), ALL, Some(model))
+        let conversations = self.set.conversations.iter();
+        let questions = conversations.flat_map(|one| &one.questions);
+        let questions: Vec<&str> = questions.map(|one| &*one.question).collect();
+        let mut vectors = Vec::new();
+        for some in questions.chunks(64) {
+            let some = model.embed_all(Role::Query, some);
+            vectors.extend(some.map_err(|error| error.to_string())?);
+        }
+        let meanings = Some((fingerprint, &*vectors));
+        self.row(name, VECTOR, meanings);
+        self.row(&format!("words + {name} + graph"), ALL, meanings);
+        Ok(())
     }
 
-    fn row(
-        &self,
-        name: &str,
-        channels: Channels,
-        model: Option<&dyn Embedder>,
-    ) -> Result<(), String> {
+    /// Asks every question; a model comes with the vectors of all of them.
+    fn row(&self, name: &str, channels: Channels, model: Option<(&str, &[Option<Vec<f32>>])>) {
         let mut spent = Duration::ZERO;
         let mut of_each = Vec::new();
         let mut all = Score::default();
+        let mut asked = 0;
         for (conversation, (rows, now)) in self.set.conversations.iter().zip(&self.rows) {
             let mut score = Score::default();
             for question in &conversation.questions {
-                let vector = model.map(|model| model.embed(&question.question));
-                let vector = vector.transpose().map_err(|error| error.to_string())?;
-                let vector = vector.flatten();
-                let fingerprint = model.map(Embedder::fingerprint);
+                let meaning = model.and_then(|(fingerprint, vectors)| {
+                    Some((fingerprint, vectors.get(asked)?.as_deref()?))
+                });
+                asked += 1;
                 let query = Query {
                     text: &question.question,
-                    meaning: fingerprint.zip(vector.as_deref()),
+                    meaning,
                     filter: Filter {
-                        scope: [Some(&conversation.conversation), None, None, None],
+                        scope: [Some(&conversation.id), None, None, None],
                         now: *now,
                         ..Filter::default()
                     },
@@ -230,7 +240,6 @@ impl<'a> Bench<'a> {
             all.tenth / all.count.max(1.0),
             of_each.join(" | ")
         );
-        Ok(())
     }
 }
 

@@ -86,7 +86,8 @@ impl Host {
     /// The configuration has changed.
     pub(crate) fn set(&self, config: &Config) {
         self.memory.set(settings(config));
-        self.wanted.store(Arc::new(config.search.embeddings.clone()));
+        self.wanted
+            .store(Arc::new(config.search.embeddings.clone()));
         self.memory.model_changed();
     }
 }

@@ -130,7 +130,9 @@ impl Memory {
         let froms = self.entities_named(from, scope).await?;
         let tos = self.entities_named(to, scope).await?;
         let pairs = || {
-            let pairs = froms.iter().flat_map(|from| tos.iter().map(move |to| (from, to)));
+            let pairs = froms
+                .iter()
+                .flat_map(|from| tos.iter().map(move |to| (from, to)));
             pairs.filter(|(from, to)| from.scope == to.scope)
         };
         let named = pairs().find(|(from, _)| from.scope == *scope);

@@ -35,7 +35,10 @@ impl Memory {
 
 /// Whether arguments are what a tool takes: what is wrong is told by name.
 pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Trouble> {
-    let checked = tool.checker.as_ref().map(|checker| checker.check(arguments));
+    let checked = tool
+        .checker
+        .as_ref()
+        .map(|checker| checker.check(arguments));
     match checked {
         Some(Err(mismatches)) => Err(Trouble::Invalid(mismatches.to_string())),
         Some(Ok(())) | None => Ok(()),

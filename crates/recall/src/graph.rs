@@ -57,7 +57,7 @@ pub(crate) struct Led {
 }
 
 /// A relation leads on with so much of what led to it.
-const STEP: f32 = 0.5;
+const STEP: f32 = 0.7;
 /// And so far.
 const STEPS: usize = 2;
 

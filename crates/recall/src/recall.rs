@@ -2,7 +2,7 @@
 //!
 //! Every way gives a number from 0 to 1 that means the same at every size: the share of the query's words, the
 //! cosine with its vector, how surely its names lead somewhere. Words and meaning count half each. The
-//! graph adds to that and takes nothing away, so memories without entities lose nothing.
+//! graph only lifts what they do not see, so memories without entities lose nothing by it.
 //! Ranks alone would throw away how sure a way is: adding them (reciprocal rank fusion) finds less, measured.
 
 use rustc_hash::FxHashMap;
@@ -18,8 +18,9 @@ use crate::{
     words,
 };
 
-/// How much of what is missing to 1 the graph can add.
-const GRAPH: f32 = 0.5;
+/// What the graph leads to counts so much at least, whatever words and meaning say. It is no more because most
+/// memories say the names themselves, so words have counted them.
+const GRAPH: f32 = 0.35;
 /// What nothing but its vector speaks for is a hit if that is so near.
 const NEAR: f32 = 0.2;
 /// How much the importance of a memory can add or take away, from the middle.
@@ -138,7 +139,7 @@ impl Library {
             (Some(_), Some(_)) => f32::midpoint(lexical, vector),
             _ => lexical + vector,
         };
-        let score = base + GRAPH * graph * (1.0 - base).max(0.0);
+        let score = base.max(GRAPH * graph);
         let importance = self.columns.importance[at as usize];
         let importance = if importance.is_finite() {
             importance.clamp(0.0, 1.0)

@@ -63,6 +63,11 @@ pub(crate) fn is_empty(stem: &str) -> bool {
     STEMS.contains(stem)
 }
 
+/// Whether a word in lower case says nothing by itself.
+pub(crate) fn is_empty_word(word: &str) -> bool {
+    EMPTY.split_whitespace().any(|empty| empty == word)
+}
+
 /// Of a hundred ordinary texts, the word of rank r stands in 100 / r · 100, at most in half of them. Ranks are
 /// those of the built-in vocabulary, which has the most common words first.
 fn share_of_texts(word: &str) -> f32 {

@@ -22,8 +22,7 @@ use crate::{
     desk::{Face, View},
     failure::{Failure, cut},
     finder::{Finder, LANGUAGE, Wish},
-    memory,
-    translate,
+    memory, translate,
 };
 
 pub(crate) const RETRIEVE: &str = "retrieve_tools";

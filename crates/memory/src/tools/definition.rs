@@ -195,10 +195,7 @@ const TABLE: &[Row] = &[
         about: "Remembers one fact, event or way of doing something, in a sentence that can be understood alone. Scope it with namespace, user_id, agent_id or run_id. valid_from and valid_until say when it is true. Answers with its id, and with memories that say nearly the same, if there are any.",
         effect: Effect::Adds,
         takes: &[
-            &[needs(
-                "content",
-                TEXT,
-            )],
+            &[needs("content", TEXT)],
             SCOPE,
             &[
                 takes("memory_type", KIND),
@@ -284,10 +281,7 @@ const TABLE: &[Row] = &[
             ID,
             SCOPE,
             &[
-                takes(
-                    "content",
-                    TEXT,
-                ),
+                takes("content", TEXT),
                 takes("memory_type", KIND),
                 takes("importance", SHARE),
                 takes("valid_from", TIME_OR_NONE),
@@ -412,10 +406,7 @@ const TABLE: &[Row] = &[
         effect: Effect::Reads,
         takes: &[
             &[
-                takes(
-                    "format",
-                    r#"{"type":"string","enum":["jsonl","markdown"]}"#,
-                ),
+                takes("format", r#"{"type":"string","enum":["jsonl","markdown"]}"#),
                 takes("include_history", YES_OR_NO),
                 takes("cursor", TEXT),
                 takes("limit", r#"{"type":"integer","minimum":1,"maximum":1000}"#),
@@ -433,10 +424,7 @@ const TABLE: &[Row] = &[
         about: "Takes in JSON lines as export_memory writes them, or the file of the MCP reference memory server. on_conflict says what becomes of a memory whose id is known: skip, replace, or copy under a new id.",
         effect: Effect::Adds,
         takes: &[&[
-            needs(
-                "jsonl",
-                TEXT,
-            ),
+            needs("jsonl", TEXT),
             takes(
                 "on_conflict",
                 r#"{"type":"string","enum":["skip","replace","copy"]}"#,
@@ -475,7 +463,10 @@ mod tests {
 
     #[test]
     fn every_tool_is_whole_and_small() {
-        let bytes: usize = all().iter().map(|tool| tool.definition.as_bytes().len()).sum();
+        let bytes: usize = all()
+            .iter()
+            .map(|tool| tool.definition.as_bytes().len())
+            .sum();
         assert!(bytes < 17 * 1024, "{bytes}");
         for tool in all() {
             assert!(tool.checker.is_some(), "{}", tool.name);

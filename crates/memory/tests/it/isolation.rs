@@ -24,10 +24,22 @@ enum Step {
         /// Years from 2000 on.
         valid: (Option<u8>, Option<u8>),
     },
-    Update { which: usize, word: usize },
-    Invalidate { which: usize, until: u8 },
-    Delete { which: usize },
-    Relate { scope: Scope, from: usize, to: usize },
+    Update {
+        which: usize,
+        word: usize,
+    },
+    Invalidate {
+        which: usize,
+        until: u8,
+    },
+    Delete {
+        which: usize,
+    },
+    Relate {
+        scope: Scope,
+        from: usize,
+        to: usize,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -95,7 +107,12 @@ async fn take(rig: &Rig, known: &mut Vec<Known>, step: &Step) {
             word,
             valid,
         } => {
-            let content = format!("{} and {} number {}", NAMES[*name], WORDS[*word], known.len());
+            let content = format!(
+                "{} and {} number {}",
+                NAMES[*name],
+                WORDS[*word],
+                known.len()
+            );
             let mut arguments = json!({ "content": content, "entities": [NAMES[*name]] });
             if let Some(from) = valid.0 {
                 arguments["valid_from"] = json!(year(from));
@@ -129,7 +146,8 @@ async fn take(rig: &Rig, known: &mut Vec<Known>, step: &Step) {
         }
         Step::Delete { which } => {
             if let Some(at) = pick(*which, known) {
-                rig.call("delete_memory", json!({ "id": known[at].id })).await;
+                rig.call("delete_memory", json!({ "id": known[at].id }))
+                    .await;
                 known.remove(at);
             }
         }
@@ -138,34 +156,56 @@ async fn take(rig: &Rig, known: &mut Vec<Known>, step: &Step) {
                 let entity = with(scope, json!({ "name": NAMES[*name] }));
                 rig.call("create_entity", entity).await;
             }
-            let relation = json!({ "from": NAMES[*from], "to": NAMES[*to], "relation_type": "knows" });
+            let relation =
+                json!({ "from": NAMES[*from], "to": NAMES[*to], "relation_type": "knows" });
             rig.call("create_relation", with(scope, relation)).await;
         }
     }
 }
 
 async fn check(rig: &Rig, known: &[Known], filter: &Scope, as_of: u8) {
-    let meant: Vec<&Known> = known.iter().filter(|one| is_within(&one.scope, filter)).collect();
+    let meant: Vec<&Known> = known
+        .iter()
+        .filter(|one| is_within(&one.scope, filter))
+        .collect();
     let all = rig
-        .call("list_memories", with(filter, json!({ "limit": 200, "include_invalid": true })))
+        .call(
+            "list_memories",
+            with(filter, json!({ "limit": 200, "include_invalid": true })),
+        )
         .await;
     let expected: BTreeSet<_> = meant.iter().map(|one| one.content.clone()).collect();
-    assert_eq!(contents(&all).into_iter().collect::<BTreeSet<_>>(), expected);
+    assert_eq!(
+        contents(&all).into_iter().collect::<BTreeSet<_>>(),
+        expected
+    );
     let is_valid = |one: &&&Known| {
-        one.valid.0.is_none_or(|from| from <= as_of) && one.valid.1.is_none_or(|until| as_of < until)
+        one.valid.0.is_none_or(|from| from <= as_of)
+            && one.valid.1.is_none_or(|until| as_of < until)
     };
-    let then: BTreeSet<_> = meant.iter().filter(is_valid).map(|one| one.content.clone()).collect();
+    let then: BTreeSet<_> = meant
+        .iter()
+        .filter(is_valid)
+        .map(|one| one.content.clone())
+        .collect();
     let at = json!({ "limit": 100, "as_of": year(as_of) });
     let valid = rig.call("get_valid", with(filter, at.clone())).await;
     assert_eq!(contents(&valid).into_iter().collect::<BTreeSet<_>>(), then);
     let ids: BTreeSet<&str> = meant.iter().map(|one| &*one.id).collect();
-    for query in ["Ada tea Oslo", "Grace Hopper", "who knows Acme? number instead"] {
+    for query in [
+        "Ada tea Oslo",
+        "Grace Hopper",
+        "who knows Acme? number instead",
+    ] {
         let mut wish = with(filter, at.clone());
         wish["query"] = json!(query);
         for found in contents(&rig.call("recall", wish).await) {
             assert!(then.contains(&found), "{found:?} is not within {filter:?}");
         }
-        let wish = with(filter, json!({ "query": query, "limit": 100, "include_invalid": true }));
+        let wish = with(
+            filter,
+            json!({ "query": query, "limit": 100, "include_invalid": true }),
+        );
         for tool in ["recall", "search_memory"] {
             let found = rig.call(tool, wish.clone()).await;
             for one in found["memories"].as_array().unwrap() {
@@ -174,16 +214,25 @@ async fn check(rig: &Rig, known: &[Known], filter: &Scope, as_of: u8) {
             }
         }
     }
-    let related = rig.call("get_related", with(filter, json!({ "limit": 200 }))).await;
+    let related = rig
+        .call("get_related", with(filter, json!({ "limit": 200 })))
+        .await;
     for entity in related["entities"].as_array().unwrap() {
         for (part, wanted) in PARTS.iter().zip(filter) {
             let wanted = wanted.map(|wanted| json!(if wanted { "one" } else { "two" }));
-            assert!(wanted.is_none_or(|wanted| entity[*part] == wanted), "{entity}");
+            assert!(
+                wanted.is_none_or(|wanted| entity[*part] == wanted),
+                "{entity}"
+            );
         }
     }
-    let page = rig.call("export_memory", with(filter, json!({ "limit": 1000 }))).await;
+    let page = rig
+        .call("export_memory", with(filter, json!({ "limit": 1000 })))
+        .await;
     let lines = page["data"].as_str().unwrap().lines();
-    let lines: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let exported = lines.iter().filter(|line| line["type"] == "memory");
     let exported: BTreeSet<_> = exported.map(|line| line["id"].as_str().unwrap()).collect();
     assert_eq!(exported, ids);

@@ -2,6 +2,6 @@
 
 mod isolation;
 mod rig;
-mod vectors;
 mod times;
 mod tools;
+mod vectors;

@@ -51,13 +51,21 @@ impl Embedder for Other {
 async fn what_means_the_same_is_found_once_vectors_are_there() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::with_vectors(folder.path());
-    rig.store(json!({ "content": "the automobile is in the workshop" })).await;
-    rig.store(json!({ "content": "bread is baked on Sundays" })).await;
+    rig.store(json!({ "content": "the automobile is in the workshop" }))
+        .await;
+    rig.store(json!({ "content": "bread is baked on Sundays" }))
+        .await;
     rig.embedded().await;
     let found = rig
-        .call("search_memory", json!({ "query": "car repair", "mode": "vector", "limit": 1 }))
+        .call(
+            "search_memory",
+            json!({ "query": "car repair", "mode": "vector", "limit": 1 }),
+        )
         .await;
-    assert_eq!(found["memories"][0]["content"], "the automobile is in the workshop");
+    assert_eq!(
+        found["memories"][0]["content"],
+        "the automobile is in the workshop"
+    );
     assert!(found["memories"][0]["channels"]["vector"].is_number());
     assert_eq!(found["vectors"], "ready");
 }
@@ -66,11 +74,20 @@ async fn what_means_the_same_is_found_once_vectors_are_there() {
 async fn without_a_model_words_are_enough_and_it_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
-    rig.store(json!({ "content": "bread is baked on Sundays" })).await;
-    let found = rig.call("recall", json!({ "query": "when is bread baked" })).await;
-    assert_eq!((&found["count"], &found["vectors"]), (&json!(1), &json!("off")));
+    rig.store(json!({ "content": "bread is baked on Sundays" }))
+        .await;
+    let found = rig
+        .call("recall", json!({ "query": "when is bread baked" }))
+        .await;
+    assert_eq!(
+        (&found["count"], &found["vectors"]),
+        (&json!(1), &json!("off"))
+    );
     let said = rig
-        .refused("search_memory", json!({ "query": "bread", "mode": "vector" }))
+        .refused(
+            "search_memory",
+            json!({ "query": "bread", "mode": "vector" }),
+        )
         .await;
     assert!(said.contains("vectors: off"), "{said}");
 }
@@ -85,7 +102,8 @@ async fn another_model_takes_over_when_all_its_vectors_are_there() {
         source.lock().unwrap().clone()
     });
     for n in 0..100 {
-        rig.store(json!({ "content": format!("the automobile number {n}") })).await;
+        rig.store(json!({ "content": format!("the automobile number {n}") }))
+            .await;
     }
     rig.embedded().await;
     let search = json!({ "query": "car", "mode": "vector", "limit": 3 });
@@ -119,5 +137,8 @@ async fn another_model_takes_over_when_all_its_vectors_are_there() {
     let models = rig.store.memories().models().await.unwrap();
     let active: Vec<_> = models.iter().filter(|model| model.active).collect();
     assert_eq!(active.len(), 1);
-    assert_eq!((&*active[0].fingerprint, active[0].vectors), ("turned", 100));
+    assert_eq!(
+        (&*active[0].fingerprint, active[0].vectors),
+        ("turned", 100)
+    );
 }

@@ -3,8 +3,8 @@
 mod bring;
 mod damage;
 mod entities;
-mod graph;
 mod gaps;
+mod graph;
 mod list;
 mod mended;
 mod pages;
