@@ -34,6 +34,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("schema", &["wire"]),
     ("search", &["embed", "wire"]),
     ("recall", &["embed", "search"]),
+    (
+        "memory",
+        &["client", "embed", "recall", "schema", "store", "wire"],
+    ),
     ("trust", &["wire"]),
     ("approvals", &["schema", "wire"]),
     ("provider", &["client", "wire"]),
@@ -48,6 +52,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "console",
             "contain",
             "embed",
+            "memory",
             "provider",
             "results",
             "schema",

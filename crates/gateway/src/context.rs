@@ -80,6 +80,11 @@ const WAITING: Room = Room {
 };
 
 
+fn finder(home: &Home) -> Finder {
+    let models = Models::new(home.models(), home.search());
+    Finder::new(models, Lessons::new(home.search().join("learnt.json")))
+}
+
 /// The methods that are carried to servers.
 const METHODS: [&str; 4] = [
     method::TOOLS_CALL,
@@ -99,8 +104,7 @@ impl Context {
         store: Store,
     ) -> Option<(Self, Driver)> {
         let lasting_seal = Seal::kept(&home.seal_key())?;
-        let models = Arc::new(Models::new(home.models(), home.search()));
-        let lessons = Lessons::new(home.search().join("learnt.json"));
+        let finder = finder(&home);
         let (approvals, driver) = Approvals::new(&config, home.rules());
         let context = Self {
             approvals: Arc::new(approvals),
@@ -119,8 +123,8 @@ impl Context {
             megaphone: Megaphone::new(),
             pace: Pace::new(),
             shelf,
-            finder: Finder::new(Arc::clone(&models), lessons),
-            memory: Host::new(store.clone(), &config, models),
+            memory: Host::new(store.clone(), &config, Arc::clone(&finder.models)),
+            finder,
             results: Results::new(home.results()),
             store,
             config: ArcSwap::from_pointee(config),

@@ -7,7 +7,7 @@ use switchboard_catalog::{Held, Offers, Snapshot};
 use switchboard_client::memory::Memory as Connector;
 use switchboard_config::{Config, Embeddings, Memory as Wanted, Server, Transport};
 use switchboard_memory::{Memory, Settings};
-use switchboard_store::Store;
+use switchboard_store::{Store, StoreError, memory::Salvaged};
 
 use crate::model::Models;
 
@@ -62,6 +62,25 @@ impl Host {
             }
         });
         connector
+    }
+
+    /// Brings back what can be read of a damaged file, or begins without it.
+    pub(crate) async fn repair(&self, discard: bool) -> Result<Salvaged, StoreError> {
+        let memory = self.memory.clone();
+        // On its own, so that it is carried through even if whoever asked for it leaves.
+        let mending = tokio::spawn(async move {
+            if discard {
+                memory.discard_damaged().await?;
+                return Ok(Salvaged::default());
+            }
+            memory.repair().await
+        });
+        mending.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// What is wrong with it, that is not wrong with the store as a whole, and what to do.
+    pub(crate) fn problem(&self) -> Option<Arc<str>> {
+        self.memory.problem()
     }
 
     /// The configuration has changed.

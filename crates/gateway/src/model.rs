@@ -45,7 +45,6 @@ impl Model {
 
     /// The model by itself, without what is beside it for tools: the products of its vectors tell how alike two
     /// texts are.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for what is remembered"))]
     pub(crate) fn alone(&self) -> Arc<dyn Embedder> {
         match self {
             Self::BuiltIn(table) => Arc::new(*table),

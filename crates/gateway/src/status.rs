@@ -4,7 +4,7 @@ use std::{sync::Arc, time::SystemTime};
 
 use serde::Serialize;
 use switchboard_catalog::Kind;
-use switchboard_config::{Server, Start, Transport};
+use switchboard_config::{Memory, Server, Start, Transport};
 use switchboard_store::Status as StoreStatus;
 
 use crate::{
@@ -121,6 +121,14 @@ impl Gateway {
             state: server.health.part(),
             note: server.health.action.clone(),
         }));
+        if let Some(message) = context.memory.problem() {
+            let state = PartState::Error { message };
+            parts.push(Part {
+                name: Memory::NAME.to_owned(),
+                state,
+                note: None,
+            });
+        }
         Status {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),

@@ -233,8 +233,11 @@ impl Shared {
             }
             self.weigh(library);
         }
-        self.stand.send_replace(Stand::Resting);
-        self.bytes.store(0, Relaxed);
+        // Unless another thread has begun meanwhile.
+        if self.orders().is_none() {
+            self.stand.send_replace(Stand::Resting);
+            self.bytes.store(0, Relaxed);
+        }
     }
 
     fn try_load(&self) -> Option<Library> {

@@ -9,13 +9,13 @@ use std::{
 use switchboard_embed::{Embedder, Role};
 use switchboard_store::{
     Store, StoreError,
-    memory::{Made, Memories, MemoryChange},
+    memory::{Made, Memories, MemoryChange, Salvaged},
 };
 use tokio::{runtime::Handle, sync::watch, time::timeout};
 
 use crate::{
     filler::Filler,
-    librarian::{Librarian, News, Node},
+    librarian::{Librarian, News, Node, Stand},
     trouble::Trouble,
 };
 
@@ -90,6 +90,38 @@ impl Memory {
     /// Another model may be wanted than before.
     pub fn model_changed(&self) {
         if *self.inner.connections.borrow() > 0 {
+            self.inner.filler.nudge();
+        }
+    }
+
+    /// Brings back what can be read of a damaged file; then the memory works again.
+    pub async fn repair(&self) -> Result<Salvaged, StoreError> {
+        let salvaged = self.inner.memories.repair(|_| ()).await?;
+        self.renew();
+        Ok(salvaged)
+    }
+
+    /// Begins without what a damaged file holds; then the memory works again.
+    pub async fn discard_damaged(&self) -> Result<(), StoreError> {
+        self.inner.memories.discard_damaged().await?;
+        self.renew();
+        Ok(())
+    }
+
+    /// What was found to be wrong when the index was made, if something was: to be told beside the state of
+    /// the store.
+    pub fn problem(&self) -> Option<Arc<str>> {
+        match self.inner.librarian.stand() {
+            Stand::Failed(why) => Some(why),
+            Stand::Resting | Stand::Loading(_) | Stand::Ready => None,
+        }
+    }
+
+    /// What is in memory is made anew of the store.
+    fn renew(&self) {
+        self.inner.librarian.rest();
+        if *self.inner.connections.borrow() > 0 {
+            self.inner.librarian.wake();
             self.inner.filler.nudge();
         }
     }

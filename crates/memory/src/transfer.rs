@@ -126,7 +126,7 @@ impl Page {
 impl Memory {
     pub(crate) async fn export_memory(&self, wish: Export) -> Result<Value, Trouble> {
         let scope = wish.scope.scope();
-        let mut place = match (&wish.cursor, wish.format) {
+        let place = match (&wish.cursor, wish.format) {
             (Some(cursor), _) => Place::parse(cursor).ok_or_else(|| {
                 Trouble::invalid("cursor is none of this tool's: take next_cursor of the page before")
             })?,
@@ -143,7 +143,6 @@ impl Memory {
         while let Some(here) = next
             && !page.is_full()
         {
-            place = here;
             next = match here {
                 Place::Entities(after) => self.export_entities(&mut page, &scope, after).await?,
                 Place::Memories(after) => {

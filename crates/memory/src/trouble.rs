@@ -152,7 +152,16 @@ impl From<StoreError> for Trouble {
                 action: "the gateway is stopping; start it again".into(),
                 retried: false,
             },
-            StoreError::TooLarge { .. } => Self::Invalid(error.to_string()),
+            StoreError::Damaged { ref aside } => Self::Failed {
+                part: "store",
+                message: format!("the memories are in a damaged file that was put aside ({aside})")
+                    .into(),
+                action: "a person can run `switchboard memory repair` to bring back what can be read of them, or `switchboard memory repair --discard` to begin without them".into(),
+                retried: false,
+            },
+            StoreError::TooLarge { .. } | StoreError::Invalid { .. } => {
+                Self::Invalid(error.to_string())
+            }
             other => Self::Internal(other.to_string()),
         }
     }

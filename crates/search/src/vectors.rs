@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
-use switchboard_embed::{Embedder, Matrix, ModelError, Role};
+use switchboard_embed::{Embedder, Matrix, ModelError, Quantised, Role};
 
 use crate::{document, search::Meaning, segment::Tool};
 
@@ -96,18 +96,11 @@ fn both(name: Option<Vec<f32>>, says: Option<Vec<f32>>, dimensions: usize) -> Ve
 #[derive(Debug, Default)]
 pub struct Cache {
     dimensions: usize,
-    rows: HashMap<Key, Row>,
+    rows: HashMap<Key, Quantised>,
     changed: bool,
 }
 
 type Key = [u8; 16];
-
-/// A vector in a byte a number.
-#[derive(Debug)]
-struct Row {
-    scale: f32,
-    numbers: Box<[i8]>,
-}
 
 /// So many vectors are kept.
 const ROWS: usize = 200_000;
@@ -136,34 +129,18 @@ impl Cache {
         self.dimensions > 0 && self.rows.contains_key(&key(text))
     }
 
-    #[expect(clippy::cast_lossless, reason = "it reads like the other direction")]
     fn get(&self, text: &(String, String)) -> Option<Vec<f32>> {
         if self.rows.is_empty() {
             return None;
         }
-        let row = self.rows.get(&key(text))?;
-        let numbers = row.numbers.iter().map(|number| row.scale * *number as f32);
-        Some(numbers.collect())
+        self.rows.get(&key(text)).map(Quantised::to_vector)
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "they are between -127 and 127"
-    )]
     fn put(&mut self, text: &(String, String), row: &[f32]) {
         if row.len() != self.dimensions || self.rows.len() >= ROWS {
             return;
         }
-        let most = row
-            .iter()
-            .fold(0.0_f32, |most, number| most.max(number.abs()));
-        let scale = (most / 127.0).max(f32::MIN_POSITIVE);
-        let numbers = row.iter().map(|number| (number / scale).round() as i8);
-        let row = Row {
-            scale,
-            numbers: numbers.collect(),
-        };
-        self.rows.insert(key(text), row);
+        self.rows.insert(key(text), Quantised::from_vector(row));
         self.changed = true;
     }
 
@@ -201,7 +178,7 @@ impl Cache {
                 return None;
             }
             let numbers = numbers.iter().map(|number| number.cast_signed()).collect();
-            rows.insert(*key, Row { scale, numbers });
+            rows.insert(*key, Quantised { scale, numbers });
         }
         Some(Self {
             dimensions,

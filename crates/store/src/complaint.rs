@@ -27,6 +27,7 @@ impl Complaint {
             Trouble::ReadOnly | Trouble::Make(_) => {
                 "check the permissions of the file and its folder".to_owned()
             }
+            Trouble::Read(_) => "check that it is there and that you may read it".to_owned(),
             Trouble::Unreadable(_) => {
                 "ask for something else, or move the file away to begin anew".to_owned()
             }
@@ -50,7 +51,9 @@ impl Complaint {
             Trouble::ReadOnly | Trouble::Make(_) | Trouble::Other(_) => {
                 complaint.with_action("check that it is there and that you may read it")
             }
-            Trouble::Locked | Trouble::Full | Trouble::Unreadable(_) => complaint,
+            Trouble::Locked | Trouble::Full | Trouble::Read(_) | Trouble::Unreadable(_) => {
+                complaint
+            }
         }
     }
 

@@ -143,6 +143,7 @@ impl Keeper {
                 more_to_trim = database.trim(self.retention.rows, self.retention.oldest())?;
                 let Retention { rows, .. } = Retention::APPROVALS;
                 more_to_trim |= database.trim_approvals(rows, Retention::APPROVALS.oldest())?;
+                more_to_trim |= database.trim_vectors()?;
             }
         }
     }
@@ -175,6 +176,7 @@ impl Keeper {
             | Trouble::Full
             | Trouble::ReadOnly
             | Trouble::Make(_)
+            | Trouble::Read(_)
             | Trouble::Unreadable(_)
             | Trouble::Other(_) => self.wait(&complaint),
         }

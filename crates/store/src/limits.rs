@@ -47,6 +47,23 @@ pub const VECTORS_PER_WRITE: usize = 4096;
 /// The most numbers in a vector.
 pub const DIMENSIONS: usize = 8192;
 
+/// Where the memories of a damaged file are whose scope cannot be read.
+pub const SALVAGED_NAMESPACE: &str = "salvaged";
+
+/// The most pieces of a damaged file that are brought back in one commit, and about how many bytes.
+pub(crate) const SALVAGE_BATCH: usize = 500;
+/// See [`SALVAGE_BATCH`].
+pub(crate) const SALVAGE_BATCH_BYTES: usize = 4 << 20;
+
+/// How many of these wait while one is committed.
+pub(crate) const SALVAGE_BATCHES: usize = 2;
+
+/// How often a table of a damaged file is tried to be read from another place.
+pub(crate) const SALVAGE_ATTEMPTS: u32 = 200_000;
+
+/// The size of a page of the file.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
 /// What a change counts for besides its texts.
 pub(crate) const CHANGE_BYTES: usize = 256;
 

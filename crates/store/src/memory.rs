@@ -20,13 +20,14 @@
 //!   that is killed loses nothing that was answered.
 //! * Whatever belongs to a version goes with it: no mention and no vector is ever left over.
 //! * Where the file was damaged and put aside, every method answers [`StoreError::Damaged`], so that
-//!   nobody takes the empty memory for all there was.
+//!   nobody takes the empty memory for all there was. [`Memories::repair`] brings back what can be read.
 //!
 //! This part knows nothing about searching.
 
 mod change;
 mod graph;
 mod kept;
+mod salvage;
 
 use std::sync::Arc;
 
@@ -35,11 +36,13 @@ pub use self::change::{Made, MemoryChange, NewMention, NewVersion};
 pub use self::kept::{
     Counts, Entity, Listed, Listing, Mention, ModelRow, Relation, Scope, Vector, Version,
 };
+pub(crate) use self::salvage::lost_scope;
+pub use self::salvage::{Piece, Salvaged, salvage};
 use crate::error::StoreError;
 use crate::limits::ROWS_PER_ANSWER;
 pub use crate::limits::{
     CHANGES_PER_WRITE, CONTENT_BYTES, DESCRIPTION_BYTES, DIMENSIONS, MENTIONS_PER_VERSION,
-    METADATA_BYTES, NAME_BYTES, REASON_BYTES, VECTORS_PER_WRITE,
+    METADATA_BYTES, NAME_BYTES, REASON_BYTES, SALVAGED_NAMESPACE, VECTORS_PER_WRITE,
 };
 use crate::sqlite::{Database, Trouble};
 use crate::store::Store;
@@ -148,6 +151,82 @@ impl Memories {
     /// How much there is. This is kept, not counted.
     pub async fn counts(&self) -> Result<Counts, StoreError> {
         self.ask(Database::memory_counts).await
+    }
+
+    /// The models that there are vectors of, or will be.
+    pub async fn models(&self) -> Result<Vec<ModelRow>, StoreError> {
+        self.ask(Database::models).await
+    }
+
+    /// Says that there will be vectors of this model. It is no error if that is known.
+    /// [`StoreError::Invalid`] if its vectors are known to have other dimensions.
+    pub async fn add_model(&self, fingerprint: &str, dimensions: u32) -> Result<(), StoreError> {
+        bounded("a fingerprint in bytes", fingerprint.len(), NAME_BYTES)?;
+        let most = DIMENSIONS;
+        let numbers = usize::try_from(dimensions).unwrap_or(usize::MAX);
+        bounded("the number of dimensions", numbers, most)?;
+        let model: Arc<str> = fingerprint.into();
+        let (write, answered) = Write::new(model.len(), move |commit| {
+            commit.add_model(&model, dimensions)
+        });
+        self.store.submit(write, answered).await
+    }
+
+    /// From now on this model is searched with. All others go, and their vectors bit by bit.
+    /// [`StoreError::Conflict`] if it was not added.
+    pub async fn activate(&self, fingerprint: &str) -> Result<(), StoreError> {
+        let model: Arc<str> = fingerprint.into();
+        let (write, answered) = Write::new(model.len(), move |commit| commit.activate(&model));
+        self.store.submit(write, answered).await
+    }
+
+    /// Keeps vectors of this model, in place of those that were there; those of versions that are gone
+    /// are passed over. A loss of power may undo this: they can be made again.
+    /// [`StoreError::Conflict`] if the model was not added, or is gone.
+    pub async fn put_vectors(
+        &self,
+        fingerprint: &str,
+        vectors: Vec<Vector>,
+    ) -> Result<(), StoreError> {
+        bounded("the number of vectors", vectors.len(), VECTORS_PER_WRITE)?;
+        if vectors.iter().any(|vector| !vector.scale.is_finite()) {
+            let why = "the scale of a vector is no number";
+            return Err(StoreError::Invalid { why });
+        }
+        let numbers: usize = vectors.iter().map(|vector| vector.numbers.len()).sum();
+        let bytes = numbers + vectors.len() * size_of::<Vector>();
+        let model: Arc<str> = fingerprint.into();
+        let (write, answered) =
+            Write::new(bytes, move |commit| commit.put_vectors(&model, &vectors));
+        self.store.submit(write.passing(), answered).await
+    }
+
+    /// The vectors of this model after this row, by their rows. At most so many, and never more than
+    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER): only an empty answer is the end. There are none of
+    /// a model that was not added.
+    pub async fn vectors_after(
+        &self,
+        fingerprint: &str,
+        row: u64,
+        limit: usize,
+    ) -> Result<Vec<Vector>, StoreError> {
+        let model: Arc<str> = fingerprint.into();
+        self.ask(move |database| database.vectors_after(&model, row, limit))
+            .await
+    }
+
+    /// The rows and contents of versions after this row that have no vector of this model, by their
+    /// rows. At most so many, and never more than [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER); fewer if
+    /// they are long: only an empty answer is the end. There are none of a model that was not added.
+    pub async fn lacking(
+        &self,
+        fingerprint: &str,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, Arc<str>)>, StoreError> {
+        let model: Arc<str> = fingerprint.into();
+        self.ask(move |database| database.lacking(&model, after, limit))
+            .await
     }
 
     /// The scopes with the most memories, and how many each has. At most so many, and never more than

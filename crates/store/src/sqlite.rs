@@ -6,6 +6,7 @@ mod audit;
 mod memory;
 mod writes;
 
+use std::cell::Cell;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 pub(crate) use self::audit::{Reader, Stop};
+pub(crate) use self::memory::{Ending, Wreck, rename_aside};
 pub(crate) use self::writes::Commit;
 use crate::activity::Activity;
 use crate::limits::LOCK_WAIT;
@@ -48,6 +50,8 @@ pub(crate) enum Trouble {
     ReadOnly,
     #[error("it cannot be made")]
     Make(#[source] io::Error),
+    #[error("it cannot be read or copied")]
+    Read(#[source] io::Error),
     /// The file is sound, but what stands in it is not what belongs there.
     #[error("something in it cannot be read")]
     Unreadable(#[source] rusqlite::Error),
@@ -83,6 +87,7 @@ impl Trouble {
 
 #[derive(Debug)]
 pub(crate) struct Database {
+    path: PathBuf,
     connection: Connection,
     /// Whether a commit waits until the disk has it.
     syncs: bool,
@@ -92,6 +97,10 @@ pub(crate) struct Database {
     closed: Option<u64>,
     /// The damaged files whose memories are missed.
     aside: Option<Arc<str>>,
+    /// How far it is with the vectors of models that go.
+    vectors: memory::Trim,
+    /// Up to which row every version has a vector of which model, as far as was looked.
+    filled: Cell<(i64, i64)>,
 }
 
 impl Database {
@@ -107,9 +116,12 @@ impl Database {
         // Where the system would take the disk's word that something is written, it asks again.
         connection.pragma_update(None, "fullfsync", true)?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        migrate(&mut connection)?;
+        migrate(&mut connection, path)?;
         Ok(Self {
-            aside: memory::aside(&connection)?,
+            path: path.to_owned(),
+            aside: memory::aside(&connection, path)?,
+            vectors: memory::Trim::default(),
+            filled: Cell::default(),
             connection,
             syncs: false,
             rows: None,
@@ -129,7 +141,7 @@ impl Database {
         if !activities.is_empty() {
             activity::append(&transaction, activities)?;
         }
-        let effects = writes::apply(&transaction, writes)?;
+        let effects = writes::apply(&transaction, writes, self.aside.as_ref())?;
         transaction.commit()?;
         if let Some(rows) = &mut self.rows {
             *rows = rows.saturating_add(activities.len() as u64);
@@ -139,6 +151,9 @@ impl Database {
         }
         if effects.mended {
             self.aside = None;
+        }
+        if effects.retired {
+            self.vectors = memory::Trim::default();
         }
         Ok(())
     }
@@ -170,18 +185,24 @@ pub(crate) fn put_aside(path: &Path) -> io::Result<PathBuf> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    let mut aside = with_suffix(path, &format!(".damaged-{}", now.as_secs()));
+    let mut aside = with_suffix(path, &format!("{}{}", memory::DAMAGED, now.as_secs()));
     if aside.try_exists()? {
-        aside = with_suffix(path, &format!(".damaged-{}", now.as_nanos()));
+        aside = with_suffix(path, &format!("{}{}", memory::DAMAGED, now.as_nanos()));
     }
-    std::fs::rename(path, &aside)?;
+    rename(path, &aside)?;
+    Ok(aside)
+}
+
+/// Renames a file and its log.
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)?;
     for log in ["-wal", "-shm"] {
-        match std::fs::rename(with_suffix(path, log), with_suffix(&aside, log)) {
+        match std::fs::rename(with_suffix(from, log), with_suffix(to, log)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
-    Ok(aside)
+    Ok(())
 }
 
 /// Makes an empty file that only its owner can read, because errors may quote anything. The
@@ -222,7 +243,7 @@ fn check_owner(connection: &Connection) -> Result<(), Trouble> {
     Err(refusal)
 }
 
-fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Trouble> {
     // This is done even when there is nothing to do: it tells whether the file can be written to.
     let transaction = begin(connection)?;
     // Another process may have done it in the meantime, so the version is read again.
@@ -233,6 +254,9 @@ fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
     if done < MIGRATIONS.len() {
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", signed(MIGRATIONS.len()))?;
+    }
+    if done == 0 {
+        memory::note(&transaction, path)?;
     }
     writes::forget_ended(&transaction, SystemTime::now())?;
     transaction.commit()?;

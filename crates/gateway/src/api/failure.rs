@@ -28,6 +28,13 @@ impl From<Failure> for Problem {
                     None => problem,
                 }
             }
+            Failure::Memory(error) => {
+                let problem = new(StatusCode::SERVICE_UNAVAILABLE);
+                match error.data {
+                    Some(data) => problem.with("data", data),
+                    None => problem,
+                }
+            }
             Failure::Refused(_) => new(StatusCode::BAD_REQUEST),
             Failure::Initializing { retry_after, .. } => {
                 new(StatusCode::SERVICE_UNAVAILABLE).retry_after(retry_after)

@@ -13,6 +13,7 @@ mod events;
 mod failure;
 mod health;
 mod logs;
+mod memory;
 mod numbers;
 mod openapi;
 mod pages;
@@ -129,6 +130,7 @@ const ROUTES: &[Route] = &[
         on(by, approvals::respond)
     }),
     get("/api/v1/audit", |by| on(by, audit::list)),
+    post("/api/v1/memory/repair", |by| on(by, memory::repair)),
     get("/api/v1/activity", |by| on(by, activity::list)),
     get("/api/v1/events", |by| on(by, events::follow)),
     get("/api/v1/config", |by| on(by, config::show)),

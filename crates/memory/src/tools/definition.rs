@@ -123,22 +123,21 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-const NAME: &str = r#"{"type":"string","minLength":1,"maxLength":512}"#;
+const TEXT: &str = r#"{"type":"string"}"#;
 const SHARE: &str = r#"{"type":"number","minimum":0,"maximum":1}"#;
-const TIME: &str = r#"{"type":"string","description":"RFC 3339 time or date"}"#;
-const TIME_OR_NONE: &str =
-    r#"{"type":["string","null"],"description":"RFC 3339 time or date; null takes it away"}"#;
+const TIME: &str = r#"{"type":"string","description":"RFC 3339"}"#;
+const TIME_OR_NONE: &str = r#"{"type":["string","null"],"description":"RFC 3339 or null"}"#;
 const YES_OR_NO: &str = r#"{"type":"boolean"}"#;
 const OFFSET: &str = r#"{"type":"integer","minimum":0}"#;
 const KIND: &str = r#"{"type":"string","enum":["episodic","semantic","procedural"]}"#;
 const METADATA: &str = r#"{"type":"object"}"#;
-const MENTIONS: &str = r#"{"type":"array","maxItems":64,"description":"Who and what it is about","items":{"anyOf":[{"type":"string","minLength":1,"maxLength":512},{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512},"entity_type":{"type":"string","maxLength":512}},"required":["name"],"additionalProperties":false}]}}"#;
+const MENTIONS: &str = r#"{"type":"array","maxItems":64,"description":"Who and what it is about","items":{"anyOf":[{"type":"string"},{"type":"object","properties":{"name":{"type":"string"},"entity_type":{"type":"string"}},"required":["name"],"additionalProperties":false}]}}"#;
 
 const SCOPE: &[Field] = &[
-    takes("namespace", NAME),
-    takes("user_id", NAME),
-    takes("agent_id", NAME),
-    takes("run_id", NAME),
+    takes("namespace", TEXT),
+    takes("user_id", TEXT),
+    takes("agent_id", TEXT),
+    takes("run_id", TEXT),
 ];
 
 /// Which memories are meant, beside their scope.
@@ -146,11 +145,11 @@ const WHICH: &[Field] = &[
     takes("memory_type", KIND),
     takes(
         "as_of",
-        r#"{"type":"string","description":"Only what was true at this RFC 3339 time"}"#,
+        r#"{"type":"string","description":"When it was true, RFC 3339"}"#,
     ),
     takes(
         "known_at",
-        r#"{"type":"string","description":"As it was known at this RFC 3339 time"}"#,
+        r#"{"type":"string","description":"When it was known, RFC 3339"}"#,
     ),
     takes(
         "include_invalid",
@@ -163,12 +162,12 @@ const PAGE: &[Field] = &[
     takes("offset", OFFSET),
 ];
 
-const ID: &[Field] = &[needs("id", NAME)];
+const ID: &[Field] = &[needs("id", TEXT)];
 
 const SOUGHT: &[Field] = &[
     needs(
         "query",
-        r#"{"type":"string","minLength":1,"maxLength":8192,"description":"A question or some words"}"#,
+        r#"{"type":"string","description":"A question or some words"}"#,
     ),
     takes(
         "limit",
@@ -198,7 +197,7 @@ const TABLE: &[Row] = &[
         takes: &[
             &[needs(
                 "content",
-                r#"{"type":"string","minLength":1,"maxLength":1000000}"#,
+                TEXT,
             )],
             SCOPE,
             &[
@@ -287,7 +286,7 @@ const TABLE: &[Row] = &[
             &[
                 takes(
                     "content",
-                    r#"{"type":"string","minLength":1,"maxLength":1000000}"#,
+                    TEXT,
                 ),
                 takes("memory_type", KIND),
                 takes("importance", SHARE),
@@ -308,8 +307,8 @@ const TABLE: &[Row] = &[
             ID,
             SCOPE,
             &[
-                takes("reason", r#"{"type":"string","maxLength":4096}"#),
-                takes("superseded_by", NAME),
+                takes("reason", TEXT),
+                takes("superseded_by", TEXT),
                 takes("valid_until", TIME),
             ],
         ],
@@ -333,9 +332,9 @@ const TABLE: &[Row] = &[
         effect: Effect::Changes,
         takes: &[
             &[
-                needs("name", NAME),
-                takes("entity_type", NAME),
-                takes("description", r#"{"type":"string","maxLength":8192}"#),
+                needs("name", TEXT),
+                takes("entity_type", TEXT),
+                takes("description", TEXT),
             ],
             SCOPE,
         ],
@@ -351,9 +350,9 @@ const TABLE: &[Row] = &[
         effect: Effect::Changes,
         takes: &[
             &[
-                needs("from", NAME),
-                needs("to", NAME),
-                needs("relation_type", NAME),
+                needs("from", TEXT),
+                needs("to", TEXT),
+                needs("relation_type", TEXT),
                 takes("weight", SHARE),
             ],
             SCOPE,
@@ -370,7 +369,7 @@ const TABLE: &[Row] = &[
         effect: Effect::Reads,
         takes: &[
             &[
-                takes("entity", NAME),
+                takes("entity", TEXT),
                 takes("depth", r#"{"type":"integer","minimum":1,"maximum":3}"#),
                 takes(
                     "direction",
@@ -397,7 +396,7 @@ const TABLE: &[Row] = &[
                     r#"{"type":"number","minimum":0.5,"maximum":1,"description":"0.9 if not given"}"#,
                 ),
                 takes("limit", r#"{"type":"integer","minimum":1,"maximum":200}"#),
-                takes("apply", NAME),
+                takes("apply", TEXT),
             ],
             SCOPE,
         ],
@@ -418,7 +417,7 @@ const TABLE: &[Row] = &[
                     r#"{"type":"string","enum":["jsonl","markdown"]}"#,
                 ),
                 takes("include_history", YES_OR_NO),
-                takes("cursor", NAME),
+                takes("cursor", TEXT),
                 takes("limit", r#"{"type":"integer","minimum":1,"maximum":1000}"#),
             ],
             SCOPE,
@@ -436,7 +435,7 @@ const TABLE: &[Row] = &[
         takes: &[&[
             needs(
                 "jsonl",
-                r#"{"type":"string","maxLength":16000000}"#,
+                TEXT,
             ),
             takes(
                 "on_conflict",

@@ -81,16 +81,19 @@ CREATE TABLE memory_models (
     vectors     INTEGER NOT NULL DEFAULT 0  -- counted by the triggers below
 ) STRICT;
 
+-- A model's row only goes when its count says that no vector is left: a foreign key would want an
+-- index of its own to see that.
 CREATE TABLE memory_vectors (
     version INTEGER NOT NULL REFERENCES memory_versions (row) ON DELETE CASCADE,
-    model   INTEGER NOT NULL REFERENCES memory_models (row),
+    model   INTEGER NOT NULL,
     scale   REAL    NOT NULL,
     numbers BLOB    NOT NULL, -- one byte each, signed
     UNIQUE (version, model)
 ) STRICT;
 
--- Damaged files that were put aside and may hold memories which are not in this one.
-CREATE TABLE memory_damage (path TEXT NOT NULL UNIQUE) STRICT;
+-- The names of damaged files that were put aside, beside this one, and may hold memories which are not
+-- in it.
+CREATE TABLE memory_damage (name TEXT NOT NULL UNIQUE) STRICT;
 
 -- How much there is, so that nobody has to count.
 CREATE TABLE memory_counts (

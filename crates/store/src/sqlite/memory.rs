@@ -1,27 +1,27 @@
 //! Memory in the engine: what its parts have in common.
 
+mod bring;
+mod damage;
 mod entities;
 mod graph;
+mod gaps;
 mod list;
 mod reads;
+mod vectors;
+mod wreck;
 mod writes;
 
-use std::sync::Arc;
+pub(super) use self::damage::{DAMAGED, aside, note};
+pub(crate) use self::damage::{Ending, rename_aside};
+pub(super) use self::vectors::Trim;
+pub(crate) use self::wreck::Wreck;
 
+use rusqlite::Row;
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row};
 
 use super::{Commit, Database};
 use crate::error::StoreError;
 use crate::memory::Scope;
-
-/// The damaged files whose memories are missed.
-pub(super) fn aside(connection: &Connection) -> rusqlite::Result<Option<Arc<str>>> {
-    let mut statement = connection.prepare("SELECT path FROM memory_damage ORDER BY path")?;
-    let paths = statement.query_map([], |row| row.get(0))?;
-    let paths: Vec<String> = paths.collect::<Result<_, _>>()?;
-    Ok((!paths.is_empty()).then(|| paths.join(", ").into()))
-}
 
 impl Database {
     /// Why memory cannot be used, if it cannot.
@@ -33,12 +33,9 @@ impl Database {
 
 impl Commit<'_> {
     /// Why memory cannot be used, if it cannot.
-    fn damage(&mut self) -> rusqlite::Result<Option<StoreError>> {
-        let damaged = self.find("SELECT 1 FROM memory_damage", [], |_| Ok(()))?;
-        Ok(match damaged {
-            None => None,
-            Some(()) => aside(self.transaction())?.map(|aside| StoreError::Damaged { aside }),
-        })
+    fn damage(&self) -> Option<StoreError> {
+        let aside = self.aside()?;
+        Some(StoreError::Damaged { aside })
     }
 }
 

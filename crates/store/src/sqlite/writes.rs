@@ -1,6 +1,7 @@
 //! Durable writes in the engine: each whole or not at all, many in one commit.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use rusqlite::{OptionalExtension, Params, Row, Statement, Transaction, params};
@@ -20,6 +21,8 @@ pub(crate) struct Commit<'a> {
     statements: HashMap<&'static str, Statement<'a>>,
     /// The end of the audit log, once somebody added to it.
     head: Option<Head>,
+    /// The damaged files whose memories are missed.
+    aside: Option<Arc<str>>,
     effects: Effects,
 }
 
@@ -30,6 +33,8 @@ pub(super) struct Effects {
     pub(super) closed: i64,
     /// Whether the memories of damaged files are not missed any more.
     pub(super) mended: bool,
+    /// Whether there may be other models whose vectors go.
+    pub(super) retired: bool,
 }
 
 /// The last entry of the audit log.
@@ -43,11 +48,13 @@ struct Head {
 pub(super) fn apply(
     transaction: &Transaction<'_>,
     writes: &mut [Write],
+    aside: Option<&Arc<str>>,
 ) -> Result<Effects, Trouble> {
     let mut commit = Commit {
         transaction,
         statements: HashMap::new(),
         head: None,
+        aside: aside.cloned(),
         effects: Effects::default(),
     };
     for write in writes {
@@ -91,9 +98,17 @@ impl<'a> Commit<'a> {
         Ok(Ok(()))
     }
 
-    /// Says that nothing is missed any more.
-    pub(super) fn mended(&mut self) {
-        self.effects.mended = true;
+    /// What this commit changes of what the engine knows.
+    pub(super) fn effects(&mut self) -> &mut Effects {
+        &mut self.effects
+    }
+
+    /// The damaged files whose memories are missed.
+    pub(super) fn aside(&self) -> Option<Arc<str>> {
+        if self.effects.mended {
+            return None;
+        }
+        self.aside.clone()
     }
 
     /// Executes this; says how many rows it changed.
@@ -128,10 +143,6 @@ impl<'a> Commit<'a> {
     /// The number of the row that was added last.
     pub(super) fn last_row(&self) -> i64 {
         self.transaction.last_insert_rowid()
-    }
-
-    pub(super) fn transaction(&self) -> &'a Transaction<'a> {
-        self.transaction
     }
 
     fn statement(&mut self, sql: &'static str) -> rusqlite::Result<&mut Statement<'a>> {

@@ -36,7 +36,7 @@ impl Commit<'_> {
         &mut self,
         changes: &[MemoryChange],
     ) -> Result<Fate<Vec<Made>>, Trouble> {
-        if let Some(damage) = self.damage()? {
+        if let Some(damage) = self.damage() {
             return Ok(Err(damage));
         }
         let made: Step<Vec<Made>> = changes.iter().map(|change| self.memory(change)).collect();
@@ -147,7 +147,7 @@ impl Commit<'_> {
         Ok(Some(unsigned(row)))
     }
 
-    fn add_version(
+    pub(super) fn add_version(
         &mut self,
         new: &NewVersion,
         number: u32,
