@@ -1,6 +1,7 @@
-//! How well tools are found, how fast, and what that costs.
+//! How well tools and memories are found, how fast, and what that costs.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It has a terminal, and talks to it.
 
+mod memory;
 mod quality;
 mod serve;
 mod speed;
@@ -12,10 +13,11 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((what, rest)) if what == "search" => quality::run(rest),
+        Some((what, rest)) if what == "memory" => memory::run(rest),
         Some((what, rest)) if what == "speed" => speed::run(rest),
         Some((what, rest)) if what == "tokens" => tokens::run(rest),
         Some((what, rest)) if what == "serve" => serve::run(rest),
-        _ => Err("usage: switchboard-eval search|speed|tokens|serve [OPTIONS]".to_owned()),
+        _ => Err("usage: switchboard-eval search|memory|speed|tokens|serve [OPTIONS]".to_owned()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,15 +1,25 @@
-//! `cargo xtask eval search`: how often the right tool is found.
+//! `cargo xtask eval`: how often the right tool is found, and the right memory.
 
 use crate::{USAGE, is_help, run_release};
 
 const HELP: &str = "\
-cargo xtask eval search [SET.json] [--model FOLDER]
+cargo xtask eval search|memory [SET.json] [--model FOLDER]
 
+search
 Measures hit@1, hit@5 and nDCG@5 of the search for tools, a row for each way of searching and for all
 together, and what learning adds.
 
   SET.json        tools and queries: {\"tools\": [{\"name\", \"description\", …}], \"queries\": [{\"query\", \"tool\"}]};
                   $SWITCHBOARD_QUERIES unless given
+
+memory
+Measures how much of what answers a question is among the first 5 and 10 memories that are recalled, a row for
+each way of finding them and for all together.
+
+  SET.json        conversations and questions: {\"conversations\": [{\"conversation\",
+                  \"turns\": [{\"id\", \"when\", \"speaker\", \"text\"}], \"questions\": [{\"question\", \"evidence\": [id]}]}]};
+                  $SWITCHBOARD_MEMORIES unless given
+
   --model FOLDER  a sentence model to measure as well; $SWITCHBOARD_MODEL unless given";
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
@@ -17,7 +27,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         println!("{USAGE} {HELP}");
         return Ok(());
     }
-    if args.first().map(String::as_str) != Some("search") {
+    let what = args.first().map(String::as_str);
+    if !matches!(what, Some("search" | "memory")) {
         return Err(format!("{USAGE} {HELP}"));
     }
     run_release("switchboard-eval", args)

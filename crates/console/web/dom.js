@@ -60,7 +60,7 @@ export function add(node, children) {
   for (const child of [children].flat(Infinity)) {
     if (child === null || child === undefined || child === false || child === "") continue;
     if (child instanceof Node) node.append(child);
-    else for (const part of node.localName === "option" ? [spelled(String(child))] : visible(String(child))) node.append(part);
+    else for (const part of node.localName === "option" || node.namespaceURI === SVG ? [spelled(String(child))] : visible(String(child))) node.append(part);
   }
 }
 

@@ -4,10 +4,10 @@
 import { add, button, h } from "./dom.js";
 import { preference } from "./session.js";
 
-const PAGES = { __proto__: null, o: "overview", s: "servers", t: "tools", a: "approvals", y: "activity", ",": "settings" };
+const PAGES = { __proto__: null, o: "overview", s: "servers", t: "tools", a: "approvals", y: "activity", m: "memory", ",": "settings" };
 const AFTER_G_MS = 1500;
 const LIST = [
-  ["Go to", [["g o", "Overview"], ["g s", "Servers"], ["g t", "Tools"], ["g a", "Approvals"], ["g y", "Activity"], ["g ,", "Settings"]]],
+  ["Go to", [["g o", "Overview"], ["g s", "Servers"], ["g t", "Tools"], ["g a", "Approvals"], ["g y", "Activity"], ["g m", "Memory"], ["g ,", "Settings"]]],
   ["In a list", [["j", "Next"], ["k", "Previous"], ["Enter", "Open"], ["/", "Search or filter"], ["Esc", "Back"]]],
   ["In an approval", [["a", "To the button that approves or sends"], ["Ctrl Enter", "Approve or send, from within it"], ["e", "Edit"], ["r", "To the reason for rejecting, or to Decline; then Enter"]]],
   ["Anywhere", [["?", "These keys"]]],

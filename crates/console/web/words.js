@@ -5,6 +5,7 @@ import { h, say } from "./dom.js";
 const NUMBER = new Intl.NumberFormat("en-GB");
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const YEAR = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
 const WHOLE = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
 
 // How far this browser's clock is behind the gateway's, whose times are shown.
@@ -21,6 +22,11 @@ export function noteTime(date) {
 // What time it is for the gateway.
 export function gatewayTime() {
   return Date.now() + behind;
+}
+
+// A moment of another day, with its year unless that is this one.
+function day(date) {
+  return (date.getFullYear() === new Date(gatewayTime()).getFullYear() ? DAY : YEAR).format(date);
 }
 
 export function number(value) {
@@ -58,7 +64,7 @@ export function ago(at, now = gatewayTime()) {
   if (seconds < 60) return `${seconds} s ago`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
-  return DAY.format(new Date(at));
+  return day(new Date(at));
 }
 
 // 4:07
@@ -82,7 +88,7 @@ export function whole(at) {
 export function moment(at) {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return "–";
-  return gatewayTime() - date < 20 * 3_600_000 ? CLOCK.format(date) : DAY.format(date);
+  return gatewayTime() - date < 20 * 3_600_000 ? CLOCK.format(date) : day(date);
 }
 
 // "3 min ago", which goes on being true.

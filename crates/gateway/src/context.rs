@@ -79,7 +79,6 @@ const WAITING: Room = Room {
     each: 2_048,
 };
 
-
 fn finder(home: &Home) -> Finder {
     let models = Models::new(home.models(), home.search());
     Finder::new(models, Lessons::new(home.search().join("learnt.json")))

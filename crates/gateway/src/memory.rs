@@ -86,7 +86,8 @@ impl Host {
     /// The configuration has changed.
     pub(crate) fn set(&self, config: &Config) {
         self.memory.set(settings(config));
-        self.wanted.store(Arc::new(config.search.embeddings.clone()));
+        self.wanted
+            .store(Arc::new(config.search.embeddings.clone()));
         self.memory.model_changed();
     }
 }
@@ -103,12 +104,15 @@ pub(crate) fn is_built_in(server: &Server) -> bool {
     matches!(server.transport, Transport::BuiltIn)
 }
 
+/// What the built-in memory is called, if it is among the servers.
+pub(crate) fn among(config: &Config) -> Option<&'static str> {
+    let server = config.servers.get(Wanted::NAME)?;
+    is_built_in(server).then_some(Wanted::NAME)
+}
+
 /// What the memory offers, which is known without asking it, if it is among the servers.
 pub(crate) fn snapshot(config: &Config, fingerprint: fn(&Server) -> String) -> Option<Snapshot> {
-    let server = config.servers.get(Wanted::NAME)?;
-    if !is_built_in(server) {
-        return None;
-    }
+    let server = config.servers.get(among(config)?)?;
     let offers = switchboard_memory::offers();
     Some(Snapshot {
         server: Wanted::NAME.to_owned(),

@@ -108,10 +108,7 @@ impl Shelf {
         if let Some(memory) = memory::snapshot(config, fingerprint) {
             let judged = true;
             let snapshot = memory;
-            remembered.insert(
-                snapshot.server.clone(),
-                Remembered { snapshot, judged },
-            );
+            remembered.insert(snapshot.server.clone(), Remembered { snapshot, judged });
         }
         let parts = prepare_all(config, &remembered);
         let parts = parts.into_iter().chain([builtin::part()]).map(Arc::new);

@@ -70,7 +70,9 @@ fn section<'a>(text: &mut String, title: &str, versions: impl Iterator<Item = &'
         let line = on_one_line(&version.content);
         let end = line.floor_char_boundary(LINE_BYTES);
         let more = if end < line.len() { "…" } else { "" };
-        let when = version.valid_from.map(|from| format!("{}: ", times::day(from)));
+        let when = version
+            .valid_from
+            .map(|from| format!("{}: ", times::day(from)));
         let when = when.unwrap_or_default();
         let _ = writeln!(text, "- {when}{}{more} (`{}`)", &line[..end], version.id);
     }

@@ -186,7 +186,8 @@ impl Shared {
             let mut state = self.lock();
             state.has_looked = true;
             state.filling.clone_from(&wanted);
-            let is_active = |model: &Model| active.is_some_and(|is| *is.fingerprint == *model.fingerprint());
+            let is_active =
+                |model: &Model| active.is_some_and(|is| *is.fingerprint == *model.fingerprint());
             if wanted.as_ref().is_some_and(is_active) {
                 state.serving.clone_from(&wanted);
             }
@@ -214,13 +215,17 @@ impl Shared {
         if is_active {
             // Of a swap that was cut short something may be left.
             if models.len() > 1 {
-                self.runtime.block_on(self.memories.activate(&fingerprint))?;
+                self.runtime
+                    .block_on(self.memories.activate(&fingerprint))?;
             }
         } else {
-            let in_use = self.librarian.use_model(Arc::clone(&fingerprint), dimensions);
+            let in_use = self
+                .librarian
+                .use_model(Arc::clone(&fingerprint), dimensions);
             self.runtime.block_on(in_use)?;
             self.lock().serving = Some(model);
-            self.runtime.block_on(self.memories.activate(&fingerprint))?;
+            self.runtime
+                .block_on(self.memories.activate(&fingerprint))?;
             // What was stored since is without a vector.
             self.lock().has_news = true;
         }

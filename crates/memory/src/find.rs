@@ -197,7 +197,6 @@ impl Memory {
     pub(crate) async fn ready(&self) -> Result<(), Trouble> {
         self.ask(self.inner.memories.counts()).await.map(|_| ())
     }
-
 }
 
 fn channels_of(hit: &Hit) -> Value {

@@ -130,7 +130,9 @@ impl Memory {
         let froms = self.entities_named(from, scope).await?;
         let tos = self.entities_named(to, scope).await?;
         let pairs = || {
-            let pairs = froms.iter().flat_map(|from| tos.iter().map(move |to| (from, to)));
+            let pairs = froms
+                .iter()
+                .flat_map(|from| tos.iter().map(move |to| (from, to)));
             pairs.filter(|(from, to)| from.scope == to.scope)
         };
         let named = pairs().find(|(from, _)| from.scope == *scope);
@@ -196,8 +198,8 @@ impl Memory {
             let reached: HashSet<u64> = frontier.drain(..).collect();
             for relation in steps {
                 let ends = [
-                    (relation.from, relation.to, Direction::In),
-                    (relation.to, relation.from, Direction::Out),
+                    (relation.from, relation.to, Direction::Out),
+                    (relation.to, relation.from, Direction::In),
                 ];
                 let mut is_taken = false;
                 for (end, other, against) in ends {

@@ -266,7 +266,9 @@ impl Shared {
         self.stand.send_replace(Stand::Loading(0));
         let mut after = 0;
         loop {
-            let entities = self.runtime.block_on(memories.entities_after(after, ROWS))?;
+            let entities = self
+                .runtime
+                .block_on(memories.entities_after(after, ROWS))?;
             let Some(last) = entities.last() else { break };
             after = last.row;
             for entity in &entities {
@@ -275,7 +277,9 @@ impl Shared {
         }
         after = 0;
         loop {
-            let relations = self.runtime.block_on(memories.relations_after(after, ROWS))?;
+            let relations = self
+                .runtime
+                .block_on(memories.relations_after(after, ROWS))?;
             let Some(last) = relations.last() else { break };
             after = last.row;
             for relation in &relations {
@@ -284,13 +288,16 @@ impl Shared {
         }
         after = 0;
         loop {
-            let versions = self.runtime.block_on(memories.versions_after(after, ROWS))?;
+            let versions = self
+                .runtime
+                .block_on(memories.versions_after(after, ROWS))?;
             let Some(last) = versions.last() else { break };
             after = last.row;
             for version in &versions {
                 add(&mut library, version);
             }
-            self.stand.send_replace(Stand::Loading(library.len() as u64));
+            self.stand
+                .send_replace(Stand::Loading(library.len() as u64));
         }
         let models = self.runtime.block_on(memories.models())?;
         if let Some(active) = models.into_iter().find(|model| model.active) {

@@ -23,7 +23,11 @@ pub(crate) fn write(version: &Version, to: &mut String) {
             facts.push(format!("{name} {}", on_one_line(part)));
         }
     }
-    let names: Vec<_> = version.mentions.iter().map(|of| on_one_line(&of.name)).collect();
+    let names: Vec<_> = version
+        .mentions
+        .iter()
+        .map(|of| on_one_line(&of.name))
+        .collect();
     if !names.is_empty() {
         facts.push(format!("about {}", names.join(", ")));
     }

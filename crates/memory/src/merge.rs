@@ -11,13 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use switchboard_store::memory::{Listing, MemoryChange, NewMention, Version};
 
-use crate::{
-    record, remember,
-    scope::Scoped,
-    service::Memory,
-    times,
-    trouble::Trouble,
-};
+use crate::{record, remember, scope::Scoped, service::Memory, times, trouble::Trouble};
 
 /// How much alike two memories have to be unless asked otherwise.
 const SIMILARITY: f32 = 0.9;
@@ -102,7 +96,11 @@ impl Memory {
             if members.len() < 2 {
                 continue;
             }
-            let Some(keep) = members.iter().copied().max_by(|a, b| worth(a).cmp(&worth(b))) else {
+            let Some(keep) = members
+                .iter()
+                .copied()
+                .max_by(|a, b| worth(a).cmp(&worth(b)))
+            else {
                 continue;
             };
             taken.extend(members.iter().map(|member| member.row));
@@ -200,7 +198,11 @@ fn is_same_matter(one: &Version, other: &Version) -> bool {
 /// Which of a group is kept: what counts most, then what says most, then what was learnt last.
 fn worth(version: &Version) -> (u32, usize, u64) {
     // Not negative, so that bits are in the order of numbers.
-    (version.importance.max(0.0).to_bits(), version.content.len(), version.row)
+    (
+        version.importance.max(0.0).to_bits(),
+        version.content.len(),
+        version.row,
+    )
 }
 
 /// What tells this plan from any other.
@@ -214,11 +216,13 @@ fn fingerprint(groups: &[Group]) -> String {
         hash.update(u64::MAX.to_be_bytes());
     }
     let hash = hash.finalize();
-    hash[..12].iter().fold("plan-".to_owned(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hash[..12]
+        .iter()
+        .fold("plan-".to_owned(), |mut text, byte| {
+            // Writing to a string does not fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 fn told(group: &Group) -> Value {

@@ -190,7 +190,6 @@ impl Memory {
             .ok_or_else(|| Trouble::no_memory(id))
     }
 
-
     async fn revise(
         &self,
         current: &Version,

@@ -255,7 +255,9 @@ impl Memory {
 
     /// Asks a person whether everything is to be forgotten, and does it when it comes back with a yes.
     async fn reset(&self, params: &Raw, asked: &Asked) -> Answer {
-        let state = params.member("requestState").and_then(|state| state.to_text());
+        let state = params
+            .member("requestState")
+            .and_then(|state| state.to_text());
         let was_asked = state.is_some_and(|state| asked.take(&state));
         if !was_asked {
             let counts = match self.ask(self.inner.memories.counts()).await {
@@ -294,7 +296,9 @@ impl Memory {
         let name = text(params, "name")?;
         if name != PROMPT {
             let name = crate::trouble::shortened(&name);
-            return Err(invalid(format!("there is no prompt '{name}' here, but {PROMPT}")));
+            return Err(invalid(format!(
+                "there is no prompt '{name}' here, but {PROMPT}"
+            )));
         }
         let arguments = params.member("arguments").unwrap_or_else(Raw::empty_object);
         let scope: Scoped = arguments

@@ -181,18 +181,21 @@ impl Memory {
     pub(crate) async fn write(&self, changes: Vec<MemoryChange>) -> Result<Vec<Made>, Trouble> {
         let librarian = self.inner.librarian.clone();
         let filler = self.inner.filler.clone();
-        let written = self.inner.memories.write_followed(changes, move |changes, made| {
-            let mut is_new = false;
-            for (change, made) in changes.iter().zip(made) {
-                is_new |= matches!(made, Made::Version { .. });
-                if let Some(news) = news(change, made) {
-                    librarian.tell(news);
+        let written = self
+            .inner
+            .memories
+            .write_followed(changes, move |changes, made| {
+                let mut is_new = false;
+                for (change, made) in changes.iter().zip(made) {
+                    is_new |= matches!(made, Made::Version { .. });
+                    if let Some(news) = news(change, made) {
+                        librarian.tell(news);
+                    }
                 }
-            }
-            if is_new {
-                filler.nudge();
-            }
-        });
+                if is_new {
+                    filler.nudge();
+                }
+            });
         self.ask(written).await
     }
 
@@ -220,15 +223,13 @@ fn news(change: &MemoryChange, made: &Made) -> Option<News> {
                 new_entities,
                 ..
             },
-        ) => {
-            News::Version {
-                row: *row,
-                version: Box::new(version.clone()),
-                mentions: mentions.iter().map(|mention| mention.entity).collect(),
-                entities: new_entities.iter().map(Node::of).collect(),
-                closed: *closed,
-            }
-        }
+        ) => News::Version {
+            row: *row,
+            version: Box::new(version.clone()),
+            mentions: mentions.iter().map(|mention| mention.entity).collect(),
+            entities: new_entities.iter().map(Node::of).collect(),
+            closed: *closed,
+        },
         (MemoryChange::Entity { scope, name, .. }, Made::Entity { row, .. }) => {
             News::Entity(Node {
                 row: *row,

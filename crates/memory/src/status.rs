@@ -1,9 +1,19 @@
 //! How the memory is.
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use switchboard_store::{Status, StoreError, memory::Counts};
 
-use crate::{librarian::Stand, service::Memory, trouble::Trouble};
+use crate::{librarian::Stand, scope, service::Memory, trouble::Trouble};
+
+/// So many scopes are told.
+const SCOPES: usize = 500;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct GetStatus {
+    #[serde(default)]
+    scopes: bool,
+}
 
 /// How one part is.
 struct Part {
@@ -20,13 +30,15 @@ const READY: Part = Part {
 
 impl Memory {
     /// How the memory is; this never fails, and never waits for long.
-    pub(crate) async fn get_status(&self) -> Result<Value, Trouble> {
+    pub(crate) async fn get_status(&self, wish: GetStatus) -> Result<Value, Trouble> {
         let inner = &self.inner;
         let status = inner.store.status();
         let counts = match &status {
             Status::Ready { .. } => Some(inner.memories.counts().await),
             _ => None,
         };
+        let is_open = counts.is_some();
+        let is_damaged = matches!(counts, Some(Err(StoreError::Damaged { .. })));
         let store = store_part(&status, counts.as_ref());
         let counts = counts.and_then(Result::ok).unwrap_or_default();
         let index = index_part(&inner.librarian.stand());
@@ -56,7 +68,11 @@ impl Memory {
         embeddings["waiting"] = json!(counts.lacking);
         let mut index = index.value();
         index["bytes"] = json!(inner.librarian.bytes());
-        Ok(json!({
+        let mut store = store.value();
+        if is_damaged {
+            store["damaged"] = json!(true);
+        }
+        let mut answer = json!({
             "status": overall,
             "version": env!("CARGO_PKG_VERSION"),
             "memories": counts.memories,
@@ -65,11 +81,27 @@ impl Memory {
             "relations": counts.relations,
             "extraction": self.settings().extract,
             "parts": {
-                "store": store.value(),
+                "store": store,
                 "index": index,
                 "embeddings": embeddings,
             },
-        }))
+        });
+        if wish.scopes && is_open {
+            answer["scopes"] = json!(self.scopes().await);
+        }
+        Ok(answer)
+    }
+
+    /// The scopes that there are, the fullest first; none while the store cannot be asked.
+    async fn scopes(&self) -> Vec<Value> {
+        let scopes = self.inner.memories.scopes(SCOPES).await;
+        let told = |(scope, memories)| {
+            let mut members = Map::new();
+            scope::put(&scope, &mut members);
+            members.insert("memories".to_owned(), json!(memories));
+            Value::Object(members)
+        };
+        scopes.unwrap_or_default().into_iter().map(told).collect()
     }
 
     /// How far vectors can be used, in a word.

@@ -27,7 +27,7 @@ impl Memory {
             "consolidate_memory" => self.consolidate_memory(read(arguments)?).await,
             "export_memory" => self.export_memory(read(arguments)?).await,
             "import_memory" => self.import_memory(read(arguments)?).await,
-            "get_status" => self.get_status().await,
+            "get_status" => self.get_status(read(arguments)?).await,
             other => Err(Trouble::Internal(format!("'{other}' does nothing"))),
         }
     }
@@ -35,7 +35,10 @@ impl Memory {
 
 /// Whether arguments are what a tool takes: what is wrong is told by name.
 pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Trouble> {
-    let checked = tool.checker.as_ref().map(|checker| checker.check(arguments));
+    let checked = tool
+        .checker
+        .as_ref()
+        .map(|checker| checker.check(arguments));
     match checked {
         Some(Err(mismatches)) => Err(Trouble::Invalid(mismatches.to_string())),
         Some(Ok(())) | None => Ok(()),

@@ -1,16 +1,11 @@
 //! Everything that is remembered as lines of JSON: out, and in again.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use switchboard_recall::extract;
-use switchboard_store::memory::{
-    Entity, MemoryChange, NewVersion, Relation, Scope, Version,
-};
+use switchboard_store::memory::{Entity, MemoryChange, NewVersion, Relation, Scope, Version};
 
 use crate::{
     markdown, record,
@@ -128,7 +123,9 @@ impl Memory {
         let scope = wish.scope.scope();
         let place = match (&wish.cursor, wish.format) {
             (Some(cursor), _) => Place::parse(cursor).ok_or_else(|| {
-                Trouble::invalid("cursor is none of this tool's: take next_cursor of the page before")
+                Trouble::invalid(
+                    "cursor is none of this tool's: take next_cursor of the page before",
+                )
             })?,
             (None, Format::Jsonl) => Place::Entities(0),
             (None, Format::Markdown) => Place::Memories(0),
@@ -147,7 +144,8 @@ impl Memory {
                 Place::Entities(after) => self.export_entities(&mut page, &scope, after).await?,
                 Place::Memories(after) => {
                     let which = (wish.format, wish.include_history);
-                    self.export_memories(&mut page, &scope, after, which).await?
+                    self.export_memories(&mut page, &scope, after, which)
+                        .await?
                 }
                 Place::Relations(after) => self.export_relations(&mut page, &scope, after).await?,
             };
@@ -169,7 +167,9 @@ impl Memory {
         scope: &Scope,
         mut after: u64,
     ) -> Result<Option<Place>, Trouble> {
-        let entities = self.ask(self.inner.memories.entities_after(after, ROWS)).await?;
+        let entities = self
+            .ask(self.inner.memories.entities_after(after, ROWS))
+            .await?;
         if entities.is_empty() {
             return Ok(Some(Place::Memories(0)));
         }
@@ -194,7 +194,9 @@ impl Memory {
         mut after: u64,
         (format, with_history): (Format, bool),
     ) -> Result<Option<Place>, Trouble> {
-        let versions = self.ask(self.inner.memories.versions_after(after, ROWS)).await?;
+        let versions = self
+            .ask(self.inner.memories.versions_after(after, ROWS))
+            .await?;
         if versions.is_empty() {
             return Ok(match format {
                 Format::Jsonl => Some(Place::Relations(0)),
@@ -233,7 +235,10 @@ impl Memory {
         if relations.is_empty() {
             return Ok(None);
         }
-        let ends = relations.iter().flat_map(|one| [one.from, one.to]).collect();
+        let ends = relations
+            .iter()
+            .flat_map(|one| [one.from, one.to])
+            .collect();
         let ends = self.ask(memories.entities(ends)).await?;
         let ends: HashMap<u64, &Entity> = ends.iter().map(|(one, _)| (one.row, one)).collect();
         for relation in &relations {
@@ -272,7 +277,9 @@ impl Memory {
                 }
                 if import.errors.len() < ERRORS {
                     let message = trouble.to_string();
-                    import.errors.push(json!({ "line": number, "message": message }));
+                    import
+                        .errors
+                        .push(json!({ "line": number, "message": message }));
                 }
             }
         }
@@ -316,7 +323,10 @@ fn entity_members(entity: &Entity) -> Map<String, Value> {
     if let Some(description) = &entity.description {
         members.insert("description".to_owned(), json!(description));
     }
-    members.insert("learned_at".to_owned(), json!(times::spell(entity.learned_at)));
+    members.insert(
+        "learned_at".to_owned(),
+        json!(times::spell(entity.learned_at)),
+    );
     scope::put(&entity.scope, &mut members);
     members
 }
@@ -328,7 +338,10 @@ fn relation_members(relation: &Relation, from: &Entity, to: &Entity) -> Map<Stri
     members.insert("to".to_owned(), json!(to.name));
     members.insert("relation_type".to_owned(), json!(relation.kind));
     members.insert("weight".to_owned(), json!(record::number(relation.weight)));
-    members.insert("learned_at".to_owned(), json!(times::spell(relation.learned_at)));
+    members.insert(
+        "learned_at".to_owned(),
+        json!(times::spell(relation.learned_at)),
+    );
     scope::put(&from.scope, &mut members);
     members
 }
@@ -427,7 +440,10 @@ impl Importing<'_> {
         let id = id.map_or_else(|| new_id(now), |id| Ok(id.into()))?;
         let mut version = NewVersion {
             kind: line.memory_type.unwrap_or_else(|| remember::KIND.into()),
-            importance: line.importance.unwrap_or(remember::IMPORTANCE).clamp(0.0, 1.0),
+            importance: line
+                .importance
+                .unwrap_or(remember::IMPORTANCE)
+                .clamp(0.0, 1.0),
             metadata: remember::spelled(line.metadata.as_ref())?,
             valid_from: time("valid_from", line.valid_from.as_deref())?,
             valid_until: time("valid_until", line.valid_until.as_deref())?,
@@ -463,7 +479,10 @@ impl Importing<'_> {
             }
             None => {}
         }
-        let known = self.memory.ask(self.memory.inner.memories.get(&given)).await?;
+        let known = self
+            .memory
+            .ask(self.memory.inner.memories.get(&given))
+            .await?;
         if known.is_some() {
             match self.on_conflict {
                 OnConflict::Skip => {

@@ -87,9 +87,10 @@ impl Trouble {
     /// to do with what was asked.
     pub(crate) fn error(&self) -> Option<ErrorObject> {
         let (code, data) = match self {
-            Self::Initializing { part } => {
-                (INITIALIZING, json!({ "part": part, "retryAfterMs": millis(SOON) }))
-            }
+            Self::Initializing { part } => (
+                INITIALIZING,
+                json!({ "part": part, "retryAfterMs": millis(SOON) }),
+            ),
             Self::Failed {
                 part,
                 action,

@@ -3,7 +3,7 @@
 use crate::{
     library::Document,
     query::Filter,
-    scopes::{NONE, Scopes},
+    scopes::{NONE, Renumbered, Scopes},
 };
 
 /// The columns. What was removed keeps its place until the library is tidied.
@@ -12,25 +12,36 @@ pub(crate) struct Columns {
     pub(crate) row: Vec<u64>,
     /// [`NONE`] for what was removed.
     pub(crate) scope: Vec<u32>,
-    kind: Vec<u32>,
-    importance: Vec<f32>,
-    /// The least of all times if it is open.
-    pub(crate) valid_from: Vec<i64>,
+    pub(crate) kind: Vec<u32>,
+    pub(crate) importance: Vec<f32>,
+    /// The first of all times if it is open.
+    valid_from: Vec<i64>,
     /// The last of all times if it is open.
-    pub(crate) valid_until: Vec<i64>,
-    pub(crate) learned_at: Vec<i64>,
+    valid_until: Vec<i64>,
+    learned_at: Vec<i64>,
     /// The last of all times for the current version.
-    pub(crate) learned_until: Vec<i64>,
+    learned_until: Vec<i64>,
+    /// What was learned before it in the same scope, and what after it, in the order of the rows.
+    before: Vec<u32>,
+    after: Vec<u32>,
+    /// By scope: what was learned last.
+    last: Vec<u32>,
 }
 
-/// A filter, ready to be asked about places.
-pub(crate) struct Gate<'a> {
-    columns: &'a Columns,
-    /// By the number of the scope.
+/// What passes a filter.
+pub(crate) struct Admitted {
+    /// By place.
+    pub(crate) open: Vec<bool>,
+    pub(crate) places: Vec<u32>,
+    /// By scope.
     pub(crate) scopes: Vec<bool>,
-    kind: Option<u32>,
-    filter: Filter<'a>,
 }
+
+/// Memories that were learned in one go belong together: no further apart than an hour, in microseconds.
+const TOGETHER: i64 = 3_600_000_000;
+/// So many neighbours on each side, each counting half of the one before.
+const NEIGHBOURS: usize = 2;
+const NEXT: f32 = 0.5;
 
 impl Columns {
     pub(crate) fn len(&self) -> usize {
@@ -39,18 +50,56 @@ impl Columns {
 
     /// Adds a memory in the next place.
     pub(crate) fn push(&mut self, document: &Document<'_>, scopes: &mut Scopes) {
+        let scope = scopes.enter(document.scope);
         self.row.push(document.row);
-        self.scope.push(scopes.enter(document.scope));
+        self.scope.push(scope);
         self.kind.push(scopes.enter_name(document.kind));
         self.importance.push(document.importance);
-        self.valid_from
-            .push(document.valid_from.unwrap_or(i64::MIN));
-        self.valid_until
-            .push(document.valid_until.unwrap_or(i64::MAX));
+        let (from, until) = (document.valid_from, document.valid_until);
+        self.valid_from.push(from.unwrap_or(i64::MIN));
+        self.valid_until.push(until.unwrap_or(i64::MAX));
         self.learned_at.push(document.learned_at);
         self.learned_until.push(i64::MAX);
         if let Some(until) = document.learned_until {
             self.close(self.len() - 1, until);
+        }
+        self.before.push(NONE);
+        self.after.push(NONE);
+        self.link(u32::try_from(self.len() - 1).unwrap_or(NONE), scope);
+    }
+
+    /// Puts a memory among its neighbours. Rows come in ascending order, so this is mostly the end.
+    fn link(&mut self, at: u32, scope: u32) {
+        if self.last.len() <= scope as usize {
+            self.last.resize(scope as usize + 1, NONE);
+        }
+        let row = self.row[at as usize];
+        let mut before = self.last[scope as usize];
+        let mut after = NONE;
+        while before != NONE && self.row[before as usize] > row {
+            after = before;
+            before = self.before[before as usize];
+        }
+        self.join(before, at, scope);
+        self.join(at, after, scope);
+    }
+
+    /// Takes a memory out.
+    pub(crate) fn remove(&mut self, at: usize) {
+        let scope = self.scope[at];
+        self.join(self.before[at], self.after[at], scope);
+        self.scope[at] = NONE;
+    }
+
+    /// Makes two places neighbours; either may be none.
+    fn join(&mut self, before: u32, after: u32, scope: u32) {
+        if before != NONE {
+            self.after[before as usize] = after;
+        }
+        if after == NONE {
+            self.last[scope as usize] = before;
+        } else {
+            self.before[after as usize] = before;
         }
     }
 
@@ -60,46 +109,125 @@ impl Columns {
         self.learned_until[at] = learned_until.min(i64::MAX - 1);
     }
 
-    pub(crate) fn gate<'a>(&'a self, filter: &Filter<'a>, scopes: &Scopes) -> Gate<'a> {
-        Gate {
-            columns: self,
-            scopes: scopes.admitted(filter),
-            kind: filter.kind.map(|kind| scopes.name(kind)),
-            filter: *filter,
+    /// Keeps only these places, in this order, which is that of their rows.
+    pub(crate) fn keep(&mut self, places: &[u32], renumbered: &Renumbered) {
+        keep(&mut self.row, places);
+        keep(&mut self.scope, places);
+        keep(&mut self.kind, places);
+        keep(&mut self.importance, places);
+        keep(&mut self.valid_from, places);
+        keep(&mut self.valid_until, places);
+        keep(&mut self.learned_at, places);
+        keep(&mut self.learned_until, places);
+        for scope in &mut self.scope {
+            *scope = renumbered.scopes[*scope as usize];
         }
+        for kind in &mut self.kind {
+            *kind = renumbered.names[*kind as usize];
+        }
+        self.before = vec![NONE; places.len()];
+        self.after = vec![NONE; places.len()];
+        self.last.clear();
+        for at in (0..).take(places.len()) {
+            self.link(at, self.scope[at as usize]);
+        }
+    }
+
+    /// Finds out what passes a filter.
+    pub(crate) fn admitted(&self, filter: &Filter<'_>, scopes: &Scopes) -> Admitted {
+        let kind = filter.kind.map(|kind| scopes.name(kind));
+        let scopes = scopes.admitted(filter);
+        let mut open = vec![false; self.len()];
+        let mut places = Vec::new();
+        for (at, scope) in (0_u32..).zip(&self.scope) {
+            let is_in_scope = scopes.get(*scope as usize).copied().unwrap_or(false);
+            if is_in_scope && self.passes(at as usize, filter, kind) {
+                open[at as usize] = true;
+                places.push(at);
+            }
+        }
+        Admitted {
+            open,
+            places,
+            scopes,
+        }
+    }
+
+    fn passes(&self, at: usize, filter: &Filter<'_>, kind: Option<u32>) -> bool {
+        if kind.is_some_and(|kind| kind != self.kind[at]) {
+            return false;
+        }
+        let is_known = match filter.known_at {
+            Some(then) => self.learned_at[at] <= then && before(then, self.learned_until[at]),
+            None => self.is_current(at),
+        };
+        is_known
+            && match filter.as_of {
+                Some(then) => self.valid_from[at] <= then && before(then, self.valid_until[at]),
+                None => filter.ended || !self.has_ended(at, filter.now),
+            }
+    }
+
+    pub(crate) fn is_current(&self, at: usize) -> bool {
+        self.learned_until[at] == i64::MAX
+    }
+
+    pub(crate) fn has_ended(&self, at: usize, now: i64) -> bool {
+        !before(now, self.valid_until[at])
+    }
+
+    /// When a memory is from: since when it is true, or else when it was learned.
+    pub(crate) fn moment(&self, at: usize) -> i64 {
+        match self.valid_from[at] {
+            i64::MIN => self.learned_at[at],
+            from => from,
+        }
+    }
+
+    /// Calls with the neighbours of a memory and how much they count for each other: what was learned next to
+    /// it, in exactly the same scope, in one go. A neighbour that does not pass the filter ends the row.
+    pub(crate) fn each_neighbour(
+        &self,
+        at: u32,
+        admitted: &Admitted,
+        mut call: impl FnMut(u32, f32),
+    ) {
+        for links in [&self.before, &self.after] {
+            let mut here = at as usize;
+            let mut share = 1.0;
+            for _ in 0..NEIGHBOURS {
+                let next = links[here];
+                if next == NONE || !admitted.open[next as usize] || !self.is_near(here, next) {
+                    break;
+                }
+                share *= NEXT;
+                call(next, share);
+                here = next as usize;
+            }
+        }
+    }
+
+    fn is_near(&self, one: usize, other: u32) -> bool {
+        let other = other as usize;
+        let (valid_one, valid_other) = (self.valid_from[one], self.valid_from[other]);
+        let apart = if valid_one == i64::MIN || valid_other == i64::MIN {
+            self.learned_at[one].abs_diff(self.learned_at[other])
+        } else {
+            valid_one.abs_diff(valid_other)
+        };
+        apart <= TOGETHER.unsigned_abs()
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.len() * (8 + 4 + 4 + 4 + 4 * 8)
-    }
-}
-
-impl Gate<'_> {
-    /// Whether the memory in this place passes.
-    pub(crate) fn admits(&self, at: usize) -> bool {
-        let columns = self.columns;
-        let scope = columns.scope[at];
-        if scope == NONE || !self.scopes[scope as usize] {
-            return false;
-        }
-        if self.kind.is_some_and(|kind| kind != columns.kind[at]) {
-            return false;
-        }
-        let is_known = match self.filter.known_at {
-            Some(then) => columns.learned_at[at] <= then && before(then, columns.learned_until[at]),
-            None => columns.learned_until[at] == i64::MAX,
-        };
-        is_known
-            && match self.filter.as_of {
-                Some(then) => {
-                    columns.valid_from[at] <= then && before(then, columns.valid_until[at])
-                }
-                None => self.filter.ended || before(self.filter.now, columns.valid_until[at]),
-            }
+        self.row.capacity() * (8 + 3 * 4 + 4 * 8 + 2 * 4) + self.last.capacity() * 4
     }
 }
 
 /// Whether a time is before the end of something, which may have none.
 fn before(time: i64, end: i64) -> bool {
     end == i64::MAX || time < end
+}
+
+fn keep<T: Copy>(column: &mut Vec<T>, places: &[u32]) {
+    *column = places.iter().map(|at| column[*at as usize]).collect();
 }

@@ -1,8 +1,30 @@
 //! Entities, how they are related, and which memories mention them.
+//!
+//! The nodes are keys: the same name in several scopes is one node. Every step is checked: an entity and a
+//! relation by their scopes, a memory by whether it passes the filter.
+
+use std::collections::HashMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::extract;
+use crate::{
+    columns::Admitted,
+    extract,
+    lexical::rarity,
+    limits,
+    scopes::{NONE, Renumbered},
+};
+
+/// All entities, relations and mentions.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    entities: FxHashMap<u64, Entity>,
+    /// The rows of the entities that have a key, in their order.
+    by_key: HashMap<Box<str>, Vec<u64>>,
+    relations: FxHashMap<u64, Relation>,
+    /// By the row of an entity, whether that is known yet or not: what hangs on to it.
+    ends: FxHashMap<u64, End>,
+}
 
 /// An entity of one scope.
 #[derive(Debug)]
@@ -10,38 +32,43 @@ struct Entity {
     key: Box<str>,
     name: Box<str>,
     scope: u32,
-    relations: Vec<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Relation {
     from: u64,
     to: u64,
     weight: f32,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
-pub(crate) struct Graph {
-    entities: FxHashMap<u64, Entity>,
-    by_key: std::collections::HashMap<Box<str>, Vec<u64>>,
-    relations: FxHashMap<u64, Relation>,
-    /// Which memories mention an entity.
-    mentions: FxHashMap<u64, Vec<u32>>,
+struct End {
+    /// The rows of its relations, in their order.
+    relations: Vec<u64>,
+    /// The places of memories that mention it.
+    mentions: Vec<u32>,
 }
+
+/// What speaks for a memory: how much, and the names that led to it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Led {
+    pub(crate) score: f32,
+    pub(crate) names: Vec<String>,
+}
+
+/// A relation leads on with so much of what led to it.
+const STEP: f32 = 0.7;
+/// And so far.
+const STEPS: usize = 2;
 
 impl Graph {
     pub(crate) fn put_entity(&mut self, row: u64, scope: u32, name: &str) {
         self.remove_entity(row);
         let key: Box<str> = extract::key(name).into();
-        self.by_key.entry(key.clone()).or_default().push(row);
-        let entity = Entity {
-            key,
-            name: name.into(),
-            scope,
-            relations: Vec::new(),
-        };
-        self.entities.insert(row, entity);
+        let rows = self.by_key.entry(key.clone()).or_default();
+        insert(rows, row);
+        let name = name.into();
+        self.entities.insert(row, Entity { key, name, scope });
     }
 
     pub(crate) fn remove_entity(&mut self, row: u64) {
@@ -58,11 +85,15 @@ impl Graph {
 
     pub(crate) fn put_relation(&mut self, row: u64, from: u64, to: u64, weight: f32) {
         self.remove_relation(row);
+        // What is no number says nothing.
+        let weight = if weight.is_finite() {
+            weight.clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
         self.relations.insert(row, Relation { from, to, weight });
         for end in [from, to] {
-            if let Some(entity) = self.entities.get_mut(&end) {
-                entity.relations.push(row);
-            }
+            insert(&mut self.ends.entry(end).or_default().relations, row);
         }
     }
 
@@ -70,46 +101,84 @@ impl Graph {
         let Some(relation) = self.relations.remove(&row) else {
             return;
         };
-        for end in [relation.from, relation.to] {
-            if let Some(entity) = self.entities.get_mut(&end) {
-                entity.relations.retain(|other| *other != row);
+        for row_of_end in [relation.from, relation.to] {
+            if let Some(end) = self.ends.get_mut(&row_of_end) {
+                end.relations.retain(|other| *other != row);
+                if end.relations.is_empty() && end.mentions.is_empty() {
+                    self.ends.remove(&row_of_end);
+                }
             }
         }
     }
 
+    /// The memory in the next place mentions these entities.
     pub(crate) fn mention(&mut self, at: u32, entities: &[u64]) {
         for entity in entities {
-            self.mentions.entry(*entity).or_default().push(at);
+            let mentions = &mut self.ends.entry(*entity).or_default().mentions;
+            if mentions.last() != Some(&at) {
+                mentions.push(at);
+            }
         }
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        let entities: usize = self
-            .entities
-            .values()
-            .map(|one| one.name.len() * 2 + 120)
-            .sum();
-        let mentions: usize = self
-            .mentions
-            .values()
-            .map(|list| list.capacity() * 4 + 40)
-            .sum();
-        entities + mentions + self.relations.len() * 40
+    /// Keeps only the mentions by these places, which are numbered anew, and numbers scopes anew.
+    pub(crate) fn keep(&mut self, places: &[u32], len: usize, renumbered: &Renumbered) {
+        let mut moved = vec![NONE; len];
+        for (new, old) in (0..).zip(places) {
+            moved[*old as usize] = new;
+        }
+        self.ends.retain(|_, end| {
+            end.mentions.retain_mut(|at| {
+                *at = moved[*at as usize];
+                *at != NONE
+            });
+            end.mentions.sort_unstable();
+            !end.mentions.is_empty() || !end.relations.is_empty()
+        });
+        for entity in self.entities.values_mut() {
+            entity.scope = renumbered.scopes[entity.scope as usize];
+        }
     }
 
-    /// What is mentioned under these names: memories, how well, and the name.
-    pub(crate) fn found(&self, text: &str, admits: impl Fn(u32) -> bool) -> Vec<(u32, f32, &str)> {
-        let mut found = Vec::new();
-        let key = extract::key(text);
-        let words: Vec<&str> = key.split(|c: char| !c.is_alphanumeric()).collect();
-        for word in words {
-            for row in self.by_key.get(word).into_iter().flatten() {
-                let Some(entity) = self.entities.get(row).filter(|one| admits(one.scope)) else {
-                    continue;
-                };
-                for (row, share) in self.near(*row) {
-                    for at in self.mentions.get(&row).into_iter().flatten() {
-                        found.push((*at, share, &*entity.name));
+    /// Marks the scopes of all entities.
+    pub(crate) fn mark_scopes(&self, used: &mut [bool]) {
+        for entity in self.entities.values() {
+            used[entity.scope as usize] = true;
+        }
+    }
+
+    /// The memories to which the names in a text lead.
+    pub(crate) fn search(&self, text: &str, admitted: &Admitted) -> FxHashMap<u32, Led> {
+        let mut found: FxHashMap<u32, Led> = FxHashMap::default();
+        for seed in self.names_in(text, admitted) {
+            let mut by_seed: FxHashMap<u32, (f32, &str)> = FxHashMap::default();
+            for (key, reach) in self.reached(seed, admitted) {
+                let mut places: Vec<u32> = self
+                    .rows(key)
+                    .filter_map(|(row, _)| self.ends.get(&row))
+                    .flat_map(|end| end.mentions.iter().copied())
+                    .filter(|at| admitted.open[*at as usize])
+                    .collect();
+                places.sort_unstable();
+                places.dedup();
+                // A name that half of all memories have says next to nothing.
+                let all = admitted.places.len();
+                let score = reach * rarity(places.len() as f32, all) / rarity(0.0, all);
+                for at in places {
+                    let best = by_seed.entry(at).or_insert((0.0, key));
+                    if score > best.0 {
+                        *best = (score, key);
+                    }
+                }
+            }
+            for (at, (score, key)) in by_seed {
+                let led = found.entry(at).or_default();
+                // Several names are better than one, and all together no better than certain.
+                led.score += (1.0 - led.score) * score;
+                for key in [seed, key] {
+                    let name = self.name(key, admitted);
+                    if !led.names.iter().any(|known| known == name) {
+                        led.names.push(name.to_owned());
                     }
                 }
             }
@@ -117,23 +186,152 @@ impl Graph {
         found
     }
 
-    fn near(&self, row: u64) -> Vec<(u64, f32)> {
-        let mut near = vec![(row, 1.0)];
-        for relation in self
-            .entities
-            .get(&row)
-            .map(|one| &*one.relations)
-            .unwrap_or_default()
-        {
-            if let Some(relation) = self.relations.get(relation) {
-                let other = if relation.from == row {
-                    relation.to
-                } else {
-                    relation.from
-                };
-                near.push((other, 0.5 * relation.weight.clamp(0.0, 1.0)));
+    /// The keys of known entities that stand in a text; where one is part of another, the longer.
+    fn names_in(&self, text: &str, admitted: &Admitted) -> Vec<&str> {
+        let text = extract::key(&text[..text.floor_char_boundary(limits::QUERY_BYTES)]);
+        let mut names: Vec<&str> = Vec::new();
+        // Where each word begins and ends; a script without spaces is looked at by character.
+        let mut starts: Vec<usize> = Vec::new();
+        let mut ends: Vec<usize> = Vec::new();
+        let mut before = ' ';
+        for (at, c) in text.char_indices() {
+            if is_start(before, c) {
+                starts.push(at);
+            }
+            if is_end(before, c) {
+                ends.push(at);
+            }
+            before = c;
+        }
+        ends.push(text.len());
+        let mut from = 0;
+        for start in starts.into_iter().take(limits::QUERY_STARTS) {
+            if start < from {
+                continue;
+            }
+            let first = ends.partition_point(|end| *end <= start);
+            let ends = &ends[first..];
+            let ends = &ends[..ends.len().min(limits::NAME_WORDS)];
+            let longest = ends.iter().rev().find_map(|end| {
+                let (key, _) = self.by_key.get_key_value(&text[start..*end])?;
+                self.is_known(key, admitted).then_some((&**key, *end))
+            });
+            if let Some((key, end)) = longest {
+                from = end;
+                if !names.contains(&key) {
+                    names.push(key);
+                }
             }
         }
-        near
+        names
     }
+
+    /// The keys that relations lead to, and how well each is reached; first the one to start from.
+    fn reached<'a>(&'a self, seed: &'a str, admitted: &Admitted) -> Vec<(&'a str, f32)> {
+        let mut reached: Vec<(&str, f32)> = vec![(seed, 1.0)];
+        let mut done = 0;
+        for _ in 0..STEPS {
+            let last = reached.len();
+            for at in done..last {
+                let (key, reach) = reached[at];
+                let next = self.related(key, admitted);
+                // Who knows everybody leads to nobody in particular.
+                let share = STEP / (next.len().max(1) as f32).sqrt();
+                for (other, weight) in next {
+                    let reach = reach * share * weight;
+                    let known = reached.iter_mut().find(|(known, _)| *known == other);
+                    if let Some((_, known)) = known {
+                        *known = known.max(reach);
+                    } else if reached.len() < limits::REACHED {
+                        reached.push((other, reach));
+                    }
+                }
+            }
+            done = last;
+        }
+        reached
+    }
+
+    /// The keys that are related to one, each once.
+    fn related(&self, key: &str, admitted: &Admitted) -> Vec<(&str, f32)> {
+        let mut related: Vec<(&str, f32)> = Vec::new();
+        let relations = self
+            .rows(key)
+            .filter_map(|(row, _)| Some((row, self.ends.get(&row)?)))
+            .flat_map(|(row, end)| end.relations.iter().map(move |relation| (row, relation)));
+        for (row, relation) in relations.take(limits::RELATIONS) {
+            let Some(relation) = self.relations.get(relation) else {
+                continue;
+            };
+            let ends = (
+                self.entities.get(&relation.from),
+                self.entities.get(&relation.to),
+            );
+            let (Some(from), Some(to)) = ends else {
+                continue;
+            };
+            if !admitted.scopes[from.scope as usize] || !admitted.scopes[to.scope as usize] {
+                continue;
+            }
+            let other = if relation.from == row { to } else { from };
+            match related.iter_mut().find(|(known, _)| *known == &*other.key) {
+                Some((_, weight)) => *weight = weight.max(relation.weight),
+                None => related.push((&other.key, relation.weight)),
+            }
+        }
+        related
+    }
+
+    fn rows(&self, key: &str) -> impl Iterator<Item = (u64, &Entity)> {
+        let rows = self.by_key.get(key).into_iter().flatten();
+        rows.filter_map(|row| Some((*row, self.entities.get(row)?)))
+    }
+
+    fn is_known(&self, key: &str, admitted: &Admitted) -> bool {
+        let mut rows = self.rows(key);
+        rows.any(|(_, entity)| admitted.scopes[entity.scope as usize])
+    }
+
+    /// How an entity that passes is written.
+    fn name<'a>(&'a self, key: &'a str, admitted: &Admitted) -> &'a str {
+        let mut rows = self.rows(key);
+        rows.find(|(_, entity)| admitted.scopes[entity.scope as usize])
+            .map_or(key, |(_, entity)| &*entity.name)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let entities = self.entities.values();
+        let entities: usize = entities
+            .map(|one| one.name.len() + 2 * one.key.len() + 160)
+            .sum();
+        let ends = self.ends.values();
+        let ends: usize = ends
+            .map(|end| 8 * end.relations.capacity() + 4 * end.mentions.capacity() + 72)
+            .sum();
+        entities + ends + self.relations.len() * 48
+    }
+}
+
+fn insert(rows: &mut Vec<u64>, row: u64) {
+    if let Err(at) = rows.binary_search(&row) {
+        rows.insert(at, row);
+    }
+}
+
+/// Whether a name may begin with a character that follows another.
+fn is_start(before: char, c: char) -> bool {
+    !c.is_whitespace() && (!before.is_alphanumeric() || is_unspaced(c))
+}
+
+/// Whether a name may end before a character that follows another.
+fn is_end(before: char, c: char) -> bool {
+    !before.is_whitespace()
+        && (!c.is_alphanumeric() || is_unspaced(before) || !before.is_alphanumeric())
+}
+
+/// Whether a character belongs to a script that has no spaces between words.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use rustc_hash::FxHashMap;
 use switchboard_search::words;
 
-use crate::limits;
+use crate::{limits, words::is_empty};
 
 /// A stem stands in the memory of this place so often.
 #[derive(Debug, Clone, Copy)]
@@ -14,97 +13,215 @@ pub(crate) struct Posting {
     pub(crate) count: u8,
 }
 
-/// Stems by number, where each stands, and which of them each memory has.
-#[derive(Debug, Default)]
-pub(crate) struct Lexicon {
-    stems: HashMap<Box<str>, u32>,
-    postings: Vec<Vec<Posting>>,
-    /// The stems of every memory, in the order of its text, one memory after the other.
-    texts: Vec<u32>,
-    /// Where the text of each memory begins, and behind the last one where the next will.
-    starts: Vec<usize>,
-    /// The stems of words that were seen before.
-    seen: HashMap<Box<str>, Box<[u32]>>,
+/// What is known of the text in one place.
+#[derive(Debug, Clone, Copy)]
+struct Text {
+    /// Where its stems begin.
+    start: u32,
+    /// How many different ones say something.
+    stems: u16,
+    /// How many words it has.
+    length: u16,
+    /// The first stem that says something; [`NOTHING`] if none does.
+    first: u32,
 }
 
+/// Stems by number, where each stands, and which of them each memory has. The texts themselves are not kept.
+#[derive(Debug, Default)]
+pub(crate) struct Lexicon {
+    numbers: HashMap<Box<str>, u32>,
+    terms: Vec<Term>,
+    /// By place.
+    texts: Vec<Text>,
+    /// The stems that say something of every text, each once and in order, one text after the other.
+    stems: Vec<u32>,
+    /// The stems of words that were seen before, so that each word is taken apart once.
+    seen: HashMap<Box<str>, Box<[u32]>>,
+    /// Room for the stems of one text.
+    scratch: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Term {
+    is_empty: bool,
+    /// In the order of the places.
+    postings: Vec<Posting>,
+}
+
+/// No stem.
+const NOTHING: u32 = u32::MAX;
 /// So many words are remembered with their stems; then this begins anew.
 const SEEN: usize = 1 << 16;
 /// Longer stretches of a text rarely come again.
 const SEEN_BYTES: usize = 32;
 
 impl Lexicon {
-    /// Adds the text of the memory in the next place.
+    /// Adds the text in the next place.
     pub(crate) fn push(&mut self, text: &str) {
         let text = &text[..text.floor_char_boundary(limits::TEXT_BYTES)];
-        let at = u32::try_from(self.starts.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        if self.starts.is_empty() {
-            self.starts.push(0);
-        }
-        let start = self.texts.len();
+        let mut stems = std::mem::take(&mut self.scratch);
+        stems.clear();
         for piece in words::pieces(text) {
-            if let Some(stems) = self.seen.get(piece) {
-                self.texts.extend_from_slice(stems);
-                continue;
-            }
-            let stems: Box<[u32]> = words::terms(piece)
-                .into_iter()
-                .map(|term| self.enter(term.stem))
-                .collect();
-            self.texts.extend_from_slice(&stems);
-            if piece.len() <= SEEN_BYTES {
-                if self.seen.len() >= SEEN {
-                    self.seen.clear();
-                }
-                self.seen.insert(piece.into(), stems);
+            if let Some(known) = self.seen.get(piece) {
+                stems.extend_from_slice(known);
+            } else {
+                self.analyse(piece, &mut stems);
             }
         }
-        self.starts.push(self.texts.len());
-        for stem in &self.texts[start..] {
-            let postings = &mut self.postings[*stem as usize];
-            match postings.last_mut() {
-                Some(last) if last.at == at => last.count = last.count.saturating_add(1),
-                _ => postings.push(Posting { at, count: 1 }),
+        let at = index(self.texts.len());
+        let start = index(self.stems.len());
+        let says = |stem: &u32| !self.terms[*stem as usize].is_empty;
+        let first = stems.iter().copied().find(says).unwrap_or(NOTHING);
+        let length = u16::try_from(stems.len()).unwrap_or(u16::MAX);
+        stems.sort_unstable();
+        for run in stems.chunk_by(|one, other| one == other) {
+            let term = &mut self.terms[run[0] as usize];
+            let count = u8::try_from(run.len()).unwrap_or(u8::MAX);
+            term.postings.push(Posting { at, count });
+            if !term.is_empty {
+                self.stems.push(run[0]);
             }
+        }
+        let different = self.stems.len() - start as usize;
+        self.texts.push(Text {
+            start,
+            stems: u16::try_from(different).unwrap_or(u16::MAX),
+            length,
+            first,
+        });
+        self.scratch = stems;
+    }
+
+    /// Takes a piece of a text apart, and remembers it.
+    fn analyse(&mut self, piece: &str, stems: &mut Vec<u32>) {
+        let known: Box<[u32]> = words::terms(piece)
+            .into_iter()
+            .map(|term| self.enter(term.stem))
+            .collect();
+        stems.extend_from_slice(&known);
+        if piece.len() <= SEEN_BYTES {
+            if self.seen.len() >= SEEN {
+                self.seen.clear();
+            }
+            self.seen.insert(piece.into(), known);
         }
     }
 
     fn enter(&mut self, stem: String) -> u32 {
-        let next = u32::try_from(self.postings.len()).unwrap_or(u32::MAX);
-        *self.stems.entry(stem.into_boxed_str()).or_insert_with(|| {
-            self.postings.push(Vec::new());
-            next
-        })
+        let next = index(self.terms.len());
+        let is_empty = is_empty(&stem);
+        *self
+            .numbers
+            .entry(stem.into_boxed_str())
+            .or_insert_with(|| {
+                self.terms.push(Term {
+                    is_empty,
+                    postings: Vec::new(),
+                });
+                next
+            })
     }
 
     /// The number of a stem, if any memory has it.
-    pub(crate) fn stem(&self, stem: &str) -> Option<u32> {
-        self.stems.get(stem).copied()
+    pub(crate) fn number(&self, stem: &str) -> Option<u32> {
+        self.numbers.get(stem).copied()
     }
 
-    pub(crate) fn postings(&self, stem: u32) -> &[Posting] {
-        &self.postings[stem as usize]
+    /// Where a stem stands, in the order of the places.
+    pub(crate) fn postings(&self, number: u32) -> &[Posting] {
+        &self.terms[number as usize].postings
     }
 
-    /// The stems of a memory, in the order of its text.
-    pub(crate) fn text(&self, at: usize) -> &[u32] {
-        &self.texts[self.starts[at]..self.starts[at + 1]]
+    /// Whether a stem stands in the text of this place.
+    pub(crate) fn has(&self, number: u32, at: u32) -> bool {
+        let postings = self.postings(number);
+        postings
+            .binary_search_by_key(&at, |posting| posting.at)
+            .is_ok()
+    }
+
+    /// The stems of a text that say something, each once and in order.
+    pub(crate) fn stems(&self, at: usize) -> &[u32] {
+        let text = self.texts[at];
+        let start = text.start as usize;
+        &self.stems[start..start + usize::from(text.stems)]
+    }
+
+    /// The first stem of a text that says something.
+    pub(crate) fn first(&self, at: usize) -> u32 {
+        self.texts[at].first
+    }
+
+    /// How many words a text has.
+    pub(crate) fn length(&self, at: usize) -> u16 {
+        self.texts[at].length
+    }
+
+    /// Keeps only these places, in this order, and numbers them anew.
+    pub(crate) fn keep(&mut self, places: &[u32]) {
+        let mut moved = vec![NOTHING; self.texts.len()];
+        for (new, old) in (0..).zip(places) {
+            moved[*old as usize] = new;
+        }
+        // Stems that stand nowhere any more go, too, so the words of what was removed are not kept for ever.
+        let mut renumbered = vec![NOTHING; self.terms.len()];
+        let mut terms = Vec::new();
+        for (number, mut term) in std::mem::take(&mut self.terms).into_iter().enumerate() {
+            term.postings.retain_mut(|posting| {
+                posting.at = moved[posting.at as usize];
+                posting.at != NOTHING
+            });
+            if term.postings.is_empty() {
+                continue;
+            }
+            term.postings.sort_unstable_by_key(|posting| posting.at);
+            term.postings.shrink_to_fit();
+            renumbered[number] = index(terms.len());
+            terms.push(term);
+        }
+        self.numbers.retain(|_, number| {
+            *number = renumbered[*number as usize];
+            *number != NOTHING
+        });
+        let mut stems = Vec::new();
+        let mut texts = Vec::with_capacity(places.len());
+        for old in places {
+            let mut text = self.texts[*old as usize];
+            let own = self.stems(*old as usize).iter();
+            text.start = index(stems.len());
+            // The order among the stems that stay is the same.
+            stems.extend(own.map(|stem| renumbered[*stem as usize]));
+            if text.first != NOTHING {
+                text.first = renumbered[text.first as usize];
+            }
+            texts.push(text);
+        }
+        self.terms = terms;
+        self.texts = texts;
+        self.stems = stems;
+        self.seen = HashMap::new();
     }
 
     pub(crate) fn bytes(&self) -> usize {
         let postings: usize = self
-            .postings
+            .terms
             .iter()
-            .map(|list| list.capacity() * 8 + 24)
+            .map(|term| term.postings.capacity() * size_of::<Posting>() + size_of::<Term>())
             .sum();
-        let stems: usize = self.stems.keys().map(|stem| stem.len() + 32).sum();
-        let seen: usize = self
-            .seen
-            .iter()
-            .map(|(word, stems)| word.len() + 4 * stems.len() + 48)
+        let numbers: usize = self.numbers.keys().map(|stem| stem.len() + 32).sum();
+        let seen = self.seen.iter();
+        let seen: usize = seen
+            .map(|(word, stems)| word.len() + 4 * stems.len() + 40)
             .sum();
-        postings + stems + seen + self.texts.capacity() * 4 + self.starts.capacity() * 8
+        postings
+            + numbers
+            + seen
+            + self.stems.capacity() * size_of::<u32>()
+            + self.texts.capacity() * size_of::<Text>()
     }
 }
 
-/// The rows and their places.
-pub(crate) type Places = FxHashMap<u64, u32>;
+/// Numbers are kept small. There are fewer by far than would not fit.
+fn index(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(NOTHING)
+}

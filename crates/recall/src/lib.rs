@@ -39,9 +39,12 @@
     reason = "scores compare, and need no more digits than they have"
 )]
 
+mod alike;
 mod columns;
+mod dates;
 pub mod extract;
 mod graph;
+mod lexical;
 mod lexicon;
 mod library;
 pub mod limits;
@@ -49,6 +52,7 @@ mod query;
 mod recall;
 mod scopes;
 mod vectors;
+mod words;
 
 pub use library::{Document, Library};
 pub use query::{Channels, Filter, Hit, Query};

@@ -1,14 +1,10 @@
 //! [`Library`]: everything that is needed to find memories, and how it follows their changes.
 
+use rustc_hash::FxHashMap;
 use switchboard_embed::Quantised;
 
 use crate::{
-    Scope,
-    columns::Columns,
-    graph::Graph,
-    lexicon::{Lexicon, Places},
-    scopes::{NONE, Scopes},
-    vectors::Model,
+    Scope, columns::Columns, graph::Graph, lexicon::Lexicon, limits, scopes::Scopes, vectors::Model,
 };
 
 /// One version of a memory, as it is handed in.
@@ -39,12 +35,16 @@ pub struct Document<'a> {
 /// Everything that is needed to find memories.
 #[derive(Debug, Default)]
 pub struct Library {
-    pub(crate) places: Places,
+    /// The place of every row.
+    pub(crate) places: FxHashMap<u64, u32>,
     pub(crate) scopes: Scopes,
     pub(crate) columns: Columns,
     pub(crate) lexicon: Lexicon,
     pub(crate) graph: Graph,
+    /// The first one is used.
     pub(crate) models: Vec<Model>,
+    /// The last time that something was learned.
+    pub(crate) heard: i64,
 }
 
 impl Library {
@@ -54,6 +54,7 @@ impl Library {
         let Ok(at) = u32::try_from(self.columns.len()) else {
             return;
         };
+        self.heard = self.heard.max(document.learned_at);
         self.places.insert(document.row, at);
         self.columns.push(document, &mut self.scopes);
         self.lexicon.push(document.content);
@@ -63,18 +64,50 @@ impl Library {
     /// Something else was learned in the place of a version.
     pub fn close(&mut self, row: u64, learned_until: i64) {
         if let Some(at) = self.places.get(&row) {
+            self.heard = self.heard.max(learned_until);
             self.columns.close(*at as usize, learned_until);
         }
     }
 
     /// Removes a version, its mentions and its vectors.
     pub fn remove(&mut self, row: u64) {
-        if let Some(at) = self.places.remove(&row) {
-            self.columns.scope[at as usize] = NONE;
-            for model in &mut self.models {
-                model.matrix.clear(at as usize);
-            }
+        let Some(at) = self.places.remove(&row) else {
+            return;
+        };
+        self.columns.remove(at as usize);
+        for model in &mut self.models {
+            model.clear(at);
         }
+        let removed = self.columns.len() - self.places.len();
+        if removed >= limits::REMOVED && removed > self.places.len() / 4 {
+            self.tidy();
+        }
+    }
+
+    /// Forgets what was removed: its words, mentions and scopes are still there until then.
+    fn tidy(&mut self) {
+        let all = self.columns.len();
+        let mut places: Vec<u32> = self.places.values().copied().collect();
+        places.sort_unstable_by_key(|at| self.columns.row[*at as usize]);
+        let mut scopes = vec![false; self.scopes.len()];
+        let mut kinds = Vec::new();
+        self.graph.mark_scopes(&mut scopes);
+        for at in &places {
+            scopes[self.columns.scope[*at as usize] as usize] = true;
+            let kind = self.columns.kind[*at as usize] as usize;
+            if kinds.len() <= kind {
+                kinds.resize(kind + 1, false);
+            }
+            kinds[kind] = true;
+        }
+        let renumbered = self.scopes.keep(&scopes, kinds);
+        self.columns.keep(&places, &renumbered);
+        self.lexicon.keep(&places);
+        self.graph.keep(&places, all, &renumbered);
+        for model in &mut self.models {
+            model.keep(&places);
+        }
+        self.places = self.columns.row.iter().copied().zip(0..).collect();
     }
 
     /// Adds an entity, or gives it another name.
@@ -115,7 +148,7 @@ impl Library {
         };
         let mut models = self.models.iter_mut();
         if let Some(model) = models.find(|model| *model.fingerprint == *fingerprint) {
-            model.set(*at as usize, vector);
+            model.set(*at, vector);
         }
     }
 
@@ -142,7 +175,7 @@ impl Library {
 
     /// About how much memory it takes.
     pub fn bytes(&self) -> usize {
-        let models: usize = self.models.iter().map(|model| model.matrix.bytes()).sum();
+        let models: usize = self.models.iter().map(Model::bytes).sum();
         self.places.capacity() * 24
             + self.scopes.bytes()
             + self.columns.bytes()

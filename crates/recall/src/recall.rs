@@ -1,153 +1,180 @@
 //! One recall: by words, by meaning and through the graph, brought together.
+//!
+//! Every way gives a number from 0 to 1 that means the same at every size: the share of the query's words, the
+//! cosine with its vector, how surely its names lead somewhere. Words and meaning count half each. The
+//! graph only lifts what they do not see, so memories without entities lose nothing by it.
+//! Ranks alone would throw away how sure a way is: adding them (reciprocal rank fusion) finds less, measured.
 
 use rustc_hash::FxHashMap;
-use switchboard_search::words;
 
 use crate::{
+    columns::Admitted,
+    dates,
+    graph::Led,
+    lexical::{ByWords, Lexical},
     library::Library,
     limits,
     query::{Hit, Query},
+    words,
 };
 
-const SATURATION: f32 = 1.2;
+/// What the graph leads to counts so much at least, whatever words and meaning say. It is no more because most
+/// memories say the names themselves, so words have counted them.
+const GRAPH: f32 = 0.35;
+/// What nothing but its vector speaks for is a hit if that is so near.
+const NEAR: f32 = 0.2;
+/// How much the importance of a memory can add or take away, from the middle.
+const IMPORTANCE: f32 = 0.1;
+/// How much of a vector's nearness is its own; the rest is the mean with its neighbours'.
+const OWN: f32 = 0.5;
+
+/// What every way says, by place.
+struct Opinions {
+    words: Option<ByWords>,
+    /// Not a number where it is not known.
+    meanings: Option<Vec<f32>>,
+    graph: FxHashMap<u32, Led>,
+}
 
 impl Library {
-    /// Finds the memories that fit a query best, the best first.
+    /// Finds the memories that fit a query best, the best first. Among equals the one that was learned last.
     pub fn recall(&self, query: &Query<'_>) -> Vec<Hit> {
-        let gate = self.columns.gate(&query.filter, &self.scopes);
-        let mut found: FxHashMap<u32, Hit> = FxHashMap::default();
-        let hit = |at: u32| Hit {
-            row: self.columns.row[at as usize],
-            score: 0.0,
-            lexical: None,
-            vector: None,
-            graph: None,
-            words: Vec::new(),
-            entities: Vec::new(),
+        let limit = query.limit.min(limits::HITS);
+        let admitted = self.columns.admitted(&query.filter, &self.scopes);
+        if limit == 0 || admitted.places.is_empty() {
+            return Vec::new();
+        }
+        let opinions = Opinions {
+            words: query
+                .channels
+                .lexical
+                .then(|| self.by_words(query, &admitted))
+                .flatten(),
+            meanings: query
+                .channels
+                .vector
+                .then(|| self.by_meaning(query, &admitted))
+                .flatten(),
+            graph: if query.channels.graph {
+                self.graph.search(query.text, &admitted)
+            } else {
+                FxHashMap::default()
+            },
         };
-        let text = &query.text[..query.text.floor_char_boundary(limits::QUERY_BYTES)];
-        if query.channels.lexical {
-            let all = (0..self.columns.len())
-                .filter(|at| gate.admits(*at))
-                .count() as f32;
-            let mut sought: Vec<(words::Term, Vec<(u32, u8)>)> = Vec::new();
-            for term in words::terms(text) {
-                if sought.len() == limits::QUERY_WORDS
-                    || sought.iter().any(|(known, _)| known.stem == term.stem)
-                {
-                    continue;
-                }
-                let stem = self.lexicon.stem(&term.stem);
-                let postings = stem
-                    .map(|stem| self.lexicon.postings(stem))
-                    .unwrap_or_default();
-                let admitted = postings
-                    .iter()
-                    .filter(|place| gate.admits(place.at as usize));
-                let places = admitted.map(|place| (place.at, place.count)).collect();
-                sought.push((term, places));
-            }
-            let weigh = |places: &[(u32, u8)]| {
-                let have = places.len() as f32;
-                ((all - have + 0.5) / (have + 0.5) + 1.0).ln()
-            };
-            let total: f32 = sought.iter().map(|(_, places)| weigh(places)).sum();
-            for (term, places) in &sought {
-                let weight = weigh(places) / total;
-                for (at, count) in places {
-                    let hit = found.entry(*at).or_insert_with(|| hit(*at));
-                    let often = f32::from(*count);
-                    *hit.lexical.get_or_insert(0.0) += weight * often * (1.0 + SATURATION)
-                        / (often + SATURATION)
-                        / (1.0 + SATURATION);
-                    hit.words.push(term.word.clone());
-                }
-            }
-        }
-        if let (true, Some((fingerprint, vector))) = (query.channels.vector, query.meaning) {
-            let mut models = self.models.iter();
-            if let Some(model) = models.find(|model| {
-                *model.fingerprint == *fingerprint && model.matrix.dimensions() == vector.len()
-            }) {
-                let prepared = model.matrix.prepare(vector);
-                for at in (0_u32..)
-                    .take(self.columns.len())
-                    .filter(|at| gate.admits(*at as usize))
-                {
-                    if let Some(product) = model.matrix.product(at as usize, &prepared) {
-                        found.entry(at).or_insert_with(|| hit(at)).vector =
-                            Some(product.clamp(0.0, 1.0));
-                    }
-                }
-            }
-        }
-        if query.channels.graph {
-            let scopes = |scope: u32| gate.scopes[scope as usize];
-            for (at, share, name) in self.graph.found(text, scopes) {
-                if gate.admits(at as usize) {
-                    let hit = found.entry(at).or_insert_with(|| hit(at));
-                    hit.graph = Some(hit.graph.unwrap_or(0.0).max(share));
-                    if !hit.entities.iter().any(|known| known == name) {
-                        hit.entities.push(name.to_owned());
-                    }
-                }
-            }
-        }
-        let mut hits: Vec<Hit> = found.into_values().collect();
-        for hit in &mut hits {
-            let parts = [(hit.lexical, 0.5), (hit.vector, 0.4), (hit.graph, 0.1)];
-            let sum: f32 = parts
-                .iter()
-                .map(|(score, weight)| score.unwrap_or(0.0) * weight)
-                .sum();
-            hit.score = sum.clamp(0.0, 1.0);
-        }
-        hits.sort_by(|one, other| {
+        let mut best: Vec<(f32, u32)> = admitted
+            .places
+            .iter()
+            .filter_map(|at| Some((self.score(&opinions, *at)?, *at)))
+            .collect();
+        let order = |one: &(f32, u32), other: &(f32, u32)| {
+            let row = |at: u32| self.columns.row[at as usize];
             other
-                .score
-                .total_cmp(&one.score)
-                .then(one.row.cmp(&other.row))
-        });
-        hits.truncate(query.limit.min(limits::HITS));
-        hits
+                .0
+                .total_cmp(&one.0)
+                .then_with(|| row(other.1).cmp(&row(one.1)))
+        };
+        if best.len() > limit {
+            best.select_nth_unstable_by(limit, order);
+            best.truncate(limit);
+        }
+        best.sort_unstable_by(order);
+        best.into_iter()
+            .map(|(score, at)| self.hit(&opinions, score, at))
+            .collect()
     }
 
-    /// Versions that say the same as this one: current, not ended, of exactly the same scope, and at least
-    /// so similar; the most similar first.
-    pub fn alike(&self, row: u64, least: f32, limit: usize) -> Vec<(u64, f32)> {
-        let Some(at) = self.places.get(&row) else {
-            return Vec::new();
+    fn by_words(&self, query: &Query<'_>, admitted: &Admitted) -> Option<ByWords> {
+        let sought = words::sought(query.text);
+        let dates = dates::dates(query.text, query.filter.now);
+        let lexical = Lexical {
+            columns: &self.columns,
+            lexicon: &self.lexicon,
+            admitted,
         };
-        let mut own = self.lexicon.text(*at as usize).to_vec();
-        own.sort_unstable();
-        own.dedup();
-        let mut shared: FxHashMap<u32, usize> = FxHashMap::default();
-        let scope = self.columns.scope[*at as usize];
-        for stem in &own {
-            for place in self.lexicon.postings(*stem) {
-                let other = place.at as usize;
-                if place.at != *at
-                    && self.columns.scope[other] == scope
-                    && self.columns.learned_until[other] == i64::MAX
-                    && self.columns.valid_until[other] == i64::MAX
-                {
-                    *shared.entry(place.at).or_default() += 1;
-                }
+        (!sought.is_empty()).then(|| lexical.search(sought, &dates))
+    }
+
+    /// How near every memory that passes is to what is meant.
+    fn by_meaning(&self, query: &Query<'_>, admitted: &Admitted) -> Option<Vec<f32>> {
+        let (fingerprint, vector) = query.meaning?;
+        let mut models = self.models.iter();
+        let model = models.find(|model| *model.fingerprint == *fingerprint)?;
+        // All vectors of a model are equally long, most of them 1.
+        let length: f32 = vector.iter().map(|number| number * number).sum();
+        if !length.is_normal() {
+            return None;
+        }
+        let with = model.prepare(vector);
+        let mut near = vec![f32::NAN; self.columns.len()];
+        for at in &admitted.places {
+            if let Some(product) = model.product(*at, &with) {
+                near[*at as usize] = (product / length).clamp(0.0, 1.0);
             }
         }
-        let mut alike: Vec<(u64, f32)> = shared
-            .into_iter()
-            .map(|(other, shared)| {
-                let mut text = self.lexicon.text(other as usize).to_vec();
-                text.sort_unstable();
-                text.dedup();
-                let all = own.len() + text.len() - shared;
-                (self.columns.row[other as usize], shared as f32 / all as f32)
-            })
-            .filter(|(_, similarity)| *similarity >= least)
-            .collect();
-        alike.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-        alike.truncate(limit);
-        alike
+        let mut meanings = vec![f32::NAN; self.columns.len()];
+        for at in &admitted.places {
+            let own = near[*at as usize];
+            let (mut sum, mut count) = (own, 1.0);
+            self.columns.each_neighbour(*at, admitted, |other, share| {
+                let other = near[other as usize];
+                if other.is_finite() {
+                    sum += share * other;
+                    count += share;
+                }
+            });
+            meanings[*at as usize] = OWN * own + (1.0 - OWN) * sum / count;
+        }
+        Some(meanings)
+    }
+
+    /// How well a memory fits; it may be above 1 a little. `None` if nothing speaks for it.
+    fn score(&self, opinions: &Opinions, at: u32) -> Option<f32> {
+        let lexical = opinions.lexical(at).unwrap_or(0.0);
+        let vector = opinions.vector(at).unwrap_or(0.0);
+        let graph = opinions.graph.get(&at).map_or(0.0, |led| led.score);
+        if lexical <= 0.0 && graph <= 0.0 && vector < NEAR {
+            return None;
+        }
+        let base = match (&opinions.words, &opinions.meanings) {
+            (Some(_), Some(_)) => f32::midpoint(lexical, vector),
+            _ => lexical + vector,
+        };
+        let score = base.max(GRAPH * graph);
+        let importance = self.columns.importance[at as usize];
+        let importance = if importance.is_finite() {
+            importance.clamp(0.0, 1.0)
+        } else {
+            0.5
+        };
+        Some(score * (1.0 + 2.0 * IMPORTANCE * (importance - 0.5)))
+    }
+
+    fn hit(&self, opinions: &Opinions, score: f32, at: u32) -> Hit {
+        let led = opinions.graph.get(&at);
+        let found = opinions.words.iter().flat_map(|words| &words.found);
+        Hit {
+            row: self.columns.row[at as usize],
+            score: score.clamp(0.0, 1.0),
+            lexical: opinions.lexical(at).map(|score| score.min(1.0)),
+            vector: opinions.vector(at),
+            graph: led.map(|led| led.score),
+            words: found
+                .filter(|(number, _)| self.lexicon.has(*number, at))
+                .map(|(_, word)| word.clone())
+                .collect(),
+            entities: led.map(|led| led.names.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+impl Opinions {
+    fn lexical(&self, at: u32) -> Option<f32> {
+        let score = self.words.as_ref()?.scores[at as usize];
+        (score > 0.0).then_some(score)
+    }
+
+    fn vector(&self, at: u32) -> Option<f32> {
+        let score = self.meanings.as_ref()?[at as usize];
+        score.is_finite().then_some(score)
     }
 }

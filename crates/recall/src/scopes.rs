@@ -1,4 +1,4 @@
-//! Scopes as numbers, so that a filter compares them once and not for each memory.
+//! Scopes and kinds as numbers, so that a filter compares them once and not for each memory.
 
 use std::collections::HashMap;
 
@@ -7,25 +7,22 @@ use crate::query::Filter;
 /// Whose a memory is: namespace, user, agent, run.
 pub type Scope<'a> = [Option<&'a str>; 4];
 
-/// Texts as numbers. What is not named is 0.
-#[derive(Debug, Default)]
-struct Names(HashMap<Box<str>, u32>);
-
-/// Every scope that there is.
+/// Every scope and every kind that there is.
 #[derive(Debug, Default)]
 pub(crate) struct Scopes {
-    names: Names,
+    /// Texts by number, from 1. What is not named is 0.
+    names: HashMap<Box<str>, u32>,
     numbers: HashMap<[u32; 4], u32>,
     all: Vec<[u32; 4]>,
 }
 
-/// A kind or a scope that no memory can have.
+/// The number of nothing: no scope, no name, no place.
 pub(crate) const NONE: u32 = u32::MAX;
 
 impl Scopes {
     /// The number of a scope, a new one if need be.
     pub(crate) fn enter(&mut self, scope: Scope<'_>) -> u32 {
-        let scope = scope.map(|name| name.map_or(0, |name| self.names.enter(name)));
+        let scope = scope.map(|name| name.map_or(0, |name| self.enter_name(name)));
         let next = u32::try_from(self.all.len()).unwrap_or(NONE);
         *self.numbers.entry(scope).or_insert_with(|| {
             self.all.push(scope);
@@ -33,14 +30,19 @@ impl Scopes {
         })
     }
 
-    /// The number of a kind of memory, a new one if need be.
+    /// The number of a name, a new one if need be.
     pub(crate) fn enter_name(&mut self, name: &str) -> u32 {
-        self.names.enter(name)
+        if let Some(number) = self.names.get(name) {
+            return *number;
+        }
+        let number = u32::try_from(self.names.len() + 1).unwrap_or(NONE);
+        self.names.insert(name.into(), number);
+        number
     }
 
-    /// The number of a name; that of no memory if it is not known.
+    /// The number of a name; that of nothing if no memory has it.
     pub(crate) fn name(&self, name: &str) -> u32 {
-        self.names.0.get(name).copied().unwrap_or(NONE)
+        self.names.get(name).copied().unwrap_or(NONE)
     }
 
     /// For each scope whether it passes.
@@ -53,19 +55,53 @@ impl Scopes {
         self.all.iter().map(passes).collect()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Drops every scope and name but those in use, and gives the numbers that the others have from now on.
+    /// Names of scopes in use are in use.
+    pub(crate) fn keep(&mut self, scopes: &[bool], mut names: Vec<bool>) -> Renumbered {
+        names.resize(self.names.len() + 1, false);
+        let kept = self.all.iter().zip(scopes).filter(|(_, used)| **used);
+        for name in kept.flat_map(|(scope, _)| scope) {
+            names[*name as usize] = true;
+        }
+        let mut renumbered = Renumbered {
+            scopes: vec![NONE; self.all.len()],
+            names: vec![0; names.len()],
+        };
+        let mut next = 0;
+        for (number, used) in names.iter().enumerate().skip(1) {
+            if *used {
+                next += 1;
+                renumbered.names[number] = next;
+            }
+        }
+        self.names.retain(|_, number| {
+            *number = renumbered.names[*number as usize];
+            *number != 0
+        });
+        let mut all = Vec::new();
+        for (number, scope) in self.all.iter().enumerate() {
+            if scopes.get(number).copied().unwrap_or(false) {
+                renumbered.scopes[number] = u32::try_from(all.len()).unwrap_or(NONE);
+                all.push(scope.map(|name| renumbered.names[name as usize]));
+            }
+        }
+        self.numbers = all.iter().copied().zip(0..).collect();
+        self.all = all;
+        renumbered
+    }
+
     pub(crate) fn bytes(&self) -> usize {
-        let names: usize = self.names.0.keys().map(|name| name.len() + 32).sum();
+        let names: usize = self.names.keys().map(|name| name.len() + 32).sum();
         names + self.all.len() * 56
     }
 }
 
-impl Names {
-    fn enter(&mut self, name: &str) -> u32 {
-        if let Some(number) = self.0.get(name) {
-            return *number;
-        }
-        let number = u32::try_from(self.0.len() + 1).unwrap_or(NONE);
-        self.0.insert(name.into(), number);
-        number
-    }
+/// By the number before, the number now.
+pub(crate) struct Renumbered {
+    pub(crate) scopes: Vec<u32>,
+    pub(crate) names: Vec<u32>,
 }

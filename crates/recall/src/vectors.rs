@@ -1,25 +1,87 @@
 //! The vectors of memories, of one model or, while it is being changed, of two.
 
-use switchboard_embed::{Matrix, Quantised};
+use switchboard_embed::{Matrix, Prepared, Quantised};
 
 /// The vectors of one model.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) fingerprint: Box<str>,
-    /// A row for the place of each memory.
-    pub(crate) matrix: Matrix,
+    matrix: Matrix,
+    /// By place: in which row of the matrix its vector is, [`NONE`] if there is none.
+    rows: Vec<u32>,
+    /// Rows whose memories are gone.
+    free: Vec<u32>,
 }
+
+const NONE: u32 = u32::MAX;
 
 impl Model {
     pub(crate) fn new(fingerprint: &str, dimensions: usize) -> Self {
         Self {
             fingerprint: fingerprint.into(),
             matrix: Matrix::new(dimensions),
+            rows: Vec::new(),
+            free: Vec::new(),
         }
     }
 
-    /// Sets the vector of a memory; one of another length is ignored.
-    pub(crate) fn set(&mut self, at: usize, vector: &Quantised) {
-        let _ = self.matrix.set(at, vector);
+    /// Sets the vector in a place; one of another length is ignored.
+    pub(crate) fn set(&mut self, at: u32, vector: &Quantised) {
+        if vector.numbers.len() != self.matrix.dimensions() {
+            return;
+        }
+        let place = at as usize;
+        if place >= self.rows.len() {
+            self.rows.resize(place + 1, NONE);
+        }
+        let row = match self.rows[place] {
+            NONE => self.free.pop(),
+            row => Some(row),
+        };
+        let row = row.unwrap_or_else(|| u32::try_from(self.matrix.len()).unwrap_or(NONE));
+        if row != NONE && self.matrix.set(row as usize, vector).is_ok() {
+            self.rows[place] = row;
+        }
+    }
+
+    /// Leaves a place without a vector.
+    pub(crate) fn clear(&mut self, at: u32) {
+        if let Some(row) = self.rows.get_mut(at as usize)
+            && *row != NONE
+        {
+            self.matrix.clear(*row as usize);
+            self.free.push(*row);
+            *row = NONE;
+        }
+    }
+
+    /// Keeps only these places, in this order, and numbers them anew. All others are without vectors already.
+    pub(crate) fn keep(&mut self, places: &[u32]) {
+        let row = |at: &u32| self.rows.get(*at as usize).copied().unwrap_or(NONE);
+        self.rows = places.iter().map(row).collect();
+    }
+
+    /// A vector to compare with those in places.
+    pub(crate) fn prepare(&self, vector: &[f32]) -> Prepared {
+        self.matrix.prepare(vector)
+    }
+
+    /// The vector in a place, to compare it with others.
+    pub(crate) fn prepare_place(&self, at: u32) -> Option<Prepared> {
+        self.matrix.prepare_row(self.row(at)?)
+    }
+
+    /// The product with the vector in a place, if there is one.
+    pub(crate) fn product(&self, at: u32, with: &Prepared) -> Option<f32> {
+        self.matrix.product(self.row(at)?, with)
+    }
+
+    fn row(&self, at: u32) -> Option<usize> {
+        let row = *self.rows.get(at as usize)?;
+        (row != NONE).then_some(row as usize)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.matrix.bytes() + (self.rows.capacity() + self.free.capacity()) * size_of::<u32>()
     }
 }

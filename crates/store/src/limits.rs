@@ -61,6 +61,9 @@ pub(crate) const SALVAGE_BATCHES: usize = 2;
 /// How often a table of a damaged file is tried to be read from another place.
 pub(crate) const SALVAGE_ATTEMPTS: u32 = 200_000;
 
+/// The longest row of a damaged file that is read, in bytes.
+pub(crate) const SALVAGE_ROW_BYTES: usize = 2 << 20;
+
 /// The size of a page of the file.
 pub(crate) const PAGE_BYTES: usize = 4096;
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use switchboard_catalog::{Catalogue, Item, Kind, Offers, ServerPart};
 use switchboard_client::Raw;
+use switchboard_config::Config;
 use switchboard_results::Structured;
 use switchboard_schema::{Checker, shape};
 use switchboard_search::Found;
@@ -21,7 +22,7 @@ use crate::{
     desk::{Face, View},
     failure::{Failure, cut},
     finder::{Finder, LANGUAGE, Wish},
-    translate,
+    memory, translate,
 };
 
 pub(crate) const RETRIEVE: &str = "retrieve_tools";
@@ -61,7 +62,9 @@ pub(crate) fn is_shown(context: &Context, view: &View) -> bool {
         View::All(Face::Configured) => match context.config.load().view {
             switchboard_config::View::Direct => false,
             switchboard_config::View::Search => true,
-            switchboard_config::View::Auto => is_large(&context.shelf.catalogue()),
+            switchboard_config::View::Auto => {
+                is_large(&context.config.load(), &context.shelf.catalogue())
+            }
         },
     }
 }
@@ -72,8 +75,11 @@ pub(crate) fn is_shown(context: &Context, view: &View) -> bool {
 const FEW_TOOLS: usize = 40;
 const FEW_BYTES: usize = 24 * 1024;
 
-pub(crate) fn is_large(catalogue: &Catalogue) -> bool {
-    catalogue.count(Kind::Tool) > FEW_TOOLS || catalogue.tools_bytes() > FEW_BYTES
+/// The memory does not count: whoever adds their first servers should see them.
+fn is_large(config: &Config, catalogue: &Catalogue) -> bool {
+    let memory = memory::among(config).and_then(|name| catalogue.server(name));
+    let (tools, bytes) = memory.map_or((0, 0), |part| (part.count(Kind::Tool), part.tools_bytes()));
+    catalogue.count(Kind::Tool) > FEW_TOOLS + tools || catalogue.tools_bytes() > FEW_BYTES + bytes
 }
 
 /// So many tools are listed unless asked otherwise, and at most.

@@ -45,8 +45,12 @@ impl Rig {
         Self::prepared(config, |_| {}).await
     }
 
-    /// With something done to the home before the gateway starts.
-    pub(crate) async fn prepared(config: Value, prepare: impl FnOnce(&Home)) -> Self {
+    /// With something done to the home before the gateway starts. The memory is one of the servers only if
+    /// the configuration speaks of it.
+    pub(crate) async fn prepared(mut config: Value, prepare: impl FnOnce(&Home)) -> Self {
+        if config.get("memory").is_none() {
+            config["memory"] = json!({ "enabled": false });
+        }
         let folder = TempDir::new().unwrap();
         let home = Home::locate(Some(folder.path()), None).unwrap();
         home.create().unwrap();
@@ -191,6 +195,10 @@ impl Rig {
 
     /// Writes another configuration, and has it applied.
     pub(crate) async fn reconfigure(&self, config: &Value) {
+        let mut config = config.clone();
+        if config.get("memory").is_none() {
+            config["memory"] = json!({ "enabled": false });
+        }
         std::fs::write(self.config_file(), config.to_string()).unwrap();
         self.reload().await;
     }

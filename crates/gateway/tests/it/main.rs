@@ -19,6 +19,7 @@ mod heard;
 mod index;
 mod learning;
 mod mcp_rig;
+mod memory;
 mod people;
 mod results;
 mod search_call;

@@ -1,5 +1,7 @@
 //! The memory server, asked as the gateway asks it.
 
+mod isolation;
 mod rig;
 mod times;
 mod tools;
+mod vectors;

@@ -24,7 +24,10 @@ async fn what_is_stored_is_found_listed_and_read() {
     assert_eq!(got["metadata"]["source"], "chat");
     assert_eq!(got["entities"], json!(["Ada", "green tea"]));
     let found = rig
-        .call("recall", json!({ "query": "what does Ada drink? tea?", "namespace": "home" }))
+        .call(
+            "recall",
+            json!({ "query": "what does Ada drink? tea?", "namespace": "home" }),
+        )
         .await;
     assert_eq!(found["count"], 1);
     let hit = &found["memories"][0];
@@ -36,7 +39,10 @@ async fn what_is_stored_is_found_listed_and_read() {
     let listed = rig.call("list_memories", json!({ "limit": 1 })).await;
     assert_eq!(listed["total"], 2);
     assert_eq!(listed["next_offset"], 1);
-    assert_eq!(listed["memories"][0]["content"], "The build runs on Tuesdays");
+    assert_eq!(
+        listed["memories"][0]["content"],
+        "The build runs on Tuesdays"
+    );
 }
 
 #[tokio::test]
@@ -49,7 +55,10 @@ async fn what_a_tool_does_not_know_is_refused_by_name() {
     for tool in &tools {
         let name = tool["name"].as_str().unwrap();
         let mut arguments = json!({ "userId": "eve" });
-        for required in tool["inputSchema"]["required"].as_array().unwrap_or(&vec![]) {
+        for required in tool["inputSchema"]["required"]
+            .as_array()
+            .unwrap_or(&vec![])
+        {
             arguments[required.as_str().unwrap()] = json!("x");
         }
         let said = rig.refused(name, arguments).await;
@@ -63,10 +72,15 @@ async fn what_a_tool_does_not_know_is_refused_by_name() {
     let said = rig.refused("recall", json!({ "query": 5 })).await;
     assert!(said.contains("query"), "{said}");
     let said = rig
-        .refused("store_memory", json!({ "content": "x", "valid_from": "soon" }))
+        .refused(
+            "store_memory",
+            json!({ "content": "x", "valid_from": "soon" }),
+        )
         .await;
     assert!(said.contains("valid_from"), "{said}");
-    let said = rig.refused("store_memory", json!({ "content": "   " })).await;
+    let said = rig
+        .refused("store_memory", json!({ "content": "   " }))
+        .await;
     assert!(said.contains("content"), "{said}");
     let unknown = rig.ended("remember", json!({})).await;
     assert!(matches!(unknown, Ended::Error(error) if error["code"] == -32602));
@@ -86,11 +100,16 @@ async fn an_id_of_another_scope_is_no_id() {
         ("delete_memory", json!({})),
     ] {
         let mut arguments = json!({ "id": id, "user_id": "eve" });
-        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        arguments
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         let said = rig.refused(tool, arguments).await;
         assert!(said.contains("there is no memory"), "{tool}: {said}");
     }
-    let kept = rig.call("get_memory", json!({ "id": id, "user_id": "ada" })).await;
+    let kept = rig
+        .call("get_memory", json!({ "id": id, "user_id": "ada" }))
+        .await;
     assert_eq!(kept["content"], "Secret of Ada");
 }
 
@@ -98,11 +117,22 @@ async fn an_id_of_another_scope_is_no_id() {
 async fn what_is_forgotten_is_gone_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
-    let id = rig.store(json!({ "content": "Zebulon keeps bees in Vermont" })).await;
-    assert_eq!(rig.contents("recall", json!({ "query": "bees" })).await.len(), 1);
+    let id = rig
+        .store(json!({ "content": "Zebulon keeps bees in Vermont" }))
+        .await;
+    assert_eq!(
+        rig.contents("recall", json!({ "query": "bees" }))
+            .await
+            .len(),
+        1
+    );
     let deleted = rig.call("delete_memory", json!({ "id": id })).await;
     assert_eq!(deleted["deleted"], true);
-    assert!(rig.contents("recall", json!({ "query": "bees" })).await.is_empty());
+    assert!(
+        rig.contents("recall", json!({ "query": "bees" }))
+            .await
+            .is_empty()
+    );
     let related = rig.call("get_related", json!({})).await;
     assert_eq!(related["entities"], json!([]));
     let said = rig.refused("delete_memory", json!({ "id": id })).await;
@@ -115,28 +145,55 @@ async fn a_memory_is_reached_through_a_relation_and_not_without() {
     let rig = Rig::open(folder.path());
     rig.store(json!({ "content": "The invoices are in the blue folder", "entities": ["Acme"] }))
         .await;
-    rig.call("create_entity", json!({ "name": "Grace Hopper", "entity_type": "person" }))
-        .await;
+    rig.call(
+        "create_entity",
+        json!({ "name": "Grace Hopper", "entity_type": "person" }),
+    )
+    .await;
     let query = json!({ "query": "Grace Hopper" });
     assert!(rig.contents("recall", query.clone()).await.is_empty());
     let related = json!({ "from": "grace hopper", "to": "ACME", "relation_type": "works at" });
     let made = rig.call("create_relation", related.clone()).await;
-    assert_eq!((&made["from"], &made["to"]), (&json!("Grace Hopper"), &json!("Acme")));
+    assert_eq!(
+        (&made["from"], &made["to"]),
+        (&json!("Grace Hopper"), &json!("Acme"))
+    );
     assert_eq!(made["created"], true);
     assert_eq!(rig.call("create_relation", related).await["created"], false);
     let found = rig.call("recall", query).await;
-    assert_eq!(found["memories"][0]["content"], "The invoices are in the blue folder");
+    assert_eq!(
+        found["memories"][0]["content"],
+        "The invoices are in the blue folder"
+    );
     assert!(found["memories"][0]["channels"]["lexical"].is_null());
-    let around = rig.call("get_related", json!({ "entity": "Grace Hopper" })).await;
-    let names: Vec<_> = around["entities"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    let around = rig
+        .call("get_related", json!({ "entity": "Grace Hopper" }))
+        .await;
+    let names: Vec<_> = around["entities"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["name"])
+        .collect();
     assert_eq!(names, [&json!("Grace Hopper"), &json!("Acme")]);
     assert_eq!(around["relations"][0]["relation_type"], "works at");
-    let out = rig.call("get_related", json!({ "entity": "Acme", "direction": "out" })).await;
+    let out = rig
+        .call(
+            "get_related",
+            json!({ "entity": "Acme", "direction": "out" }),
+        )
+        .await;
     assert_eq!(out["entities"].as_array().unwrap().len(), 1);
     let said = rig
-        .refused("create_relation", json!({ "from": "Nobody", "to": "Acme", "relation_type": "knows" }))
+        .refused(
+            "create_relation",
+            json!({ "from": "Nobody", "to": "Acme", "relation_type": "knows" }),
+        )
         .await;
-    assert!(said.contains("Nobody") && said.contains("create_entity"), "{said}");
+    assert!(
+        said.contains("Nobody") && said.contains("create_entity"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -144,34 +201,63 @@ async fn what_says_the_same_is_told_previewed_and_merged() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let text = "The staging server listens on port 8443 behind the proxy";
-    let first = rig.store(json!({ "content": text, "namespace": "ops" })).await;
+    let first = rig
+        .store(json!({ "content": text, "namespace": "ops" }))
+        .await;
     // So that the index is there.
     rig.contents("recall", json!({ "query": "staging" })).await;
     let second = rig
-        .call("store_memory", json!({ "content": format!("{text}."), "namespace": "ops" }))
+        .call(
+            "store_memory",
+            json!({ "content": format!("{text}."), "namespace": "ops" }),
+        )
         .await;
     assert_eq!(second["similar"][0]["id"], first.as_str());
-    rig.store(json!({ "content": text, "namespace": "other" })).await;
-    let preview = rig.call("consolidate_memory", json!({ "namespace": "ops" })).await;
-    assert_eq!((&preview["count"], &preview["applied"]), (&json!(1), &json!(false)));
+    rig.store(json!({ "content": text, "namespace": "other" }))
+        .await;
+    let preview = rig
+        .call("consolidate_memory", json!({ "namespace": "ops" }))
+        .await;
+    assert_eq!(
+        (&preview["count"], &preview["applied"]),
+        (&json!(1), &json!(false))
+    );
     let said = rig
-        .refused("consolidate_memory", json!({ "namespace": "ops", "apply": "plan-0" }))
+        .refused(
+            "consolidate_memory",
+            json!({ "namespace": "ops", "apply": "plan-0" }),
+        )
         .await;
     assert!(said.contains("out of date"), "{said}");
     let applied = rig
-        .call("consolidate_memory", json!({ "namespace": "ops", "apply": preview["plan"] }))
+        .call(
+            "consolidate_memory",
+            json!({ "namespace": "ops", "apply": preview["plan"] }),
+        )
         .await;
     assert_eq!(applied["applied"], true);
-    let listed = rig.call("list_memories", json!({ "namespace": "ops" })).await;
+    let listed = rig
+        .call("list_memories", json!({ "namespace": "ops" }))
+        .await;
     assert_eq!(listed["total"], 1);
     let all = rig
-        .call("list_memories", json!({ "namespace": "ops", "include_invalid": true }))
+        .call(
+            "list_memories",
+            json!({ "namespace": "ops", "include_invalid": true }),
+        )
         .await;
     assert_eq!(all["total"], 2);
-    let gone: Vec<&Value> = all["memories"].as_array().unwrap().iter().filter(|one| one["reason"] == "consolidated").collect();
+    let gone: Vec<&Value> = all["memories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["reason"] == "consolidated")
+        .collect();
     assert_eq!(gone.len(), 1);
     assert_eq!(gone[0]["superseded_by"], listed["memories"][0]["id"]);
-    let again = rig.call("consolidate_memory", json!({ "namespace": "ops" })).await;
+    let again = rig
+        .call("consolidate_memory", json!({ "namespace": "ops" }))
+        .await;
     assert_eq!(again["count"], 0);
 }
 
@@ -179,15 +265,32 @@ async fn what_says_the_same_is_told_previewed_and_merged() {
 async fn everything_survives_a_journey_as_lines() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let rig = Rig::open(one.path());
-    let id = rig.store(json!({ "content": "Ada moved to Oslo", "user_id": "ada", "valid_from": "2024-05-01" })).await;
-    rig.call("update_memory", json!({ "id": id, "content": "Ada moved to Bergen" })).await;
+    let id = rig
+        .store(
+            json!({ "content": "Ada moved to Oslo", "user_id": "ada", "valid_from": "2024-05-01" }),
+        )
+        .await;
+    rig.call(
+        "update_memory",
+        json!({ "id": id, "content": "Ada moved to Bergen" }),
+    )
+    .await;
     for n in 0..25 {
-        rig.store(json!({ "content": format!("Note number {n}"), "namespace": "notes" })).await;
+        rig.store(json!({ "content": format!("Note number {n}"), "namespace": "notes" }))
+            .await;
     }
     for name in ["Ada", "Oslo"] {
-        rig.call("create_entity", json!({ "name": name, "user_id": "ada", "description": "known" })).await;
+        rig.call(
+            "create_entity",
+            json!({ "name": name, "user_id": "ada", "description": "known" }),
+        )
+        .await;
     }
-    rig.call("create_relation", json!({ "from": "Ada", "to": "Oslo", "relation_type": "left", "user_id": "ada" })).await;
+    rig.call(
+        "create_relation",
+        json!({ "from": "Ada", "to": "Oslo", "relation_type": "left", "user_id": "ada" }),
+    )
+    .await;
     let mut lines = String::new();
     let mut cursor = None;
     loop {
@@ -203,24 +306,48 @@ async fn everything_survives_a_journey_as_lines() {
         }
     }
     let copy = Rig::open(other.path());
-    let trial = copy.call("import_memory", json!({ "jsonl": lines, "dry_run": true })).await;
+    let trial = copy
+        .call("import_memory", json!({ "jsonl": lines, "dry_run": true }))
+        .await;
     assert_eq!(trial["memories"], 26);
     assert_eq!(copy.call("list_memories", json!({})).await["total"], 0);
     let done = copy.call("import_memory", json!({ "jsonl": lines })).await;
     assert_eq!(done["errors"], json!([]));
-    assert_eq!((&done["memories"], &done["relations"]), (&json!(26), &json!(1)));
-    let there = rig.call("get_memory", json!({ "id": id, "history": true })).await;
-    let here = copy.call("get_memory", json!({ "id": id, "history": true })).await;
+    assert_eq!(
+        (&done["memories"], &done["relations"]),
+        (&json!(26), &json!(1))
+    );
+    let there = rig
+        .call("get_memory", json!({ "id": id, "history": true }))
+        .await;
+    let here = copy
+        .call("get_memory", json!({ "id": id, "history": true }))
+        .await;
     assert_eq!(here, there);
     let again = copy.call("import_memory", json!({ "jsonl": lines })).await;
-    assert_eq!((&again["memories"], &again["skipped"]), (&json!(0), &json!(27)));
-    let copies = copy.call("import_memory", json!({ "jsonl": lines, "on_conflict": "copy" })).await;
+    assert_eq!(
+        (&again["memories"], &again["skipped"]),
+        (&json!(0), &json!(27))
+    );
+    let copies = copy
+        .call(
+            "import_memory",
+            json!({ "jsonl": lines, "on_conflict": "copy" }),
+        )
+        .await;
     assert_eq!(copies["memories"], 26);
     assert_eq!(copy.call("list_memories", json!({})).await["total"], 52);
-    let replaced = copy.call("import_memory", json!({ "jsonl": lines, "on_conflict": "replace" })).await;
+    let replaced = copy
+        .call(
+            "import_memory",
+            json!({ "jsonl": lines, "on_conflict": "replace" }),
+        )
+        .await;
     assert_eq!(replaced["memories"], 26);
     assert_eq!(copy.call("list_memories", json!({})).await["total"], 52);
-    let related = copy.call("get_related", json!({ "entity": "Ada", "user_id": "ada" })).await;
+    let related = copy
+        .call("get_related", json!({ "entity": "Ada", "user_id": "ada" }))
+        .await;
     assert_eq!(related["relations"][0]["relation_type"], "left");
 }
 
@@ -234,8 +361,16 @@ async fn the_file_of_the_reference_server_is_read() {
 not json
 {"type":"relation","from":"Ada","to":"Nobody","relationType":"knows"}"#;
     let done = rig.call("import_memory", json!({ "jsonl": lines })).await;
-    assert_eq!((&done["memories"], &done["entities"], &done["relations"]), (&json!(2), &json!(2), &json!(1)));
-    let wrong: Vec<_> = done["errors"].as_array().unwrap().iter().map(|one| one["line"].clone()).collect();
+    assert_eq!(
+        (&done["memories"], &done["entities"], &done["relations"]),
+        (&json!(2), &json!(2), &json!(1))
+    );
+    let wrong: Vec<_> = done["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["line"].clone())
+        .collect();
     assert_eq!(wrong, [json!(4), json!(5)]);
     let found = rig.contents("recall", json!({ "query": "Ada tea" })).await;
     assert_eq!(found[0], "Ada: likes tea");
@@ -246,24 +381,57 @@ async fn people_read_markdown_and_agents_a_digest() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let id = rig.store(json!({ "content": "Line one\n# not a heading", "namespace": "n s", "importance": 1.0 })).await;
-    let page = rig.call("export_memory", json!({ "format": "markdown" })).await;
-    assert!(page["data"].as_str().unwrap().starts_with("- Line one # not a heading\n"));
+    let page = rig
+        .call("export_memory", json!({ "format": "markdown" }))
+        .await;
+    assert!(
+        page["data"]
+            .as_str()
+            .unwrap()
+            .starts_with("- Line one # not a heading\n")
+    );
     let read = |uri: String| rig.request("resources/read", json!({ "uri": uri }));
     for uri in ["memory://digest", "memory://digest?namespace=n%20s"] {
         let answer = read(uri.to_owned()).await;
-        let text = answer["result"]["contents"][0]["text"].as_str().unwrap().to_owned();
-        assert!(text.contains("Line one") && text.contains("1 memories"), "{text}");
+        let text = answer["result"]["contents"][0]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(
+            text.contains("Line one") && text.contains("1 memories"),
+            "{text}"
+        );
     }
     let other = read("memory://digest?namespace=other".to_owned()).await;
-    assert!(!other["result"]["contents"][0]["text"].as_str().unwrap().contains("Line one"));
+    assert!(
+        !other["result"]["contents"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("Line one")
+    );
     let one = read(format!("memory://memories/{id}")).await;
-    assert!(one["result"]["contents"][0]["text"].as_str().unwrap().contains("Line one"));
-    for wrong in ["memory://other", "memory://digest?user=x", "memory://memories/none"] {
-        assert_eq!(read(wrong.to_owned()).await["error"]["code"], -32602, "{wrong}");
+    assert!(
+        one["result"]["contents"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("Line one")
+    );
+    for wrong in [
+        "memory://other",
+        "memory://digest?user=x",
+        "memory://memories/none",
+    ] {
+        assert_eq!(
+            read(wrong.to_owned()).await["error"]["code"],
+            -32602,
+            "{wrong}"
+        );
     }
     let prompt = json!({ "name": "memory_digest", "arguments": { "namespace": "n s" } });
     let prompt = rig.request("prompts/get", prompt).await;
-    let text = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap();
+    let text = prompt["result"]["messages"][0]["content"]["text"]
+        .as_str()
+        .unwrap();
     assert!(text.contains("Line one"), "{text}");
 }
 
@@ -272,7 +440,12 @@ async fn everything_is_forgotten_only_when_a_person_agrees() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     rig.store(json!({ "content": "Something" })).await;
-    let ask = || rig.request("tools/call", json!({ "name": "reset_all_memory", "arguments": {} }));
+    let ask = || {
+        rig.request(
+            "tools/call",
+            json!({ "name": "reset_all_memory", "arguments": {} }),
+        )
+    };
     let answer = |state: Value, answer: Value| {
         rig.request(
             "tools/call",
@@ -286,7 +459,10 @@ async fn everything_is_forgotten_only_when_a_person_agrees() {
     // A yes to what was never asked is none.
     let unasked = answer(json!("made-up"), yes.clone()).await;
     assert_eq!(unasked["result"]["resultType"], "input_required");
-    for no in [json!({ "action": "decline" }), json!({ "action": "accept", "content": { "forget": false } })] {
+    for no in [
+        json!({ "action": "decline" }),
+        json!({ "action": "accept", "content": { "forget": false } }),
+    ] {
         let asked = ask().await["result"]["requestState"].clone();
         let refused = answer(asked.clone(), no).await;
         assert_eq!(refused["result"]["isError"], true);
@@ -298,5 +474,9 @@ async fn everything_is_forgotten_only_when_a_person_agrees() {
     let done = answer(asked["requestState"].clone(), yes).await;
     assert_eq!(done["result"]["structuredContent"]["deleted"], 1);
     assert_eq!(rig.call("list_memories", json!({})).await["total"], 0);
-    assert!(rig.contents("recall", json!({ "query": "something" })).await.is_empty());
+    assert!(
+        rig.contents("recall", json!({ "query": "something" }))
+            .await
+            .is_empty()
+    );
 }

@@ -53,9 +53,9 @@ pub fn salvage(path: &Path, mut each: impl FnMut(Piece)) -> Result<Salvaged, Sto
         *count = count.saturating_add(1);
         each(piece);
     };
-    let wreck =
-        Wreck::open(path).map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())?;
-    salvaged.problems = wreck.read(&mut take);
+    let problems = Wreck::read(path, &mut take)
+        .map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())?;
+    salvaged.problems = problems;
     Ok(salvaged)
 }
 

@@ -3,9 +3,12 @@
 mod bring;
 mod damage;
 mod entities;
-mod graph;
 mod gaps;
+mod graph;
 mod list;
+mod mended;
+mod pages;
+mod pieces;
 mod reads;
 mod vectors;
 mod wreck;

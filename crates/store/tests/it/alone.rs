@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use switchboard_store::{Query, Store, Which, verify};
 
+use super::memory::{assert_sound, everything, learned_twice};
 use super::{Place, all, approval, close, is_intact, names, new, note, record, within};
 
 const FILE_OF_THE_VICTIM: &str = "SWITCHBOARD_STORE_VICTIM";
@@ -158,6 +159,72 @@ async fn writer() {
         });
     }
     writers.join_all().await;
+}
+
+const FILE_OF_THE_LEARNER: &str = "SWITCHBOARD_STORE_LEARNER";
+
+/// Likewise of memories, with what belongs to each.
+#[tokio::test]
+async fn every_memory_that_was_answered_survives_a_kill() {
+    let place = Place::new();
+    let mut answered: HashSet<String> = HashSet::new();
+    for round in 0..16 {
+        let mut learner = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "alone::learner", "--nocapture"])
+            .env(FILE_OF_THE_LEARNER, &place.file)
+            .env("ROUND", round.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(learner.stdout.take().unwrap()).lines();
+        let chance = RandomState::new().build_hasher().finish();
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_micros(10_000 + chance % 120_000));
+            learner.kill().unwrap();
+            assert!(!learner.wait().unwrap().success());
+        });
+        let ids = lines.map_while(Result::ok);
+        answered.extend(ids.filter_map(|line| Some(line.strip_prefix("learned ")?.to_owned())));
+        killer.join().unwrap();
+    }
+    assert!(answered.len() > 16, "only {} were answered", answered.len());
+    let store = place.open();
+    let versions = everything(&store.memories()).await;
+    let current = versions
+        .iter()
+        .filter(|version| version.learned_until.is_none());
+    // Of every group all is there or nothing.
+    let found: HashSet<_> = current
+        .inspect(|version| assert_eq!((version.version, version.mentions.len()), (2, 1)))
+        .map(|version| version.id.to_string())
+        .collect();
+    let lost: Vec<_> = answered.difference(&found).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+    assert_eq!(versions.len(), 2 * found.len());
+    close(&store).await;
+    assert_sound(&place);
+}
+
+/// Not a test by itself: the process that is killed above. It says what was answered.
+#[tokio::test]
+async fn learner() {
+    let Some(file) = std::env::var_os(FILE_OF_THE_LEARNER) else {
+        return;
+    };
+    let round = std::env::var("ROUND").unwrap();
+    let store = Store::open(file.into());
+    let mut learners = tokio::task::JoinSet::new();
+    for lane in 0..4 {
+        let (memories, round) = (store.memories(), round.clone());
+        learners.spawn(async move {
+            for number in 0.. {
+                let id = format!("{round}-{lane}-{number}");
+                memories.write(learned_twice(&id)).await.unwrap();
+                println!("learned {id}");
+            }
+        });
+    }
+    learners.join_all().await;
 }
 
 /// How often the store's thread wakes is only to be seen where there is one store.

@@ -1,15 +1,24 @@
 //! Memories: making, changing and removing them.
 
+mod changes;
+mod damage;
+mod lists;
+mod vectors;
+
 use std::sync::Arc;
 
+use rusqlite::Connection;
 use switchboard_store::memory::{
-    Counts, Made, Memories, MemoryChange, Mention, NewMention, NewVersion, Scope,
+    Made, Memories, MemoryChange, NewMention, NewVersion, Scope, Version,
 };
 
 use super::{Place, within};
 
-/// A memory of some time in 2026 that nobody owns, told after its id.
-pub(crate) fn memory(id: &str) -> NewVersion {
+/// Some time in 2026.
+const NOW: i64 = 1_794_718_800_000_000;
+
+/// A memory that nobody owns, told after its id.
+fn memory(id: &str) -> NewVersion {
     NewVersion {
         id: id.into(),
         version: None,
@@ -20,46 +29,178 @@ pub(crate) fn memory(id: &str) -> NewVersion {
         metadata: None,
         valid_from: None,
         valid_until: None,
-        learned_at: 1_794_718_800_000_000,
+        learned_at: NOW,
         learned_until: None,
         reason: None,
         superseded_by: None,
     }
 }
 
-pub(crate) fn add(version: NewVersion) -> MemoryChange {
-    let mentions = Vec::new();
+fn add(version: NewVersion) -> MemoryChange {
+    mentioning(version, [])
+}
+
+fn mentioning(version: NewVersion, mentions: impl Into<Vec<NewMention>>) -> MemoryChange {
+    let mentions = mentions.into();
     MemoryChange::Add { version, mentions }
 }
 
-pub(crate) async fn write(memories: &Memories, changes: impl Into<Vec<MemoryChange>>) -> Vec<Made> {
+fn revise(was: u32, version: NewVersion) -> MemoryChange {
+    MemoryChange::Revise {
+        id: version.id.clone(),
+        was,
+        version,
+        mentions: Vec::new(),
+    }
+}
+
+/// A memory and its second version, which each speak of something of their own.
+pub(crate) fn learned_twice(id: &str) -> Vec<MemoryChange> {
+    let second = MemoryChange::Revise {
+        id: id.into(),
+        was: 1,
+        version: memory(id),
+        mentions: vec![found(&format!("{id} again"))],
+    };
+    vec![mentioning(memory(id), [found(id)]), second]
+}
+
+fn delete(id: &str) -> MemoryChange {
+    MemoryChange::Delete { id: id.into() }
+}
+
+/// An entity by its key, found in the text.
+fn found(key: &str) -> NewMention {
+    NewMention {
+        id: format!("id of {key}").into(),
+        name: key.to_uppercase().into(),
+        key: key.into(),
+        kind: None,
+        explicit: false,
+    }
+}
+
+/// The same, said by somebody.
+fn said(key: &str) -> NewMention {
+    NewMention {
+        explicit: true,
+        ..found(key)
+    }
+}
+
+fn user(name: &str) -> Scope {
+    Scope {
+        user: Some(name.into()),
+        ..Scope::default()
+    }
+}
+
+async fn write(memories: &Memories, changes: impl Into<Vec<MemoryChange>>) -> Vec<Made> {
     within(memories.write(changes.into())).await.unwrap()
 }
 
-#[tokio::test]
-async fn smoke() {
-    let place = Place::new();
-    let store = place.open();
-    let memories = store.memories();
-    let made = write(
-        &memories,
-        [MemoryChange::Add {
-            version: memory("a"),
-            mentions: vec![NewMention {
-                id: "e1".into(),
-                name: "Ada".into(),
-                key: "ada".into(),
-                kind: None,
-                explicit: false,
-            }],
-        }],
-    )
-    .await;
-    println!("{made:?}");
-    let found = within(memories.get("a")).await.unwrap().unwrap();
-    println!("{found:?}");
-    let made = write(&memories, [MemoryChange::Delete { id: "a".into() }]).await;
-    println!("{made:?}");
-    assert_eq!(within(memories.counts()).await.unwrap(), Counts::default());
-    let _: Option<(Arc<str>, Mention)> = None;
+/// The row of the one version that this makes.
+async fn write_one(memories: &Memories, change: MemoryChange) -> u64 {
+    match &write(memories, [change]).await[..] {
+        [Made::Version { row, .. }] => *row,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn get(memories: &Memories, id: &str) -> Option<Version> {
+    within(memories.get(id)).await.unwrap()
+}
+
+/// All versions there are.
+pub(crate) async fn everything(memories: &Memories) -> Vec<Version> {
+    let mut all = Vec::new();
+    loop {
+        let after = all.last().map_or(0, |version: &Version| version.row);
+        let page = within(memories.versions_after(after, 100)).await.unwrap();
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page);
+    }
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "wherever it is written, there may be none"
+)]
+fn text(text: &str) -> Option<Arc<str>> {
+    Some(text.into())
+}
+
+/// How many rows each table of memory has, by its name.
+fn sizes(place: &Place) -> Vec<(String, i64)> {
+    let raw = place.raw();
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'memory_%'";
+    let mut statement = raw.prepare(sql).unwrap();
+    let names = statement.query_map([], |row| row.get(0)).unwrap();
+    let size = |name: String| {
+        let sql = format!("SELECT count(*) FROM {name}");
+        let count = raw.query_row(&sql, [], |row| row.get(0)).unwrap();
+        (name, count)
+    };
+    names.map(|name| size(name.unwrap())).collect()
+}
+
+/// What the counters say is what there is, and nothing points to what is not there.
+pub(crate) fn assert_sound(place: &Place) {
+    let raw: Connection = place.raw();
+    let number = |sql: &str| -> i64 { raw.query_row(sql, [], |row| row.get(0)).unwrap() };
+    for (kept, counted) in [
+        (
+            "SELECT versions FROM memory_counts",
+            "SELECT count(*) FROM memory_versions",
+        ),
+        (
+            "SELECT memories FROM memory_counts",
+            "SELECT count(*) FROM memory_versions WHERE learned_until IS NULL",
+        ),
+        (
+            "SELECT entities FROM memory_counts",
+            "SELECT count(*) FROM memory_entities",
+        ),
+        (
+            "SELECT relations FROM memory_counts",
+            "SELECT count(*) FROM memory_relations",
+        ),
+        (
+            "SELECT ifnull(sum(memories), 0) FROM memory_scopes",
+            "SELECT memories FROM memory_counts",
+        ),
+        (
+            "SELECT ifnull(sum(vectors), 0) FROM memory_models",
+            "SELECT count(*) FROM memory_vectors",
+        ),
+        (
+            "SELECT count(*) FROM memory_scopes",
+            "SELECT count(*) FROM (SELECT scope FROM memory_versions \
+             UNION SELECT scope FROM memory_entities)",
+        ),
+        ("SELECT 0", "SELECT count(*) FROM pragma_foreign_key_check"),
+        (
+            "SELECT 0",
+            "SELECT count(*) FROM memory_vectors \
+             WHERE model NOT IN (SELECT row FROM memory_models)",
+        ),
+        (
+            "SELECT 0",
+            "SELECT count(*) FROM memory_entities WHERE found = 1 \
+             AND row NOT IN (SELECT entity FROM memory_mentions)",
+        ),
+        (
+            "SELECT 0",
+            "SELECT count(*) FROM (SELECT 1 FROM memory_versions \
+             WHERE learned_until IS NULL GROUP BY id HAVING count(*) > 1)",
+        ),
+    ] {
+        assert_eq!(number(kept), number(counted), "{kept} / {counted}");
+    }
+    let verdict: String = raw
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(verdict, "ok");
 }

@@ -91,7 +91,8 @@ impl Place {
             "start": "eager",
         });
         let servers: Value = names.iter().map(|name| (*name, server.clone())).collect();
-        let config = json!({ "listen": "127.0.0.1:0", "mcpServers": servers });
+        let memory = json!({ "enabled": false });
+        let config = json!({ "listen": "127.0.0.1:0", "mcpServers": servers, "memory": memory });
         let new = self.path("home/switchboard.json.new");
         fs::write(&new, config.to_string()).unwrap();
         fs::rename(new, self.path("home/switchboard.json")).unwrap();

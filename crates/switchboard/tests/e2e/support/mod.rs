@@ -89,9 +89,11 @@ impl Home {
         self.set_config(json!({ "mcpServers": servers }));
     }
 
-    /// Writes the configuration, on a port that is free.
+    /// Writes the configuration, on a port that is free. The memory is one of the servers only if the
+    /// configuration speaks of it.
     pub(crate) fn set_config(&self, config: Value) {
-        let config = with(json!({ "listen": "127.0.0.1:0" }), config);
+        let quiet = json!({ "listen": "127.0.0.1:0", "memory": { "enabled": false } });
+        let config = with(quiet, config);
         self.write_config(&format!("{config:#}\n"));
     }
 

@@ -1,0 +1,117 @@
+// Memories, the newest first, or those that answer a question, the best first.
+
+import { button, empty, field, fill, h, keyed, problem, say, select } from "./dom.js";
+import { chip } from "./marks.js";
+import { chosenScope, isScoped, scopeFilter } from "./memory-scope.js";
+import { ask, brief, entityHref, fromField, kindWords, KINDS, memoryHref, scopeWords, timeInput } from "./memory-tools.js";
+import { list } from "./payload.js";
+import { agoTime, atTime, gatewayTime, number, plural } from "./words.js";
+
+const PAGE = 20;
+const FOUND = 30;
+const TYPING_MS = 250;
+const MOST_NAMES = 8;
+const WAYS = [["lexical", "words"], ["vector", "meaning"], ["graph", "mentions"]];
+const VECTORS = { __proto__: null, off: "There is no model of meaning, so that words and mentions have to do.", loading: "The model of meaning is still loading: words and mentions have to do meanwhile.", filling: "Not every memory has its meaning worked out yet: words and mentions have to do meanwhile." };
+// The filter is still there when somebody comes back from a memory.
+const kept = { text: "", kind: "", ended: false, asOf: "", knownAt: "" };
+
+export function openList(_, { scopes }) {
+  const search = h("input", { type: "search", placeholder: "Ask, or give some words", "aria-label": "Search memories", value: kept.text, autocomplete: "off", maxlength: 4000 });
+  const kind = select([["", "Every type"], ...KINDS], kept.kind, { "aria-label": "Type" });
+  const ended = h("input", { type: "checkbox", checked: kept.ended });
+  const [asOf, knownAt] = [timeInput(kept.asOf), timeInput(kept.knownAt)];
+  const count = h("p", { class: "muted", role: "status" });
+  const rows = h("ul", { class: "memories" });
+  const none = h("div");
+  const more = button("Show more", () => read(true), { class: "show-more", hidden: true });
+  let shown = [];
+  let next;
+  let asked = 0;
+  let typing = null;
+
+  const filter = () => ({ ...chosenScope(), memory_type: kept.kind, as_of: kept.asOf, known_at: kept.knownAt, include_invalid: kept.ended || undefined });
+
+  async function read(onward = false) {
+    asked += 1;
+    const mine = asked;
+    const query = kept.text.trim();
+    try {
+      const said = query ? await ask("recall", { query, limit: FOUND, ...filter() }) : await ask("list_memories", { limit: PAGE, offset: onward ? next : undefined, ...filter() });
+      if (mine !== asked) return;
+      shown = onward ? [...shown, ...list(said.memories)] : list(said.memories);
+      next = said.next_offset;
+      more.hidden = next === undefined;
+      say(count, query ? `${plural(shown.length, "memory", "memories")} found, the best first. ${VECTORS[said.vectors] ?? ""}` : `${plural(said.total, "memory", "memories")}, the newest first`);
+      draw(query);
+    } catch (error) {
+      if (mine === asked) fill(none, problem(error));
+    }
+  }
+
+  function draw(query) {
+    keyed(rows, shown, (memory) => JSON.stringify([memory.id, memory.version, memory.score, memory.valid_until]), row);
+    const narrowed = isScoped() || kept.kind || kept.asOf || kept.knownAt;
+    fill(none, shown.length ? null : query ? empty("Nothing found.", "Say it in other words, or choose less narrowly.")
+      : narrowed ? empty("Nothing that fits.", "Choose less narrowly.")
+        : empty("Nothing is remembered yet.", "Agents store memories with the tool memory:store_memory. You can add one yourself, or import a file under Status and files."));
+  }
+
+  search.addEventListener("input", () => {
+    kept.text = search.value;
+    clearTimeout(typing);
+    typing = setTimeout(read, TYPING_MS);
+  });
+  const changed = () => {
+    Object.assign(kept, { kind: kind.value, ended: ended.checked, asOf: fromField(asOf) ?? "", knownAt: fromField(knownAt) ?? "" });
+    read();
+  };
+  for (const control of [kind, ended, asOf, knownAt]) control.addEventListener("change", changed);
+  read();
+
+  const times = h("details", { class: "times", open: Boolean(kept.asOf || kept.knownAt || kept.ended) }, h("summary", null, "Other times"),
+    h("div", { class: "field-row moments" },
+      field("True at", asOf, "Only what was true then."), field("As known at", knownAt, "As it stood in the memory then.")),
+    h("label", { class: "check" }, ended, h("span", null, "Also what is no longer true")));
+  return {
+    node: h("div", { class: "stack" },
+      h("div", { class: "filters" }, search, kind, h("a", { class: "button", href: "#memory/new" }, "Add a memory")),
+      scopeFilter(scopes, () => read()), times,
+      h("div", { class: "list-head" }, count, button("Read again", () => read(), { class: "quiet small" })), rows, none, more),
+    close: () => clearTimeout(typing),
+  };
+}
+
+function row(memory) {
+  const names = list(memory.entities);
+  return h("li", { "data-state": state(memory) },
+    h("a", { class: "row", href: memoryHref(memory.id) }, brief(memory.content) || "(empty)"),
+    memory.score === undefined ? null : why(memory),
+    h("p", { class: "memory-facts" }, h("span", null, kindWords(memory.memory_type)), h("span", null, "learned ", agoTime(memory.learned_at)), validity(memory), scopeWords(memory)),
+    names.length ? h("p", { class: "names" }, names.slice(0, MOST_NAMES).map((name) => h("a", { class: "name", href: entityHref(name) }, brief(name, 40))), names.length > MOST_NAMES ? h("span", { class: "muted" }, ` and ${names.length - MOST_NAMES} more`) : null) : null);
+}
+
+// Whether it holds now: "ended", "later", or nothing if it does.
+function state(memory) {
+  const now = gatewayTime();
+  if (Date.parse(memory.valid_until) <= now) return "ended";
+  return Date.parse(memory.valid_from) > now ? "later" : null;
+}
+
+// When it is true, if that is said.
+export function validity(memory) {
+  const how = state(memory);
+  if (how === "ended") return h("span", { class: "warn-text" }, "no longer true since ", atTime(memory.valid_until));
+  if (how === "later") return h("span", { class: "warn-text" }, "true from ", atTime(memory.valid_from));
+  if (memory.valid_until) return h("span", null, "true until ", atTime(memory.valid_until));
+  return memory.valid_from ? h("span", null, "true since ", atTime(memory.valid_from)) : null;
+}
+
+// How well it fits, and what found it.
+function why({ score, channels, why: reasons }) {
+  const ways = WAYS.filter(([name]) => channels?.[name] !== undefined);
+  const because = [...new Set([...list(reasons?.words), ...list(reasons?.entities)].map((word) => String(word).toLowerCase()))];
+  return h("div", { class: "why" }, h("meter", { min: "0", max: "1", value: score, "aria-label": "How well it fits" }), h("strong", null, number(Math.round(score * 100) / 100)),
+    h("span", { class: "muted" }, "found by"), ways.map(([name, words]) => h("span", { class: "way", title: `${words}: ${channels[name]}` }, chip(words))),
+    because.length ? h("span", { class: "muted" }, brief(because.join(", "), 80)) : null);
+}

@@ -1,0 +1,67 @@
+// Memories that say nearly the same: first to be looked at, then to be merged.
+
+import { diffView } from "./diff.js";
+import { button, empty, fill, h, problem, select } from "./dom.js";
+import { chosenScope, scopeFilter } from "./memory-scope.js";
+import { ask, brief, doing, memoryHref } from "./memory-tools.js";
+import { confirm, notice } from "./notices.js";
+import { list } from "./payload.js";
+import { plural } from "./words.js";
+
+const ALIKE = [["0.97", "97 % alike or more"], ["0.9", "90 % alike or more"], ["0.8", "80 % alike or more"], ["0.7", "70 % alike or more"]];
+const GROUPS = 50;
+const kept = { alike: "0.9" };
+
+export function openMerge(_, { scopes }) {
+  const alike = select(ALIKE, kept.alike, { "aria-label": "How much alike" });
+  const body = h("div", { class: "stack", "aria-live": "polite" });
+  let asked = 0;
+
+  const wanted = () => ({ ...chosenScope(), similarity: Number(kept.alike), limit: GROUPS });
+
+  async function read() {
+    asked += 1;
+    const mine = asked;
+    fill(body, h("p", { class: "muted" }, "Looking…"));
+    try {
+      const said = await ask("consolidate_memory", wanted());
+      if (mine === asked) draw(said);
+    } catch (error) {
+      if (mine === asked) fill(body, problem(error), h("div", { class: "buttons" }, button("Look again", read)));
+    }
+  }
+
+  function draw({ plan, groups, count }) {
+    if (!list(groups).length) {
+      fill(body, empty("No duplicates.", "No two memories of the same scope are that much alike."));
+      return;
+    }
+    const merge = button(`Merge ${plural(count, "memory", "memories")}…`, () => doing(merge, () => apply(plan, count)), { class: "primary" });
+    fill(body,
+      h("div", { class: "list-head" }, h("p", null, `${plural(groups.length, "group")}. Of each, one is kept, and the others are marked as no longer true in its favour.${groups.length >= GROUPS ? " There may be more: look again afterwards." : ""}`), merge),
+      groups.map((group) => h("section", { class: "card group" },
+        h("h3", null, h("span", { class: "muted" }, "Kept: "), h("a", { class: "row", href: memoryHref(group.keep.id) }, brief(group.keep.content))),
+        h("ul", { class: "plain-list" }, list(group.merge).map((one) => h("li", null,
+          h("span", { class: "muted" }, `${Math.round(one.similarity * 100)} % alike: `), h("a", { class: "row", href: memoryHref(one.id) }, brief(one.content)),
+          one.content === group.keep.content ? h("p", { class: "muted small-text" }, "Word for word the same.") : h("details", null, h("summary", null, "What differs"), diffView(group.keep.content, one.content, "From the one that is kept to this one"))))))));
+  }
+
+  async function apply(plan, count) {
+    const agreed = await confirm({ title: "Merge them?", text: `${plural(count, "memory is", "memories are")} marked as no longer true, each in favour of the one that is kept, which then mentions all that they did. They are not removed.`, yes: "Merge" });
+    if (!agreed) return;
+    try {
+      await ask("consolidate_memory", { ...wanted(), apply: plan });
+      notice("Merged.", "good");
+    } finally {
+      // A plan that is out of date is not done: here is the new one.
+      read();
+    }
+  }
+
+  alike.addEventListener("change", () => {
+    kept.alike = alike.value;
+    read();
+  });
+  read();
+  return { node: h("div", { class: "stack" }, h("div", { class: "filters" }, alike, scopeFilter(scopes, read)), body), close: () => { asked += 1; } };
+}

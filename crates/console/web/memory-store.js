@@ -1,0 +1,78 @@
+// How the memory is: its store, its index, its model of meaning, and how much it holds; and files out and in.
+
+import { path, post } from "./api.js";
+import { add, button, fill, h, problem } from "./dom.js";
+import { mark } from "./marks.js";
+import { exporting, importing } from "./memory-files.js";
+import { ask, doing } from "./memory-tools.js";
+import { confirm, notice } from "./notices.js";
+import { list } from "./payload.js";
+import { bytes, number, plural } from "./words.js";
+
+const PATIENCE_MS = 15 * 60_000;
+const MOST_PROBLEMS = 50;
+const NAMES = { __proto__: null, store: "Store", index: "Index", embeddings: "Meaning" };
+const SAYS = { __proto__: null, off: "There is no model of meaning: memories are found by words and mentions.", loading: "The model is loading.", filling: "The meaning of what is stored is being worked out." };
+
+// What is wrong, or not ready yet, and what to do about it; nothing if all is well.
+export function troubles(status) {
+  const parts = Object.entries(status.parts ?? {}).filter(([, part]) => part.state === "error" || part.state === "initializing");
+  return parts.map(([name, part]) => h("div", { class: part.state === "error" && name === "store" ? "callout loud" : "callout", "data-tone": part.state === "error" ? "bad" : "warn", role: part.state === "error" ? "alert" : "status" },
+    h("p", null, h("strong", null, part.state === "error" ? `${NAMES[name] ?? name}: it does not work. ` : `${NAMES[name] ?? name}: it is not ready yet. `), part.message),
+    part.action ? h("p", null, h("strong", null, "What you can do: "), part.action) : null));
+}
+
+// What can be done about a damaged file: bring back what can be read of it, or begin without it.
+export function mending(done) {
+  const mend = async (discard) => {
+    const said = await post(path("memory", "repair"), { discard }, { patience: PATIENCE_MS });
+    const problems = list(said.problems);
+    const found = `${plural(said.versions, "version")} of memories, ${plural(said.entities, "entity", "entities")} and ${plural(said.relations, "relation")} were brought back.`;
+    notice(discard ? "The memory begins anew." : found, "good");
+    done(problems.length ? h("div", { class: "callout", "data-tone": "warn" }, h("p", null, found, " Not everything could be read:"), h("ul", null, problems.slice(0, MOST_PROBLEMS).map((text) => h("li", null, text)))) : null);
+  };
+  const repair = button("Bring back what can be read", () => doing(repair, () => mend(false)), { class: "primary" });
+  const discard = button("Begin without them…", () => doing(discard, async () => {
+    const agreed = await confirm({ title: "Begin without the memories?", text: "What is in the damaged file is not brought back. The file itself is kept.", yes: "Begin without them", danger: true });
+    if (agreed) await mend(true);
+  }), { class: "danger" });
+  return h("section", { class: "card", "aria-labelledby": "mend-title" }, h("h2", { id: "mend-title" }, "The file is damaged"),
+    h("p", null, "It was put aside, and nothing of it is lost by waiting. Agents cannot use the memory until you have decided."), h("div", { class: "buttons" }, repair, discard));
+}
+
+export function openStore(_, first) {
+  const facts = h("div", { class: "stack" });
+  let closed = false;
+
+  function draw(status) {
+    const parts = status.parts ?? {};
+    const rows = [["Memories", number(status.memories)], ["Versions of them", number(status.versions)], ["People and things", number(status.entities)], ["Relations", number(status.relations)],
+      ["With their meaning worked out", `${number(parts.embeddings?.embedded)}${parts.embeddings?.waiting ? `, ${number(parts.embeddings.waiting)} to go` : ""}`],
+      ["Model of meaning", parts.embeddings?.model ? h("code", null, parts.embeddings.model) : "none"],
+      ["Index in memory", parts.index?.bytes ? bytes(parts.index.bytes) : "not made yet"],
+      ["Finds names in what is stored", status.extraction ? "yes" : "no"]];
+    fill(facts,
+      h("dl", { class: "facts" }, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
+      h("ul", { class: "part-list" }, Object.keys(NAMES).filter((name) => parts[name]).map((name) => [name, parts[name]]).map(([name, part]) => {
+        const text = part.message ?? SAYS[part.state];
+        return h("li", null, h("span", null, NAMES[name] ?? name), mark(part.state), text ? h("p", { class: "muted" }, text) : null, part.action ? h("p", null, h("strong", null, "What you can do: "), part.action) : null);
+      })));
+  }
+
+  async function read() {
+    try {
+      const status = await ask("get_status");
+      if (!closed) draw(status);
+    } catch (error) {
+      if (!closed) add(facts, problem(error));
+    }
+  }
+
+  draw(first);
+  return {
+    node: h("div", { class: "stack" },
+      h("section", { class: "card", "aria-labelledby": "store-title" }, h("div", { class: "card-head" }, h("h2", { id: "store-title" }, "How it is"), button("Look again", read, { class: "small" })), facts),
+      h("div", { class: "columns" }, exporting(first.scopes), importing(read))),
+    close: () => { closed = true; },
+  };
+}

@@ -1,0 +1,85 @@
+// Memory: what agents should not forget. Whether it is there and well, and which part of it is shown.
+
+import { add, button, fill, h, heading, problem } from "./dom.js";
+import { openGraph } from "./memory-graph.js";
+import { openList } from "./memory-list.js";
+import { openMerge } from "./memory-merge.js";
+import { openNew } from "./memory-edit.js";
+import { openOne } from "./memory-one.js";
+import { mending, openStore, troubles } from "./memory-store.js";
+import { ask, presence } from "./memory-tools.js";
+import { on } from "./store.js";
+
+const VIEWS = { __proto__: null, list: openList, one: openOne, new: openNew, graph: openGraph, duplicates: openMerge, store: openStore };
+const TABS = [["list", "#memory", "Memories"], ["graph", "#memory/graph", "Graph"], ["duplicates", "#memory/duplicates", "Duplicates"], ["store", "#memory/store", "Status and files"]];
+const AGAIN_MS = 1000;
+
+export function open([name = "list", ...rest]) {
+  const view = VIEWS[name] ?? openList;
+  const tabs = TABS.map(([tab, href, words]) => h("a", { class: "tab", href, "aria-current": VIEWS[tab] === view || (tab === "list" && (view === openOne || view === openNew)) ? "page" : null }, words));
+  const notes = h("div", { class: "stack" });
+  const place = h("div", { class: "stack" });
+  const node = h("div", { class: "page wide" }, heading("Memory", h("nav", { class: "tabs", "aria-label": "Memory" }, tabs)), notes, place);
+  let inner = null;
+  let shown = null;
+  let closed = false;
+  let again = null;
+
+  function draw() {
+    const now = presence();
+    if (now === null || now === shown) return;
+    shown = now;
+    inner?.close?.();
+    inner = null;
+    clearTimeout(again);
+    fill(notes);
+    if (now === "here") read();
+    else fill(place, ABSENT[now]());
+  }
+
+  // How it is, before anything of it is read: what is damaged is said, and what is starting is waited for.
+  async function read() {
+    let status;
+    try {
+      status = await ask("get_status", { scopes: true });
+    } catch (error) {
+      if (!closed) fill(place, problem(error), h("div", { class: "buttons" }, button("Try again", read)));
+      return;
+    }
+    if (closed || shown !== "here") return;
+    fill(notes, troubles(status));
+    const store = status.parts?.store?.state;
+    if (store === "initializing") again = setTimeout(read, AGAIN_MS);
+    if (store === "error") fill(place, status.parts.store.damaged ? mending((said) => read().then(() => add(notes, said))) : null, h("div", { class: "buttons" }, button("Look again", read)));
+    if (store !== "ready") return;
+    inner ??= view(rest, { ...status, scopes: status.scopes ?? [] });
+    if (!place.contains(inner.node)) fill(place, inner.node);
+  }
+
+  draw();
+  const off = on("status", draw);
+  return {
+    title: () => "Memory",
+    node,
+    back: () => (name === "list" || !VIEWS[name] ? "#overview" : inner?.back?.() ?? "#memory"),
+    go: (next) => next[0] === name && Boolean(inner?.go?.(next.slice(1))),
+    focus: () => inner?.focus?.(),
+    close() {
+      closed = true;
+      clearTimeout(again);
+      off();
+      inner?.close?.();
+    },
+  };
+}
+
+const ABSENT = {
+  off: () => absent("The memory is switched off.", "The configuration says so. To switch it on, write this into it, or take the key out:", "\"memory\": { \"enabled\": true }"),
+  disabled: () => absent("The memory is disabled.", "Enable the server “memory” under Servers to use it again. What it remembers is kept."),
+  replaced: () => absent("Another server has taken its place.", "A server of the configuration is called “memory”, so that the built-in memory is not offered. Give that server another name to use the built-in one. The tools of the server are under Tools."),
+};
+
+function absent(title, text, command) {
+  return h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), h("p", null, text), command ? h("pre", { class: "command" }, h("code", null, command)) : null,
+    h("p", null, h("a", { href: "#servers" }, "Servers"), " · ", h("a", { href: "#settings" }, "Configuration")));
+}

@@ -1,0 +1,173 @@
+//! The built-in memory behind the gateway: in every view, for every revision, and when something is wrong.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{
+    api_rig::Rig,
+    mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, configured, direct, search, server},
+};
+
+fn remembering() -> Value {
+    json!({ "memory": { "enabled": true }, "approvals": { "notify": "off" } })
+}
+
+async fn called(client: &mut Pipe, tool: &str, arguments: Value) -> Value {
+    let params = json!({ "name": tool, "arguments": arguments });
+    let call = client.send("tools/call", params).await;
+    client.finish(&call).await.json
+}
+
+/// What a tool gives.
+async fn given(client: &mut Pipe, tool: &str, arguments: Value) -> Value {
+    let answer = called(client, tool, arguments).await;
+    let result = &answer["result"];
+    assert_ne!(result["isError"], true, "{answer}");
+    result["structuredContent"].clone()
+}
+
+#[tokio::test]
+async fn two_agents_share_it_whatever_they_speak_and_see() {
+    let rig = Rig::configured(remembering()).await;
+    let mut first = Pipe::open_as(&rig, direct(), LEGACY).await;
+    let stored = json!({ "content": "The release is cut on Thursdays", "namespace": "team" });
+    given(&mut first, "memory__store_memory", stored).await;
+    let wish = json!({ "query": "when is the release cut", "namespace": "team" });
+    for revision in REVISIONS {
+        let mut alone = Pipe::open_as(&rig, server("memory"), revision).await;
+        let params = json!({ "name": "recall", "arguments": wish });
+        let call = alone.send("tools/call", params).await;
+        let answer = alone.finish(&call).await.json;
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("cut on Thursdays"), "{revision} {answer}");
+    }
+    let mut finds = Pipe::open_as(&rig, search(), MODERN).await;
+    assert_eq!(
+        finds.retrieve("remember a fact for later").await[0],
+        "memory:store_memory"
+    );
+    let found = finds.call_found("memory:recall", wish).await;
+    assert_eq!(found["structuredContent"]["count"], 1, "{found}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn its_tools_are_listed_at_once_and_do_not_make_a_menu_of_few() {
+    let rig = Rig::configured(remembering()).await;
+    let mut client = Pipe::open_as(&rig, configured(), LEGACY).await;
+    // Its own two, and the seventeen of the memory.
+    assert_eq!(client.tools().await.len(), 19);
+    let status = rig.get("/api/v1/status").await.json();
+    let memory = &status["servers"][0];
+    assert_eq!(
+        (&memory["name"], &memory["kind"]),
+        (&json!("memory"), &json!("built-in"))
+    );
+    assert_eq!(memory["tools"], 17);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_of_that_name_takes_its_place_and_it_can_be_switched_off() {
+    let mut config = remembering();
+    config["mcpServers"] = json!({ "memory": crate::api_rig::fixture() });
+    let rig = Rig::configured(config).await;
+    let status = rig.get("/api/v1/status").await.json();
+    assert_eq!(status["servers"][0]["kind"], "command");
+    rig.reconfigure(&json!({ "memory": { "enabled": false } }))
+        .await;
+    assert_eq!(rig.get("/api/v1/status").await.json()["servers"], json!([]));
+    rig.reconfigure(&remembering()).await;
+    let answer = rig
+        .call("memory:store_memory", json!({ "content": "back" }))
+        .await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_person_is_asked_before_everything_is_forgotten() {
+    let rig = Rig::configured(remembering()).await;
+    for revision in [LEGACY, MODERN] {
+        let mut client = Pipe::open_able(&rig, server("memory"), revision, json!({})).await;
+        given(
+            &mut client,
+            "store_memory",
+            json!({ "content": "Something" }),
+        )
+        .await;
+        for (agrees, deleted) in [(false, None), (true, Some(1))] {
+            let params = json!({ "name": "reset_all_memory", "arguments": {} });
+            let mut asked = params.clone();
+            let mut decided = false;
+            let answer = loop {
+                let call = client.send("tools/call", asked).await;
+                if !decided {
+                    let waiting = rig.one_waiting().await;
+                    assert_eq!(waiting["kind"], "elicitation", "{waiting}");
+                    let answer = json!({ "action": "accept", "content": { "forget": agrees } });
+                    rig.decided(&waiting["id"], "respond", answer).await;
+                    decided = true;
+                }
+                let answer = client.finish(&call).await.json;
+                let state = answer["result"]["requestState"].clone();
+                if answer["result"]["resultType"] != "input_required" {
+                    break answer;
+                }
+                asked = params.clone();
+                asked["requestState"] = state;
+            };
+            let result = &answer["result"];
+            assert_eq!(result["isError"] == true, !agrees, "{revision} {answer}");
+            assert_eq!(
+                result["structuredContent"]["deleted"].as_u64(),
+                deleted,
+                "{answer}"
+            );
+        }
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_told_of_mended_and_then_forgotten() {
+    let rig = Rig::configured(remembering()).await;
+    let stored = json!({ "content": "What must not be lost", "user_id": "ada" });
+    assert_eq!(rig.call("memory:store_memory", stored).await.status, 200);
+    let rig = rig
+        .restarted(|home| {
+            let mut bytes = fs::read(home.database()).unwrap();
+            bytes[..16].copy_from_slice(b"no such database");
+            fs::write(home.database(), bytes).unwrap();
+        })
+        .await;
+    let mut old = Pipe::open_as(&rig, server("memory"), LEGACY).await;
+    assert_eq!(old.tools().await.len(), 17);
+    let answer = called(&mut old, "recall", json!({ "query": "lost" })).await;
+    assert_eq!(answer["error"]["code"], -32003, "{answer}");
+    assert_eq!(answer["error"]["data"]["permanent"], true, "{answer}");
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert!(said.contains("switchboard memory repair"), "{said}");
+    let mut new = Pipe::open_as(&rig, server("memory"), MODERN).await;
+    let answer = called(&mut new, "store_memory", json!({ "content": "x" })).await;
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert_eq!(answer["result"]["structuredContent"]["part"], "store");
+    let status = given(&mut new, "get_status", json!({})).await;
+    assert_eq!(status["status"], "error");
+    let action = status["parts"]["store"]["action"].as_str().unwrap();
+    assert!(action.contains("memory repair"), "{status}");
+    let mended = rig.post("/api/v1/memory/repair", &json!({})).await;
+    assert_eq!(mended.status, 200, "{mended:?}");
+    assert_eq!(mended.json()["versions"], 1);
+    let found = given(
+        &mut old,
+        "recall",
+        json!({ "query": "lost", "user_id": "ada" }),
+    )
+    .await;
+    assert_eq!(found["memories"][0]["content"], "What must not be lost");
+    let status = given(&mut new, "get_status", json!({})).await;
+    assert_eq!(status["status"], "ready", "{status}");
+    rig.stop().await;
+}
