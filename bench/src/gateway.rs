@@ -30,9 +30,9 @@ pub(crate) use disk::run as run_disk;
 pub(crate) use echo::serve as serve_echo;
 pub(crate) use flat::run as run_flat;
 pub(crate) use idle::run as run_idle;
+pub(crate) use process::Watchdog;
 pub(crate) use revisions::run as run_revisions;
 pub(crate) use start::{launch_bare as launch, run as run_start};
-pub(crate) use process::Watchdog;
 pub(crate) use subject::{ECHO, RELAY};
 
 /// The columns of a table of goals.

@@ -139,7 +139,11 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
             "Texts of 15 to 30 words with frequencies as in a language, half of them about one of 600 names, in {} namespaces; the filter names one. Vectors of {}.{}",
             texts::NAMESPACES,
             meanings.model().name(),
-            if settings.model.is_some() { " The model has read 1,000 of the texts; vectors of further ones are mixed of those. Questions it reads for real." } else { "" }
+            if settings.model.is_some() {
+                " The model has read 1,000 of the texts; vectors of further ones are mixed of those. Questions it reads for real."
+            } else {
+                ""
+            }
         ),
         format!(
             "{} searches of each kind in turns, {} reads, {} writes; every write is answered when it is on the disk, and the disk's own time is beside it. {} filtered searches by vector and {} others are held against an exact search in 32-bit numbers, ten results each.",
@@ -174,7 +178,9 @@ fn goals_of(found: &of::Found) -> Vec<Vec<Cell>> {
     let memories = found.memories;
     let p50 = |operation: &str| {
         let times = found.of(operation);
-        times.filter(|times| !times.is_empty()).map(|times| times.at(50))
+        times
+            .filter(|times| !times.is_empty())
+            .map(|times| times.at(50))
     };
     let time = |operation: &str, most: f64| {
         let name = format!("{memories} memories: {operation}, p50 ms");
@@ -216,7 +222,15 @@ fn times_table(found: &[of::Found]) -> Table {
     }
     Table {
         title: "Operations, ms",
-        columns: vec!["operation", "memories", "times", "p50", "p90", "p99", "most"],
+        columns: vec![
+            "operation",
+            "memories",
+            "times",
+            "p50",
+            "p90",
+            "p99",
+            "most",
+        ],
         rows,
     }
 }
@@ -273,7 +287,14 @@ fn starts_table(cats: &client::Times, started: &[Started]) -> Table {
     }));
     Table {
         title: "From exec to the answer of tools/list, ms",
-        columns: vec!["start", "least", "p50", "p90", "p50 more than cat", "leaving"],
+        columns: vec![
+            "start",
+            "least",
+            "p50",
+            "p90",
+            "p50 more than cat",
+            "leaving",
+        ],
         rows,
     }
 }
@@ -281,7 +302,9 @@ fn starts_table(cats: &client::Times, started: &[Started]) -> Table {
 fn said_table(said: &[Said]) -> Table {
     let mut rows = Vec::new();
     for said in said {
-        let recovered = said.recovered.map(|seconds| format!("{seconds:.2} s after its end"));
+        let recovered = said
+            .recovered
+            .map(|seconds| format!("{seconds:.2} s after its end"));
         let told = [
             ("get_status", &said.status),
             ("a call, 2025-11-25", &said.legacy),
@@ -315,7 +338,9 @@ fn peers_table(found: &[of::Found], peers: &[peer::Found]) -> Table {
         let ours = found.iter().find(|found| found.memories == peer.memories);
         for (operation, held_against, times) in &peer.times {
             let own = ours.and_then(|ours| ours.of(held_against));
-            let own = own.filter(|times| !times.is_empty()).map(|times| times.at(50));
+            let own = own
+                .filter(|times| !times.is_empty())
+                .map(|times| times.at(50));
             let theirs = (!times.is_empty()).then(|| times.at(50));
             rows.push(vec![
                 Cell::Text(format!("{operation} / {held_against}")),

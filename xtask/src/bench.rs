@@ -133,7 +133,8 @@ fn complete_memory(args: &mut Vec<String>) {
         Some(_) | None => {}
     }
     if !args.iter().any(|arg| arg == "--json") {
-        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+        let target =
+            env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
         args.push("--json".to_owned());
         args.push(target.join("bench-memory.json").display().to_string());
     }

@@ -44,7 +44,14 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
-        .args(["test", "--quiet", "--package", "switchboard", "--test", "e2e"])
+        .args([
+            "test",
+            "--quiet",
+            "--package",
+            "switchboard",
+            "--test",
+            "e2e",
+        ])
         .args(["--", "--nocapture", TEST])
         .env(KILLS, kills.to_string())
         .current_dir(root());

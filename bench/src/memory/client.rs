@@ -49,8 +49,7 @@ impl Client {
         };
         if era == Era::Legacy {
             let info = json!({"name": "bench", "version": "0"});
-            let params =
-                json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": info});
+            let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": info});
             client.request("initialize", params)?;
             client.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         }
@@ -79,7 +78,8 @@ impl Client {
                 "io.modelcontextprotocol/clientCapabilities": {},
             });
         }
-        let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
+        let request =
+            json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
         let begin = Instant::now();
         self.say(&request)?;
         loop {

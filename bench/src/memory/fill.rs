@@ -73,7 +73,11 @@ impl Home {
         let mut bytes = 0;
         for entry in fs::read_dir(self.path())? {
             let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with("switchboard.db") {
+            if entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with("switchboard.db")
+            {
                 bytes += entry.metadata()?.len();
             }
         }
@@ -83,10 +87,13 @@ impl Home {
     /// The memory alone, on pipes.
     pub(super) fn serve(&self, switchboard: &Path) -> Command {
         let mut command = Command::new(switchboard);
-        command
-            .arg("--home")
-            .arg(self.path())
-            .args(["stdio", "--view", "server:memory", "--log-level", "off"]);
+        command.arg("--home").arg(self.path()).args([
+            "stdio",
+            "--view",
+            "server:memory",
+            "--log-level",
+            "off",
+        ]);
         command
     }
 }
@@ -125,7 +132,8 @@ pub(super) fn fill(
                 _ => None,
             });
             let vectors = numbers.zip(rows).map(|(number, row)| {
-                let Quantised { scale, numbers } = Quantised::from_vector(&meanings.vector(number)?);
+                let Quantised { scale, numbers } =
+                    Quantised::from_vector(&meanings.vector(number)?);
                 Ok(Vector {
                     row,
                     scale,

@@ -63,9 +63,7 @@ impl<'a> Meanings<'a> {
     /// The vector of the memory with this number.
     pub(super) fn vector(&self, number: u64) -> Result<Vec<f32>> {
         if self.read.is_empty() {
-            let vector = self
-                .model
-                .embed(Role::Passage, &self.texts.text(number))?;
+            let vector = self.model.embed(Role::Passage, &self.texts.text(number))?;
             return Ok(vector.unwrap_or_else(|| vec![0.0; self.model.dimensions()]));
         }
         if let Some(vector) = usize::try_from(number)
@@ -126,10 +124,14 @@ impl<'a> Meanings<'a> {
 
 impl Best {
     fn offer(&mut self, product: f32, number: u64) {
-        if self.answers.len() == self.limit && self.answers.last().is_some_and(|last| last.0 >= product) {
+        if self.answers.len() == self.limit
+            && self.answers.last().is_some_and(|last| last.0 >= product)
+        {
             return;
         }
-        let place = self.answers.partition_point(|(better, _)| *better >= product);
+        let place = self
+            .answers
+            .partition_point(|(better, _)| *better >= product);
         self.answers.insert(place, (product, number));
         self.answers.truncate(self.limit);
     }

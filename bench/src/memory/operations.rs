@@ -90,7 +90,10 @@ pub(super) fn measure(
     if status["memories"] != memories {
         return Err(format!("there should be {memories} memories: {status}").into());
     }
-    let (resident, peak) = (process::resident(client.pid())?, process::peak(client.pid())?);
+    let (resident, peak) = (
+        process::resident(client.pid())?,
+        process::peak(client.pid())?,
+    );
     let mut times: Vec<(&'static str, Times)> = Vec::new();
     let (exact_filtered, exact) = compare(plan, &mut client, memories)?;
     search(plan, &mut client, memories, &mut times)?;
@@ -256,7 +259,9 @@ fn write(
         update.1.add(changed.1);
         // Every second one stays.
         if round % 2 == 0 {
-            delete.1.add(client.call("delete_memory", json!({"id": id}))?.1);
+            delete
+                .1
+                .add(client.call("delete_memory", json!({"id": id}))?.1);
         }
         let begin = Instant::now();
         file.write_all(&[b'x'; 4096])?;

@@ -112,7 +112,11 @@ impl Stage {
         }
         for entry in fs::read_dir(self.home.path())? {
             let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with("switchboard.db") {
+            if entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with("switchboard.db")
+            {
                 fs::remove_file(entry.path())?;
             }
         }

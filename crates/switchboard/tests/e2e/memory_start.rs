@@ -18,7 +18,8 @@ fn furnished() -> (Home, String) {
     let mut pipe = Pipe::open_memory(&home);
     let mut id = String::new();
     for number in 0..200 {
-        let content = format!("Note {number}: the lighthouse keeper counts gulls before breakfast.");
+        let content =
+            format!("Note {number}: the lighthouse keeper counts gulls before breakfast.");
         let stored = call(&mut pipe, "store_memory", json!({ "content": content }));
         stored["id"].as_str().unwrap().clone_into(&mut id);
     }
@@ -43,7 +44,10 @@ fn opened(home: &Home) -> Pipe {
     let listed = pipe.request("tools/list", json!({}));
     let took = began.elapsed();
     let tools = listed["result"]["tools"].as_array().unwrap();
-    assert!(tools.iter().any(|tool| tool["name"] == "recall"), "{listed}");
+    assert!(
+        tools.iter().any(|tool| tool["name"] == "recall"),
+        "{listed}"
+    );
     assert!(took < Duration::from_secs(2), "it took {took:?}");
     pipe
 }
@@ -87,14 +91,20 @@ fn a_locked_store_is_told_and_works_when_the_lock_is_gone() {
     assert!(said.contains("lock"), "{said}");
     let calls = [
         ("list_memories", json!({})),
-        ("store_memory", json!({ "content": "The lighthouse is closed in winter." })),
+        (
+            "store_memory",
+            json!({ "content": "The lighthouse is closed in winter." }),
+        ),
         ("recall", json!({ "query": "gulls" })),
     ];
     for (tool, arguments) in calls {
         let (error, text) = errors(&home, &mut pipe, tool, arguments);
         assert_eq!(error["code"], -32003, "{tool}: {error}");
         assert_eq!(error["data"]["part"], "store", "{tool}: {error}");
-        assert!(error["message"].as_str().unwrap().contains("lock"), "{tool}: {error}");
+        assert!(
+            error["message"].as_str().unwrap().contains("lock"),
+            "{tool}: {error}"
+        );
         assert!(text.contains("lock"), "{tool}: {text}");
     }
 
@@ -104,7 +114,11 @@ fn a_locked_store_is_told_and_works_when_the_lock_is_gone() {
         let answer = pipe.request("tools/call", params);
         answer.get("error").is_none().then_some(())
     });
-    let found = call(&mut pipe, "recall", json!({ "query": "gulls before breakfast", "limit": 1 }));
+    let found = call(
+        &mut pipe,
+        "recall",
+        json!({ "query": "gulls before breakfast", "limit": 1 }),
+    );
     assert_eq!(found["count"], 1, "{found}");
     let status = call(&mut pipe, "get_status", json!({}));
     assert_eq!(status["status"], "ready", "{status}");
@@ -137,7 +151,10 @@ fn a_damaged_store_is_told_with_its_repair() {
             assert_eq!(error["code"], -32003, "{what}: {error}");
             assert_eq!(error["data"]["part"], "store", "{what}: {error}");
             let message = error["message"].as_str().unwrap();
-            assert!(message.contains("switchboard memory repair"), "{what}: {error}");
+            assert!(
+                message.contains("switchboard memory repair"),
+                "{what}: {error}"
+            );
             assert!(text.contains("switchboard memory repair"), "{what}: {text}");
         }
         pipe.leave();
@@ -158,6 +175,8 @@ fn page_of_memories(path: &std::path::Path) -> u64 {
     let text = b"the lighthouse keeper counts gulls";
     let pages = bytes.chunks(4096).enumerate().skip(1);
     let holds = |page: &[u8]| page.windows(text.len()).any(|window| window == text);
-    let mut holding = pages.filter(|(_, page)| holds(page)).map(|(number, _)| number as u64 + 1);
+    let mut holding = pages
+        .filter(|(_, page)| holds(page))
+        .map(|(number, _)| number as u64 + 1);
     holding.nth(1).expect("memories are on more than one page")
 }

@@ -206,7 +206,10 @@ impl Ledger {
             assert!(snapshot.entities.contains(name), "entity {name} is lost");
         }
         for relation in &self.relations {
-            assert!(snapshot.relations.contains(relation), "{relation:?} is lost");
+            assert!(
+                snapshot.relations.contains(relation),
+                "{relation:?} is lost"
+            );
         }
     }
 
@@ -214,7 +217,9 @@ impl Ledger {
         let all: Vec<_> = self.kept.iter().collect();
         let count = count.min(all.len());
         let picked = (0..count).map(|_| all[dice.pick(all.len())]);
-        picked.map(|(id, kept)| (id.clone(), kept.clone())).collect()
+        picked
+            .map(|(id, kept)| (id.clone(), kept.clone()))
+            .collect()
     }
 
     /// Tokens of what is gone, the latest among them.
@@ -228,7 +233,15 @@ impl Ledger {
 
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kept, gone, entities, relations, made, not_made, .. } = self;
+        let Self {
+            kept,
+            gone,
+            entities,
+            relations,
+            made,
+            not_made,
+            ..
+        } = self;
         let (kept, gone) = (kept.len(), gone.len());
         let (entities, relations) = (entities.len(), relations.len());
         write!(

@@ -41,7 +41,13 @@ fn what_was_acknowledged_survives_kills_at_any_moment() {
             pipe.kill();
         }
         let mut pipe = Pipe::open_memory(&home);
-        verify(&mut pipe, &home, &mut ledger, &mut dice, kill % VECTORS_EVERY == 0);
+        verify(
+            &mut pipe,
+            &home,
+            &mut ledger,
+            &mut dice,
+            kill % VECTORS_EVERY == 0,
+        );
         let moment = Duration::from_millis(1 + dice.below(500));
         let pid = pipe.pid();
         let killer = thread::spawn(move || {
@@ -77,14 +83,22 @@ fn verify(pipe: &mut Pipe, home: &Home, ledger: &mut Ledger, dice: &mut Dice, ve
             json!({ "query": kept.token, "namespace": kept.namespace, "include_invalid": true });
         let found = call(pipe, "search_memory", arguments);
         let first = ids(&found).first().copied();
-        assert_eq!(first, Some(id.as_str()), "looked for {}: {found}", kept.token);
+        assert_eq!(
+            first,
+            Some(id.as_str()),
+            "looked for {}: {found}",
+            kept.token
+        );
         let got = call(pipe, "get_memory", json!({ "id": id }));
         assert_eq!(got["content"], kept.content, "{got}");
     }
     for token in ledger.sample_of_gone(dice, SAMPLE) {
         let arguments = json!({ "query": token, "include_invalid": true });
         let found = call(pipe, "search_memory", arguments);
-        assert!(!found.to_string().contains(&token), "{token} is gone: {found}");
+        assert!(
+            !found.to_string().contains(&token),
+            "{token} is gone: {found}"
+        );
     }
     let status = call(pipe, "get_status", json!({}));
     assert_eq!(status["memories"], ledger.len(), "{status}");
@@ -108,7 +122,10 @@ fn verify(pipe: &mut Pipe, home: &Home, ledger: &mut Ledger, dice: &mut Dice, ve
 
 fn ids(found: &Value) -> Vec<&str> {
     let memories = found["memories"].as_array().unwrap();
-    memories.iter().map(|one| one["id"].as_str().unwrap()).collect()
+    memories
+        .iter()
+        .map(|one| one["id"].as_str().unwrap())
+        .collect()
 }
 
 /// What a tool says, as structure.

@@ -21,15 +21,26 @@ const ENOUGH: usize = 250;
 const IMPORTED: u64 = 8;
 
 const NAMES: [&str; 8] = [
-    "Amara Lindqvist", "Borys", "Cecilia Ortega", "Dmitri", "Project Heron", "Fatima", "Goran Petrov",
+    "Amara Lindqvist",
+    "Borys",
+    "Cecilia Ortega",
+    "Dmitri",
+    "Project Heron",
+    "Fatima",
+    "Goran Petrov",
     "Project Osprey",
 ];
 const MATTERS: [&str; 10] = [
-    "prefers short meetings in the morning", "moved the release to next week",
-    "wants the report as a table", "found a leak in the cache of the parser",
-    "works from home on every second Friday", "asked for a copy of the contract",
-    "keeps the keys of the laboratory", "is allergic to peanuts and cats",
-    "writes the tests before the code", "has booked the train to the coast",
+    "prefers short meetings in the morning",
+    "moved the release to next week",
+    "wants the report as a table",
+    "found a leak in the cache of the parser",
+    "works from home on every second Friday",
+    "asked for a copy of the contract",
+    "keeps the keys of the laboratory",
+    "is allergic to peanuts and cats",
+    "writes the tests before the code",
+    "has booked the train to the coast",
 ];
 
 /// A call that was sent.
@@ -115,7 +126,8 @@ impl Work {
                 assert_eq!(result["memories"], memories.len(), "{answer}");
                 assert_eq!(result["errors"], json!([]), "{answer}");
                 if what.kind == "twins" {
-                    self.next.push(Next::Preview(memories[0].1.namespace.clone()));
+                    self.next
+                        .push(Next::Preview(memories[0].1.namespace.clone()));
                 }
             }
             ("update" | "invalidate", Doubt::Changed(memories)) => {
@@ -138,7 +150,10 @@ impl Work {
         for group in result["groups"].as_array().unwrap() {
             for merged in group["merge"].as_array().unwrap() {
                 let id = merged["id"].as_str().unwrap();
-                assert!(about.iter().any(|one| one == id), "{id} is of another scope");
+                assert!(
+                    about.iter().any(|one| one == id),
+                    "{id} is of another scope"
+                );
                 let before = ledger.get(id).expect("it is kept");
                 let kept = Kept {
                     version: before.version + 1,
@@ -150,7 +165,8 @@ impl Work {
         }
         if let (Some((id, _)), Some(plan)) = (changed.first(), result["plan"].as_str()) {
             let namespace = ledger.get(id).expect("it is kept").namespace.clone();
-            self.next.push(Next::Apply(namespace, plan.to_owned(), changed));
+            self.next
+                .push(Next::Apply(namespace, plan.to_owned(), changed));
         } else {
             let namespaces = about.iter().filter_map(|id| ledger.get(id));
             for Kept { namespace, .. } in namespaces {
@@ -165,7 +181,9 @@ impl Work {
         let mut rest = self.count;
         let mut token = "zq".to_owned();
         while rest > 0 {
-            token.push(char::from(b"bcdfghjklm"[usize::try_from(rest % 10).unwrap()]));
+            token.push(char::from(
+                b"bcdfghjklm"[usize::try_from(rest % 10).unwrap()],
+            ));
             rest /= 10;
         }
         token.push_str("xk");
@@ -203,7 +221,15 @@ impl Work {
                 let arguments = json!({ "namespace": namespace, "similarity": 0.7, "apply": plan });
                 let about = changed.iter().map(|(id, _)| id.clone()).collect();
                 let then = Doubt::Changed(changed);
-                return ("consolidate_memory", arguments, Sent { kind: "apply", about, then });
+                return (
+                    "consolidate_memory",
+                    arguments,
+                    Sent {
+                        kind: "apply",
+                        about,
+                        then,
+                    },
+                );
             }
             None => {}
         }
@@ -230,7 +256,15 @@ impl Work {
                 let name = format!("Entity {}", self.token());
                 let arguments = json!({ "name": name, "entity_type": "thing" });
                 let then = Doubt::Entity(name);
-                ("create_entity", arguments, Sent { kind: "entity", about: Vec::new(), then })
+                (
+                    "create_entity",
+                    arguments,
+                    Sent {
+                        kind: "entity",
+                        about: Vec::new(),
+                        then,
+                    },
+                )
             }
             90..93 if ledger.entities().len() > 1 => {
                 let names = ledger.entities();
@@ -241,7 +275,15 @@ impl Work {
                 }
                 let arguments = json!({ "from": from, "to": to, "relation_type": "knows" });
                 let then = Doubt::Relation(from, to);
-                ("create_relation", arguments, Sent { kind: "relation", about: Vec::new(), then })
+                (
+                    "create_relation",
+                    arguments,
+                    Sent {
+                        kind: "relation",
+                        about: Vec::new(),
+                        then,
+                    },
+                )
             }
             _ => recall(NAMES[dice.pick(NAMES.len())]),
         }
@@ -251,7 +293,15 @@ impl Work {
         let kept = self.fresh(namespace, dice);
         let arguments = json!({ "content": kept.content, "namespace": namespace });
         let then = Doubt::Stored(kept);
-        ("store_memory", arguments, Sent { kind: "store", about: Vec::new(), then })
+        (
+            "store_memory",
+            arguments,
+            Sent {
+                kind: "store",
+                about: Vec::new(),
+                then,
+            },
+        )
     }
 
     fn update(
@@ -269,7 +319,15 @@ impl Work {
         let arguments = json!({ "id": id, "content": after.content });
         let then = Doubt::Changed(vec![(id.to_owned(), after)]);
         let about = vec![id.to_owned()];
-        ("update_memory", arguments, Sent { kind: "update", about, then })
+        (
+            "update_memory",
+            arguments,
+            Sent {
+                kind: "update",
+                about,
+                then,
+            },
+        )
     }
 
     fn import(&mut self, namespace: &str, dice: &mut Dice) -> (&'static str, Value, Sent) {
@@ -300,7 +358,16 @@ impl Work {
     }
 
     pub(super) fn assert_all_kinds_were_done(&self) {
-        for kind in ["store", "update", "delete", "invalidate", "import", "preview", "apply", "entity"] {
+        for kind in [
+            "store",
+            "update",
+            "delete",
+            "invalidate",
+            "import",
+            "preview",
+            "apply",
+            "entity",
+        ] {
             let done = self.done.get(kind).copied().unwrap_or(0);
             assert!(done > 0, "not one {kind} was acknowledged: {self}");
         }
@@ -308,7 +375,9 @@ impl Work {
 }
 
 fn import(kind: &'static str, memories: Vec<Kept>) -> (&'static str, Value, Sent) {
-    let memories = memories.into_iter().map(|kept| (format!("import-{}", kept.token), kept));
+    let memories = memories
+        .into_iter()
+        .map(|kept| (format!("import-{}", kept.token), kept));
     let memories: Vec<(String, Kept)> = memories.collect();
     let lines = memories.iter().map(|(id, kept)| {
         json!({ "type": "memory", "id": id, "content": kept.content, "namespace": kept.namespace })
@@ -316,21 +385,54 @@ fn import(kind: &'static str, memories: Vec<Kept>) -> (&'static str, Value, Sent
     });
     let jsonl = lines.collect::<Vec<_>>().join("\n");
     let then = Doubt::Imported(memories);
-    ("import_memory", json!({ "jsonl": jsonl }), Sent { kind, about: Vec::new(), then })
+    (
+        "import_memory",
+        json!({ "jsonl": jsonl }),
+        Sent {
+            kind,
+            about: Vec::new(),
+            then,
+        },
+    )
 }
 
 fn preview(namespace: &str, ledger: &Ledger) -> (&'static str, Value, Sent) {
-    let is_of_it = |id: &&&String| ledger.get(id).is_some_and(|kept| kept.namespace == namespace);
-    let about = ledger.ids().iter().filter(is_of_it).map(|id| (*id).clone()).collect();
+    let is_of_it = |id: &&&String| {
+        ledger
+            .get(id)
+            .is_some_and(|kept| kept.namespace == namespace)
+    };
+    let about = ledger
+        .ids()
+        .iter()
+        .filter(is_of_it)
+        .map(|id| (*id).clone())
+        .collect();
     let arguments = json!({ "namespace": namespace, "similarity": 0.7 });
     let then = Doubt::Nothing;
-    ("consolidate_memory", arguments, Sent { kind: "preview", about, then })
+    (
+        "consolidate_memory",
+        arguments,
+        Sent {
+            kind: "preview",
+            about,
+            then,
+        },
+    )
 }
 
 fn delete(id: &str) -> (&'static str, Value, Sent) {
     let then = Doubt::Deleted(id.to_owned());
     let about = vec![id.to_owned()];
-    ("delete_memory", json!({ "id": id }), Sent { kind: "delete", about, then })
+    (
+        "delete_memory",
+        json!({ "id": id }),
+        Sent {
+            kind: "delete",
+            about,
+            then,
+        },
+    )
 }
 
 fn invalidate(id: &str, ledger: &Ledger) -> (&'static str, Value, Sent) {
@@ -343,17 +445,37 @@ fn invalidate(id: &str, ledger: &Ledger) -> (&'static str, Value, Sent) {
     let arguments = json!({ "id": id, "reason": "it is over" });
     let then = Doubt::Changed(vec![(id.to_owned(), after)]);
     let about = vec![id.to_owned()];
-    ("invalidate", arguments, Sent { kind: "invalidate", about, then })
+    (
+        "invalidate",
+        arguments,
+        Sent {
+            kind: "invalidate",
+            about,
+            then,
+        },
+    )
 }
 
 fn recall(words: &str) -> (&'static str, Value, Sent) {
     let then = Doubt::Nothing;
-    ("recall", json!({ "query": words }), Sent { kind: "recall", about: Vec::new(), then })
+    (
+        "recall",
+        json!({ "query": words }),
+        Sent {
+            kind: "recall",
+            about: Vec::new(),
+            then,
+        },
+    )
 }
 
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let done: Vec<String> = self.done.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
+        let done: Vec<String> = self
+            .done
+            .iter()
+            .map(|(kind, times)| format!("{times} {kind}"))
+            .collect();
         f.write_str(&done.join(", "))
     }
 }
