@@ -74,11 +74,7 @@ impl Client {
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = self.ask("tools/call", &params);
-        assert_eq!(
-            answer["result"]["isError"].as_bool().unwrap_or(false),
-            false,
-            "{answer}"
-        );
+        assert_ne!(answer["result"]["isError"], json!(true), "{answer}");
         answer["result"]["structuredContent"].clone()
     }
 }

@@ -207,13 +207,12 @@ impl Session {
             home: home.clone(),
             hosted,
         };
-        match timeout(GREETING, session.client.ready()).await {
-            Ok(Ok(_)) => Some(session),
-            _ => {
-                session.close().await;
-                None
-            }
+        let greeted = timeout(GREETING, session.client.ready()).await;
+        if matches!(greeted, Ok(Ok(_))) {
+            return Some(session);
         }
+        session.close().await;
+        None
     }
 
     async fn close(self) {
