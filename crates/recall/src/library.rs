@@ -4,7 +4,13 @@ use rustc_hash::FxHashMap;
 use switchboard_embed::Quantised;
 
 use crate::{
-    Scope, columns::Columns, graph::Graph, lexicon::Lexicon, limits, scopes::Scopes, vectors::Model,
+    Scope,
+    columns::{Columns, PLACES},
+    graph::Graph,
+    lexicon::Lexicon,
+    limits,
+    scopes::Scopes,
+    vectors::Model,
 };
 
 /// One version of a memory, as it is handed in.
@@ -51,9 +57,10 @@ impl Library {
     /// Adds a version of a memory; one with the same row is replaced.
     pub fn add(&mut self, document: &Document<'_>) {
         self.remove(document.row);
-        let Ok(at) = u32::try_from(self.columns.len()) else {
+        if self.columns.len() >= PLACES {
             return;
-        };
+        }
+        let at = u32::try_from(self.columns.len()).unwrap_or_default();
         self.heard = self.heard.max(document.learned_at);
         self.places.insert(document.row, at);
         self.columns.push(document, &mut self.scopes);

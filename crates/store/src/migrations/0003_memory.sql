@@ -11,6 +11,9 @@ CREATE TABLE memory_scopes (
 -- A unique index takes two NULLs for different, and no text equals the number.
 CREATE UNIQUE INDEX memory_scopes_by_name ON memory_scopes
     (ifnull(namespace, 0), ifnull(user, 0), ifnull(agent, 0), ifnull(run, 0));
+-- Of these two there may be many, each with a few memories.
+CREATE INDEX memory_scopes_by_user ON memory_scopes (user) WHERE user IS NOT NULL;
+CREATE INDEX memory_scopes_by_run ON memory_scopes (run) WHERE run IS NOT NULL;
 
 -- What is remembered: every version of every memory. The long columns stand last, so that the short
 -- ones are found without them. All times are microseconds since 1970-01-01 UTC.
@@ -34,6 +37,11 @@ CREATE TABLE memory_versions (
 -- Everything that a list can be narrowed by, so that no row is read that is not shown.
 CREATE INDEX memory_versions_by_scope ON memory_versions
     (scope, learned_at, learned_until, valid_from, valid_until, kind);
+-- For the newest of all, and for how many of them have an end: a list of everything is made of these
+-- and the counters below.
+CREATE INDEX memory_versions_by_time ON memory_versions (learned_at);
+CREATE INDEX memory_versions_ending ON memory_versions (valid_until, scope)
+    WHERE learned_until IS NULL AND valid_until IS NOT NULL;
 
 -- Who and what is spoken of.
 CREATE TABLE memory_entities (

@@ -1,7 +1,10 @@
 //! Lists of memories in the engine.
 
-use rusqlite::params_from_iter;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use rusqlite::types::Value;
+use rusqlite::{Row, params_from_iter};
 
 use super::super::{Database, Trouble, signed, unsigned};
 use super::filter;
@@ -11,27 +14,143 @@ use crate::memory::{Listed, Listing};
 impl Database {
     /// The versions that match, newest first.
     pub(crate) fn list(&self, which: &Listing) -> Result<Listed, Trouble> {
-        let (conditions, values) = conditions(which);
-        let sql = format!("SELECT count(*) FROM memory_versions WHERE {conditions}");
-        let total = self
-            .connection
-            .query_row(&sql, params_from_iter(&values), |row| row.get(0))?;
+        let limit = which.limit.min(ROWS_PER_ANSWER);
+        let (total, rows) = match self.count(which)? {
+            Some((total, walk)) if walk.is_short(which.offset.saturating_add(limit)) => {
+                (total, self.newest(which, limit)?)
+            }
+            _ => self.search(which, limit)?,
+        };
         // First which, then what: the contents of those left out are never read.
-        let limit = signed(which.limit.min(ROWS_PER_ANSWER));
-        let offset = signed(which.offset);
-        let sql = format!(
-            "SELECT row FROM memory_versions WHERE {conditions} \
-             ORDER BY learned_at DESC, row DESC LIMIT {limit} OFFSET {offset}"
-        );
-        let mut statement = self.connection.prepare(&sql)?;
-        let rows = statement
-            .query_map(params_from_iter(&values), |row| row.get(0).map(unsigned))?
-            .collect::<Result<Vec<u64>, _>>()?;
         Ok(Listed {
             versions: self.versions(&rows)?,
-            total: unsigned(total),
+            total,
         })
     }
+
+    /// How many match, where that can be told without looking at each: if nothing matters but whose
+    /// they are and that they have not ended.
+    fn count(&self, which: &Listing) -> Result<Option<(u64, Walk)>, Trouble> {
+        let Listing {
+            scope,
+            kind: None,
+            as_of: None,
+            known_at: None,
+            ended_by,
+            learned_after: None,
+            learned_before: None,
+            ..
+        } = which
+        else {
+            return Ok(None);
+        };
+        let number = |sql: &str, values: &[Value]| -> rusqlite::Result<u64> {
+            let number = |row: &Row<'_>| row.get(0).map(unsigned);
+            self.connection
+                .query_row(sql, params_from_iter(values), number)
+        };
+        let (versions, memories) = self.connection.query_row(
+            "SELECT versions, memories FROM memory_counts",
+            [],
+            |row| Ok((unsigned(row.get(0)?), unsigned(row.get(1)?))),
+        )?;
+        let named = filter(scope);
+        let current = match &named {
+            None => memories,
+            Some((condition, names)) => {
+                let sql =
+                    format!("SELECT ifnull(sum(memories), 0) FROM memory_scopes WHERE {condition}");
+                number(&sql, names)?
+            }
+        };
+        let walk = Walk { versions, current };
+        let Some(at) = *ended_by else {
+            return Ok(Some((current, walk)));
+        };
+        let mut sql = "SELECT count(*) FROM memory_versions WHERE learned_until IS NULL \
+             AND valid_until IS NOT NULL AND valid_until <= ?"
+            .to_owned();
+        let mut values = vec![at.into()];
+        if let Some((condition, names)) = named {
+            sql = format!("{sql} AND {}", in_scopes(&condition));
+            values.extend(names);
+        }
+        let ended = number(&sql, &values)?;
+        Ok(Some((current.saturating_sub(ended), walk)))
+    }
+
+    /// The rows of a page, found by walking back from the newest of all.
+    fn newest(&self, which: &Listing, limit: usize) -> Result<Vec<u64>, Trouble> {
+        let (conditions, values) = conditions(which);
+        let sql = format!(
+            "SELECT row FROM memory_versions INDEXED BY memory_versions_by_time \
+             WHERE {conditions} ORDER BY learned_at DESC, row DESC LIMIT {limit} OFFSET {}",
+            signed(which.offset)
+        );
+        let mut statement = self.connection.prepare(&sql)?;
+        let rows =
+            statement.query_map(params_from_iter(&values), |row| row.get(0).map(unsigned))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// How many match, and the rows of a page, found by looking at each.
+    fn search(&self, which: &Listing, limit: usize) -> Result<(u64, Vec<u64>), Trouble> {
+        let (sql, values) = search(which);
+        let mut statement = self.connection.prepare(&sql)?;
+        let mut places = statement.query(params_from_iter(&values))?;
+        // All have to be counted, so the newest of them are found on the way: the page asked for, and
+        // those before it.
+        let most = which.offset.saturating_add(limit);
+        let mut newest: BinaryHeap<Reverse<(i64, i64)>> = BinaryHeap::new();
+        let mut total = 0_u64;
+        while let Some(row) = places.next()? {
+            total = total.saturating_add(1);
+            let place = (row.get(0)?, row.get(1)?);
+            if newest.len() < most {
+                newest.push(Reverse(place));
+            } else if let Some(mut last) = newest.peek_mut()
+                && last.0 < place
+            {
+                *last = Reverse(place);
+            }
+        }
+        let newest = newest.into_sorted_vec();
+        let page = newest.get(which.offset..).unwrap_or_default();
+        let rows = page.iter().map(|Reverse((_, row))| unsigned(*row));
+        Ok((total, rows.collect()))
+    }
+}
+
+/// What there is to walk through.
+#[derive(Debug, Clone, Copy)]
+struct Walk {
+    /// All versions of all memories.
+    versions: u64,
+    /// Those that match, at most.
+    current: u64,
+}
+
+impl Walk {
+    /// Whether so many of those that match are likely found before all of them would have been looked
+    /// at.
+    fn is_short(self, rows: usize) -> bool {
+        let steps = u128::from(self.versions) * (rows as u128);
+        steps < u128::from(self.current) * u128::from(self.current)
+    }
+}
+
+/// How every version that matches is found: what to ask, and the values in it.
+fn search(which: &Listing) -> (String, Vec<Value>) {
+    let (conditions, values) = conditions(which);
+    let sql = format!(
+        "SELECT learned_at, row FROM memory_versions INDEXED BY memory_versions_by_scope \
+         WHERE {conditions}"
+    );
+    (sql, values)
+}
+
+fn in_scopes(condition: &str) -> String {
+    format!("scope IN (SELECT row FROM memory_scopes WHERE {condition})")
 }
 
 /// What the versions of a list have in common: a condition, and the values in it.
@@ -39,9 +158,7 @@ fn conditions(which: &Listing) -> (String, Vec<Value>) {
     let mut conditions = Vec::new();
     let mut values: Vec<Value> = Vec::new();
     if let Some((condition, names)) = filter(&which.scope) {
-        conditions.push(format!(
-            "scope IN (SELECT row FROM memory_scopes WHERE {condition})"
-        ));
+        conditions.push(in_scopes(&condition));
         values.extend(names);
     }
     let mut only = |condition: &str, with: &[Value]| {
@@ -74,4 +191,54 @@ fn conditions(which: &Listing) -> (String, Vec<Value>) {
         only("learned_at < ?", &[before.into()]);
     }
     (conditions.join(" AND "), values)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::memory::Scope;
+
+    fn plan(sql: &str, values: &[Value]) -> String {
+        let connection = Connection::open_in_memory().unwrap();
+        for migration in crate::sqlite::MIGRATIONS {
+            connection.execute_batch(migration).unwrap();
+        }
+        let sql = format!("EXPLAIN QUERY PLAN {sql}");
+        let mut statement = connection.prepare(&sql).unwrap();
+        let steps = statement.query_map(params_from_iter(values), |row| row.get(3));
+        let steps: Result<Vec<String>, _> = steps.unwrap().collect();
+        steps.unwrap().join("; ")
+    }
+
+    #[test]
+    fn every_list_is_made_from_an_index_alone() {
+        for bits in 0..256_u32 {
+            let set = |bit: u32| bits & (1 << bit) != 0;
+            let time = |bit| set(bit).then_some(7);
+            let which = Listing {
+                scope: Scope {
+                    user: set(0).then(|| "ada".into()),
+                    run: set(1).then(|| "r1".into()),
+                    ..Scope::default()
+                },
+                kind: set(2).then(|| "semantic".into()),
+                as_of: time(3),
+                known_at: time(4),
+                ended_by: time(5),
+                learned_after: time(6),
+                learned_before: time(7),
+                ..Listing::default()
+            };
+            let (sql, values) = search(&which);
+            let plan = plan(&sql, &values);
+            let index = "USING COVERING INDEX memory_versions_by_scope";
+            assert!(plan.contains(index), "{which:?}: {plan}");
+            if set(0) || set(1) {
+                assert!(plan.contains("(scope=?"), "{which:?}: {plan}");
+                assert!(!plan.contains("SCAN"), "{which:?}: {plan}");
+            }
+        }
+    }
 }
