@@ -1,6 +1,6 @@
 // Memory: what agents should not forget. Whether it is there and well, and which part of it is shown.
 
-import { add, button, fill, h, heading, problem } from "./dom.js";
+import { button, fill, h, heading, problem } from "./dom.js";
 import { openGraph } from "./memory-graph.js";
 import { openList } from "./memory-list.js";
 import { openMerge } from "./memory-merge.js";
@@ -20,8 +20,9 @@ export function open([name = "list", ...rest]) {
   const view = VIEWS[name] ?? openList;
   const tabs = TABS.map(([tab, href, words]) => h("a", { class: "tab", href, "aria-current": VIEWS[tab] === view || (tab === "list" && (view === openOne || view === openNew)) ? "page" : null }, words));
   const notes = h("div", { class: "stack" });
+  const mended = h("div");
   const place = h("div", { class: "stack" });
-  const node = h("div", { class: "page wide" }, heading("Memory", h("nav", { class: "tabs", "aria-label": "Memory" }, tabs)), notes, place);
+  const node = h("div", { class: "page wide" }, heading("Memory", h("nav", { class: "tabs", "aria-label": "Memory" }, tabs)), notes, mended, place);
   let inner = null;
   let shown = null;
   let closed = false;
@@ -67,7 +68,7 @@ export function open([name = "list", ...rest]) {
       isTold = true;
       inner?.close?.();
       inner = null;
-      fill(place, status.parts.store.damaged ? mending((said) => read().then(() => add(notes, said))) : null, h("div", { class: "buttons" }, button("Look again", read)));
+      fill(place, status.parts.store.damaged ? mending((said) => { fill(mended, said); read(); }) : null, h("div", { class: "buttons" }, button("Look again", read)));
     }
     if (store !== "ready") return;
     isTold = false;
