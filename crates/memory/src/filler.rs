@@ -208,7 +208,7 @@ impl Shared {
         let mut after = 0;
         while let Some(last) = self.fill_some(&model, &fingerprint, after, is_active)? {
             after = last;
-            if self.is_resting() {
+            if self.is_resting() || !self.is_wanted(&fingerprint) {
                 return Ok(());
             }
         }
@@ -219,17 +219,27 @@ impl Shared {
                     .block_on(self.memories.activate(&fingerprint))?;
             }
         } else {
+            // In this order: a library that is made meanwhile takes this one too.
+            self.runtime
+                .block_on(self.memories.activate(&fingerprint))?;
             let in_use = self
                 .librarian
                 .use_model(Arc::clone(&fingerprint), dimensions);
             self.runtime.block_on(in_use)?;
             self.lock().serving = Some(model);
-            self.runtime
-                .block_on(self.memories.activate(&fingerprint))?;
             // What was stored since is without a vector.
             self.lock().has_news = true;
         }
         Ok(())
+    }
+
+    /// Whether this is still the model that is wanted, if there is a reason to look.
+    fn is_wanted(&self, fingerprint: &str) -> bool {
+        if !self.lock().has_news {
+            return true;
+        }
+        let wanted = (self.wanted)();
+        wanted.is_some_and(|wanted| wanted.fingerprint() == fingerprint)
     }
 
     /// Gives the next few texts a vector; says which was the last, if there was any.

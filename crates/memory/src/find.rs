@@ -11,7 +11,7 @@ use crate::{
     remember::One,
     scope::{Filter, Which, time},
     service::Memory,
-    trouble::Trouble,
+    trouble::{Trouble, shortened},
 };
 
 /// So many are found unless asked otherwise.
@@ -86,18 +86,16 @@ impl Memory {
         let rows = hits.iter().map(|hit| hit.row).collect();
         let versions = self.ask(self.inner.memories.versions(rows)).await?;
         let by_row: HashMap<u64, &Hit> = hits.iter().map(|hit| (hit.row, hit)).collect();
-        let memories: Vec<Value> = versions
-            .iter()
-            .filter_map(|version| {
-                let hit = by_row.get(&version.row)?;
-                let mut members = record::whole(version);
-                members.insert("score".to_owned(), json!(record::number(hit.score)));
-                members.insert("channels".to_owned(), channels_of(hit));
-                let why = json!({ "words": hit.words, "entities": hit.entities });
-                members.insert("why".to_owned(), why);
-                Some(Value::Object(members))
-            })
-            .collect();
+        let memories = versions.iter().filter_map(|version| {
+            let hit = by_row.get(&version.row)?;
+            let mut members = record::whole(version);
+            members.insert("score".to_owned(), json!(record::number(hit.score)));
+            members.insert("channels".to_owned(), channels_of(hit));
+            let why = json!({ "words": hit.words, "entities": hit.entities });
+            members.insert("why".to_owned(), why);
+            Some(members)
+        });
+        let memories = record::as_many_as_fit(memories);
         let count = memories.len();
         let vectors = self.vectors_word();
         Ok(json!({ "memories": memories, "count": count, "vectors": vectors }))
@@ -135,26 +133,23 @@ impl Memory {
         if known_at.is_none() && !wish.history {
             return Ok(Value::Object(record::whole(&current)));
         }
-        let history = self.ask(self.inner.memories.history(&current.id)).await?;
+        let memories = &self.inner.memories;
         let shown = match known_at {
-            None => &current,
-            Some(at) => history
-                .iter()
-                .find(|version| {
-                    version.learned_at <= at && version.learned_until.is_none_or(|until| at < until)
-                })
-                .ok_or_else(|| Trouble::Missing {
-                    what: "memory",
-                    id: current.id.to_string(),
-                    hint: "it was not known at that time",
-                })?,
+            None => Some(current),
+            Some(at) => self.ask(memories.known(&current.id, at)).await?,
         };
-        let mut members = record::whole(shown);
+        let shown = shown.ok_or_else(|| Trouble::Missing {
+            what: "memory",
+            id: shortened(&wish.one.id),
+            hint: "it was not known at that time",
+        })?;
+        let mut members = record::whole(&shown);
         if wish.history {
-            let versions: Vec<Value> = history
-                .iter()
-                .map(|version| Value::Object(record::whole(version)))
-                .collect();
+            let mut history = self.ask(memories.history(&shown.id)).await?;
+            // The latest, if they are too long for all of them.
+            history.reverse();
+            let mut versions = record::as_many_as_fit(history.iter().map(record::whole));
+            versions.reverse();
             members.insert("history".to_owned(), json!(versions));
         }
         Ok(Value::Object(members))
@@ -179,11 +174,7 @@ impl Memory {
     ) -> Result<Value, Trouble> {
         let listing = filter.listing(limit.unwrap_or(LISTED), offset);
         let listed = self.ask(self.inner.memories.list(listing)).await?;
-        let memories: Vec<Value> = listed
-            .versions
-            .iter()
-            .map(|version| Value::Object(record::whole(version)))
-            .collect();
+        let memories = record::as_many_as_fit(listed.versions.iter().map(record::whole));
         let count = memories.len();
         let mut answer = json!({ "memories": memories, "count": count, "total": listed.total });
         let next = offset + count;

@@ -21,7 +21,7 @@ use tokio::{sync::mpsc, task::AbortHandle};
 use crate::{
     markdown,
     remember::new_id,
-    scope::Scoped,
+    scope::{self, Scoped},
     service::Memory,
     times,
     tools::{self, definition},
@@ -303,6 +303,17 @@ impl Memory {
             )));
         }
         let arguments = params.member("arguments").unwrap_or_else(Raw::empty_object);
+        let given = arguments.members().unwrap_or_default();
+        let unknown = given
+            .iter()
+            .find(|(name, _)| !scope::PARTS.contains(&&**name));
+        if let Some((unknown, _)) = unknown {
+            let unknown = crate::trouble::shortened(unknown);
+            let known = scope::PARTS.join(", ");
+            return Err(invalid(format!(
+                "`{unknown}` is not known here, but {known}"
+            )));
+        }
         let scope: Scoped = arguments
             .read_owned()
             .map_err(|error| invalid(format!("the arguments cannot be read: {error}")))?;
@@ -398,7 +409,7 @@ fn address(uri: &str) -> Option<Address> {
     let mut members = serde_json::Map::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=')?;
-        if !crate::scope::PARTS.contains(&name) {
+        if !scope::PARTS.contains(&name) {
             return None;
         }
         members.insert(name.to_owned(), json!(unescaped(value)?));

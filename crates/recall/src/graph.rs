@@ -288,6 +288,7 @@ impl Graph {
         let mut related: Vec<(&str, f32)> = Vec::new();
         let relations = self
             .rows(key)
+            .filter(|(_, entity)| admitted.scopes[entity.scope as usize])
             .filter_map(|(row, _)| Some((row, self.ends.get(&row)?)))
             .flat_map(|(row, end)| end.relations.iter().map(move |relation| (row, relation)));
         for (row, relation) in relations.take(limits::RELATIONS) {
@@ -311,6 +312,29 @@ impl Graph {
             }
         }
         related
+    }
+
+    /// The entities that most memories that pass mention, the most mentioned first; those that nobody
+    /// mentions come last.
+    pub(crate) fn most_mentioned(&self, admitted: &Admitted, limit: usize) -> Vec<u64> {
+        let passing = self.entities.iter();
+        let passing = passing.filter(|(_, entity)| admitted.scopes[entity.scope as usize]);
+        let mut counted: Vec<(usize, u64)> = passing
+            .map(|(row, _)| {
+                let mentions = self.ends.get(row).map_or(&[][..], |end| &end.mentions);
+                let open = mentions.iter().filter(|at| admitted.open[**at as usize]);
+                (open.count(), *row)
+            })
+            .collect();
+        let order = |one: &(usize, u64), other: &(usize, u64)| {
+            other.0.cmp(&one.0).then(one.1.cmp(&other.1))
+        };
+        if counted.len() > limit {
+            counted.select_nth_unstable_by(limit, order);
+            counted.truncate(limit);
+        }
+        counted.sort_unstable_by(order);
+        counted.into_iter().map(|(_, row)| row).collect()
     }
 
     fn rows(&self, key: &str) -> impl Iterator<Item = (u64, &Entity)> {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use switchboard_embed::Quantised;
 
 use crate::{
-    Scope,
+    Filter, Scope,
     columns::{Columns, PLACES},
     graph::Graph,
     lexicon::Lexicon,
@@ -49,8 +49,6 @@ pub struct Library {
     pub(crate) graph: Graph,
     /// The first one is used.
     pub(crate) models: Vec<Model>,
-    /// The last time that something was learned.
-    pub(crate) heard: i64,
 }
 
 impl Library {
@@ -61,7 +59,6 @@ impl Library {
             return;
         }
         let at = u32::try_from(self.columns.len()).unwrap_or_default();
-        self.heard = self.heard.max(document.learned_at);
         self.places.insert(document.row, at);
         self.columns.push(document, &mut self.scopes);
         self.lexicon.push(document.content);
@@ -71,7 +68,6 @@ impl Library {
     /// Something else was learned in the place of a version.
     pub fn close(&mut self, row: u64, learned_until: i64) {
         if let Some(at) = self.places.get(&row) {
-            self.heard = self.heard.max(learned_until);
             self.columns.close(*at as usize, learned_until);
         }
     }
@@ -163,6 +159,21 @@ impl Library {
     pub fn use_model(&mut self, fingerprint: &str) {
         self.models
             .retain(|model| *model.fingerprint == *fingerprint);
+    }
+
+    /// Forgets everything but which model is used.
+    pub fn clear(&mut self) {
+        let models = self.models.drain(..).map(|model| model.emptied()).collect();
+        *self = Self {
+            models,
+            ..Self::default()
+        };
+    }
+
+    /// The entities that most memories that pass mention, by their rows, the most mentioned first.
+    pub fn most_mentioned(&self, filter: &Filter<'_>, limit: usize) -> Vec<u64> {
+        let admitted = self.columns.admitted(filter, &self.scopes);
+        self.graph.most_mentioned(&admitted, limit)
     }
 
     /// The model that is used.

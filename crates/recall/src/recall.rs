@@ -130,7 +130,13 @@ impl Library {
         let lexical = opinions.lexical(at).unwrap_or(0.0);
         let vector = opinions.vector(at).unwrap_or(0.0);
         let graph = opinions.graph(at).unwrap_or(0.0);
-        if lexical <= 0.0 && graph <= 0.0 && vector < NEAR {
+        // Where words were not asked, whoever asks wants what is nearest, however near that is.
+        let near = if opinions.words.is_some() {
+            NEAR
+        } else {
+            f32::MIN_POSITIVE
+        };
+        if lexical <= 0.0 && graph <= 0.0 && vector < near {
             return None;
         }
         let base = match (&opinions.words, &opinions.meanings) {

@@ -93,6 +93,12 @@ impl Memories {
         self.ask(move |database| database.memory(&id)).await
     }
 
+    /// The version of a memory that was known at a time.
+    pub async fn known(&self, id: &str, at: i64) -> Result<Option<Version>, StoreError> {
+        let id: Arc<str> = id.into();
+        self.ask(move |database| database.known(&id, at)).await
+    }
+
     /// All versions of a memory, oldest first. Of more than
     /// [`ROWS_PER_ANSWER`], the newest, and likewise of those that are long.
     pub async fn history(&self, id: &str) -> Result<Vec<Version>, StoreError> {

@@ -188,15 +188,15 @@ fn near_duplicates_are_found_and_opposites_told_apart() {
         "the production server is called osprey",
         "Anna likes tea",
     ]);
-    assert_eq!(library.alike(1, 0.9, 10), [(2, 1.0)]);
+    assert_eq!(library.alike(1, 0, 0.9, 10), [(2, 1.0)]);
     let some: Vec<u64> = library
-        .alike(1, 0.3, 10)
+        .alike(1, 0, 0.3, 10)
         .iter()
         .map(|(row, _)| *row)
         .collect();
     assert_eq!(some, [2, 3]);
-    assert!(library.alike(4, 0.1, 10).is_empty());
-    assert_eq!(library.alike(1, 0.1, 1).len(), 1);
+    assert!(library.alike(4, 0, 0.1, 10).is_empty());
+    assert_eq!(library.alike(1, 0, 0.1, 1).len(), 1);
 }
 
 #[test]

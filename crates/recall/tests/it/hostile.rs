@@ -35,8 +35,8 @@ fn any_text_can_be_kept_and_asked_for() {
         assert!(found.iter().all(|one| one.name.len() <= limits::NAME_BYTES));
     }
     for row in 0..20 {
-        let _ = library.alike(row, 0.5, 10);
-        let _ = library.alike(row, f32::NAN, 10);
+        let _ = library.alike(row, 0, 0.5, 10);
+        let _ = library.alike(row, 0, f32::NAN, 10);
     }
 }
 
@@ -108,8 +108,8 @@ fn odd_numbers_do_no_harm() {
         numbers: vec![1, 2],
     };
     library.set_vector("model", 2, &odd);
-    let _ = library.alike(1, 0.1, 10);
-    assert!(library.alike(12345, 0.1, 10).is_empty());
+    let _ = library.alike(1, 0, 0.1, 10);
+    assert!(library.alike(12345, 0, 0.1, 10).is_empty());
     library.close(12345, 0);
     library.remove(12345);
     library.remove_entity(12345);

@@ -92,6 +92,7 @@ impl Commit<'_> {
                 Ok(Made::Entity {
                     row: unsigned(placed.row),
                     id: placed.id,
+                    name: placed.name,
                     created: placed.created,
                 })
             }

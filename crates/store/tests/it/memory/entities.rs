@@ -164,17 +164,18 @@ async fn entities_are_made_once_and_completed() {
         ],
     )
     .await;
-    let of = |row, id: &str, created| Made::Entity {
+    let of = |row, id: &str, name: &str, created| Made::Entity {
         row,
         id: id.into(),
+        name: name.into(),
         created,
     };
     assert_eq!(
         made,
         [
-            of(1, "id of tea", false),
-            of(1, "id of tea", false),
-            of(3, "z", true)
+            of(1, "id of tea", "TEA", false),
+            of(1, "id of tea", "TEA", false),
+            of(3, "z", "CUP", true)
         ]
     );
     let tea = within(memories.entity(&Scope::default(), "tea"))
