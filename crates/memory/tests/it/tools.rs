@@ -480,3 +480,22 @@ async fn everything_is_forgotten_only_when_a_person_agrees() {
             .is_empty()
     );
 }
+
+#[tokio::test]
+async fn the_scopes_are_told_when_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::open(folder.path());
+    for user in ["ada", "bob", "ada"] {
+        let content = format!("Something about {user}");
+        rig.store(json!({ "content": content, "user_id": user, "namespace": "work" }))
+            .await;
+    }
+    let status = rig.call("get_status", json!({ "scopes": true })).await;
+    let scopes = json!([
+        { "namespace": "work", "user_id": "ada", "memories": 2 },
+        { "namespace": "work", "user_id": "bob", "memories": 1 },
+    ]);
+    assert_eq!(status["scopes"], scopes);
+    let status = rig.call("get_status", json!({})).await;
+    assert!(status.get("scopes").is_none(), "{status}");
+}

@@ -129,7 +129,7 @@ fn plan() -> Value {
     json!({ "tools": tools, "does": does, "instructions": VECTORS.join("\n") })
 }
 
-fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> String {
     text.bytes()
         .fold(String::new(), |text, byte| text + &format!("%{byte:02X}"))
 }

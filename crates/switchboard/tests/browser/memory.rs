@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{
     browser::{Browser, ENTER},
-    hostile::check,
+    hostile::{check, encode},
     place::{Place, until},
     vectors::{VECTORS, long_word},
 };
@@ -434,7 +434,7 @@ fn what_is_remembered_is_text_wherever_it_is_shown() {
     browser.click(&browser.by_role("button", "Edit"));
     check(&browser, "the editor", &[VECTORS[VECTORS.len() - 1]]);
     for vector in &VECTORS[..10] {
-        let name: String = vector.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let name = encode(vector);
         browser.go(&place.url(&format!("memory/graph/{name}")));
         browser.until("document.querySelector('.graph-side h2') !== null");
         check(&browser, vector, &[vector]);
