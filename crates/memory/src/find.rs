@@ -1,10 +1,10 @@
 //! Finding and listing.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use switchboard_recall::{Channels, Hit, Query};
+use switchboard_recall::{Channels, Hit, Library, Query};
 
 use crate::{
     record,
@@ -68,6 +68,9 @@ impl Memory {
         };
         if mode == Mode::Vector && self.inner.filler.serving().is_none() {
             let vectors = self.vectors_word();
+            if vectors != "off" {
+                return Err(Trouble::Initializing { part: "embeddings" });
+            }
             return Err(Trouble::Invalid(format!(
                 "memories cannot be searched by meaning at present (vectors: {vectors}); use mode \"text\", or see get_status"
             )));
@@ -108,23 +111,34 @@ impl Memory {
         limit: usize,
         channels: Channels,
     ) -> Result<Vec<Hit>, Trouble> {
-        let meaning = if channels.vector {
-            self.meaning(&text).await
-        } else {
-            None
-        };
-        let asked = self.inner.librarian.ask(move |library| {
-            library.recall(&Query {
-                text: &text,
-                meaning: meaning
-                    .as_ref()
-                    .map(|(model, vector): &(Arc<str>, Vec<f32>)| (&**model, &**vector)),
-                filter: filter.for_library(),
-                limit,
-                channels,
-            })
-        });
-        self.consult(asked).await
+        // Another model may come into use between the two questions, once.
+        for attempt in 0..2 {
+            let meaning = if channels.vector {
+                self.meaning(&text).await
+            } else {
+                None
+            };
+            let (text, filter) = (text.clone(), filter.clone());
+            let asked = self.inner.librarian.ask(move |library| {
+                let meaning = meaning.as_ref();
+                let meaning = meaning.map(|(model, vector)| (&**model, &**vector));
+                let is_old = meaning.is_some_and(|(model, _)| library.model() != Some(model));
+                let found = |library: &Library| {
+                    library.recall(&Query {
+                        text: &text,
+                        meaning,
+                        filter: filter.for_library(),
+                        limit,
+                        channels,
+                    })
+                };
+                (attempt > 0 || !is_old).then(|| found(library))
+            });
+            if let Some(hits) = self.consult(asked).await? {
+                return Ok(hits);
+            }
+        }
+        Ok(Vec::new())
     }
 
     pub(crate) async fn get_memory(&self, wish: Get) -> Result<Value, Trouble> {

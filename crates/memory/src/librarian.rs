@@ -333,12 +333,21 @@ impl Shared {
 }
 
 impl Librarian {
-    /// Has the library use the vectors that the store has of another model.
-    pub(crate) async fn use_model(&self, model: Arc<str>, dimensions: u32) -> Result<(), Trouble> {
+    /// Has the library use the vectors that the store has of another model; `then` is called before it answers
+    /// the next question.
+    pub(crate) async fn use_model(
+        &self,
+        model: Arc<str>,
+        dimensions: u32,
+        then: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Trouble> {
         let shared = Arc::clone(&self.shared);
-        self.ask(move |library| shared.load_vectors(library, &model, dimensions))
-            .await?
-            .map_err(Trouble::from)
+        let used = self.ask(move |library| {
+            shared.load_vectors(library, &model, dimensions)?;
+            then();
+            Ok::<_, StoreError>(())
+        });
+        used.await?.map_err(Trouble::from)
     }
 }
 

@@ -228,8 +228,8 @@ async fn a_history_stays_within_its_scope() {
     rig.call("import_memory", json!({ "jsonl": lines.join("\n") }))
         .await;
     let wish = json!({ "id": "m", "user_id": "ada", "history": true });
-    let got = rig.call("get_memory", wish).await;
-    assert!(!got.to_string().contains("secret"), "{got}");
+    let got = rig.ended("get_memory", wish).await;
+    assert!(!format!("{got:?}").contains("secret"), "{got:?}");
 }
 
 #[tokio::test]
@@ -425,20 +425,4 @@ async fn a_model_that_is_wanted_no_more_is_worked_for_no_more() {
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     let made = batches.load(Relaxed);
     assert!(made <= 4, "{made} batches of 30");
-}
-
-#[test]
-fn names_are_looked_for_in_time_that_grows_with_the_text() {
-    use switchboard_recall::extract::entities;
-
-    let took = |text: &str| {
-        let begun = std::time::Instant::now();
-        assert!(entities(text).len() < 2);
-        begun.elapsed()
-    };
-    let (half, whole) = (took(&"A.".repeat(8_192)), took(&"A.".repeat(16_384)));
-    assert!(
-        whole < half * 3,
-        "{half:?} for half of it, {whole:?} for all"
-    );
 }
