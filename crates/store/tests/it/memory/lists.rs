@@ -225,7 +225,7 @@ async fn pages_of_many_follow_one_another_without_gap_or_overlap() {
             .filter(|version| matches(version, &which))
             .collect();
         expected.sort_by_key(|version| std::cmp::Reverse((version.learned_at, version.row)));
-        for page in 0..expected.len().div_ceil(7) + 1 {
+        for page in 0..=expected.len().div_ceil(7) {
             which.offset = page * 7;
             let found = within(memories.list(which.clone())).await.unwrap();
             assert_eq!(found.total, expected.len() as u64);
