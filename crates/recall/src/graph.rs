@@ -320,7 +320,7 @@ impl Graph {
         let mut counted: Vec<(usize, u64)> = passing
             .map(|(row, _)| {
                 let mentions = self.ends.get(row).map_or(&[][..], |end| &end.mentions);
-                let open = mentions.iter().filter(|at| admitted.open[**at as usize]);
+                let open = mentions.iter().filter(|at| admitted.seat(**at).is_some());
                 (open.count(), *row)
             })
             .collect();
