@@ -194,6 +194,14 @@ Examples:
     Audit(commands::audit::Audit),
     #[command(after_long_help = "\
 Examples:
+  switchboard memory store \"Ada prefers tea\" --namespace home
+  switchboard memory recall what does Ada drink
+  switchboard memory list
+  switchboard memory export memories.jsonl
+  switchboard memory serve                   for a client that is to see the memory alone")]
+    Memory(commands::memory::MemoryArgs),
+    #[command(after_long_help = "\
+Examples:
   switchboard call files:read_file '{\"path\": \"/data/notes.txt\"}'
   echo '{\"timezone\": \"UTC\"}' | switchboard call time:get_current_time - --json")]
     Call(commands::call::Call),
@@ -264,6 +272,10 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
         Command::Trust(args) => commands::trust::run(&home, args),
         Command::Approvals(args) => commands::approvals::run(&home, args),
         Command::Audit(args) => commands::audit::run(&home, args),
+        Command::Memory(args) => {
+            place.check()?;
+            commands::memory::run(home, args)
+        }
         Command::Call(args) => commands::call::run(&home, args),
         Command::Logs(args) => commands::logs::run(&home, args),
         Command::Console(args) => commands::console::run(&home, args),

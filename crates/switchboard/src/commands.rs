@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod logs;
+pub(crate) mod memory;
 pub(crate) mod search;
 pub(crate) mod servers;
 pub(crate) mod status;

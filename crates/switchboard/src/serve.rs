@@ -1,6 +1,13 @@
 //! `switchboard serve`: the gateway, until it is told to stop.
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{
+    io,
+    net::SocketAddr,
+    os::unix::net::UnixStream,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -10,6 +17,10 @@ use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
 
 use crate::runtime::{self, Lock, Signals};
+
+/// How long a command that is the gateway for a moment may take.
+const MOMENT: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Run the gateway.
 ///
@@ -31,7 +42,7 @@ pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
     runtime::log_to_stderr(args.log_level);
     runtime::raise_file_limit();
     home.create()?;
-    let lock = match Lock::take(&home)? {
+    let lock = match take_lock(&home)? {
         Ok(lock) => lock,
         Err(holder) => {
             let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
@@ -49,6 +60,19 @@ pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
         );
     }
     runtime::block_on(serve(home, config, address, lock))?
+}
+
+/// Takes the lock. A command that is the gateway for a moment, without letting anybody join, is waited for.
+fn take_lock(home: &Home) -> anyhow::Result<Result<Lock, Option<u32>>> {
+    let until = Instant::now() + MOMENT;
+    loop {
+        let taken = Lock::take(home)?;
+        let is_joinable = || UnixStream::connect(home.socket()).is_ok();
+        if taken.is_ok() || Instant::now() >= until || is_joinable() {
+            return Ok(taken);
+        }
+        thread::sleep(PAUSE);
+    }
 }
 
 async fn serve(home: Home, config: Config, address: SocketAddr, lock: Lock) -> anyhow::Result<()> {

@@ -11,6 +11,7 @@ use switchboard_gateway::{Face, Gateway, View};
 use tokio::{net::TcpListener, time::Instant};
 use tracing::level_filters::LevelFilter;
 
+pub(crate) use self::pipes::{Reader, Writer};
 use crate::runtime::{self, Lock, Signals};
 
 /// MCP on standard input and output, for a client.
@@ -27,6 +28,21 @@ pub(crate) struct StdioArgs {
     /// How much to say on standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
     log_level: LevelFilter,
+}
+
+impl StdioArgs {
+    /// What is needed to see one server.
+    pub(crate) fn of_server(name: &str, log_level: LevelFilter) -> Self {
+        Self {
+            view: View::Server(name.into()),
+            log_level,
+        }
+    }
+}
+
+/// Joins the gateway that runs, if one does and answers.
+pub(crate) async fn join(home: &Home, view: &View) -> Option<(Reader, Writer)> {
+    join::connect(home, view).await.map(join::Link::into_ends)
 }
 
 fn parse_view(text: &str) -> Result<View, String> {
@@ -66,7 +82,7 @@ pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
 }
 
 /// The folder that the client works in: it has started this process there.
-fn project() -> Option<Arc<str>> {
+pub(crate) fn project() -> Option<Arc<str>> {
     let folder = std::env::current_dir().ok()?;
     Some(folder.to_str()?.into())
 }

@@ -24,23 +24,40 @@ pub(super) const APPROVE: Asking = Asking {
     hint: "give --yes to approve what is shown",
 };
 
+/// Before memories are forgotten.
+pub(super) const FORGET: Asking = Asking {
+    nothing: "nothing was forgotten",
+    hint: "give --yes to do it without being asked",
+};
+
+/// Before a damaged file is given up.
+pub(super) const DISCARD: Asking = Asking {
+    nothing: "nothing was discarded",
+    hint: "give --yes to do it without being asked",
+};
+
 impl Asking {
-    /// Goes on only with a yes.
-    pub(super) fn agree(self, yes: bool, question: &str) -> Result<(), Failure> {
-        if yes {
+    /// Whether somebody can be asked, if that is needed: before work is done only to be able to ask.
+    pub(super) fn check(self, yes: bool) -> Result<(), Failure> {
+        if yes || io::stdin().is_terminal() {
             return Ok(());
         }
-        let nothing = self.nothing;
-        if !io::stdin().is_terminal() {
-            let message = format!("{nothing}: there is nobody to ask");
-            return Err(Failure::usage(message).hint(self.hint));
+        let message = format!("{}: there is nobody to ask", self.nothing);
+        Err(Failure::usage(message).hint(self.hint))
+    }
+
+    /// Goes on only with a yes.
+    pub(super) fn agree(self, yes: bool, question: &str) -> Result<(), Failure> {
+        self.check(yes)?;
+        if yes {
+            return Ok(());
         }
         let agreed = print::confirm(question)
             .map_err(|error| Failure::new(format!("cannot ask on the terminal: {error}")))?;
         if agreed {
             Ok(())
         } else {
-            Err(Failure::new(nothing))
+            Err(Failure::new(self.nothing))
         }
     }
 }

@@ -55,7 +55,7 @@ struct Outcome {
 /// How long a person waits for a server that is starting: the first start of one may fetch it first.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// After so long it is said what a call may be waiting for.
-const LONG: Duration = Duration::from_secs(2);
+pub(super) const LONG: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Asks until the server is up, or cannot be.
@@ -80,9 +80,13 @@ fn ask(link: &Link, body: &str) -> Result<String, Failure> {
 
 /// A call that takes long may wait for whoever made it.
 fn tell_who_waits(home: &Home, done: &mpsc::Receiver<()>) {
-    if !matches!(done.recv_timeout(LONG), Err(RecvTimeoutError::Timeout)) {
-        return;
+    if matches!(done.recv_timeout(LONG), Err(RecvTimeoutError::Timeout)) {
+        tell_if_asked(home);
     }
+}
+
+/// Says that a person is asked, if one is.
+pub(super) fn tell_if_asked(home: &Home) {
     let status: Option<Value> = Link::need(home)
         .and_then(|link| link.get("/api/v1/status"))
         .ok();

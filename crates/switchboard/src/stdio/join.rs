@@ -56,6 +56,14 @@ pub(super) struct Link {
     hosted: Option<Host>,
 }
 
+impl Link {
+    /// Its two ends, for whoever speaks to the gateway itself.
+    pub(super) fn into_ends(self) -> (Reader, Writer) {
+        let rest = io::Cursor::new(self.rest);
+        (Box::new(rest.chain(self.reader)), self.writer)
+    }
+}
+
 /// A gateway in this process: it is looked after beside the relay, and holds the lock until it is gone.
 struct Host {
     gateway: Arc<Gateway>,

@@ -18,8 +18,8 @@ use tokio::{
     net::{UnixStream, unix::pipe},
 };
 
-pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
-pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+pub(crate) type Reader = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 pub(super) fn open() -> (Reader, Writer) {
     (reader(), writer())

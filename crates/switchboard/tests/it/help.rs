@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "serve",
     "stdio",
     "add",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 23] = [
     "trust",
     "approvals",
     "audit",
+    "memory",
     "call",
     "logs",
     "console",
@@ -63,6 +64,12 @@ fn every_read_command_has_json() {
         &["approvals", "test"],
         &["audit", "list"],
         &["audit", "verify"],
+        &["memory", "store"],
+        &["memory", "recall"],
+        &["memory", "list"],
+        &["memory", "show"],
+        &["memory", "import"],
+        &["memory", "stats"],
         &["call"],
         &["logs"],
         &["console"],
@@ -85,6 +92,13 @@ fn what_belongs_to_a_command_has_examples() {
             ],
         ),
         ("audit", &["list", "verify", "export"]),
+        (
+            "memory",
+            &[
+                "store", "recall", "list", "show", "forget", "export", "import", "stats", "serve",
+                "repair",
+            ],
+        ),
     ] {
         for what in all {
             let help = place.run(&[command, what, "--help"]);

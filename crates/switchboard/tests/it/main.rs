@@ -11,6 +11,8 @@ mod console;
 mod deciding;
 mod doctor;
 mod help;
+mod memory;
+mod memory_shared;
 mod questions;
 mod running;
 mod search;

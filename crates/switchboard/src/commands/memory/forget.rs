@@ -1,0 +1,108 @@
+//! `switchboard memory forget`: memories are removed for good, when somebody has agreed.
+
+use clap::Args;
+use serde::Deserialize;
+use switchboard_config::Home;
+
+use super::{
+    super::{agree::FORGET, shapes::count, visible::visible_line},
+    scope::Wish,
+    session::{self, Consent},
+    shapes::{Remembered, excerpt},
+};
+use crate::{failure::Failure, print};
+
+/// Remove memories for good, with all their versions.
+///
+/// You are asked before anything is forgotten. To say that something is no longer true, have an agent
+/// invalidate it: then it can still be asked for what was once known.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "switchboard memory forget [OPTIONS] ID...\n       switchboard memory forget --all [OPTIONS]"
+)]
+pub(super) struct Forget {
+    /// The memories, as `list` and `recall` tell their ids
+    #[arg(value_name = "ID", required_unless_present = "all", num_args = 1..)]
+    ids: Vec<String>,
+    /// Forget everything, in every scope
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Failure> {
+    FORGET.check(args.yes)?;
+    if args.all {
+        return forget_all(home, args.yes);
+    }
+    let mut ids = Vec::new();
+    for id in &args.ids {
+        if !ids.contains(id) {
+            ids.push(id.clone());
+        }
+    }
+    // All of them are looked up before the first is removed, so that a wrong id costs nothing. The memory
+    // is let go of while somebody thinks: others may need it.
+    let found = session::with(home, async |memory| {
+        let mut found: Vec<Remembered> = Vec::new();
+        for id in &ids {
+            found.push(memory.read("get_memory", &one(id)).await?);
+        }
+        Ok(found)
+    })?;
+    if !args.yes {
+        for memory in &found {
+            let heading = format!("{}  {}\n", visible_line(&memory.id), memory.day());
+            print::say((heading + &excerpt(&memory.content)).trim_end());
+        }
+        let many = count(found.len() as u64, "memory", "memories");
+        FORGET.agree(args.yes, &format!("Forget {many}? This cannot be undone."))?;
+    }
+    session::with(home, async |memory| {
+        for id in &ids {
+            memory.call("delete_memory", &one(id)).await?;
+        }
+        Ok(())
+    })?;
+    let many = count(ids.len() as u64, "memory is", "memories are");
+    print::say(&format!("{many} forgotten"));
+    Ok(())
+}
+
+fn one(id: &str) -> Wish {
+    Wish::new().with("id", Some(id))
+}
+
+fn forget_all(home: &Home, yes: bool) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct Deleted {
+        deleted: u64,
+    }
+    if !yes {
+        let total = session::with(home, async |memory| {
+            let wish = Wish::new()
+                .with("limit", Some(1))
+                .with("include_invalid", Some(true));
+            let page: Total = memory.read("list_memories", &wish).await?;
+            Ok(page.total)
+        })?;
+        let many = count(total, "memory", "memories");
+        FORGET.agree(
+            yes,
+            &format!("Forget everything ({many}), in every scope? This cannot be undone."),
+        )?;
+    }
+    let done: Deleted = session::with_consent(home, Consent::Given, async |memory| {
+        memory.read("reset_all_memory", &Wish::new()).await
+    })?;
+    let many = count(done.deleted, "memory is", "memories are");
+    print::say(&format!("everything is forgotten: {many} gone"));
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Total {
+    total: u64,
+}

@@ -1,0 +1,151 @@
+//! `switchboard memory list`: memories, the one learned last first.
+
+use std::collections::HashSet;
+
+use clap::Args;
+use serde::Deserialize;
+use switchboard_config::Home;
+use switchboard_wire::Raw;
+
+use super::{
+    super::visible::{pretty, visible_line},
+    progress::Progress,
+    scope::{MemoryType, Scope, Times, Wish},
+    session::{self, Session, understood},
+    shapes::Remembered,
+};
+use crate::{
+    failure::Failure,
+    print::{self, Table},
+};
+
+/// The most that the memory lists at once.
+const PAGE: u64 = 200;
+
+/// List memories, the one learned last first.
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// How many to show, 200 at most
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=PAGE))]
+    limit: u64,
+    /// Leave out so many
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    offset: u64,
+    /// Show all, however many there are
+    #[arg(long, conflicts_with_all = ["limit", "offset"])]
+    all: bool,
+    /// Only memories of this kind
+    #[arg(long = "type", value_name = "TYPE", value_enum)]
+    kind: Option<MemoryType>,
+    #[command(flatten)]
+    scope: Scope,
+    #[command(flatten)]
+    times: Times,
+    /// Print JSON
+    #[arg(long, help_heading = "Options")]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    memories: Vec<Raw>,
+    total: u64,
+    next_offset: Option<u64>,
+}
+
+pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
+    let wish = Wish::new()
+        .within(&args.scope)
+        .of_type(args.kind)
+        .at(&args.times);
+    let page = session::with(home, async |memory| {
+        if args.all {
+            return all(memory, &wish).await;
+        }
+        page(memory, wish, args.limit, args.offset).await
+    })?;
+    if args.json {
+        return print::data(&format!("{}\n", pretty(&page.to_raw())));
+    }
+    if page.memories.is_empty() {
+        print::say(if page.total == 0 {
+            "nothing is remembered, or nothing of that kind"
+        } else {
+            "there are not so many memories"
+        });
+        return Ok(());
+    }
+    let memories: Result<Vec<Remembered>, _> = page.memories.iter().map(understood).collect();
+    table(&memories?).print()?;
+    if let Some(next) = page.next_offset {
+        let shown = page.memories.len();
+        print::say(&format!("{shown} of {} memories", page.total));
+        print::hint(&format!(
+            "`--offset {next}` goes on, `--all` shows all of them"
+        ));
+    }
+    Ok(())
+}
+
+async fn page(memory: &Session, wish: Wish, limit: u64, offset: u64) -> Result<Page, Failure> {
+    let wish = wish.with("limit", Some(limit)).with("offset", Some(offset));
+    memory.read("list_memories", &wish).await
+}
+
+/// All pages. What is stored meanwhile moves the rest, so that some may come twice.
+async fn all(memory: &Session, wish: &Wish) -> Result<Page, Failure> {
+    let mut known = HashSet::new();
+    let mut progress = Progress::new();
+    let mut memories = Vec::new();
+    let mut offset = Some(0);
+    while let Some(here) = offset {
+        let page = page(memory, wish.clone(), PAGE, here).await?;
+        for memory in page.memories {
+            let id = memory.member("id").and_then(|id| id.to_text());
+            if id.is_none_or(|id| known.insert(id)) {
+                memories.push(memory);
+            }
+        }
+        progress.show(&format!("{} of {} memories", memories.len(), page.total));
+        offset = page.next_offset.filter(|next| *next > here);
+    }
+    Ok(Page {
+        total: memories.len() as u64,
+        memories,
+        next_offset: None,
+    })
+}
+
+impl Page {
+    /// As the tool gives it.
+    fn to_raw(&self) -> Raw {
+        let next = self
+            .next_offset
+            .map(|next| ("next_offset", Raw::number(next)));
+        let members = [
+            ("memories", Raw::array(self.memories.iter().cloned())),
+            ("count", Raw::number(self.memories.len() as u64)),
+            ("total", Raw::number(self.total)),
+        ];
+        Raw::object(members.into_iter().chain(next))
+    }
+}
+
+fn table(memories: &[Remembered]) -> Table {
+    let mut table = Table::new(&["ID", "LEARNED", "TYPE", "SCOPE", "CONTENT"]);
+    for memory in memories {
+        let scope = match memory.scope() {
+            none if none.is_empty() => "-".to_owned(),
+            scope => scope,
+        };
+        table.row([
+            visible_line(&memory.id),
+            memory.day(),
+            visible_line(&memory.memory_type),
+            scope,
+            visible_line(memory.content.trim()),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,43 @@
+//! How far something has come, for a person who waits.
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    time::{Duration, Instant},
+};
+
+/// Work that takes less is not talked about, and more often than this nobody reads.
+const OFTEN: Duration = Duration::from_millis(200);
+
+/// One line on a terminal, which goes when the work is done. In a pipe there is none.
+#[derive(Debug)]
+pub(super) struct Progress {
+    last: Instant,
+    is_shown: bool,
+}
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        Self {
+            last: Instant::now(),
+            is_shown: false,
+        }
+    }
+
+    pub(super) fn show(&mut self, text: &str) {
+        if self.last.elapsed() < OFTEN || !io::stderr().is_terminal() {
+            return;
+        }
+        (self.last, self.is_shown) = (Instant::now(), true);
+        let mut to = io::stderr();
+        // Nobody is hurt if it is not seen.
+        let _ = write!(to, "\r\u{1b}[K{text}").and_then(|()| to.flush());
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_shown {
+            let _ = write!(io::stderr(), "\r\u{1b}[K");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Whose memories are meant, and the arguments of a tool.
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Whose memory it is. What is stored under a scope is found by those who name it, or none.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Scope")]
+pub(super) struct Scope {
+    /// A name for what belongs together, such as a project
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// The user whom it is about
+    #[arg(long, value_name = "ID")]
+    user: Option<String>,
+    /// The agent whose memory it is
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// The run or conversation that it belongs to
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+}
+
+/// Which memories are meant, by time.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Time")]
+pub(super) struct Times {
+    /// Only what was true at this time, such as 2026-07-28 or 2026-07-28T12:00:00Z
+    #[arg(long, value_name = "TIME")]
+    as_of: Option<String>,
+    /// As it was known at this time
+    #[arg(long, value_name = "TIME")]
+    known_at: Option<String>,
+    /// Also what is no longer true
+    #[arg(long)]
+    include_invalid: bool,
+}
+
+/// What a memory is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum MemoryType {
+    /// Something that happened
+    Episodic,
+    /// A fact
+    Semantic,
+    /// How something is done
+    Procedural,
+}
+
+/// The arguments of a tool; what is not given is left out.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(transparent)]
+pub(super) struct Wish(Map<String, Value>);
+
+impl Wish {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(super) fn with<T: Into<Value>>(mut self, name: &str, value: Option<T>) -> Self {
+        if let Some(value) = value {
+            self.0.insert(name.to_owned(), value.into());
+        }
+        self
+    }
+
+    pub(super) fn within(self, scope: &Scope) -> Self {
+        self.with("namespace", scope.namespace.as_deref())
+            .with("user_id", scope.user.as_deref())
+            .with("agent_id", scope.agent.as_deref())
+            .with("run_id", scope.run.as_deref())
+    }
+
+    pub(super) fn at(self, times: &Times) -> Self {
+        self.with("as_of", times.as_of.as_deref())
+            .with("known_at", times.known_at.as_deref())
+            .with("include_invalid", times.include_invalid.then_some(true))
+    }
+
+    pub(super) fn of_type(self, kind: Option<MemoryType>) -> Self {
+        let kind = kind.map(|kind| match kind {
+            MemoryType::Episodic => "episodic",
+            MemoryType::Semantic => "semantic",
+            MemoryType::Procedural => "procedural",
+        });
+        self.with("memory_type", kind)
+    }
+}

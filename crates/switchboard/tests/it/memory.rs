@@ -1,0 +1,576 @@
+//! `switchboard memory`: each command, with and without a running gateway.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use serde_json::{Value, json};
+
+use crate::{
+    support::{Gateway, Place, json as answer},
+    terminal,
+};
+
+/// Stores something; its id.
+#[track_caller]
+pub(crate) fn store(place: &Place, args: &[&str]) -> String {
+    let done = place.run(&[&["memory", "store"], args].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let id = done.out.trim_end().to_owned();
+    assert!(!id.is_empty() && !id.contains(char::is_whitespace), "{id}");
+    id
+}
+
+/// What all memories say, the oldest first.
+#[track_caller]
+pub(crate) fn contents(place: &Place, args: &[&str]) -> Vec<String> {
+    let list = answer(
+        place,
+        &[&["memory", "list", "--all", "--json"], args].concat(),
+    );
+    let memories = list["memories"].as_array().unwrap();
+    let contents = memories.iter().rev();
+    contents
+        .map(|memory| memory["content"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Runs a test without a gateway, and with one.
+fn either_way(test: impl Fn(&Place)) {
+    test(&Place::new());
+    let place = Place::new();
+    let _gateway = Gateway::start(&place, &[]);
+    test(&place);
+}
+
+#[test]
+fn what_is_stored_is_found_and_shown() {
+    either_way(|place| {
+        let tea = store(
+            place,
+            &[
+                "Ada",
+                "prefers",
+                "tea",
+                "--namespace",
+                "home",
+                "--user",
+                "ada",
+                "--type",
+                "procedural",
+                "--importance",
+                "0.9",
+                "--from",
+                "2026-01-02",
+                "--entity",
+                "Ada",
+                "--entity",
+                "green tea",
+                "--metadata",
+                r#"{"by": "mail", "n": 1}"#,
+            ],
+        );
+        store(place, &["The office is in Berlin"]);
+        let found = answer(
+            place,
+            &["memory", "recall", "what tea does Ada prefer", "--json"],
+        );
+        let first = &found["memories"][0];
+        assert_eq!(first["id"], json!(tea));
+        assert!(first["score"].as_f64().unwrap() > 0.0, "{found}");
+        let done = place.run(&["memory", "recall", "tea", "--mode", "text", "-n", "1"]);
+        let mut lines = done.out.lines();
+        let heading = lines.next().unwrap();
+        assert!(heading.contains(&format!("  {tea}  20")), "{heading}");
+        assert!(heading.contains("words "), "{heading}");
+        assert!(
+            heading.ends_with("; namespace home, user ada; true from 2026-01-02"),
+            "{heading}"
+        );
+        assert_eq!(lines.next(), Some("      Ada prefers tea"));
+        assert_eq!(lines.next(), None);
+
+        let shown = answer(place, &["memory", "show", &tea, "--json"]);
+        for (member, expected) in [
+            ("content", json!("Ada prefers tea")),
+            ("memory_type", json!("procedural")),
+            ("importance", json!(0.9)),
+            ("namespace", json!("home")),
+            ("user_id", json!("ada")),
+            ("valid_from", json!("2026-01-02T00:00:00Z")),
+            ("metadata", json!({"by": "mail", "n": 1})),
+            ("version", json!(1)),
+        ] {
+            assert_eq!(shown[member], expected, "{member}");
+        }
+        let done = place.run(&["memory", "show", &tea, "--history"]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(
+            done.out.starts_with("Ada prefers tea\n\nId           "),
+            "{}",
+            done.out
+        );
+        for line in [
+            "Scope        namespace home, user ada\n",
+            "True         from 2026-01-02\n",
+            "green tea",
+            "\nversion 1, known from 20",
+        ] {
+            assert!(done.out.contains(line), "{line}: {}", done.out);
+        }
+    });
+}
+
+#[test]
+fn lists_have_pages_and_scopes() {
+    either_way(|place| {
+        place.check(
+            &["memory", "list"],
+            0,
+            "",
+            "nothing is remembered, or nothing of that kind\n",
+        );
+        store(place, &["one", "--namespace", "a"]);
+        let two = store(
+            place,
+            &["two\nlines", "--namespace", "b", "--type", "episodic"],
+        );
+        store(
+            place,
+            &["three", "--namespace", "a", "--until", "2020-01-01"],
+        );
+        assert_eq!(contents(place, &[]), ["one", "two\nlines"]);
+        assert_eq!(contents(place, &["--include-invalid"]).len(), 3);
+        assert_eq!(contents(place, &["--namespace", "a"]), ["one"]);
+        assert_eq!(contents(place, &["--as-of", "2019-05-05"]).len(), 3);
+        assert_eq!(contents(place, &["--type", "episodic"]), ["two\nlines"]);
+        assert_eq!(contents(place, &["--user", "nobody"]), [""; 0]);
+        let done = place.run(&["memory", "list", "-n", "1"]);
+        let mut lines = done.out.lines();
+        let heading: Vec<_> = lines.next().unwrap().split_whitespace().collect();
+        assert_eq!(heading, ["ID", "LEARNED", "TYPE", "SCOPE", "CONTENT"]);
+        let row = lines.next().unwrap();
+        assert!(
+            row.starts_with(&two) && row.ends_with("  two\\nlines"),
+            "{row}"
+        );
+        assert_eq!(
+            done.err,
+            "1 of 2 memories\nhint: `--offset 1` goes on, `--all` shows all of them\n"
+        );
+        let page = answer(place, &["memory", "list", "--offset", "1", "--json"]);
+        assert_eq!((&page["count"], &page["total"]), (&json!(1), &json!(2)));
+        assert_eq!(page["memories"][0]["content"], json!("one"));
+    });
+}
+
+#[test]
+fn standard_input_is_remembered() {
+    let place = Place::new();
+    let done = place.run_with_input(&["memory", "store", "-"], "first line\nsecond line\n\n");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(contents(&place, &[]), ["first line\nsecond line"]);
+    let done = place.run_with_input(&["memory", "store", "-"], "\n");
+    assert_eq!(done.code, Some(2), "{done:?}");
+}
+
+#[test]
+fn what_says_nearly_the_same_is_told() {
+    let place = Place::new();
+    let _gateway = Gateway::start(&place, &[]);
+    let first = store(
+        &place,
+        &["The deployment of the website runs every Tuesday evening"],
+    );
+    // The index is there when something has been found with it.
+    answer(&place, &["memory", "recall", "deployment", "--json"]);
+    let again = [
+        "memory",
+        "store",
+        "The deployment of the website runs every Tuesday evening!",
+    ];
+    let done = place.run(&again);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.err
+            .starts_with(&format!("warning: {first} says nearly the same (")),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn nothing_found_is_said() {
+    either_way(|place| {
+        let hint =
+            "hint: use other words, or name no scope; `switchboard memory list` shows everything\n";
+        let err = format!("error: nothing is remembered about that\n{hint}");
+        place.check(&["memory", "recall", "anything"], 1, "", &err);
+        let done = place.run(&["memory", "recall", "anything", "--json"]);
+        assert_eq!(done.code, Some(1));
+        let found: Value = serde_json::from_str(&done.out).unwrap();
+        assert_eq!(found["memories"], json!([]));
+    });
+}
+
+#[test]
+fn wrong_input_is_explained() {
+    either_way(|place| {
+        let missing = "error: there is no memory 'nobody' here\nhint: `switchboard memory list` and `switchboard memory recall` tell the ids\n";
+        place.check(&["memory", "show", "nobody"], 1, "", missing);
+        place.check(&["memory", "forget", "nobody", "--yes"], 1, "", missing);
+        for (args, words) in [
+            (&["store", ""][..], "there is nothing to remember"),
+            (
+                &["store", "a", "--metadata", "[1]"],
+                "--metadata is no JSON object",
+            ),
+            (
+                &["store", "a", "--from", "yesterday"],
+                "valid_from is no time",
+            ),
+            (&["store", "a", "--importance", "2"], "importance"),
+            (
+                &[
+                    "store",
+                    "a",
+                    "--from",
+                    "2026-02-01",
+                    "--until",
+                    "2026-01-01",
+                ],
+                "valid_until is before valid_from",
+            ),
+            (&["store"], "required"),
+            (&["store", "a", "--type", "odd"], "invalid value 'odd'"),
+            (&["recall", " "], "there is nothing to look for"),
+            (&["recall", "a", "--as-of", "then"], "as_of is no time"),
+            (&["recall", "a", "--limit", "0"], "invalid value '0'"),
+            (&["list", "--all", "--limit", "3"], "cannot be used with"),
+            (&["forget"], "required"),
+            (&["forget", "a", "--all"], "cannot be used with"),
+            (&["repair", "--yes"], "--discard"),
+        ] {
+            let done = place.run(&[&["memory"], args].concat());
+            assert_eq!(done.code, Some(2), "{args:?}: {done:?}");
+            assert!(done.err.contains(words), "{args:?}: {}", done.err);
+            assert_eq!(done.out, "");
+        }
+        assert_eq!(contents(place, &[]), [""; 0]);
+    });
+}
+
+#[test]
+fn forgetting_asks_first() {
+    either_way(|place| {
+        let first = store(place, &["one \u{1b}[2J"]);
+        let second = store(place, &["two"]);
+        let nobody = "error: nothing was forgotten: there is nobody to ask\nhint: give --yes to do it without being asked\n";
+        place.check(&["memory", "forget", &first], 2, "", nobody);
+        place.check(&["memory", "forget", "--all"], 2, "", nobody);
+        let (code, seen) = terminal::run(place, &["memory", "forget", &first], "n\n", &[]);
+        assert_eq!(code, Some(1), "{seen}");
+        assert!(seen.contains("one ⟨U+001B⟩[2J"), "{seen}");
+        assert!(
+            seen.contains("Forget 1 memory? This cannot be undone. [y/N]"),
+            "{seen}"
+        );
+        assert_eq!(contents(place, &[]).len(), 2);
+        let (code, seen) = terminal::run(place, &["memory", "forget", &first], "y\n", &[]);
+        assert_eq!(code, Some(0), "{seen}");
+        assert_eq!(contents(place, &[]), ["two"]);
+        // A wrong id costs nothing.
+        let done = place.run(&["memory", "forget", &second, "nobody", "--yes"]);
+        assert_eq!(done.code, Some(1), "{done:?}");
+        assert_eq!(contents(place, &[]), ["two"]);
+        place.check(
+            &["memory", "forget", &second, &second, "--yes"],
+            0,
+            "",
+            "1 memory is forgotten\n",
+        );
+        assert_eq!(contents(place, &[]), [""; 0]);
+    });
+}
+
+#[test]
+fn everything_is_forgotten_when_a_person_agrees() {
+    either_way(|place| {
+        store(place, &["one", "--namespace", "a"]);
+        store(place, &["two", "--user", "b"]);
+        let forget = ["memory", "forget", "--all"];
+        let (code, seen) = terminal::run(place, &forget, "\n", &[]);
+        assert_eq!(code, Some(1), "{seen}");
+        assert!(
+            seen.contains("Forget everything (2 memories), in every scope?"),
+            "{seen}"
+        );
+        assert_eq!(contents(place, &[]).len(), 2);
+        let (code, seen) = terminal::run(place, &forget, "yes\n", &[]);
+        assert_eq!(code, Some(0), "{seen}");
+        assert_eq!(contents(place, &[]), [""; 0]);
+        place.check(
+            &["memory", "forget", "--all", "--yes"],
+            0,
+            "",
+            "everything is forgotten: 0 memories are gone\n",
+        );
+    });
+}
+
+#[test]
+fn statistics_count() {
+    either_way(|place| {
+        store(place, &["Ada likes tea", "--entity", "Ada"]);
+        let stats = answer(place, &["memory", "stats", "--json"]);
+        assert_eq!(stats["memories"], json!(1));
+        assert_eq!(stats["parts"]["store"]["state"], json!("ready"), "{stats}");
+        let done = place.run(&["memory", "stats"]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(
+            done.out.starts_with("Memories   1\nEntities   "),
+            "{}",
+            done.out
+        );
+        assert!(done.out.contains("\nStore      ready\n"), "{}", done.out);
+    });
+}
+
+#[test]
+fn a_memory_that_is_not_there_is_explained() {
+    for (config, error, hint) in [
+        (
+            r#"{"memory": {"enabled": false}}"#,
+            "error: the memory is switched off in DIR/home/switchboard.json\n",
+            "hint: set `enabled` of `memory` to true there, or remove it\n",
+        ),
+        (
+            r#"{"mcpServers": {"memory": {"command": "true"}}}"#,
+            "error: the server `memory` in DIR/home/switchboard.json stands in the place of the built-in memory\n",
+            "hint: give that server another name in `mcpServers`, or use it with `switchboard call memory:TOOL`\n",
+        ),
+    ] {
+        either_way(|place| {
+            // A gateway that runs takes it up by itself.
+            place.write_config(config);
+            if place.run(&["status"]).code == Some(0) {
+                crate::support::until("the configuration is taken up", || {
+                    let servers = answer(place, &["list", "--json"]);
+                    let servers = servers["servers"].as_array().unwrap();
+                    let memory = servers.iter().find(|server| server["name"] == "memory");
+                    memory.is_none_or(|memory| memory["kind"] != "built-in")
+                });
+            }
+            for command in [&["store", "a"][..], &["list"], &["stats"], &["serve"]] {
+                let command = [&["memory"], command].concat();
+                place.check(&command, 1, "", &format!("{error}{hint}"));
+            }
+        });
+    }
+}
+
+#[test]
+fn an_export_is_written_whole_and_for_its_owner() {
+    either_way(|place| {
+        store(place, &["Ada likes tea", "--namespace", "a"]);
+        store(place, &["Bob likes coffee", "--namespace", "b"]);
+        let file = place.home().join("out.jsonl");
+        let path = file.to_str().unwrap();
+        let done = place.run(&["memory", "export", path]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let text = fs::read_to_string(&file).unwrap();
+        let memories = text
+            .lines()
+            .filter(|line| line.contains(r#""type":"memory""#));
+        assert_eq!(memories.count(), 2, "{text}");
+        assert_eq!(
+            done.err,
+            format!(
+                "wrote {} entries to DIR/home/out.jsonl\n",
+                text.lines().count()
+            )
+        );
+        assert_eq!(
+            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        place.check(
+            &["memory", "export", path],
+            1,
+            "",
+            "error: DIR/home/out.jsonl is there already\nhint: choose another name, or give --force to replace it\n",
+        );
+        let done = place.run(&["memory", "export", path, "--force", "--namespace", "b"]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains("coffee") && !text.contains("tea"), "{text}");
+        for args in [&["memory", "export"][..], &["memory", "export", "-"]] {
+            assert!(place.run(args).out.contains("Ada likes tea"));
+        }
+        let done = place.run(&["memory", "export", "--format", "markdown"]);
+        assert!(done.out.contains("Ada likes tea"), "{}", done.out);
+        let done = place.run(&["memory", "export", "/nowhere/at/all"]);
+        assert_eq!(done.code, Some(1), "{done:?}");
+        let left: Vec<_> = fs::read_dir(place.home())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(".part"))
+            .collect();
+        assert_eq!(left, [""; 0]);
+    });
+}
+
+#[test]
+fn an_export_can_be_imported_elsewhere() {
+    either_way(|place| {
+        for number in 0..30 {
+            let content = format!("Number {number} \"quoted\" ünd 🙂");
+            let namespace = format!("n{}", number % 3);
+            store(
+                place,
+                &[&content, "--namespace", &namespace, "--entity", "Numbers"],
+            );
+        }
+        let exported = place.run(&["memory", "export", "-"]).out;
+        let other = Place::new();
+        let import = ["memory", "import", "-", "--json"];
+        let trial = other.run_with_input(&["memory", "import", "-", "--dry-run"], &exported);
+        assert_eq!(trial.code, Some(0), "{trial:?}");
+        assert!(
+            trial.err.starts_with("would import 30 memories, "),
+            "{}",
+            trial.err
+        );
+        assert_eq!(contents(&other, &[]), [""; 0]);
+        let done = other.run_with_input(&import, &exported);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let counts: Value = serde_json::from_str(&done.out).unwrap();
+        assert_eq!(
+            (&counts["memories"], &counts["skipped"]),
+            (&json!(30), &json!(0))
+        );
+        assert_eq!(other.run(&["memory", "export", "-"]).out, exported);
+        // Again: all of them are there.
+        let done = other.run_with_input(&["memory", "import", "-"], &exported);
+        assert!(
+            done.err.starts_with("imported 0 memories, "),
+            "{}",
+            done.err
+        );
+        assert!(done.err.ends_with("; 30 skipped\n"), "{}", done.err);
+        let copy = ["memory", "import", "-", "--on-conflict", "copy"];
+        assert_eq!(other.run_with_input(&copy, &exported).code, Some(0));
+        assert_eq!(contents(&other, &[]).len(), 60);
+    });
+}
+
+#[test]
+fn histories_survive_an_import_of_many_pages() {
+    let place = Place::new();
+    let line = |id: usize, content: &str, day: usize| {
+        let learned = format!("2026-01-{day:02}T00:00:00Z");
+        json!({"type": "memory", "id": format!("m{id}"), "content": content, "learned_at": learned})
+            .to_string()
+    };
+    let mut lines: Vec<String> = (0..1_500).map(|id| line(id, "first", 1)).collect();
+    lines.push("{oops".to_owned());
+    lines.extend((0..1_500).step_by(2).map(|id| line(id, "second", 2)));
+    lines.push(json!({"type": "memory", "content": ""}).to_string());
+    let file = place.write("many.jsonl", &lines.join("\n"));
+    let done = place.run(&["memory", "import", file.to_str().unwrap()]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.err.contains("warning: line 1501: "), "{}", done.err);
+    assert!(
+        done.err.contains("warning: line 2252: content is empty"),
+        "{}",
+        done.err
+    );
+    assert!(
+        done.err.contains("imported 1500 memories, "),
+        "{}",
+        done.err
+    );
+    assert!(
+        done.err.contains("error: 2 lines are wrong and left out\n"),
+        "{}",
+        done.err
+    );
+    for (id, content, versions) in [
+        ("m0", "second", 2),
+        ("m1", "first", 1),
+        ("m1498", "second", 2),
+    ] {
+        let shown = answer(&place, &["memory", "show", id, "--history", "--json"]);
+        assert_eq!(shown["content"], json!(content), "{id}");
+        assert_eq!(shown["history"].as_array().unwrap().len(), versions, "{id}");
+    }
+    let exported = place.run(&["memory", "export", "--history"]);
+    assert_eq!(exported.out.lines().count(), 2_250);
+    let other = Place::new();
+    let done = other.run_with_input(&["memory", "import", "-"], &exported.out);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let shown = answer(
+        &other,
+        &[
+            "memory",
+            "show",
+            "m1498",
+            "--known-at",
+            "2026-01-01T12:00:00Z",
+            "--json",
+        ],
+    );
+    assert_eq!(shown["content"], json!("first"));
+}
+
+#[test]
+fn an_import_of_something_else_is_refused() {
+    let place = Place::new();
+    let import = |bytes: &[u8]| {
+        let file = place.home().join("given");
+        fs::create_dir_all(place.home()).unwrap();
+        fs::write(&file, bytes).unwrap();
+        place.run(&["memory", "import", file.to_str().unwrap()])
+    };
+    for (bytes, words) in [
+        (&b"\n\n"[..], "there is nothing to import"),
+        (
+            b"{}\n\xff\n",
+            "line 2 of DIR/home/given is no text in UTF-8",
+        ),
+        (b"# A page\nof Markdown\n", "line 1: "),
+        (&[0; 5_000_000], "line 1: "),
+    ] {
+        let done = import(bytes);
+        assert_eq!(done.code, Some(1), "{words}: {done:?}");
+        assert!(done.err.contains(words), "{words}: {}", done.err);
+    }
+    let done = place.run(&["memory", "import", "/nowhere"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.err.contains("/nowhere"), "{}", done.err);
+}
+
+#[test]
+fn memories_do_not_take_over_the_terminal() {
+    let place = Place::new();
+    let id = store(
+        &place,
+        &["\u{1b}]0;owned\u{7} \u{202e}text", "--namespace", "\u{9b}n"],
+    );
+    for args in [&["list"][..], &["recall", "text"], &["show", &id]] {
+        let (code, seen) = terminal::run(&place, &[&["memory"], args].concat(), "", &[]);
+        assert_eq!(code, Some(0), "{seen:?}");
+        assert!(
+            seen.contains("⟨U+001B⟩]0;owned⟨U+0007⟩ ⟨U+202E⟩text"),
+            "{seen:?}"
+        );
+        let is_bad = |c: char| c.is_control() && c != '\r' && c != '\n';
+        assert!(
+            !seen.contains(is_bad) && !seen.contains('\u{202e}'),
+            "{seen:?}"
+        );
+    }
+    let shown = place.run(&["memory", "show", &id, "--json"]);
+    assert!(
+        shown.out.contains(r"\u001b]0;owned\u0007 \u202etext"),
+        "{}",
+        shown.out
+    );
+}
