@@ -8,7 +8,7 @@ mod flat;
 mod http;
 mod idle;
 mod lane;
-mod process;
+pub(crate) mod process;
 mod relay;
 mod revisions;
 mod start;
@@ -30,12 +30,13 @@ pub(crate) use disk::run as run_disk;
 pub(crate) use echo::serve as serve_echo;
 pub(crate) use flat::run as run_flat;
 pub(crate) use idle::run as run_idle;
+pub(crate) use process::Watchdog;
 pub(crate) use revisions::run as run_revisions;
-pub(crate) use start::run as run_start;
+pub(crate) use start::{launch_bare as launch, run as run_start};
 pub(crate) use subject::{ECHO, RELAY};
 
 /// The columns of a table of goals.
-const GOALS: [&str; 4] = ["goal", "found", "bound", "verdict"];
+pub(crate) const GOALS: [&str; 4] = ["goal", "found", "bound", "verdict"];
 
 /// What goes for every measurement of the gateway.
 #[derive(Debug)]
@@ -267,13 +268,13 @@ fn ratio(first: &[Turn], second: &[Turn], figure: fn(&Turn) -> f64) -> f64 {
 
 /// What a figure has to keep to.
 #[derive(Debug, Clone, Copy)]
-enum Bound {
+pub(crate) enum Bound {
     AtLeast(f64),
     AtMost(f64),
 }
 
 /// A row that tells whether a goal is met.
-fn goal(name: &str, found: Option<f64>, bound: Bound) -> Vec<Cell> {
+pub(crate) fn goal(name: &str, found: Option<f64>, bound: Bound) -> Vec<Cell> {
     let (sign, bound, met) = match bound {
         Bound::AtLeast(bound) => ("≥", bound, found.map(|found| found >= bound)),
         Bound::AtMost(bound) => ("≤", bound, found.map(|found| found <= bound)),

@@ -4,6 +4,7 @@
 
 mod connection;
 mod gateway;
+mod memory;
 mod report;
 mod stats;
 mod wire;
@@ -19,6 +20,8 @@ usage: switchboard-bench wire|connection [--quick] [--json FILE]
        switchboard-bench gateway [--quick] [--json FILE] [--switchboard FILE] [--peer FILE]
                                  [--only SUBJECT[,SUBJECT...]]
        switchboard-bench revisions|flat|disk|start|idle [--quick] [--json FILE] [--switchboard FILE]
+       switchboard-bench memory [--quick] [--json FILE] [--switchboard FILE] [--sizes N[,N...]]
+                                [--model FOLDER] [--peer FOLDER]
        switchboard-bench drive raw|typed|mux|bare IN_FLIGHT CALLS
 
   wire         read, route and forward a message with another id: this library, the typed model of
@@ -34,12 +37,17 @@ usage: switchboard-bench wire|connection [--quick] [--json FILE]
   start        from the start of `switchboard stdio` to its first tool list, against `cat`, with 50
                servers that need 5 s each: known from before, unknown, and joining a gateway
   idle         processes, memory, CPU time and wake-ups of a gateway that nobody calls
+  memory       the built-in memory with 1,000 to 300,000 memories: storing, recalling, starting with a store
+               that is full, locked or damaged, and against the reference server
   drive        only that many calls over the pipes and nothing else, for a profiler
 
   --quick      fewer and shorter rounds, to see that it works
   --json       the figures as JSON, into this file as well
   --switchboard   the program to measure; the one beside this one unless given
-  --peer       the mcp-proxy to measure against; left out unless given
+  --peer       the mcp-proxy to measure against, or of `memory` the folder of tools that the reference server
+               is in; left out unless given
+  --sizes      how many memories
+  --model      the folder of a sentence model, in place of the built-in one
   --only       only these subjects: direct, relay, switchboard, mcp-proxy";
 
 /// How much time to take for a figure.
@@ -57,6 +65,8 @@ struct Options {
     switchboard: Option<PathBuf>,
     peer: Option<PathBuf>,
     only: Vec<String>,
+    sizes: Vec<u64>,
+    model: Option<PathBuf>,
 }
 
 impl Options {
@@ -71,6 +81,11 @@ impl Options {
                 "--switchboard" => options.switchboard = Some(value()?.into()),
                 "--peer" => options.peer = Some(value()?.into()),
                 "--only" => options.only = value()?.split(',').map(str::to_owned).collect(),
+                "--model" => options.model = Some(value()?.into()),
+                "--sizes" => {
+                    let sizes = value()?.split(',').map(str::parse);
+                    options.sizes = sizes.collect::<std::result::Result<_, _>>()?;
+                }
                 _ => return Err(USAGE.into()),
             }
         }
@@ -85,7 +100,26 @@ impl Options {
         }
     }
 
+    fn memory(&self) -> Result<memory::Settings> {
+        Ok(memory::Settings {
+            effort: self.effort(),
+            switchboard: self.program()?,
+            sizes: self.sizes.clone(),
+            model: self.model.clone(),
+            tools: self.peer.clone().filter(|tools| tools.exists()),
+        })
+    }
+
     fn settings(&self) -> Result<gateway::Settings> {
+        Ok(gateway::Settings {
+            effort: self.effort(),
+            switchboard: self.program()?,
+            peer: self.peer.clone().filter(|peer| peer.exists()),
+            only: self.only.clone(),
+        })
+    }
+
+    fn program(&self) -> Result<PathBuf> {
         let switchboard = match &self.switchboard {
             Some(program) => program.clone(),
             None => std::env::current_exe()?.with_file_name("switchboard"),
@@ -97,12 +131,7 @@ impl Options {
                 .replace("{}", &switchboard.display().to_string())
                 .into());
         }
-        Ok(gateway::Settings {
-            effort: self.effort(),
-            switchboard,
-            peer: self.peer.clone().filter(|peer| peer.exists()),
-            only: self.only.clone(),
-        })
+        Ok(switchboard)
     }
 }
 
@@ -144,6 +173,7 @@ fn measure(what: &str, options: &Options) -> Result<()> {
         "disk" => gateway::run_disk(&options.settings()?)?,
         "start" => gateway::run_start(&options.settings()?)?,
         "idle" => gateway::run_idle(&options.settings()?)?,
+        "memory" => memory::run(&options.memory()?)?,
         _ => return Err(USAGE.into()),
     };
     report.print(&mut io::stdout().lock())?;

@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, process::Command};
 use crate::{USAGE, is_help, root, run_release};
 
 const HELP: &str = "\
-cargo xtask bench wire|connection|gateway|revisions|flat|disk|start|idle|search|tokens [--quick] [--json FILE]
+cargo xtask bench wire|connection|gateway|revisions|flat|disk|start|idle|memory|search|tokens [--quick] [--json FILE]
 
 Builds bench/ for release, and the gateway if it is measured, and runs it. Ratios come first, because they
 hold on any machine.
@@ -24,6 +24,9 @@ hold on any machine.
   start        from the start of `switchboard stdio` to its first tool list, against `cat`, with 50 servers
                that need 5 s each: known from before, unknown, and joining a running gateway
   idle         processes, memory, CPU time and wake-ups of a gateway that nobody calls
+  memory       storing and recalling with 1,000, 10,000, 100,000 and 300,000 memories, starting with a store that
+               is full, locked or damaged, and the same against the reference server, if scripts/tools.sh has
+               installed it; the figures go into target/bench-memory.json as well
   search       finding tools among 1,000, 10,000 and 100,000: time, memory, and time to index them
   tokens       what an agent carries around with 5 to 10,000 tools: the list of all, against the menu and
                searches; and with how many tools both cost the same
@@ -31,12 +34,15 @@ hold on any machine.
   --quick      fewer and shorter rounds, to see that it works
   --json FILE  the figures as JSON, into this file as well
   --only SUBJECTS   of `gateway`: only some of direct, relay, switchboard, mcp-proxy; with commas
+  --sizes N,N  of `memory`: other numbers of memories
+  --model DIR  of `memory`: the folder of a sentence model; the one in .tools unless given, and \"built-in\" for
+               the one that is built in
   --tools FILE of `tokens`: measure with these definitions as well, [{\"server\", \"tool\"}]
 
-A full run takes one to three minutes. Leave the machine alone meanwhile.";
+A full run takes one to three minutes, of `memory` twenty. Leave the machine alone meanwhile.";
 
 /// What is measured, and whether it needs the gateway.
-const WHAT: [(&str, bool); 8] = [
+const WHAT: [(&str, bool); 9] = [
     ("wire", false),
     ("connection", false),
     ("gateway", true),
@@ -45,10 +51,17 @@ const WHAT: [(&str, bool); 8] = [
     ("disk", true),
     ("start", true),
     ("idle", true),
+    ("memory", true),
 ];
 
 /// The options, and whether a value follows.
-const OPTIONS: [(&str, bool); 3] = [("--quick", false), ("--json", true), ("--only", true)];
+const OPTIONS: [(&str, bool); 5] = [
+    ("--quick", false),
+    ("--json", true),
+    ("--only", true),
+    ("--sizes", true),
+    ("--model", true),
+];
 
 /// What the gateway is held against.
 const PEER: &str = "mcp-proxy";
@@ -96,7 +109,35 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         args.push("--peer".to_owned());
         args.push(install_peer().display().to_string());
     }
+    if what == "memory" {
+        complete_memory(&mut args);
+    }
     run_release("switchboard-bench", &args)
+}
+
+/// What is not said of the benchmark of the memory.
+fn complete_memory(args: &mut Vec<String>) {
+    let tools = root().join(".tools");
+    args.push("--peer".to_owned());
+    args.push(tools.display().to_string());
+    let place = |name: &str| args.iter().position(|arg| arg == name);
+    let model = tools.join("model");
+    match place("--model") {
+        Some(at) if args.get(at + 1).is_some_and(|model| model == "built-in") => {
+            args.drain(at..at + 2);
+        }
+        None if model.join("model.safetensors").exists() => {
+            args.push("--model".to_owned());
+            args.push(model.display().to_string());
+        }
+        Some(_) | None => {}
+    }
+    if !args.iter().any(|arg| arg == "--json") {
+        let target =
+            env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+        args.push("--json".to_owned());
+        args.push(target.join("bench-memory.json").display().to_string());
+    }
 }
 
 /// Where the peer is. If it cannot be installed, the others are measured without it.

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It has a terminal, and talks to it.
 
 mod bench;
+mod crash;
 mod eval;
 mod fuzz;
 mod simulate;
@@ -24,6 +25,11 @@ const COMMANDS: &[Command] = &[
         name: "bench",
         summary: "measure what the wire and a connection cost",
         run: bench::run,
+    },
+    Command {
+        name: "crash",
+        summary: "kill the program at random moments and see what it has lost",
+        run: crash::run,
     },
     Command {
         name: "eval",
@@ -135,6 +141,10 @@ mod tests {
             "bench",
             "bench nonsense",
             "bench wire --nonsense",
+            "crash",
+            "crash nonsense",
+            "crash memory --kills",
+            "crash memory --kills none",
             "fuzz --nonsense",
             "fuzz nonsense",
             "fuzz --seconds",

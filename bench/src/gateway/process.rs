@@ -1,11 +1,13 @@
 //! What the system knows of other processes. Linux only.
 
-use std::{collections::HashMap, fs, time::Duration};
+use std::{collections::HashMap, fs, process::Child, sync::mpsc, thread, time::Duration};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Result;
 
 /// CPU time of all threads of a process that live.
-pub(super) fn cpu_time(pid: u32) -> Result<Duration> {
+pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
     // `stat` has it as well, in steps of 10 ms.
     let mut nanos = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -28,7 +30,7 @@ fn fields(stat: &str) -> Option<Vec<&str>> {
 }
 
 /// The memory of a process that is in place, in MB.
-pub(super) fn resident(pid: u32) -> Result<f64> {
+pub(crate) fn resident(pid: u32) -> Result<f64> {
     // The figures in `status` lag behind; these are counted when they are read.
     let sizes = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     let line = sizes.lines().find_map(|line| line.strip_prefix("Rss:"));
@@ -37,8 +39,17 @@ pub(super) fn resident(pid: u32) -> Result<f64> {
     Ok(kib / 1024.0)
 }
 
+/// The most memory that was in place so far, in MB.
+pub(crate) fn peak(pid: u32) -> Result<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next());
+    let kib: f64 = kib.ok_or("the system tells no sizes")?.parse()?;
+    Ok(kib / 1024.0)
+}
+
 /// How often the threads of a process were put aside, by their own wish or not.
-pub(super) fn context_switches(pid: u32) -> Result<u64> {
+pub(crate) fn context_switches(pid: u32) -> Result<u64> {
     let mut switches = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
         let status = fs::read_to_string(thread?.path().join("status"))?;
@@ -54,7 +65,7 @@ pub(super) fn context_switches(pid: u32) -> Result<u64> {
 }
 
 /// The processes below this one.
-pub(super) fn descendants(pid: u32) -> Result<Vec<u32>> {
+pub(crate) fn descendants(pid: u32) -> Result<Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for pid in all()? {
         let parent = fs::read_to_string(format!("/proc/{pid}/stat"))
@@ -76,20 +87,20 @@ pub(super) fn descendants(pid: u32) -> Result<Vec<u32>> {
 }
 
 /// The processes whose command line holds this text.
-pub(super) fn with_command_line(text: &str) -> Result<Vec<u32>> {
+pub(crate) fn with_command_line(text: &str) -> Result<Vec<u32>> {
     let own = std::process::id();
     let holds = |pid: &u32| command_line(*pid).is_some_and(|line| line.contains(text));
     Ok(all()?.filter(|pid| *pid != own).filter(holds).collect())
 }
 
 /// The words of a process's command line; `None` if it has ended.
-pub(super) fn command_line(pid: u32) -> Option<String> {
+pub(crate) fn command_line(pid: u32) -> Option<String> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     Some(String::from_utf8_lossy(&line).replace('\0', " "))
 }
 
 /// How busy the machine is: the load of the last 1, 5 and 15 minutes.
-pub(super) fn load_average() -> String {
+pub(crate) fn load_average() -> String {
     let averages = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let averages: Vec<&str> = averages.split_whitespace().take(3).collect();
     averages.join(" ")
@@ -98,4 +109,24 @@ pub(super) fn load_average() -> String {
 fn all() -> Result<impl Iterator<Item = u32>> {
     let entries = fs::read_dir("/proc")?;
     Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
+}
+
+/// Ends a process that neither answers nor leaves, so that whoever waits for it finds it gone.
+pub(crate) struct Watchdog(#[expect(dead_code, reason = "held, not used")] mpsc::Sender<()>);
+
+impl Watchdog {
+    /// Ends it after this time, unless this is gone by then.
+    pub(crate) fn new(child: &Child, patience: Duration) -> Self {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let (done, is_done) = mpsc::channel();
+        thread::spawn(move || {
+            if is_done.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout)
+                && let Some(pid) = pid
+            {
+                // If it has just left, all the better.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        });
+        Self(done)
+    }
 }

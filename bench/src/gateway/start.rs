@@ -5,20 +5,18 @@ use std::{
     fs,
     io::{Read, Write},
     path::Path,
-    process::{Child, Command, Stdio},
-    sync::mpsc,
-    thread,
+    process::{Command, Stdio},
     time::{Duration, Instant, SystemTime},
 };
 
 use memchr::memmem;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use switchboard_store::{Activity, Outcome, Retention, Store};
 use tokio::runtime::Runtime;
 
 use super::{
-    Bound, GOALS, Settings, flat, goal, load_runtime, process,
+    Bound, GOALS, Settings, flat, goal, load_runtime,
+    process::{self, Watchdog},
     subject::{Home, echo},
 };
 use crate::{
@@ -224,6 +222,18 @@ fn start(mut command: Command, marker: &str) -> Result<Start> {
     launch(command, &format!("{OPENING}{LIST}"), marker)
 }
 
+/// Starts `cat`, or a program that is to be spoken to in MCP, and says how long it took to answer and to leave.
+pub(crate) fn launch_bare(command: Command, is_server: bool) -> Result<(Duration, Duration)> {
+    let say = if is_server {
+        format!("{OPENING}{LIST}")
+    } else {
+        LIST.to_owned()
+    };
+    let Start { took, leaving, .. } = launch(command, &say, "")?;
+    let time = |millis: f64| Duration::from_secs_f64(millis / 1e3);
+    Ok((time(took), time(leaving)))
+}
+
 /// Starts a program, says this to it, and stops the clock at the answer. `marker` is on the command
 /// lines of its servers.
 fn launch(mut command: Command, say: &str, marker: &str) -> Result<Start> {
@@ -233,7 +243,7 @@ fn launch(mut command: Command, say: &str, marker: &str) -> Result<Start> {
     let mut input = child.stdin.take().ok_or("no pipe to it")?;
     let mut output = child.stdout.take().ok_or("no pipe from it")?;
     input.write_all(say.as_bytes())?;
-    let watchdog = Watchdog::new(&child);
+    let watchdog = Watchdog::new(&child, PATIENCE);
     let mut said = Vec::with_capacity(1 << 20);
     let mut chunk = vec![0; 1 << 16];
     while !said.ends_with(b"\n") || memmem::find(&said, ANSWER).is_none() {
@@ -265,23 +275,4 @@ fn launch(mut command: Command, say: &str, marker: &str) -> Result<Start> {
         tools: memmem::find_iter(&said, b"\"inputSchema\"").count(),
         left: left.len(),
     })
-}
-
-/// Ends a process that neither answers nor leaves, so that whoever waits for it finds it gone.
-struct Watchdog(#[expect(dead_code, reason = "held, not used")] mpsc::Sender<()>);
-
-impl Watchdog {
-    fn new(child: &Child) -> Self {
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let (done, is_done) = mpsc::channel();
-        thread::spawn(move || {
-            if is_done.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout)
-                && let Some(pid) = pid
-            {
-                // If it has just left, all the better.
-                let _ = kill_process(pid, Signal::KILL);
-            }
-        });
-        Self(done)
-    }
 }

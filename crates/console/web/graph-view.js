@@ -12,6 +12,8 @@ const LONGEST = 26;
 const MARGIN = 46;
 const STEPS_PER_FRAME = 3;
 const CLOSEST = 0.25;
+// However slow a machine is: then the rest is done at once.
+const LONGEST_MS = 2500;
 // Where on a line its words may stand.
 const PLACES = [0.5, 0.4, 0.6, 0.3, 0.7];
 
@@ -74,7 +76,10 @@ export function graphView({ open, label }) {
       one.state = how(one);
       one.circle = svg("circle", { r: one.r, role: "button", tabindex: one.id === chosen || (at === 0 && !chosen) ? "0" : "-1", "data-key": one.id, "data-state": one.state, "aria-label": spoken(one.entity), "aria-current": one.id === chosen ? "true" : null });
       add(one.circle, svg("title", null, spoken(one.entity)));
-      one.circle.addEventListener("click", () => one.wasDragged || open(one.id));
+      one.circle.addEventListener("click", () => {
+        if (!one.wasDragged) open(one.id);
+        one.wasDragged = false;
+      });
       one.circle.addEventListener("focus", () => name(one, true));
       one.circle.addEventListener("pointerenter", () => name(one, true));
       one.text = svg("text", { "text-anchor": "middle", "data-state": one.state }, cut(one.entity.name));
@@ -88,9 +93,11 @@ export function graphView({ open, label }) {
   // Goes on until all is at rest; at once for those who do not want things to move.
   function run() {
     cancelAnimationFrame(moving);
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches || document.hidden;
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches || document.hidden;
+    const began = performance.now();
     const frame = () => {
       let going = true;
+      const still = isStill || performance.now() - began > LONGEST_MS;
       for (let count = 0; going && (still || count < STEPS_PER_FRAME); count += 1) going = simulation.step();
       place();
       if (going) moving = requestAnimationFrame(frame);

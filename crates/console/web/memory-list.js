@@ -57,11 +57,13 @@ export function openList(_, { scopes }) {
         : empty("Nothing is remembered yet.", "Agents store memories with the tool memory:store_memory. You can add one yourself, or import a file under Status and files."));
   }
 
-  search.addEventListener("input", () => {
+  const typed = () => {
+    if (search.value === kept.text) return;
     kept.text = search.value;
     clearTimeout(typing);
     typing = setTimeout(read, TYPING_MS);
-  });
+  };
+  for (const event of ["input", "change"]) search.addEventListener(event, typed);
   const changed = () => {
     Object.assign(kept, { kind: kind.value, ended: ended.checked, asOf: fromField(asOf) ?? "", knownAt: fromField(knownAt) ?? "" });
     read();

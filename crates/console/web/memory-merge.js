@@ -40,7 +40,7 @@ export function openMerge(_, { scopes }) {
     fill(body,
       h("div", { class: "list-head" }, h("p", null, `${plural(groups.length, "group")}. Of each, one is kept, and the others are marked as no longer true in its favour.${groups.length >= GROUPS ? " There may be more: look again afterwards." : ""}`), merge),
       groups.map((group) => h("section", { class: "card group" },
-        h("h3", null, h("span", { class: "muted" }, "Kept: "), h("a", { class: "row", href: memoryHref(group.keep.id) }, brief(group.keep.content))),
+        h("h2", null, h("span", { class: "muted" }, "Kept: "), h("a", { class: "row", href: memoryHref(group.keep.id) }, brief(group.keep.content))),
         h("ul", { class: "plain-list" }, list(group.merge).map((one) => h("li", null,
           h("span", { class: "muted" }, `${Math.round(one.similarity * 100)} % alike: `), h("a", { class: "row", href: memoryHref(one.id) }, brief(one.content)),
           one.content === group.keep.content ? h("p", { class: "muted small-text" }, "Word for word the same.") : h("details", null, h("summary", null, "What differs"), diffView(group.keep.content, one.content, "From the one that is kept to this one"))))))));

@@ -16,8 +16,9 @@ const SAYS = { __proto__: null, off: "There is no model of meaning: memories are
 
 // What is wrong, or not ready yet, and what to do about it; nothing if all is well.
 export function troubles(status) {
-  const parts = Object.entries(status.parts ?? {}).filter(([, part]) => part.state === "error" || part.state === "initializing");
-  return parts.map(([name, part]) => h("div", { class: part.state === "error" && name === "store" ? "callout loud" : "callout", "data-tone": part.state === "error" ? "bad" : "warn", role: part.state === "error" ? "alert" : "status" },
+  const wrong = Object.keys(NAMES).map((name) => [name, status.parts?.[name]]).filter(([, part]) => part?.state === "error" || part?.state === "initializing");
+  // Without the store nothing else can work either.
+  return (wrong[0]?.[0] === "store" ? wrong.slice(0, 1) : wrong).map(([name, part]) => h("div", { class: part.state === "error" && name === "store" ? "callout loud" : "callout", "data-tone": part.state === "error" ? "bad" : "warn", role: part.state === "error" ? "alert" : "status" },
     h("p", null, h("strong", null, part.state === "error" ? `${NAMES[name] ?? name}: it does not work. ` : `${NAMES[name] ?? name}: it is not ready yet. `), part.message),
     part.action ? h("p", null, h("strong", null, "What you can do: "), part.action) : null));
 }

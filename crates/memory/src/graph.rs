@@ -170,68 +170,41 @@ impl Memory {
 
     pub(crate) async fn get_related(&self, wish: Related) -> Result<Value, Trouble> {
         let scope = wish.scope.scope();
-        let limit = wish.limit.unwrap_or(ENTITIES);
         let memories = &self.inner.memories;
-        let mut distances: HashMap<u64, u32> = HashMap::new();
-        let mut order: Vec<u64> = Vec::new();
-        let mut relations: Vec<Relation> = Vec::new();
-        let starts: Vec<u64> = match &wish.entity {
-            Some(name) => {
-                let found = self.entities_named(name, &scope).await?;
-                found.iter().map(|entity| entity.row).collect()
-            }
-            None => {
-                let found = self.ask(memories.most_mentioned(&scope, limit)).await?;
-                found.iter().map(|entity| entity.row).collect()
-            }
+        let limit = wish.limit.unwrap_or(ENTITIES);
+        let (starts, depth) = if let Some(name) = &wish.entity {
+            let named = self.entities_named(name, &scope).await?;
+            (named, wish.depth.unwrap_or(1))
+        } else {
+            // How those are related that are mentioned most.
+            (self.ask(memories.most_mentioned(&scope, limit)).await?, 0)
         };
-        for row in &starts {
-            distances.insert(*row, 0);
-            order.push(*row);
-        }
+        let starts: Vec<u64> = starts.iter().map(|entity| entity.row).collect();
+        let mut walk = Walk {
+            limit,
+            direction: wish.direction,
+            distances: starts.iter().map(|row| (*row, 0)).collect(),
+            order: starts.clone(),
+            relations: Vec::new(),
+        };
         let mut frontier = starts.clone();
-        // Without an entity what is asked for is how those are related that are mentioned most.
-        let depth = wish.entity.as_ref().map_or(0, |_| wish.depth.unwrap_or(1));
         for distance in 1..=depth.max(1) {
-            let of = frontier.clone();
-            let steps = self.ask(memories.relations_of(of, RELATIONS)).await?;
-            let reached: HashSet<u64> = frontier.drain(..).collect();
-            for relation in steps {
-                let ends = [
-                    (relation.from, relation.to, Direction::Out),
-                    (relation.to, relation.from, Direction::In),
-                ];
-                let mut is_taken = false;
-                for (end, other, against) in ends {
-                    if !reached.contains(&other) || wish.direction == against {
-                        continue;
-                    }
-                    is_taken |= distances.contains_key(&end);
-                    if depth > 0 && order.len() < limit && !distances.contains_key(&end) {
-                        distances.insert(end, distance);
-                        order.push(end);
-                        frontier.push(end);
-                        is_taken = true;
-                    }
-                }
-                if is_taken && relations.iter().all(|known| known.row != relation.row) {
-                    relations.push(relation);
-                }
-            }
+            let steps = memories.relations_of(frontier.clone(), RELATIONS);
+            let steps = self.ask(steps).await?;
+            frontier = walk.step(&frontier, steps, (depth > 0).then_some(distance));
         }
-        let entities = self.ask(memories.entities(order)).await?;
+        let entities = self.ask(memories.entities(walk.order)).await?;
         let ids: HashMap<u64, &Arc<str>> = entities
             .iter()
             .map(|(entity, _)| (entity.row, &entity.id))
             .collect();
+        let distance = |row| walk.distances.get(row).copied().unwrap_or(0);
         let told: Vec<Value> = entities
             .iter()
-            .map(|(entity, mentions)| {
-                let distance = distances.get(&entity.row);
-                told(entity, *mentions, distance.copied().unwrap_or(0))
-            })
+            .map(|(entity, mentions)| told(entity, *mentions, distance(&entity.row)))
             .collect();
-        let relations: Vec<Value> = relations
+        let relations: Vec<Value> = walk
+            .relations
             .iter()
             .filter_map(|relation| {
                 Some(json!({
@@ -252,6 +225,51 @@ impl Memory {
             .map(|version| Value::Object(record::brief(version)))
             .collect();
         Ok(json!({ "entities": told, "relations": relations, "memories": mentioning }))
+    }
+}
+
+/// A walk from some entities to those around them.
+struct Walk {
+    limit: usize,
+    direction: Direction,
+    /// How far each entity is that was reached.
+    distances: HashMap<u64, u32>,
+    order: Vec<u64>,
+    /// The relations between them.
+    relations: Vec<Relation>,
+}
+
+impl Walk {
+    /// Takes the relations of those who were reached last; says who is reached by them, if anybody is to be.
+    fn step(&mut self, frontier: &[u64], steps: Vec<Relation>, distance: Option<u32>) -> Vec<u64> {
+        let last: HashSet<u64> = frontier.iter().copied().collect();
+        let mut reached = Vec::new();
+        for relation in steps {
+            let ways = [
+                (relation.from, relation.to, Direction::In),
+                (relation.to, relation.from, Direction::Out),
+            ];
+            let mut is_taken = false;
+            for (start, end, against) in ways {
+                if !last.contains(&start) || self.direction == against {
+                    continue;
+                }
+                if let Some(distance) = distance
+                    && self.order.len() < self.limit
+                    && !self.distances.contains_key(&end)
+                {
+                    self.distances.insert(end, distance);
+                    self.order.push(end);
+                    reached.push(end);
+                }
+                is_taken |= self.distances.contains_key(&end);
+            }
+            let is_known = self.relations.iter().any(|known| known.row == relation.row);
+            if is_taken && !is_known {
+                self.relations.push(relation);
+            }
+        }
+        reached
     }
 }
 

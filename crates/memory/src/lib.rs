@@ -11,9 +11,11 @@
 //!   model it finds by words and by who is mentioned.
 
 mod digest;
+mod export;
 mod filler;
 mod find;
 mod graph;
+mod import;
 mod librarian;
 mod markdown;
 mod merge;
@@ -25,7 +27,7 @@ mod service;
 mod status;
 mod times;
 mod tools;
-mod transfer;
+
 mod trouble;
 
 pub use server::{Offers, offers};

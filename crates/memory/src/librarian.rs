@@ -373,13 +373,15 @@ fn apply(library: &mut Library, news: News) {
             entities,
             relations,
         } => {
-            rows.into_iter().for_each(|row| library.remove(row));
-            relations
-                .into_iter()
-                .for_each(|row| library.remove_relation(row));
-            entities
-                .into_iter()
-                .for_each(|row| library.remove_entity(row));
+            for row in rows {
+                library.remove(row);
+            }
+            for row in relations {
+                library.remove_relation(row);
+            }
+            for row in entities {
+                library.remove_entity(row);
+            }
         }
         News::Entity(entity) => {
             library.put_entity(entity.row, scope::parts(&entity.scope), &entity.name);

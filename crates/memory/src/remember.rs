@@ -60,11 +60,10 @@ pub(crate) struct Update {
     content: Option<Arc<str>>,
     memory_type: Option<Arc<str>>,
     importance: Option<f32>,
-    /// Not there: as before. `null`: none.
-    #[serde(default, deserialize_with = "given")]
-    valid_from: Option<Option<String>>,
-    #[serde(default, deserialize_with = "given")]
-    valid_until: Option<Option<String>>,
+    #[serde(default)]
+    valid_from: NewTime,
+    #[serde(default)]
+    valid_until: NewTime,
     entities: Option<Vec<Named>>,
     metadata: Option<Map<String, Value>>,
 }
@@ -87,8 +86,34 @@ pub(crate) struct One {
     pub(crate) scope: Scoped,
 }
 
-fn given<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(from).map(Some)
+/// What becomes of a time.
+#[derive(Debug, Default, Deserialize)]
+#[serde(from = "Option<String>")]
+enum NewTime {
+    /// It was not spoken of.
+    #[default]
+    Kept,
+    /// `null`.
+    Removed,
+    Set(String),
+}
+
+impl From<Option<String>> for NewTime {
+    fn from(given: Option<String>) -> Self {
+        given.map_or(Self::Removed, Self::Set)
+    }
+}
+
+impl NewTime {
+    /// Changes the time of this field; says whether it was spoken of.
+    fn change(&self, to: &mut Option<i64>, field: &str) -> Result<bool, Trouble> {
+        match self {
+            Self::Kept => return Ok(false),
+            Self::Removed => *to = None,
+            Self::Set(text) => *to = time(field, Some(text))?,
+        }
+        Ok(true)
+    }
 }
 
 impl Memory {
@@ -132,11 +157,11 @@ impl Memory {
         if let Some(importance) = wish.importance {
             next.importance = importance;
         }
-        if let Some(from) = &wish.valid_from {
-            next.valid_from = time("valid_from", from.as_deref())?;
-        }
-        if let Some(until) = &wish.valid_until {
-            next.valid_until = time("valid_until", until.as_deref())?;
+        wish.valid_from.change(&mut next.valid_from, "valid_from")?;
+        if wish
+            .valid_until
+            .change(&mut next.valid_until, "valid_until")?
+        {
             // What is true again has not been replaced.
             (next.reason, next.superseded_by) = (None, None);
         }

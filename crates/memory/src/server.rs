@@ -186,7 +186,9 @@ impl Memory {
                 }
             }
         }
-        under_way.into_values().for_each(|task| task.abort());
+        for task in under_way.into_values() {
+            task.abort();
+        }
     }
 
     fn answer(
@@ -304,7 +306,10 @@ impl Memory {
         let scope: Scoped = arguments
             .read_owned()
             .map_err(|error| invalid(format!("the arguments cannot be read: {error}")))?;
-        let digest = self.digest(&scope.scope()).await.map_err(as_error)?;
+        let digest = self
+            .digest(&scope.scope())
+            .await
+            .map_err(|trouble| as_error(&trouble))?;
         Ok(complete(json!({
             "description": "What is remembered, in short",
             "messages": [{ "role": "user", "content": { "type": "text", "text": digest } }],
@@ -314,11 +319,14 @@ impl Memory {
     async fn read_resource(&self, params: &Raw) -> Answer {
         let uri = text(params, "uri")?;
         let text = match address(&uri) {
-            Some(Address::Digest(scope)) => self.digest(&scope.scope()).await.map_err(as_error)?,
+            Some(Address::Digest(scope)) => self
+                .digest(&scope.scope())
+                .await
+                .map_err(|trouble| as_error(&trouble))?,
             Some(Address::One(id)) => {
                 let current = self.current(&id, &Scoped::default().scope()).await;
                 let mut text = String::new();
-                markdown::write(&current.map_err(as_error)?, &mut text);
+                markdown::write(&current.map_err(|trouble| as_error(&trouble))?, &mut text);
                 text
             }
             None => {
@@ -428,7 +436,7 @@ fn told(called: Result<Value, Trouble>) -> Answer {
 }
 
 /// The same where there is no result that could say so.
-fn as_error(trouble: Trouble) -> ErrorObject {
+fn as_error(trouble: &Trouble) -> ErrorObject {
     trouble
         .error()
         .unwrap_or_else(|| invalid(trouble.to_string()))

@@ -71,15 +71,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn put(scope: &Scope, to: &mut Map<String, Value>) {
+fn put(scope: Scope, to: &mut Map<String, Value>) {
     for (name, part) in PARTS.iter().zip(scope) {
         if let Some(part) = part {
-            to.insert((*name).to_owned(), json!(if *part { "one" } else { "two" }));
+            to.insert((*name).to_owned(), json!(if part { "one" } else { "two" }));
         }
     }
 }
 
-fn with(scope: &Scope, arguments: Value) -> Value {
+fn with(scope: Scope, arguments: Value) -> Value {
     let Value::Object(mut arguments) = arguments else {
         unreachable!()
     };
@@ -87,11 +87,11 @@ fn with(scope: &Scope, arguments: Value) -> Value {
     Value::Object(arguments)
 }
 
-fn is_within(scope: &Scope, filter: &Scope) -> bool {
+fn is_within(scope: Scope, filter: Scope) -> bool {
     filter
         .iter()
         .zip(scope)
-        .all(|(wanted, is)| wanted.is_none() || wanted == is)
+        .all(|(wanted, is)| wanted.is_none() || *wanted == is)
 }
 
 fn year(year: u8) -> String {
@@ -120,7 +120,7 @@ async fn take(rig: &Rig, known: &mut Vec<Known>, step: &Step) {
             if let Some(until) = valid.1 {
                 arguments["valid_until"] = json!(year(until));
             }
-            let id = rig.store(with(scope, arguments)).await;
+            let id = rig.store(with(*scope, arguments)).await;
             known.push(Known {
                 id,
                 scope: *scope,
@@ -153,20 +153,20 @@ async fn take(rig: &Rig, known: &mut Vec<Known>, step: &Step) {
         }
         Step::Relate { scope, from, to } => {
             for name in [from, to] {
-                let entity = with(scope, json!({ "name": NAMES[*name] }));
+                let entity = with(*scope, json!({ "name": NAMES[*name] }));
                 rig.call("create_entity", entity).await;
             }
             let relation =
                 json!({ "from": NAMES[*from], "to": NAMES[*to], "relation_type": "knows" });
-            rig.call("create_relation", with(scope, relation)).await;
+            rig.call("create_relation", with(*scope, relation)).await;
         }
     }
 }
 
-async fn check(rig: &Rig, known: &[Known], filter: &Scope, as_of: u8) {
+async fn check(rig: &Rig, known: &[Known], filter: Scope, as_of: u8) {
     let meant: Vec<&Known> = known
         .iter()
-        .filter(|one| is_within(&one.scope, filter))
+        .filter(|one| is_within(one.scope, filter))
         .collect();
     let all = rig
         .call(
@@ -256,13 +256,13 @@ proptest! {
             }
             rig.embedded().await;
             for (filter, as_of) in &filters {
-                check(&rig, &known, filter, *as_of).await;
+                check(&rig, &known, *filter, *as_of).await;
             }
             // What is made anew of the store says the same.
             drop(rig);
             let rig = Rig::with_vectors(folder.path());
             for (filter, as_of) in &filters {
-                check(&rig, &known, filter, *as_of).await;
+                check(&rig, &known, *filter, *as_of).await;
             }
         });
     }

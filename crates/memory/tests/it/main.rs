@@ -1,5 +1,11 @@
 //! The memory server, asked as the gateway asks it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in tests this is how failures are told"
+)]
+
 mod isolation;
 mod rig;
 mod times;

@@ -74,7 +74,7 @@ impl Rig {
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let mut from = self.from.lock().await;
         self.to.send(request.to_string().into()).await.unwrap();
-        let answer = tokio::time::timeout(Duration::from_secs(60), from.recv());
+        let answer = tokio::time::timeout(Duration::from_mins(1), from.recv());
         let answer = answer.await.unwrap().unwrap();
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         assert_eq!(answer["id"], id);
@@ -84,14 +84,12 @@ impl Rig {
     pub(crate) async fn ended(&self, tool: &str, arguments: Value) -> Ended {
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = self.request("tools/call", params).await;
-        match answer.get("error") {
-            Some(error) => Ended::Error(error.clone()),
-            None => {
-                let result = answer["result"].clone();
-                let is_error = result["isError"] == true;
-                Ended::Result(result, is_error)
-            }
+        if let Some(error) = answer.get("error") {
+            return Ended::Error(error.clone());
         }
+        let result = answer["result"].clone();
+        let is_error = result["isError"] == true;
+        Ended::Result(result, is_error)
     }
 
     /// Calls a tool, which has to succeed.

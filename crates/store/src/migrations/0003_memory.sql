@@ -11,6 +11,9 @@ CREATE TABLE memory_scopes (
 -- A unique index takes two NULLs for different, and no text equals the number.
 CREATE UNIQUE INDEX memory_scopes_by_name ON memory_scopes
     (ifnull(namespace, 0), ifnull(user, 0), ifnull(agent, 0), ifnull(run, 0));
+-- Of these two there may be many, each with a few memories.
+CREATE INDEX memory_scopes_by_user ON memory_scopes (user) WHERE user IS NOT NULL;
+CREATE INDEX memory_scopes_by_run ON memory_scopes (run) WHERE run IS NOT NULL;
 
 -- What is remembered: every version of every memory. The long columns stand last, so that the short
 -- ones are found without them. All times are microseconds since 1970-01-01 UTC.

@@ -145,6 +145,10 @@ impl<'a> Commit<'a> {
         self.transaction.last_insert_rowid()
     }
 
+    pub(super) fn transaction(&self) -> &'a Transaction<'a> {
+        self.transaction
+    }
+
     fn statement(&mut self, sql: &'static str) -> rusqlite::Result<&mut Statement<'a>> {
         use std::collections::hash_map::Entry::{Occupied, Vacant};
 

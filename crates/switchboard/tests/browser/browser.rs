@@ -279,6 +279,33 @@ impl Browser {
         );
     }
 
+    /// Chooses a value of a select.
+    #[track_caller]
+    pub(crate) fn choose(&self, css: &str, value: &str) {
+        self.find(css);
+        self.execute(
+            "const [css, value] = arguments; const node = document.querySelector(css);
+            node.value = value; node.dispatchEvent(new Event('change', { bubbles: true }))",
+            &json!([css, value]),
+        );
+    }
+
+    /// Chooses a file.
+    #[track_caller]
+    pub(crate) fn choose_file(&self, css: &str, file: &Path) {
+        let element = self.find(css);
+        self.command(
+            &format!("element/{}/value", element.0),
+            &json!({ "text": file }),
+        );
+    }
+
+    /// Where files are saved from now on.
+    pub(crate) fn save_to(&self, folder: &Path) {
+        let params = json!({ "behavior": "allow", "downloadPath": folder });
+        self.cdp("Browser.setDownloadBehavior", &params);
+    }
+
     /// Presses keys one after another, wherever the focus is. Those after Control are pressed with it.
     #[track_caller]
     pub(crate) fn press(&self, keys: &str) {

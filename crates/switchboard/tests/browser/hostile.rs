@@ -32,7 +32,7 @@ const READS: &str = "const unseen = /[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u0
 
 /// Checks that the page is made of its own elements only, and that all of these can be read on it.
 #[track_caller]
-fn check(browser: &Browser, page: &str, texts: &[&str]) {
+pub(crate) fn check(browser: &Browser, page: &str, texts: &[&str]) {
     browser.execute(UNFOLD, &json!([]));
     let texts = json!([texts]);
     let mut missing = Value::Null;

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The pages that there are whatever happened.
-const PAGES: [(&str, &str); 9] = [
+const PAGES: [(&str, &str); 14] = [
     ("overview", "Overview"),
     ("servers", "Servers"),
     ("servers/files", "files"),
@@ -19,6 +19,11 @@ const PAGES: [(&str, &str); 9] = [
     ("approvals", "Approvals"),
     ("approvals/history", "Approvals"),
     ("activity", "Activity"),
+    ("memory", "Memory"),
+    ("memory/new", "Add a memory"),
+    ("memory/graph", "Memory"),
+    ("memory/duplicates", "Memory"),
+    ("memory/store", "How it is"),
     ("settings", "Settings"),
 ];
 
@@ -57,6 +62,13 @@ fn furnished() -> Place {
         let call = json!({ "name": name, "arguments": arguments });
         place.post("/api/v1/tools/call", &call);
     }
+    for content in ["Ada works at Acme.", "Ada works at Acme.", "Bob left Acme."] {
+        let memory = json!({ "content": content, "user_id": "ada", "entities": ["Ada", "Acme"] });
+        place.memory("store_memory", &memory);
+    }
+    let relation =
+        json!({ "from": "Ada", "to": "Acme", "relation_type": "works at", "user_id": "ada" });
+    place.memory("create_relation", &relation);
     place
 }
 

@@ -3,12 +3,13 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -71,6 +72,12 @@ impl Place {
             config[key] = value.clone();
         }
         fs::write(path("home/switchboard.json"), config.to_string()).unwrap();
+        Self::launch(dir)
+    }
+
+    /// Starts the gateway of a folder.
+    fn launch(dir: TempDir) -> Self {
+        let path = |name: &str| dir.path().join(name);
         let log = fs::File::create(path("serve.err")).unwrap();
         let mut gateway = Command::new(SWITCHBOARD)
             .arg("--home")
@@ -104,10 +111,34 @@ impl Place {
         }
     }
 
+    /// Has the gateway end, does something to its home, and starts it again.
+    pub(crate) fn after(mut self, something: impl FnOnce(&Path)) -> Self {
+        let gateway = Pid::from_child(&self.gateway);
+        kill_process(gateway, Signal::TERM).unwrap();
+        self.gateway.wait().unwrap();
+        something(&self.path("home"));
+        let dir = std::mem::replace(&mut self.dir, TempDir::new().unwrap());
+        Self::launch(dir)
+    }
+
+    /// What a tool of the built-in memory gives.
+    #[track_caller]
+    pub(crate) fn memory(&self, tool: &str, arguments: &Value) -> Value {
+        let call = json!({ "name": format!("memory:{tool}"), "arguments": arguments });
+        let mut answer = self.post("/api/v1/tools/call", &call).json();
+        assert!(
+            answer["structuredContent"].is_object() && answer["isError"] != true,
+            "{tool}: {answer}"
+        );
+        answer["structuredContent"].take()
+    }
+
     fn until_known(&self, tools: usize) {
         until("the tools are known", || {
             let known = self.get("/api/v1/tools").json();
-            known["tools"].as_array().unwrap().len() >= tools
+            let known = known["tools"].as_array().unwrap().iter();
+            // The built-in memory is always known.
+            known.filter(|tool| tool["server"] != "memory").count() >= tools
         });
     }
 

@@ -16,6 +16,8 @@ mod asking;
 mod bad_input;
 mod crowds;
 mod faults;
+mod memory_crash;
+mod memory_start;
 mod orphans;
 mod reload;
 mod start;

@@ -34,7 +34,7 @@ fn post(gateway: &Gateway, place: &Place, path: &str, body: &Value) -> String {
 
 #[test]
 fn who_comes_over_the_network_adds_servers_that_have_to_be_approved() {
-    let place = Place::new();
+    let place = Place::without_memory();
     offer(&place, &[tool("a", "One.")]);
     let gateway = Gateway::start(&place, &[]);
     let server = place.shifty("sky.json");

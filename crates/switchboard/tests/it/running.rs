@@ -62,7 +62,7 @@ fn check_list(place: &Place) {
 
 #[test]
 fn the_life_of_a_server() {
-    let place = Place::new();
+    let place = Place::without_memory();
     let mut gateway = Gateway::start(&place, &[]);
     place.check(
         &["list"],
@@ -214,7 +214,7 @@ fn a_log_is_followed_until_the_server_is_removed() {
 
 #[test]
 fn a_server_that_cannot_start_is_explained_everywhere() {
-    let place = Place::new();
+    let place = Place::without_memory();
     let _gateway = Gateway::start(&place, &[]);
     let add = ["add", "bad", "--start", "eager", "--", "nonesuch-program"];
     place.check(&add, 0, "", "added `bad`\n");
@@ -251,7 +251,7 @@ fn a_server_that_cannot_start_is_explained_everywhere() {
 
 #[test]
 fn a_running_gateway_takes_an_import_up() {
-    let place = Place::new();
+    let place = Place::without_memory();
     let _gateway = Gateway::start(&place, &[]);
     let file = place.write(
         "other.json",

@@ -86,6 +86,13 @@ impl Place {
         Self { dir }
     }
 
+    /// The same for tests that count servers and tools: the built-in memory is none of them.
+    pub(crate) fn without_memory() -> Self {
+        let place = Self::new();
+        place.write_config(r#"{"memory": {"enabled": false}}"#);
+        place
+    }
+
     pub(crate) fn home(&self) -> PathBuf {
         self.dir.path().join("home")
     }

@@ -22,7 +22,8 @@ pub(crate) fn gateway(place: &Place, more: &Value) -> Gateway {
         .as_object_mut()
         .unwrap()
         .extend(more.as_object().unwrap().clone());
-    place.write_config(&json!({"mcpServers": {"sky": server}}).to_string());
+    let config = json!({"mcpServers": {"sky": server}, "memory": {"enabled": false}});
+    place.write_config(&config.to_string());
     let gateway = Gateway::start(place, &[]);
     wait_for_judgement(place);
     gateway

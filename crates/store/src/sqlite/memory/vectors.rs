@@ -82,9 +82,16 @@ impl Database {
             _ => 0,
         };
         let start = after.max(filled);
-        let last: Option<i64> =
-            self.connection
-                .query_row("SELECT max(row) FROM memory_versions", [], |row| row.get(0))?;
+        let (last, whole): (Option<i64>, bool) = self.connection.query_row(
+            "SELECT (SELECT max(row) FROM memory_versions), \
+             (SELECT versions FROM memory_counts) = m.vectors FROM memory_models m WHERE m.row = ?1",
+            [model],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        if whole {
+            self.filled.set((model, last.unwrap_or(0).max(filled)));
+            return Ok(Vec::new());
+        }
         let mut statement = self.connection.prepare(
             "SELECT v.row, v.content FROM memory_versions v WHERE v.row > ?1 AND NOT EXISTS \
              (SELECT 1 FROM memory_vectors x WHERE x.version = v.row AND x.model = ?2) \

@@ -272,19 +272,47 @@ impl Commit<'_> {
         Ok(deleted(rows, entities, Vec::new()))
     }
 
-    /// Removes everything.
+    /// Removes everything. The tables are dropped and made anew, since removing row by row takes a
+    /// minute for what this does in a moment.
     fn clear(&mut self) -> Step<Made> {
-        // The children first: then nothing has to be looked for when their parents go.
-        for sql in [
-            "DELETE FROM memory_vectors",
-            "DELETE FROM memory_mentions",
-            "DELETE FROM memory_relations",
-            "DELETE FROM memory_versions",
-            "DELETE FROM memory_entities",
-            "DELETE FROM memory_scopes",
+        let given: Vec<(String, i64)> =
+            self.all("SELECT name, seq FROM sqlite_sequence", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+        // Each before what it refers to: then the engine has nothing to look for.
+        for table in [
+            "memory_vectors",
+            "memory_mentions",
+            "memory_relations",
+            "memory_versions",
+            "memory_entities",
+            "memory_scopes",
         ] {
-            self.execute(sql, [])?;
+            let parts: Vec<String> = self.all(
+                "SELECT sql FROM sqlite_schema WHERE tbl_name = ?1 AND sql IS NOT NULL \
+                 ORDER BY rowid",
+                [table],
+                |row| row.get(0),
+            )?;
+            let transaction = self.transaction();
+            transaction.execute_batch(&format!("DROP TABLE {table}"))?;
+            for part in parts {
+                transaction.execute_batch(&part)?;
+            }
         }
+        for (name, last) in given {
+            // No number is given twice.
+            self.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [&name])?;
+            self.execute(
+                "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
+                params![name, last],
+            )?;
+        }
+        self.execute(
+            "UPDATE memory_counts SET memories = 0, versions = 0, entities = 0, relations = 0",
+            [],
+        )?;
+        self.execute("UPDATE memory_models SET vectors = 0", [])?;
         Ok(Made::Deleted {
             rows: Vec::new(),
             entities: Vec::new(),

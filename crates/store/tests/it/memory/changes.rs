@@ -413,6 +413,11 @@ async fn clearing_leaves_nothing_and_no_number_is_given_again() {
     let many = (0..50)
         .map(|number| mentioning(memory(&format!("{number}")), [said("tea"), found("oslo")]));
     write(&memories, many.collect::<Vec<_>>()).await;
+    let before = sizes(&place);
+    let undone = vec![MemoryChange::Clear, add(memory("a")), add(memory("a"))];
+    let refused = within(memories.write(undone)).await;
+    assert!(matches!(refused, Err(StoreError::Conflict)), "{refused:?}");
+    assert_eq!(sizes(&place), before);
     let made = write(
         &memories,
         [MemoryChange::Clear, mentioning(memory("a"), [found("tea")])],

@@ -1,18 +1,26 @@
 //! `switchboard memory recall`: what is remembered about something.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use switchboard_config::Home;
+use tokio::time::{Instant, sleep};
 
 use super::{
     super::visible::{pretty, visible_line},
     scope::{MemoryType, Scope, Times, Wish},
-    session::{self, understood},
+    session::{self, Session, understood},
     shapes::{Remembered, excerpt},
+    stats,
 };
 use crate::{failure::Failure, print};
+
+/// How long whoever wants to look by meaning waits for the vectors.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long others do, in a memory that has only just been brought up: it would never have them otherwise.
+const MOMENT: Duration = Duration::from_millis(600);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Find what is remembered about something.
 ///
@@ -80,7 +88,17 @@ pub(super) fn run(home: &Home, args: &Recall) -> Result<(), Failure> {
         .within(&args.scope)
         .of_type(args.kind)
         .at(&args.times);
-    let answer = session::with(home, async |memory| memory.call(tool, &wish).await)?;
+    let patience = match args.mode {
+        Some(Mode::Vector) => PATIENCE,
+        Some(Mode::Text) => Duration::ZERO,
+        None => MOMENT,
+    };
+    let answer = session::with(home, async |memory| {
+        if !patience.is_zero() && (args.mode.is_some() || memory.is_fresh()) {
+            wait_for_vectors(memory, patience).await?;
+        }
+        memory.call(tool, &wish).await
+    })?;
     let found: Found = understood(&answer)?;
     if args.json {
         print::data(&format!("{}\n", pretty(&answer)))?;
@@ -97,6 +115,15 @@ pub(super) fn run(home: &Home, args: &Recall) -> Result<(), Failure> {
                 "found without looking at what memories mean: the vectors are not ready yet",
             );
         }
+    }
+    Ok(())
+}
+
+/// Waits until memories can be found by their meaning, or it is known that they cannot, but not for long.
+async fn wait_for_vectors(memory: &Session, patience: Duration) -> Result<(), Failure> {
+    let until = Instant::now() + patience;
+    while stats::are_vectors_coming(memory).await? && Instant::now() < until {
+        sleep(LOOK_AGAIN).await;
     }
     Ok(())
 }

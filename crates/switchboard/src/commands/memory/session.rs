@@ -223,6 +223,11 @@ impl Session {
         }
     }
 
+    /// Whether the memory was brought up for this conversation.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.hosted.is_some()
+    }
+
     /// Calls a tool of the memory. One that is being made ready is waited for.
     pub(super) async fn call(&self, tool: &str, wish: &Wish) -> Result<Raw, Failure> {
         let until = Instant::now() + PATIENCE;

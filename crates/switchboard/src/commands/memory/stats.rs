@@ -79,6 +79,13 @@ pub(super) fn is_store_broken(home: &Home) -> Result<bool, Failure> {
     Ok(status.parts.store.state == "error")
 }
 
+/// Whether memories cannot be found by their meaning yet, but will be.
+pub(super) async fn are_vectors_coming(memory: &Session) -> Result<bool, Failure> {
+    let status: Status = memory.read("get_status", &Wish::new()).await?;
+    let state = &*status.parts.embeddings.state;
+    Ok(matches!(state, "loading" | "filling"))
+}
+
 /// How the memory is, once its store has been opened or cannot be: before, nothing can be counted.
 async fn settled(memory: &Session) -> Result<(Raw, Status), Failure> {
     let until = Instant::now() + PATIENCE;

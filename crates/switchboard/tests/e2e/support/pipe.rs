@@ -49,15 +49,32 @@ impl Pipe {
         Self::start_reading(home, usize::MAX)
     }
 
+    /// Starts the program as the memory alone, and opens the conversation.
+    pub(crate) fn open_memory(home: &Home) -> Self {
+        let mut pipe = Self::start_memory(home);
+        pipe.initialize();
+        pipe
+    }
+
+    /// Starts the program as the memory alone.
+    pub(crate) fn start_memory(home: &Home) -> Self {
+        let words = ["stdio", "--view", "server:memory", "--log-level", "warn"];
+        Self::start_as(home, &words, usize::MAX)
+    }
+
     /// Starts the program and reads so many messages of it.
     fn start_reading(home: &Home, wanted: usize) -> Self {
+        Self::start_as(home, &["stdio", "--log-level", "debug"], wanted)
+    }
+
+    fn start_as(home: &Home, words: &[&str], wanted: usize) -> Self {
         let errors = fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(home.path("stderr"))
             .unwrap();
         let mut child = home
-            .command(&["stdio", "--log-level", "debug"])
+            .command(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(errors)
@@ -189,6 +206,28 @@ impl Pipe {
                 Err(RecvTimeoutError::Timeout) => panic!("not within {SOON:?}: {what}"),
                 Err(RecvTimeoutError::Disconnected) => panic!("it left before: {what}"),
             }
+        }
+    }
+
+    /// Sends a request to a program that may be gone.
+    pub(crate) fn try_begin(&mut self, method: &str, params: Value) -> Option<Value> {
+        self.next_id += 1;
+        let id = json!(self.next_id);
+        let line = format!("{}\n", request(&id, method, params));
+        let sent = self.stdin.as_mut()?.write_all(line.as_bytes());
+        sent.is_ok().then_some(id)
+    }
+
+    /// The next message; `None` if the program is gone and has said nothing more.
+    #[track_caller]
+    pub(crate) fn next(&mut self) -> Option<Value> {
+        if !self.aside.is_empty() {
+            return Some(self.aside.remove(0));
+        }
+        match self.messages.recv_timeout(SOON) {
+            Ok(message) => Some(message),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("nothing was said within {SOON:?}"),
         }
     }
 

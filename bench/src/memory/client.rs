@@ -1,0 +1,155 @@
+//! A client over pipes, as little of one as it takes, with a clock.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use switchboard_wire::Era;
+
+use crate::{Result, gateway::Watchdog, stats::percentile};
+
+/// The revision of a client that opens a session.
+const LEGACY: &str = "2025-11-25";
+const MODERN: &str = "2026-07-28";
+
+/// A server, and the client of it.
+pub(super) struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    era: Era,
+    next: u64,
+    line: Vec<u8>,
+    /// It is ended if it takes longer than this altogether.
+    watchdog: Option<Watchdog>,
+}
+
+impl Client {
+    /// Starts the server and opens the conversation. After so long altogether it is ended.
+    pub(super) fn open(mut command: Command, era: Era, at_most: Duration) -> Result<Self> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let watchdog = Some(Watchdog::new(&child, at_most));
+        let input = child.stdin.take();
+        let output = child.stdout.take().ok_or("no pipe from it")?;
+        let mut client = Self {
+            child,
+            input,
+            output: BufReader::with_capacity(1 << 20, output),
+            era,
+            next: 0,
+            line: Vec::new(),
+            watchdog,
+        };
+        if era == Era::Legacy {
+            let info = json!({"name": "bench", "version": "0"});
+            let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": info});
+            client.request("initialize", params)?;
+            client.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        }
+        Ok(client)
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn say(&mut self, message: &Value) -> Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let input = self.input.as_mut().ok_or("it was left")?;
+        input.write_all(&line)?;
+        Ok(())
+    }
+
+    /// Asks, and gives the whole answer and how long it took until the last byte of it was here.
+    pub(super) fn request(&mut self, method: &str, mut params: Value) -> Result<(Value, Duration)> {
+        self.next += 1;
+        if self.era == Era::Modern {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "0"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
+        let request =
+            json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
+        let begin = Instant::now();
+        self.say(&request)?;
+        loop {
+            self.line.clear();
+            if self.output.read_until(b'\n', &mut self.line)? == 0 {
+                return Err("it left, or was ended, without an answer".into());
+            }
+            let took = begin.elapsed();
+            let answer: Value = serde_json::from_slice(&self.line)?;
+            if answer["id"] == self.next && answer.get("method").is_none() {
+                return Ok((answer, took));
+            }
+        }
+    }
+
+    /// Calls a tool, and gives the whole answer, be it an error.
+    pub(super) fn try_call(&mut self, tool: &str, arguments: Value) -> Result<(Value, Duration)> {
+        self.request("tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// Calls a tool, and gives what it says, as structure.
+    pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Result<(Value, Duration)> {
+        let (mut answer, took) = self.try_call(tool, arguments)?;
+        let failed = answer.get("error").is_some() || answer["result"]["isError"] == true;
+        if failed {
+            return Err(format!("{tool}: {answer}").into());
+        }
+        Ok((answer["result"]["structuredContent"].take(), took))
+    }
+
+    /// Leaves, and waits until it has ended.
+    pub(super) fn leave(mut self) -> Result<()> {
+        self.input = None;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if self.input.take().is_some() {
+            // Only after a failure, which is being reported.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        drop(self.watchdog.take());
+    }
+}
+
+/// How long the same took many times, in milliseconds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Times(Vec<f64>);
+
+impl Times {
+    pub(super) fn add(&mut self, took: Duration) {
+        self.0.push(took.as_secs_f64() * 1e3);
+    }
+
+    pub(super) const fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What so many per cent are not above.
+    pub(super) fn at(&self, percent: usize) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        percentile(&sorted, percent)
+    }
+}

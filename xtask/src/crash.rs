@@ -1,0 +1,69 @@
+//! `cargo xtask crash memory`: the program is killed over and over while it remembers.
+
+use std::{env, process::Command};
+
+use crate::{USAGE, is_help, root};
+
+const HELP: &str = "\
+cargo xtask crash memory [--kills N] [--seed N]
+
+Kills the real program with SIGKILL at random moments while it stores, changes, deletes, imports and
+consolidates memories and fills in their vectors, and starts it again: everything that was acknowledged has to
+be there, what was deleted has to be gone, the index has to find what is in the store, and nothing may be left
+over. The test of the workspace does the same with a few kills.
+
+  --kills N   200 unless given
+  --seed N    the moments and the work of an earlier run, which says its own";
+
+/// The variables by which the test is told.
+const KILLS: &str = "SWITCHBOARD_CRASH_KILLS";
+const SEED: &str = "SWITCHBOARD_CRASH_SEED";
+/// The name of the test.
+const TEST: &str = "memory_crash::";
+
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    if args.iter().any(|arg| is_help(arg)) {
+        println!("{USAGE} {HELP}");
+        return Ok(());
+    }
+    let wrong = || format!("{USAGE} {HELP}");
+    let mut words = args.iter().map(String::as_str);
+    if words.next() != Some("memory") {
+        return Err(wrong());
+    }
+    let (mut kills, mut seed) = (200, None);
+    while let Some(word) = words.next() {
+        let value = words.next().and_then(|value| value.parse().ok());
+        let value: u64 = value.ok_or_else(wrong)?;
+        match word {
+            "--kills" => kills = value,
+            "--seed" => seed = Some(value),
+            _ => return Err(wrong()),
+        }
+    }
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .args([
+            "test",
+            "--quiet",
+            "--package",
+            "switchboard",
+            "--test",
+            "e2e",
+        ])
+        .args(["--", "--nocapture", TEST])
+        .env(KILLS, kills.to_string())
+        .current_dir(root());
+    if let Some(seed) = seed {
+        command.env(SEED, seed.to_string());
+    }
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("the test ended with {status}"))
+    }
+}
