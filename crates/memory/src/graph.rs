@@ -11,6 +11,7 @@ use switchboard_recall::extract;
 use switchboard_store::memory::{Entity, Made, MemoryChange, Relation, Scope};
 
 use crate::{
+    count::Count,
     record,
     remember::new_id,
     scope::{self, Scoped},
@@ -48,10 +49,10 @@ pub(crate) struct CreateRelation {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Related {
     entity: Option<String>,
-    depth: Option<u32>,
+    depth: Option<Count>,
     #[serde(default)]
     direction: Direction,
-    limit: Option<usize>,
+    limit: Option<Count>,
     #[serde(flatten)]
     scope: Scoped,
 }
@@ -171,10 +172,10 @@ impl Memory {
     pub(crate) async fn get_related(&self, wish: Related) -> Result<Value, Trouble> {
         let scope = wish.scope.scope();
         let memories = &self.inner.memories;
-        let limit = wish.limit.unwrap_or(ENTITIES);
+        let limit = wish.limit.map_or(ENTITIES, Count::get);
         let (starts, depth) = if let Some(name) = &wish.entity {
             let named = self.entities_named(name, &scope).await?;
-            (named, wish.depth.unwrap_or(1))
+            (named, wish.depth.map_or(1, Count::get))
         } else {
             // How those are related that are mentioned most.
             (self.ask(memories.most_mentioned(&scope, limit)).await?, 0)
@@ -233,7 +234,7 @@ struct Walk {
     limit: usize,
     direction: Direction,
     /// How far each entity is that was reached.
-    distances: HashMap<u64, u32>,
+    distances: HashMap<u64, usize>,
     order: Vec<u64>,
     /// The relations between them.
     relations: Vec<Relation>,
@@ -241,7 +242,12 @@ struct Walk {
 
 impl Walk {
     /// Takes the relations of those who were reached last; says who is reached by them, if anybody is to be.
-    fn step(&mut self, frontier: &[u64], steps: Vec<Relation>, distance: Option<u32>) -> Vec<u64> {
+    fn step(
+        &mut self,
+        frontier: &[u64],
+        steps: Vec<Relation>,
+        distance: Option<usize>,
+    ) -> Vec<u64> {
         let last: HashSet<u64> = frontier.iter().copied().collect();
         let mut reached = Vec::new();
         for relation in steps {
@@ -273,7 +279,7 @@ impl Walk {
     }
 }
 
-fn told(entity: &Entity, mentions: u64, distance: u32) -> Value {
+fn told(entity: &Entity, mentions: u64, distance: usize) -> Value {
     let mut members = Map::new();
     members.insert("id".to_owned(), json!(entity.id));
     members.insert("name".to_owned(), json!(entity.name));

@@ -393,7 +393,7 @@ fn apply(library: &mut Library, news: News) {
             weight,
         } => library.put_relation(row, from, to, weight),
         News::Vectors(model, vectors) => set_vectors(library, &model, vectors),
-        News::Cleared => *library = Library::default(),
+        News::Cleared => library.clear(),
     }
 }
 

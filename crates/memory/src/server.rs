@@ -303,9 +303,7 @@ impl Memory {
             )));
         }
         let arguments = params.member("arguments").unwrap_or_else(Raw::empty_object);
-        let scope: Scoped = arguments
-            .read_owned()
-            .map_err(|error| invalid(format!("the arguments cannot be read: {error}")))?;
+        let scope = prompt_scope(&arguments)?;
         let digest = self
             .digest(&scope.scope())
             .await
@@ -379,6 +377,24 @@ struct Agreed {
 #[derive(Deserialize)]
 struct Forget {
     forget: bool,
+}
+
+/// The scope that a prompt is asked for. What is no part of one is refused: to leave it out would be to tell
+/// more than was asked for.
+fn prompt_scope(arguments: &Raw) -> Result<Scoped, ErrorObject> {
+    let unreadable =
+        |error: &dyn std::fmt::Display| invalid(format!("the arguments cannot be read: {error}"));
+    let members: serde_json::Map<String, Value> =
+        arguments.read_owned().map_err(|error| unreadable(&error))?;
+    let mut names = members.keys();
+    if let Some(name) = names.find(|name| !crate::scope::PARTS.contains(&name.as_str())) {
+        return Err(invalid(format!(
+            "{PROMPT} takes no argument '{}', but {}",
+            crate::trouble::shortened(name),
+            crate::scope::PARTS.join(", ")
+        )));
+    }
+    serde_json::from_value(Value::Object(members)).map_err(|error| unreadable(&error))
 }
 
 /// What is at an address.

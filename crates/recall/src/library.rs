@@ -152,6 +152,15 @@ impl Library {
         }
     }
 
+    /// Forgets everything but which models there are: what is added next can have vectors as before.
+    pub fn clear(&mut self) {
+        let models = self.models.iter().map(Model::emptied).collect();
+        *self = Self {
+            models,
+            ..Self::default()
+        };
+    }
+
     /// Uses this model from now on, and drops all others.
     pub fn use_model(&mut self, fingerprint: &str) {
         self.models

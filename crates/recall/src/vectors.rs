@@ -25,6 +25,11 @@ impl Model {
         }
     }
 
+    /// The same model without a vector.
+    pub(crate) fn emptied(&self) -> Self {
+        Self::new(&self.fingerprint, self.matrix.dimensions())
+    }
+
     /// Sets the vector in a place; one of another length is ignored.
     pub(crate) fn set(&mut self, at: u32, vector: &Quantised) {
         if vector.numbers.len() != self.matrix.dimensions() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, At};
+use super::{Agent, At, contents};
 use crate::support::{Kind, Place, Tools};
 
 #[test]
@@ -52,21 +52,13 @@ fn misfits(kind: Kind, modern: bool, at: At) {
 
 /// The least that fits.
 fn fitting(schema: &Value) -> Value {
-    let required = schema["required"].as_array().cloned().unwrap_or_default();
-    let members = required.iter().map(|name| {
+    let required = schema["required"].as_array().into_iter().flatten();
+    let members = required.map(|name| {
         let name = name.as_str().unwrap();
         assert_eq!(schema["properties"][name]["type"], "string", "{name}");
-        (name, "x")
+        (name, json!("x"))
     });
-    members
-        .collect::<std::collections::BTreeMap<_, _>>()
-        .into_iter()
-        .collect::<Vec<_>>()
-        .into_iter()
-        .fold(json!({}), |mut args, (name, value)| {
-            args[name] = json!(value);
-            args
-        })
+    members.collect()
 }
 
 /// Arguments that do not fit, each with the name of what does not.
@@ -231,7 +223,7 @@ fn what_is_of_another_scope_is_not_there() {
             let mut args = scope.clone();
             args["query"] = json!("ours");
             let found = agent.gives("recall", args);
-            assert_eq!(found["count"], 0, "{scope} {found}");
+            assert!(!contents(&found).contains(&"Ours"), "{scope} {found}");
         }
         let args = json!({ "id": ours, "namespace": "ours", "superseded_by": theirs });
         let said = agent.refuses("invalidate", args);
