@@ -3,6 +3,7 @@
 
 mod memory;
 mod quality;
+mod recall_speed;
 mod serve;
 mod speed;
 mod tokens;

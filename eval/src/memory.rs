@@ -15,7 +15,9 @@ use serde::Deserialize;
 use switchboard_embed::{Embedder, Joined, MiniLm, Quantised, Role, StaticTable};
 use switchboard_recall::{Channels, Document, Filter, Library, Query, extract};
 
-const HELP: &str = "usage: switchboard-eval memory SET.json [--model FOLDER]";
+use crate::recall_speed;
+
+const HELP: &str = "usage: switchboard-eval memory SET.json [--model FOLDER] | memory --size COUNT";
 
 #[derive(Deserialize)]
 struct Set {
@@ -50,6 +52,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let mut model = std::env::var_os("SWITCHBOARD_MODEL").map(PathBuf::from);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
+            "--size" => {
+                let size = arguments.next().and_then(|size| size.parse().ok());
+                recall_speed::measure(size.ok_or(HELP)?);
+                return Ok(());
+            }
             "--model" => model = Some(arguments.next().ok_or(HELP)?.into()),
             other if other.starts_with('-') => return Err(HELP.to_owned()),
             path => set = Some(path.into()),

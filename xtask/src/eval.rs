@@ -19,6 +19,7 @@ each way of finding them and for all together.
   SET.json        conversations and questions: {\"conversations\": [{\"conversation\",
                   \"turns\": [{\"id\", \"when\", \"speaker\", \"text\"}], \"questions\": [{\"question\", \"evidence\": [id]}]}]};
                   $SWITCHBOARD_MEMORIES unless given
+  --size COUNT    instead of that, how fast so many made-up memories are indexed and recalled
 
   --model FOLDER  a sentence model to measure as well; $SWITCHBOARD_MODEL unless given";
 

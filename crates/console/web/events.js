@@ -16,6 +16,7 @@ export function follow(where, { opened, event, state }) {
   let wait = FIRST_WAIT_MS;
   let wake = () => {};
   let reading = null;
+  let away = false;
 
   const run = async () => {
     while (!stopped) {
@@ -42,18 +43,32 @@ export function follow(where, { opened, event, state }) {
         wake = resolve;
         setTimeout(resolve, wait * (0.75 + Math.random() / 2));
       });
+      while (away && !stopped) await new Promise((resolve) => { wake = resolve; });
       wait = Math.min(wait * 2, LAST_WAIT_MS);
     }
   };
   const hurry = () => wake();
+  // A page that the browser keeps for the way back must not keep its connection too: there are only six.
+  const leave = () => {
+    away = true;
+    reading?.abort();
+  };
+  const come = () => {
+    away = false;
+    wake();
+  };
   addEventListener("online", hurry);
   document.addEventListener("visibilitychange", hurry);
+  addEventListener("pagehide", leave);
+  addEventListener("pageshow", come);
   run();
 
   return () => {
     stopped = true;
     removeEventListener("online", hurry);
     document.removeEventListener("visibilitychange", hurry);
+    removeEventListener("pagehide", leave);
+    removeEventListener("pageshow", come);
     reading?.abort();
     wake();
   };

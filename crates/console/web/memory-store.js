@@ -71,6 +71,7 @@ export function openStore(_, first) {
 
   draw(first);
   return {
+    update: draw,
     node: h("div", { class: "stack" },
       h("section", { class: "card", "aria-labelledby": "store-title" }, h("div", { class: "card-head" }, h("h2", { id: "store-title" }, "How it is"), button("Look again", read, { class: "small" })), facts),
       h("div", { class: "columns" }, exporting(first.scopes), importing(read))),

@@ -1,6 +1,6 @@
 // Memory: what agents should not forget. Whether it is there and well, and which part of it is shown.
 
-import { add, button, fill, h, heading, problem } from "./dom.js";
+import { button, fill, h, heading, problem } from "./dom.js";
 import { openGraph } from "./memory-graph.js";
 import { openList } from "./memory-list.js";
 import { openMerge } from "./memory-merge.js";
@@ -13,17 +13,23 @@ import { on } from "./store.js";
 const VIEWS = { __proto__: null, list: openList, one: openOne, new: openNew, graph: openGraph, duplicates: openMerge, store: openStore };
 const TABS = [["list", "#memory", "Memories"], ["graph", "#memory/graph", "Graph"], ["duplicates", "#memory/duplicates", "Duplicates"], ["store", "#memory/store", "Status and files"]];
 const AGAIN_MS = 1000;
+const LATEST_MS = 30_000;
+const UNSETTLED = new Set(["initializing", "error"]);
 
 export function open([name = "list", ...rest]) {
   const view = VIEWS[name] ?? openList;
   const tabs = TABS.map(([tab, href, words]) => h("a", { class: "tab", href, "aria-current": VIEWS[tab] === view || (tab === "list" && (view === openOne || view === openNew)) ? "page" : null }, words));
   const notes = h("div", { class: "stack" });
+  const mended = h("div");
   const place = h("div", { class: "stack" });
-  const node = h("div", { class: "page wide" }, heading("Memory", h("nav", { class: "tabs", "aria-label": "Memory" }, tabs)), notes, place);
+  const node = h("div", { class: "page wide" }, heading("Memory", h("nav", { class: "tabs", "aria-label": "Memory" }, tabs)), notes, mended, place);
   let inner = null;
   let shown = null;
   let closed = false;
   let again = null;
+  let wait = AGAIN_MS;
+  // Whether what is wrong with the store stands there.
+  let isTold = false;
 
   function draw() {
     const now = presence();
@@ -43,15 +49,30 @@ export function open([name = "list", ...rest]) {
     try {
       status = await ask("get_status", { scopes: true });
     } catch (error) {
-      if (!closed) fill(place, problem(error), h("div", { class: "buttons" }, button("Try again", read)));
+      if (closed) return;
+      isTold = false;
+      if (inner) fill(notes, problem(error));
+      else fill(place, problem(error), h("div", { class: "buttons" }, button("Try again", read)));
       return;
     }
     if (closed || shown !== "here") return;
-    fill(notes, troubles(status));
+    const key = JSON.stringify(status.parts);
+    if (notes.dataset.shown !== key) fill(notes, troubles(status));
+    notes.dataset.shown = key;
     const store = status.parts?.store?.state;
-    if (store === "initializing") again = setTimeout(read, AGAIN_MS);
-    if (store === "error") fill(place, status.parts.store.damaged ? mending((said) => read().then(() => add(notes, said))) : null, h("div", { class: "buttons" }, button("Look again", read)));
+    // Whatever mends itself is seen to be well again.
+    clearTimeout(again);
+    if (Object.values(status.parts ?? {}).some((part) => UNSETTLED.has(part.state))) again = setTimeout(read, wait);
+    wait = Math.min(wait * 1.5, LATEST_MS);
+    if (store === "error" && !isTold) {
+      isTold = true;
+      inner?.close?.();
+      inner = null;
+      fill(place, status.parts.store.damaged ? mending((said) => { fill(mended, said); read(); }) : null, h("div", { class: "buttons" }, button("Look again", read)));
+    }
     if (store !== "ready") return;
+    isTold = false;
+    if (inner) inner.update?.(status);
     inner ??= view(rest, { ...status, scopes: status.scopes ?? [] });
     if (!place.contains(inner.node)) fill(place, inner.node);
   }

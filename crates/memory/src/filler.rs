@@ -145,7 +145,7 @@ impl Shared {
     }
 
     /// What the thread does: looks, does what there is, sleeps until there is news.
-    fn work(&self) {
+    fn work(self: &Arc<Self>) {
         loop {
             let pause = match self.fill() {
                 Ok(()) => {
@@ -178,7 +178,7 @@ impl Shared {
     }
 
     /// Gives every text a vector of the wanted model, and has them used.
-    fn fill(&self) -> Result<(), Trouble> {
+    fn fill(self: &Arc<Self>) -> Result<(), Trouble> {
         let wanted = (self.wanted)();
         let models = self.runtime.block_on(self.memories.models())?;
         let active = models.iter().find(|model| model.active);
@@ -208,7 +208,7 @@ impl Shared {
         let mut after = 0;
         while let Some(last) = self.fill_some(&model, &fingerprint, after, is_active)? {
             after = last;
-            if self.is_resting() {
+            if self.is_resting() || !self.is_wanted(&fingerprint) {
                 return Ok(());
             }
         }
@@ -219,17 +219,29 @@ impl Shared {
                     .block_on(self.memories.activate(&fingerprint))?;
             }
         } else {
-            let in_use = self
-                .librarian
-                .use_model(Arc::clone(&fingerprint), dimensions);
-            self.runtime.block_on(in_use)?;
-            self.lock().serving = Some(model);
+            // In this order: a library that is made meanwhile takes this one too.
             self.runtime
                 .block_on(self.memories.activate(&fingerprint))?;
+            let shared = Arc::clone(self);
+            let in_use =
+                self.librarian
+                    .use_model(Arc::clone(&fingerprint), dimensions, move || {
+                        shared.lock().serving = Some(model);
+                    });
+            self.runtime.block_on(in_use)?;
             // What was stored since is without a vector.
             self.lock().has_news = true;
         }
         Ok(())
+    }
+
+    /// Whether this is still the model that is wanted, if there is a reason to look.
+    fn is_wanted(&self, fingerprint: &str) -> bool {
+        if !self.lock().has_news {
+            return true;
+        }
+        let wanted = (self.wanted)();
+        wanted.is_some_and(|wanted| wanted.fingerprint() == fingerprint)
     }
 
     /// Gives the next few texts a vector; says which was the last, if there was any.

@@ -1,10 +1,10 @@
 //! Finding and listing.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use switchboard_recall::{Channels, Hit, Query};
+use switchboard_recall::{Channels, Hit, Library, Query};
 
 use crate::{
     count::Count,
@@ -12,7 +12,7 @@ use crate::{
     remember::One,
     scope::{Filter, Which, time},
     service::Memory,
-    trouble::Trouble,
+    trouble::{Trouble, shortened},
 };
 
 /// So many are found unless asked otherwise.
@@ -69,6 +69,9 @@ impl Memory {
         };
         if mode == Mode::Vector && self.inner.filler.serving().is_none() {
             let vectors = self.vectors_word();
+            if vectors != "off" {
+                return Err(Trouble::Initializing { part: "embeddings" });
+            }
             return Err(Trouble::Invalid(format!(
                 "memories cannot be searched by meaning at present (vectors: {vectors}); use mode \"text\", or see get_status"
             )));
@@ -87,18 +90,16 @@ impl Memory {
         let rows = hits.iter().map(|hit| hit.row).collect();
         let versions = self.ask(self.inner.memories.versions(rows)).await?;
         let by_row: HashMap<u64, &Hit> = hits.iter().map(|hit| (hit.row, hit)).collect();
-        let memories: Vec<Value> = versions
-            .iter()
-            .filter_map(|version| {
-                let hit = by_row.get(&version.row)?;
-                let mut members = record::whole(version);
-                members.insert("score".to_owned(), json!(record::number(hit.score)));
-                members.insert("channels".to_owned(), channels_of(hit));
-                let why = json!({ "words": hit.words, "entities": hit.entities });
-                members.insert("why".to_owned(), why);
-                Some(Value::Object(members))
-            })
-            .collect();
+        let memories = versions.iter().filter_map(|version| {
+            let hit = by_row.get(&version.row)?;
+            let mut members = record::whole(version);
+            members.insert("score".to_owned(), json!(record::number(hit.score)));
+            members.insert("channels".to_owned(), channels_of(hit));
+            let why = json!({ "words": hit.words, "entities": hit.entities });
+            members.insert("why".to_owned(), why);
+            Some(members)
+        });
+        let memories = record::as_many_as_fit(memories);
         let count = memories.len();
         let vectors = self.vectors_word();
         Ok(json!({ "memories": memories, "count": count, "vectors": vectors }))
@@ -111,23 +112,34 @@ impl Memory {
         limit: usize,
         channels: Channels,
     ) -> Result<Vec<Hit>, Trouble> {
-        let meaning = if channels.vector {
-            self.meaning(&text).await
-        } else {
-            None
-        };
-        let asked = self.inner.librarian.ask(move |library| {
-            library.recall(&Query {
-                text: &text,
-                meaning: meaning
-                    .as_ref()
-                    .map(|(model, vector): &(Arc<str>, Vec<f32>)| (&**model, &**vector)),
-                filter: filter.for_library(),
-                limit,
-                channels,
-            })
-        });
-        self.consult(asked).await
+        // Another model may come into use between the two questions, once.
+        for attempt in 0..2 {
+            let meaning = if channels.vector {
+                self.meaning(&text).await
+            } else {
+                None
+            };
+            let (text, filter) = (text.clone(), filter.clone());
+            let asked = self.inner.librarian.ask(move |library| {
+                let meaning = meaning.as_ref();
+                let meaning = meaning.map(|(model, vector)| (&**model, &**vector));
+                let is_old = meaning.is_some_and(|(model, _)| library.model() != Some(model));
+                let found = |library: &Library| {
+                    library.recall(&Query {
+                        text: &text,
+                        meaning,
+                        filter: filter.for_library(),
+                        limit,
+                        channels,
+                    })
+                };
+                (attempt > 0 || !is_old).then(|| found(library))
+            });
+            if let Some(hits) = self.consult(asked).await? {
+                return Ok(hits);
+            }
+        }
+        Ok(Vec::new())
     }
 
     pub(crate) async fn get_memory(&self, wish: Get) -> Result<Value, Trouble> {
@@ -136,26 +148,23 @@ impl Memory {
         if known_at.is_none() && !wish.history {
             return Ok(Value::Object(record::whole(&current)));
         }
-        let history = self.ask(self.inner.memories.history(&current.id)).await?;
+        let memories = &self.inner.memories;
         let shown = match known_at {
-            None => &current,
-            Some(at) => history
-                .iter()
-                .find(|version| {
-                    version.learned_at <= at && version.learned_until.is_none_or(|until| at < until)
-                })
-                .ok_or_else(|| Trouble::Missing {
-                    what: "memory",
-                    id: current.id.to_string(),
-                    hint: "it was not known at that time",
-                })?,
+            None => Some(current),
+            Some(at) => self.ask(memories.known(&current.id, at)).await?,
         };
-        let mut members = record::whole(shown);
+        let shown = shown.ok_or_else(|| Trouble::Missing {
+            what: "memory",
+            id: shortened(&wish.one.id),
+            hint: "it was not known at that time",
+        })?;
+        let mut members = record::whole(&shown);
         if wish.history {
-            let versions: Vec<Value> = history
-                .iter()
-                .map(|version| Value::Object(record::whole(version)))
-                .collect();
+            let mut history = self.ask(memories.history(&shown.id)).await?;
+            // The latest, if they are too long for all of them.
+            history.reverse();
+            let mut versions = record::as_many_as_fit(history.iter().map(record::whole));
+            versions.reverse();
             members.insert("history".to_owned(), json!(versions));
         }
         Ok(Value::Object(members))
@@ -181,11 +190,7 @@ impl Memory {
         let (limit, offset) = (limit.map_or(LISTED, Count::get), offset.get());
         let listing = filter.listing(limit, offset);
         let listed = self.ask(self.inner.memories.list(listing)).await?;
-        let memories: Vec<Value> = listed
-            .versions
-            .iter()
-            .map(|version| Value::Object(record::whole(version)))
-            .collect();
+        let memories = record::as_many_as_fit(listed.versions.iter().map(record::whole));
         let count = memories.len();
         let mut answer = json!({ "memories": memories, "count": count, "total": listed.total });
         let next = offset + count;

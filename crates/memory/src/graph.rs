@@ -14,7 +14,7 @@ use crate::{
     count::Count,
     record,
     remember::new_id,
-    scope::{self, Scoped},
+    scope::{self, Filter, Scoped},
     service::Memory,
     times,
     trouble::Trouble,
@@ -73,11 +73,10 @@ impl Memory {
         if key.is_empty() {
             return Err(Trouble::invalid("name is empty: say who or what it is"));
         }
-        let name: Arc<str> = wish.name.trim().into();
         let change = MemoryChange::Entity {
             id: new_id(now)?,
             scope: wish.scope.scope(),
-            name: Arc::clone(&name),
+            name: wish.name.trim().into(),
             key: key.into(),
             kind: wish.entity_type,
             description: wish.description,
@@ -85,9 +84,9 @@ impl Memory {
             found: false,
         };
         match self.write(vec![change]).await?.into_iter().next() {
-            Some(Made::Entity { id, created, .. }) => {
-                Ok(json!({ "id": id, "name": name, "created": created }))
-            }
+            Some(Made::Entity {
+                id, name, created, ..
+            }) => Ok(json!({ "id": id, "name": name, "created": created })),
             _ => Err(Trouble::Internal("the entity was not made".to_owned())),
         }
     }
@@ -169,18 +168,32 @@ impl Memory {
         Ok(found)
     }
 
+    /// The entities that are mentioned most within a scope, by their rows.
+    pub(crate) async fn most_mentioned(
+        &self,
+        scope: &Scope,
+        limit: usize,
+    ) -> Result<Vec<u64>, Trouble> {
+        let filter = Filter::of(scope.clone());
+        let counted = self
+            .inner
+            .librarian
+            .ask(move |library| library.most_mentioned(&filter.for_library(), limit));
+        self.consult(counted).await
+    }
+
     pub(crate) async fn get_related(&self, wish: Related) -> Result<Value, Trouble> {
         let scope = wish.scope.scope();
         let memories = &self.inner.memories;
         let limit = wish.limit.map_or(ENTITIES, Count::get);
-        let (starts, depth) = if let Some(name) = &wish.entity {
+        let (starts, depth): (Vec<u64>, usize) = if let Some(name) = &wish.entity {
             let named = self.entities_named(name, &scope).await?;
-            (named, wish.depth.map_or(1, Count::get))
+            let rows = named.iter().map(|entity| entity.row);
+            (rows.collect(), wish.depth.map_or(1, Count::get))
         } else {
             // How those are related that are mentioned most.
-            (self.ask(memories.most_mentioned(&scope, limit)).await?, 0)
+            (self.most_mentioned(&scope, limit).await?, 0)
         };
-        let starts: Vec<u64> = starts.iter().map(|entity| entity.row).collect();
         let mut walk = Walk {
             limit,
             direction: wish.direction,

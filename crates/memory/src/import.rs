@@ -5,20 +5,22 @@ use std::{collections::HashMap, sync::Arc};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use switchboard_recall::extract;
-use switchboard_store::memory::{MemoryChange, NewVersion};
+use switchboard_store::memory::{MemoryChange, NewVersion, Scope};
 
 use crate::{
     remember::{self, Named, new_id},
-    scope::{Scoped, time},
+    scope::{self, Scoped, time},
     service::Memory,
     times,
-    trouble::Trouble,
+    trouble::{Trouble, shortened},
 };
 
 /// So many changes are written at once.
 const BATCH: usize = 200;
 /// So many lines that are wrong are told.
 const ERRORS: usize = 100;
+/// The longest id.
+const ID_BYTES: usize = 128;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Import {
@@ -45,7 +47,7 @@ impl Memory {
             memory: self,
             on_conflict: wish.on_conflict,
             is_trial: wish.dry_run,
-            ids: HashMap::new(),
+            known: HashMap::new(),
             waiting: Vec::new(),
             counts: Counts::default(),
             errors: Vec::new(),
@@ -54,16 +56,17 @@ impl Memory {
             if line.trim().is_empty() {
                 continue;
             }
-            if let Err(trouble) = import.line(line).await {
-                if trouble.error().is_some() {
-                    return Err(trouble);
-                }
-                if import.errors.len() < ERRORS {
-                    let message = trouble.to_string();
-                    import
-                        .errors
-                        .push(json!({ "line": number, "message": message }));
-                }
+            match import.read(line).await {
+                Ok(Some((changes, counts))) => import.waiting.push(Entry {
+                    number,
+                    changes,
+                    counts,
+                }),
+                Ok(None) => {}
+                Err(trouble) => import.complain(number, trouble)?,
+            }
+            if import.waiting.len() >= BATCH {
+                import.flush().await?;
             }
         }
         import.flush().await?;
@@ -84,7 +87,7 @@ impl Memory {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     memories: u64,
     entities: u64,
@@ -92,17 +95,41 @@ struct Counts {
     skipped: u64,
 }
 
+impl Counts {
+    fn add(&mut self, more: Self) {
+        self.memories += more.memories;
+        self.entities += more.entities;
+        self.relations += more.relations;
+        self.skipped += more.skipped;
+    }
+}
+
 /// Lines on their way in.
 struct Importing<'a> {
     memory: &'a Memory,
     on_conflict: OnConflict,
     is_trial: bool,
-    /// The memories of this import by the id that they have in it: what they are called here, and their
-    /// last version. `None` for those that are skipped.
-    ids: HashMap<String, Option<(Arc<str>, u32)>>,
-    waiting: Vec<MemoryChange>,
+    /// The memories of this import by the id that they have in it; `None` for those that are skipped.
+    known: HashMap<String, Option<Known>>,
+    waiting: Vec<Entry>,
     counts: Counts,
     errors: Vec<Value>,
+}
+
+/// A memory of this import.
+struct Known {
+    /// What it is called here.
+    id: Arc<str>,
+    scope: Scope,
+    version: u32,
+    learned_at: i64,
+}
+
+/// A line that waits to be written, and what it counts for.
+struct Entry {
+    number: u64,
+    changes: Vec<MemoryChange>,
+    counts: Counts,
 }
 
 #[derive(Debug, Deserialize)]
@@ -157,99 +184,109 @@ struct RelationLine {
     scope: Scoped,
 }
 
+/// What a line means, if it means anything.
+type Meaning = Option<(Vec<MemoryChange>, Counts)>;
+
 impl Importing<'_> {
-    async fn line(&mut self, line: &str) -> Result<(), Trouble> {
-        let line: Line = serde_json::from_str(line)
+    async fn read(&mut self, line: &str) -> Result<Meaning, Trouble> {
+        let line: Value = serde_json::from_str(line)
             .map_err(|error| Trouble::Invalid(format!("this is no line of an export: {error}")))?;
-        match line {
+        check_members(&line)?;
+        let line: Line = serde_json::from_value(line)
+            .map_err(|error| Trouble::Invalid(format!("this is no line of an export: {error}")))?;
+        let meaning = match line {
             Line::Memory(line) => self.memory(*line).await?,
-            Line::Entity(line) => self.entity(line)?,
-            Line::Relation(line) => self.relation(&line).await?,
+            Line::Entity(line) => Some(self.entity(line)?),
+            Line::Relation(line) => Some(self.relation(&line).await?),
+        };
+        // What the store would refuse costs no other line its place.
+        for change in meaning.iter().flat_map(|(changes, _)| changes) {
+            change.check()?;
         }
-        if self.waiting.len() >= BATCH {
-            self.flush().await?;
-        }
-        Ok(())
+        Ok(meaning)
     }
 
-    async fn memory(&mut self, line: MemoryLine) -> Result<(), Trouble> {
+    async fn memory(&mut self, line: MemoryLine) -> Result<Meaning, Trouble> {
         let now = times::now();
-        let id = line.id.as_deref();
-        let id = id.map_or_else(|| new_id(now), |id| Ok(id.into()))?;
+        let given: Arc<str> = match &line.id {
+            Some(id) => checked_id(id)?.into(),
+            None => new_id(now)?,
+        };
         let mut version = NewVersion {
             kind: line.memory_type.unwrap_or_else(|| remember::KIND.into()),
-            importance: line
-                .importance
-                .unwrap_or(remember::IMPORTANCE)
-                .clamp(0.0, 1.0),
+            importance: line.importance.unwrap_or(remember::IMPORTANCE),
             metadata: remember::spelled(line.metadata.as_ref())?,
             valid_from: time("valid_from", line.valid_from.as_deref())?,
             valid_until: time("valid_until", line.valid_until.as_deref())?,
             learned_at: time("learned_at", line.learned_at.as_deref())?.unwrap_or(now),
             reason: line.reason,
             superseded_by: line.superseded_by,
-            ..remember::fresh(id, line.scope.scope(), line.content, now)
+            ..remember::fresh(Arc::clone(&given), line.scope.scope(), line.content, now)
         };
         remember::check(&version)?;
         check_kind(&version.kind)?;
         let mentions = self
             .memory
             .mentions(&version.content, &line.entities, now)?;
-        let given = version.id.to_string();
-        match self.ids.get(&given) {
-            // Its next version.
-            Some(Some((id, last))) => {
-                let (id, was) = (Arc::clone(id), *last);
-                version.id = Arc::clone(&id);
-                self.ids
-                    .insert(given, Some((Arc::clone(&id), was.saturating_add(1))));
-                self.waiting.push(MemoryChange::Revise {
-                    id,
+        match self.known.get_mut(&*given) {
+            Some(Some(known)) => {
+                let was = known.follow(&mut version)?;
+                let revised = MemoryChange::Revise {
+                    id: Arc::clone(&known.id),
                     was,
                     version,
                     mentions,
-                });
-                return Ok(());
+                };
+                return Ok(Some((vec![revised], Counts::default())));
             }
             Some(None) => {
                 self.counts.skipped += 1;
-                return Ok(());
+                return Ok(None);
             }
             None => {}
         }
-        let known = self
-            .memory
-            .ask(self.memory.inner.memories.get(&given))
-            .await?;
-        if known.is_some() {
+        let mut changes = Vec::new();
+        let memories = &self.memory.inner.memories;
+        if self.memory.ask(memories.get(&given)).await?.is_some() {
             match self.on_conflict {
                 OnConflict::Skip => {
                     self.counts.skipped += 1;
-                    self.ids.insert(given, None);
-                    return Ok(());
+                    self.known.insert(given.to_string(), None);
+                    return Ok(None);
                 }
-                OnConflict::Replace => {
-                    let id = Arc::clone(&version.id);
-                    self.waiting.push(MemoryChange::Delete { id });
-                }
+                OnConflict::Replace => changes.push(MemoryChange::Delete {
+                    id: Arc::clone(&given),
+                }),
                 OnConflict::Copy => version.id = new_id(now)?,
             }
         }
-        self.counts.memories += 1;
-        self.ids.insert(given, Some((Arc::clone(&version.id), 1)));
-        self.waiting.push(MemoryChange::Add { version, mentions });
-        Ok(())
+        let known = Known {
+            id: Arc::clone(&version.id),
+            scope: version.scope.clone(),
+            version: 1,
+            learned_at: version.learned_at,
+        };
+        self.known.insert(given.to_string(), Some(known));
+        changes.push(MemoryChange::Add { version, mentions });
+        let counts = Counts {
+            memories: 1,
+            ..Counts::default()
+        };
+        Ok(Some((changes, counts)))
     }
 
-    fn entity(&mut self, line: EntityLine) -> Result<(), Trouble> {
+    fn entity(&self, line: EntityLine) -> Result<(Vec<MemoryChange>, Counts), Trouble> {
         let now = times::now();
         let key = extract::key(&line.name);
         if key.is_empty() {
             return Err(Trouble::invalid("an entity without a name"));
         }
         let scope = line.scope.scope();
-        self.counts.entities += 1;
-        self.waiting.push(MemoryChange::Entity {
+        let mut counts = Counts {
+            entities: 1,
+            ..Counts::default()
+        };
+        let mut changes = vec![MemoryChange::Entity {
             id: new_id(now)?,
             scope: scope.clone(),
             name: line.name.trim().into(),
@@ -258,47 +295,178 @@ impl Importing<'_> {
             description: line.description,
             learned_at: time("learned_at", line.learned_at.as_deref())?.unwrap_or(now),
             found: false,
-        });
+        }];
         for observation in line.observations {
             let content = format!("{}: {observation}", line.name.trim());
             let version = remember::fresh(new_id(now)?, scope.clone(), content.into(), now);
             let named = [Named::Name(line.name.to_string())];
             let mentions = self.memory.mentions(&version.content, &named, now)?;
-            self.counts.memories += 1;
-            self.waiting.push(MemoryChange::Add { version, mentions });
+            counts.memories += 1;
+            changes.push(MemoryChange::Add { version, mentions });
         }
-        Ok(())
+        Ok((changes, counts))
     }
 
-    async fn relation(&mut self, line: &RelationLine) -> Result<(), Trouble> {
-        self.counts.relations += 1;
+    async fn relation(
+        &mut self,
+        line: &RelationLine,
+    ) -> Result<(Vec<MemoryChange>, Counts), Trouble> {
+        let now = times::now();
+        let learned_at = time("learned_at", line.learned_at.as_deref())?.unwrap_or(now);
+        let counts = Counts {
+            relations: 1,
+            ..Counts::default()
+        };
         if self.is_trial {
-            return Ok(());
+            return Ok((Vec::new(), counts));
         }
         // Its ends may be among what waits.
-        self.flush().await?;
-        let now = times::now();
+        if self.waiting.iter().any(|entry| entry.counts.relations == 0) {
+            self.flush().await?;
+        }
         let scope = line.scope.scope();
-        let ends = self.memory.ends(&line.from, &line.to, &scope).await;
-        let (from, to) = ends.inspect_err(|_| self.counts.relations -= 1)?;
-        self.waiting.push(MemoryChange::Relation {
+        let (from, to) = self.memory.ends(&line.from, &line.to, &scope).await?;
+        let related = MemoryChange::Relation {
             id: new_id(now)?,
             from: from.row,
             to: to.row,
             kind: Arc::clone(&line.relation_type),
-            weight: line.weight.unwrap_or(1.0).clamp(0.0, 1.0),
-            learned_at: time("learned_at", line.learned_at.as_deref())?.unwrap_or(now),
-        });
+            weight: line.weight.unwrap_or(1.0),
+            learned_at,
+        };
+        Ok((vec![related], counts))
+    }
+
+    /// Writes what waits: all at once, or if that is not to be, line by line.
+    async fn flush(&mut self) -> Result<(), Trouble> {
+        let waiting = std::mem::take(&mut self.waiting);
+        if !self.is_trial && !waiting.is_empty() {
+            let all = waiting
+                .iter()
+                .flat_map(|entry| entry.changes.iter().cloned());
+            match self.memory.write(all.collect()).await {
+                Ok(_) => {}
+                Err(trouble) if trouble.error().is_some() => return Err(trouble),
+                Err(_) => return self.write_each(waiting).await,
+            }
+        }
+        for entry in waiting {
+            self.counts.add(entry.counts);
+        }
         Ok(())
     }
 
-    async fn flush(&mut self) -> Result<(), Trouble> {
-        let changes = std::mem::take(&mut self.waiting);
-        if changes.is_empty() || self.is_trial {
-            return Ok(());
+    async fn write_each(&mut self, entries: Vec<Entry>) -> Result<(), Trouble> {
+        for entry in entries {
+            match self.memory.write(entry.changes).await {
+                Ok(_) => self.counts.add(entry.counts),
+                Err(trouble) => self.complain(entry.number, trouble)?,
+            }
         }
-        self.memory.write(changes).await.map(|_| ())
+        Ok(())
     }
+
+    /// Notes what is wrong with a line; what is wrong with the memory ends the import.
+    fn complain(&mut self, line: u64, trouble: Trouble) -> Result<(), Trouble> {
+        if trouble.error().is_some() {
+            return Err(trouble);
+        }
+        if self.errors.len() < ERRORS {
+            let message = trouble.to_string();
+            self.errors
+                .push(json!({ "line": line, "message": message }));
+        }
+        Ok(())
+    }
+}
+
+impl Known {
+    /// Takes a line for the next version; says which version it follows.
+    fn follow(&mut self, next: &mut NewVersion) -> Result<u32, Trouble> {
+        if next.scope != self.scope {
+            return Err(Trouble::invalid(
+                "another scope has a memory with this id: the versions of a memory are of one scope",
+            ));
+        }
+        if next.learned_at <= self.learned_at {
+            return Err(Trouble::invalid(
+                "this version was not learned after the one before it",
+            ));
+        }
+        next.id = Arc::clone(&self.id);
+        self.learned_at = next.learned_at;
+        let was = self.version;
+        self.version = was.saturating_add(1);
+        Ok(was)
+    }
+}
+
+/// What each kind of line may say: what is misspelt is not left out, since it may say whose a memory is.
+fn check_members(line: &Value) -> Result<(), Trouble> {
+    const MEMORY: &[&str] = &[
+        "id",
+        "content",
+        "memory_type",
+        "importance",
+        "valid_from",
+        "valid_until",
+        "learned_at",
+        "learned_until",
+        "version",
+        "entities",
+        "metadata",
+        "reason",
+        "superseded_by",
+    ];
+    const ENTITY: &[&str] = &[
+        "id",
+        "name",
+        "entity_type",
+        "entityType",
+        "description",
+        "learned_at",
+        "observations",
+    ];
+    const RELATION: &[&str] = &[
+        "id",
+        "from",
+        "to",
+        "relation_type",
+        "relationType",
+        "weight",
+        "learned_at",
+    ];
+    let members = match line["type"].as_str() {
+        Some("memory") => MEMORY,
+        Some("entity") => ENTITY,
+        Some("relation") => RELATION,
+        _ => {
+            return Err(Trouble::invalid(
+                "the type of a line is \"memory\", \"entity\" or \"relation\"",
+            ));
+        }
+    };
+    let known =
+        |name: &str| name == "type" || members.contains(&name) || scope::PARTS.contains(&name);
+    let mut names = line.as_object().into_iter().flat_map(Map::keys);
+    match names.find(|name| !known(name)) {
+        Some(unknown) => Err(Trouble::Invalid(format!(
+            "`{}` is not known here",
+            shortened(unknown)
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Ids are shown to people and models, so they are what ids look like.
+fn checked_id(id: &str) -> Result<&str, Trouble> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+    if (1..=ID_BYTES).contains(&id.len()) && id.bytes().all(is_plain) {
+        return Ok(id);
+    }
+    Err(Trouble::Invalid(format!(
+        "an id has 1 to {ID_BYTES} of a-z, A-Z, 0-9, `.`, `_`, `:` and `-`"
+    )))
 }
 
 fn check_kind(kind: &str) -> Result<(), Trouble> {

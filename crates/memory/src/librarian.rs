@@ -5,6 +5,7 @@
 //! asked.
 
 use std::{
+    collections::VecDeque,
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -215,9 +216,14 @@ impl Shared {
     /// What the thread does.
     fn keep(&self, orders: &Receiver<Order>) {
         let mut library = self.try_load();
-        for order in orders {
+        let mut kept = VecDeque::new();
+        while let Some(order) = kept.pop_front().or_else(|| orders.recv().ok()) {
             if self.overrun.swap(false, Relaxed) {
+                // What is still to be told is older than what is read now.
+                let told = std::iter::once(order).chain(orders.try_iter());
+                kept.extend(told.filter(|order| matches!(order, Order::Question(_))));
                 library = None;
+                continue;
             }
             // What could not be read before may be readable now.
             if library.is_none() {
@@ -327,16 +333,21 @@ impl Shared {
 }
 
 impl Librarian {
-    /// Has the library use the vectors that the store has of another model.
-    pub(crate) async fn use_model(&self, model: Arc<str>, dimensions: u32) -> Result<(), Trouble> {
-        if self.stand() != Stand::Ready {
-            // Whoever makes it takes the one that is in use.
-            return Ok(());
-        }
+    /// Has the library use the vectors that the store has of another model; `then` is called before it answers
+    /// the next question.
+    pub(crate) async fn use_model(
+        &self,
+        model: Arc<str>,
+        dimensions: u32,
+        then: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Trouble> {
         let shared = Arc::clone(&self.shared);
-        self.ask(move |library| shared.load_vectors(library, &model, dimensions))
-            .await?
-            .map_err(Trouble::from)
+        let used = self.ask(move |library| {
+            shared.load_vectors(library, &model, dimensions)?;
+            then();
+            Ok::<_, StoreError>(())
+        });
+        used.await?.map_err(Trouble::from)
     }
 }
 
@@ -421,5 +432,103 @@ fn set_vectors(library: &mut Library, model: &str, vectors: Vec<Vector>) {
     } in vectors
     {
         library.set_vector(model, row, &Quantised { scale, numbers });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "in tests this is how failures are told")]
+
+    use switchboard_recall::{Channels, Filter, Query};
+    use switchboard_store::{
+        Store,
+        memory::{Made, MemoryChange},
+    };
+
+    use super::*;
+    use crate::remember::{fresh, next};
+
+    fn found(library: &Library) -> usize {
+        let filter = Filter {
+            scope: [None; 4],
+            kind: None,
+            as_of: None,
+            known_at: None,
+            now: 0,
+            ended: true,
+        };
+        let hits = library.recall(&Query {
+            text: "apple",
+            meaning: None,
+            filter,
+            limit: 10,
+            channels: Channels::default(),
+        });
+        hits.len()
+    }
+
+    fn told(version: &NewVersion, made: &Made) -> News {
+        let Made::Version { row, closed, .. } = made else {
+            unreachable!()
+        };
+        News::Version {
+            row: *row,
+            version: Box::new(version.clone()),
+            mentions: Vec::new(),
+            entities: Vec::new(),
+            closed: *closed,
+        }
+    }
+
+    #[tokio::test]
+    async fn after_an_overrun_the_library_is_what_the_store_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let memories = Store::open(folder.path().join("switchboard.db")).memories();
+        let librarian = Librarian::new(memories.clone(), Handle::current());
+        librarian.ask(|library| library.len()).await.unwrap();
+        // The thread is busy.
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let busy = librarian.clone();
+        let busy = tokio::spawn(async move { busy.ask(move |_| released.recv().unwrap()).await });
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+
+        let first = fresh("m".into(), Scope::default(), "an apple".into(), 1);
+        let add = |version: &NewVersion| MemoryChange::Add {
+            version: version.clone(),
+            mentions: Vec::new(),
+        };
+        let made = memories.write(vec![add(&first)]).await.unwrap();
+        librarian.tell(told(&first, &made[0]));
+        for _ in 0..ORDERS {
+            librarian.tell(News::Gone {
+                rows: Vec::new(),
+                entities: Vec::new(),
+                relations: Vec::new(),
+            });
+        }
+        // This one finds no room.
+        let current = memories.get("m").await.unwrap().unwrap();
+        let mut second = next(&current, 2);
+        second.content = "a pear".into();
+        let revised = MemoryChange::Revise {
+            id: "m".into(),
+            was: 1,
+            version: second.clone(),
+            mentions: Vec::new(),
+        };
+        let made = memories.write(vec![revised]).await.unwrap();
+        librarian.tell(told(&second, &made[0]));
+
+        release.send(()).unwrap();
+        busy.await.unwrap().unwrap();
+        let mut apples = usize::MAX;
+        for _ in 0..100 {
+            if let Ok(found) = librarian.ask(|library| found(library)).await {
+                apples = found;
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        assert_eq!(apples, 0, "the memory says \"a pear\" now");
     }
 }

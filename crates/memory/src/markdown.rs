@@ -34,7 +34,12 @@ pub(crate) fn write(version: &Version, to: &mut String) {
     if let Some(reason) = &version.reason {
         facts.push(format!("no longer true: {}", on_one_line(reason)));
     }
-    let _ = writeln!(to, "  <sub>{} · `{}`</sub>", facts.join(" · "), version.id);
+    let _ = writeln!(
+        to,
+        "  <sub>{} · `{}`</sub>",
+        facts.join(" · "),
+        on_one_line(&version.id)
+    );
 }
 
 /// A text that begins no line of its own, and so no heading, list or quotation.

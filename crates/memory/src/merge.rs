@@ -69,14 +69,15 @@ impl Memory {
         least: f32,
         limit: usize,
     ) -> Result<Vec<Group>, Trouble> {
-        let versions = self.all(scope).await?;
+        let now = times::now();
+        let versions = self.all(scope, now).await?;
         let rows: Vec<u64> = versions.keys().copied().collect();
         // A few at a time, so that others who ask the library wait for no more than those.
         let mut alike: HashMap<u64, Vec<(u64, f32)>> = HashMap::new();
         for rows in rows.chunks(PAGE / 10) {
             let rows = rows.to_vec();
             let found = self.inner.librarian.ask(move |library| {
-                let of = |row: u64| (row, library.alike(row, least, OTHERS));
+                let of = |row: u64| (row, library.alike(row, now, least, OTHERS));
                 rows.into_iter().map(of).collect::<Vec<_>>()
             });
             alike.extend(self.consult(found).await?);
@@ -115,6 +116,7 @@ impl Memory {
                 .collect();
             let merge: Vec<_> = members
                 .into_iter()
+                .filter(|member| covers(keep, member))
                 .filter_map(|member| Some((member.clone(), *to_keep.get(&member.row)?)))
                 .collect();
             if !merge.is_empty() {
@@ -126,9 +128,8 @@ impl Memory {
     }
 
     /// What is true at present within a scope.
-    async fn all(&self, scope: &Scoped) -> Result<BTreeMap<u64, Version>, Trouble> {
+    async fn all(&self, scope: &Scoped, now: i64) -> Result<BTreeMap<u64, Version>, Trouble> {
         let mut versions = BTreeMap::new();
-        let now = times::now();
         while versions.len() < LOOKED_AT {
             let listing = Listing {
                 scope: scope.scope(),
@@ -195,6 +196,17 @@ fn take(mentions: &mut Vec<NewMention>, mention: NewMention) {
 fn is_same_matter(one: &Version, other: &Version) -> bool {
     let is_event = &*one.kind == "episodic";
     one.kind == other.kind && (!is_event || one.valid_from == other.valid_from)
+}
+
+/// Whether one memory is true whenever another is.
+fn covers(one: &Version, other: &Version) -> bool {
+    let begins = one
+        .valid_from
+        .is_none_or(|from| other.valid_from.is_some_and(|other| from <= other));
+    let ends = one
+        .valid_until
+        .is_none_or(|until| other.valid_until.is_some_and(|other| other <= until));
+    begins && ends
 }
 
 /// Which of a group is kept: what counts most, then what says most, then what was learnt last.

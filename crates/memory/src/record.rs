@@ -43,6 +43,24 @@ pub(crate) fn whole(version: &Version) -> Map<String, Value> {
     members
 }
 
+/// So many records as an answer can hold, and at least one.
+pub(crate) fn as_many_as_fit(records: impl Iterator<Item = Map<String, Value>>) -> Vec<Value> {
+    let mut bytes = 0;
+    let mut fit = Vec::new();
+    for record in records {
+        let record = Value::Object(record);
+        bytes += record.to_string().len();
+        if bytes > ANSWER_BYTES && !fit.is_empty() {
+            break;
+        }
+        fit.push(record);
+    }
+    fit
+}
+
+/// The most bytes of records in an answer, which has them twice, once as text: every client takes that.
+const ANSWER_BYTES: usize = 3 * 1024 * 1024;
+
 /// So much of a memory as tells it from others.
 pub(crate) fn brief(version: &Version) -> Map<String, Value> {
     let mut members = Map::new();

@@ -184,7 +184,9 @@ impl Memory {
         let filter = wish.scope.scope();
         let current = self.current(&wish.id, &filter).await?;
         let now = times::now();
-        let until = time("valid_until", wish.valid_until.as_deref())?.unwrap_or(now);
+        let until = time("valid_until", wish.valid_until.as_deref())?;
+        // What has ended has ended.
+        let until = until.unwrap_or_else(|| current.valid_until.unwrap_or(now).min(now));
         if let Some(successor) = &wish.superseded_by {
             if **successor == *current.id {
                 return Err(Trouble::invalid("a memory cannot be superseded by itself"));
@@ -277,7 +279,7 @@ impl Memory {
         let alike = self
             .inner
             .librarian
-            .ask(move |library| library.alike(row, SIMILAR, SIMILAR_MOST));
+            .ask(move |library| library.alike(row, times::now(), SIMILAR, SIMILAR_MOST));
         let alike = self.consult(alike).await.unwrap_or_default();
         if alike.is_empty() {
             return Vec::new();

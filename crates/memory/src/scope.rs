@@ -95,6 +95,18 @@ impl Which {
 }
 
 impl Filter {
+    /// What is known and true of a scope at present.
+    pub(crate) fn of(scope: Scope) -> Self {
+        Self {
+            scope,
+            kind: None,
+            as_of: None,
+            known_at: None,
+            now: times::now(),
+            ended: false,
+        }
+    }
+
     /// As the library takes it.
     pub(crate) fn for_library(&self) -> switchboard_recall::Filter<'_> {
         switchboard_recall::Filter {

@@ -21,7 +21,7 @@ use tokio::{sync::mpsc, task::AbortHandle};
 use crate::{
     markdown,
     remember::new_id,
-    scope::Scoped,
+    scope::{self, Scoped},
     service::Memory,
     times,
     tools::{self, definition},
@@ -303,7 +303,20 @@ impl Memory {
             )));
         }
         let arguments = params.member("arguments").unwrap_or_else(Raw::empty_object);
-        let scope = prompt_scope(&arguments)?;
+        let given = arguments.members().unwrap_or_default();
+        let unknown = given
+            .iter()
+            .find(|(name, _)| !scope::PARTS.contains(&&**name));
+        if let Some((unknown, _)) = unknown {
+            let unknown = crate::trouble::shortened(unknown);
+            let known = scope::PARTS.join(", ");
+            return Err(invalid(format!(
+                "`{unknown}` is not known here, but {known}"
+            )));
+        }
+        let scope: Scoped = arguments
+            .read_owned()
+            .map_err(|error| invalid(format!("the arguments cannot be read: {error}")))?;
         let digest = self
             .digest(&scope.scope())
             .await
@@ -379,24 +392,6 @@ struct Forget {
     forget: bool,
 }
 
-/// The scope that a prompt is asked for. What is no part of one is refused: to leave it out would be to tell
-/// more than was asked for.
-fn prompt_scope(arguments: &Raw) -> Result<Scoped, ErrorObject> {
-    let unreadable =
-        |error: &dyn std::fmt::Display| invalid(format!("the arguments cannot be read: {error}"));
-    let members: serde_json::Map<String, Value> =
-        arguments.read_owned().map_err(|error| unreadable(&error))?;
-    let mut names = members.keys();
-    if let Some(name) = names.find(|name| !crate::scope::PARTS.contains(&name.as_str())) {
-        return Err(invalid(format!(
-            "{PROMPT} takes no argument '{}', but {}",
-            crate::trouble::shortened(name),
-            crate::scope::PARTS.join(", ")
-        )));
-    }
-    serde_json::from_value(Value::Object(members)).map_err(|error| unreadable(&error))
-}
-
 /// What is at an address.
 enum Address {
     Digest(Scoped),
@@ -414,7 +409,7 @@ fn address(uri: &str) -> Option<Address> {
     let mut members = serde_json::Map::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=')?;
-        if !crate::scope::PARTS.contains(&name) {
+        if !scope::PARTS.contains(&name) {
             return None;
         }
         members.insert(name.to_owned(), json!(unescaped(value)?));

@@ -172,8 +172,23 @@ impl Memory {
         answer: impl Future<Output = Result<T, Trouble>>,
     ) -> Result<T, Trouble> {
         match timeout(self.settings().wait, answer).await {
+            Ok(Err(Trouble::Initializing { .. })) | Err(_) => Err(self.no_index()),
             Ok(answer) => answer,
-            Err(_) => Err(Trouble::Initializing { part: "index" }),
+        }
+    }
+
+    /// Why the library cannot be asked.
+    fn no_index(&self) -> Trouble {
+        match self.inner.librarian.stand() {
+            Stand::Failed(message) => Trouble::Failed {
+                part: "index",
+                message,
+                action: "it is made again when it is next needed; a person can look at `switchboard status`".into(),
+                retried: true,
+            },
+            Stand::Resting | Stand::Loading(_) | Stand::Ready => {
+                Trouble::Initializing { part: "index" }
+            }
         }
     }
 
@@ -196,7 +211,12 @@ impl Memory {
                     filler.nudge();
                 }
             });
-        self.ask(written).await
+        // Whoever is told to try again should not have stored something already: what is given to a store that
+        // works is waited for.
+        if !self.inner.store.status().is_ready() {
+            self.ready().await?;
+        }
+        Ok(written.await?)
     }
 
     /// What a text means to the model whose vectors are in use.
@@ -230,7 +250,7 @@ fn news(change: &MemoryChange, made: &Made) -> Option<News> {
             entities: new_entities.iter().map(Node::of).collect(),
             closed: *closed,
         },
-        (MemoryChange::Entity { scope, name, .. }, Made::Entity { row, .. }) => {
+        (MemoryChange::Entity { scope, .. }, Made::Entity { row, name, .. }) => {
             News::Entity(Node {
                 row: *row,
                 scope: scope.clone(),

@@ -5,13 +5,12 @@ use rustc_hash::FxHashSet;
 use crate::library::Library;
 
 impl Library {
-    /// Versions that say the same as this one: current, not ended, of exactly the same scope, and at least
+    /// Versions that say the same as this one: current, not ended by now, of exactly the same scope, and at least
     /// so similar (0 to 1); the most similar first.
     ///
     /// Two versions are as similar as the share of their words that both have; where both have vectors, that
-    /// and the nearness of the vectors count half each. Both share at least one word. What had ended when
-    /// the library last heard of something has ended.
-    pub fn alike(&self, row: u64, least: f32, limit: usize) -> Vec<(u64, f32)> {
+    /// and the nearness of the vectors count half each. Both share at least one word.
+    pub fn alike(&self, row: u64, now: i64, least: f32, limit: usize) -> Vec<(u64, f32)> {
         let Some(at) = self.places.get(&row).copied() else {
             return Vec::new();
         };
@@ -19,7 +18,7 @@ impl Library {
         let vector = model.and_then(|model| model.prepare_place(at));
         let own = self.lexicon.stems(at as usize);
         let mut alike = Vec::new();
-        for other in self.candidates(at, least, vector.is_some()) {
+        for other in self.candidates(at, now, least, vector.is_some()) {
             let stems = self.lexicon.stems(other as usize);
             let both = shared(own, stems);
             let words = both as f32 / (own.len() + stems.len() - both).max(1) as f32;
@@ -42,7 +41,7 @@ impl Library {
     ///
     /// Who shares so many of some words has at least one of as many of them as it may lack and one more. So
     /// only the rarest words are looked up.
-    fn candidates(&self, at: u32, least: f32, has_vectors: bool) -> FxHashSet<u32> {
+    fn candidates(&self, at: u32, now: i64, least: f32, has_vectors: bool) -> FxHashSet<u32> {
         let mut stems = self.lexicon.stems(at as usize).to_vec();
         stems.sort_by_key(|stem| (self.lexicon.postings(*stem).len(), *stem));
         let of_words = if has_vectors {
@@ -64,7 +63,7 @@ impl Library {
             *other != at
                 && self.columns.scope[place] == scope
                 && self.columns.is_current(place)
-                && !self.columns.has_ended(place, self.heard)
+                && !self.columns.has_ended(place, now)
         });
         others.collect()
     }

@@ -22,10 +22,34 @@ pub(crate) struct Columns {
     /// The last of all times for the current version.
     learned_until: Vec<i64>,
     /// What was learned before it in the same scope, and what after it, in the order of the rows.
-    before: Vec<u32>,
-    after: Vec<u32>,
+    before: Vec<Link>,
+    after: Vec<Link>,
     /// By scope: what was learned last.
     last: Vec<u32>,
+}
+
+/// The place of a neighbour, or none, and whether both were learned in one go: in 32 bits, because a recall looks
+/// at very many of them.
+#[derive(Debug, Clone, Copy)]
+struct Link(u32);
+
+const FAR: u32 = 1 << 31;
+
+/// The most places: what is above is a mark.
+pub(crate) const PLACES: usize = FAR as usize - 1;
+
+impl Link {
+    const NONE: Self = Self(NONE);
+
+    /// The neighbour's place, however far it is.
+    fn place(self) -> u32 {
+        if self.0 == NONE { NONE } else { self.0 & !FAR }
+    }
+
+    /// The neighbour's place if it is near.
+    fn near(self) -> Option<u32> {
+        (self.0 & FAR == 0).then_some(self.0)
+    }
 }
 
 /// What passes a filter.
@@ -63,8 +87,8 @@ impl Columns {
         if let Some(until) = document.learned_until {
             self.close(self.len() - 1, until);
         }
-        self.before.push(NONE);
-        self.after.push(NONE);
+        self.before.push(Link::NONE);
+        self.after.push(Link::NONE);
         self.link(u32::try_from(self.len() - 1).unwrap_or(NONE), scope);
     }
 
@@ -78,7 +102,7 @@ impl Columns {
         let mut after = NONE;
         while before != NONE && self.row[before as usize] > row {
             after = before;
-            before = self.before[before as usize];
+            before = self.before[before as usize].place();
         }
         self.join(before, at, scope);
         self.join(at, after, scope);
@@ -87,19 +111,21 @@ impl Columns {
     /// Takes a memory out.
     pub(crate) fn remove(&mut self, at: usize) {
         let scope = self.scope[at];
-        self.join(self.before[at], self.after[at], scope);
+        self.join(self.before[at].place(), self.after[at].place(), scope);
         self.scope[at] = NONE;
     }
 
     /// Makes two places neighbours; either may be none.
     fn join(&mut self, before: u32, after: u32, scope: u32) {
+        let is_near = before != NONE && after != NONE && self.is_near(before, after);
+        let link = |place: u32| Link(if is_near { place } else { place | FAR });
         if before != NONE {
-            self.after[before as usize] = after;
+            self.after[before as usize] = link(after);
         }
         if after == NONE {
             self.last[scope as usize] = before;
         } else {
-            self.before[after as usize] = before;
+            self.before[after as usize] = link(before);
         }
     }
 
@@ -125,8 +151,8 @@ impl Columns {
         for kind in &mut self.kind {
             *kind = renumbered.names[*kind as usize];
         }
-        self.before = vec![NONE; places.len()];
-        self.after = vec![NONE; places.len()];
+        self.before = vec![Link::NONE; places.len()];
+        self.after = vec![Link::NONE; places.len()];
         self.last.clear();
         for at in (0..).take(places.len()) {
             self.link(at, self.scope[at as usize]);
@@ -196,8 +222,10 @@ impl Columns {
             let mut here = at as usize;
             let mut share = 1.0;
             for _ in 0..NEIGHBOURS {
-                let next = links[here];
-                if next == NONE || !admitted.open[next as usize] || !self.is_near(here, next) {
+                let Some(next) = links[here].near() else {
+                    break;
+                };
+                if !admitted.open[next as usize] {
                     break;
                 }
                 share *= NEXT;
@@ -207,8 +235,8 @@ impl Columns {
         }
     }
 
-    fn is_near(&self, one: usize, other: u32) -> bool {
-        let other = other as usize;
+    fn is_near(&self, one: u32, other: u32) -> bool {
+        let (one, other) = (one as usize, other as usize);
         let (valid_one, valid_other) = (self.valid_from[one], self.valid_from[other]);
         let apart = if valid_one == i64::MIN || valid_other == i64::MIN {
             self.learned_at[one].abs_diff(self.learned_at[other])

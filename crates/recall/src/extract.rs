@@ -157,11 +157,14 @@ fn word_length(text: &str) -> usize {
     length
 }
 
-/// Whether it is letters with a dot after each but the last: `U.S`.
+/// Whether it is letters with a dot after each but the last: `U.S`. More than a few are none.
 fn is_initials(text: &str) -> bool {
     let mut letters = text.split('.');
-    text.contains('.') && letters.all(|letter| letter.len() == 1)
+    text.len() < INITIALS && text.contains('.') && letters.all(|letter| letter.len() == 1)
 }
+
+/// The longest initials, in bytes.
+const INITIALS: usize = 16;
 
 /// Whether a word is written as names are, in the middle of a sentence.
 fn is_name(word: &str) -> bool {

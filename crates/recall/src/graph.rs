@@ -12,6 +12,7 @@ use crate::{
     extract,
     lexical::rarity,
     limits,
+    room::Room,
     scopes::{NONE, Renumbered},
 };
 
@@ -49,11 +50,13 @@ struct End {
     mentions: Vec<u32>,
 }
 
-/// What speaks for a memory: how much, and the names that led to it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Led {
-    pub(crate) score: f32,
-    pub(crate) names: Vec<String>,
+/// Where the names of a query lead.
+#[derive(Debug, Default)]
+pub(crate) struct ByGraph<'a> {
+    /// By place; empty if they lead nowhere.
+    pub(crate) scores: Vec<f32>,
+    /// For each name in the query the keys that it leads to, itself first.
+    paths: Vec<Vec<&'a str>>,
 }
 
 /// A relation leads on with so much of what led to it.
@@ -148,42 +151,70 @@ impl Graph {
     }
 
     /// The memories to which the names in a text lead.
-    pub(crate) fn search(&self, text: &str, admitted: &Admitted) -> FxHashMap<u32, Led> {
-        let mut found: FxHashMap<u32, Led> = FxHashMap::default();
+    pub(crate) fn search(&self, text: &str, admitted: &Admitted) -> ByGraph<'_> {
+        let mut found = ByGraph::default();
+        let all = admitted.places.len();
+        let mut room = Room::default();
         for seed in self.names_in(text, admitted) {
-            let mut by_seed: FxHashMap<u32, (f32, &str)> = FxHashMap::default();
-            for (key, reach) in self.reached(seed, admitted) {
+            if found.scores.is_empty() {
+                found.scores = vec![0.0; admitted.open.len()];
+                room = Room::new(admitted.open.len());
+            }
+            let reached = self.reached(seed, admitted);
+            for (key, reach) in &reached {
                 let mut places: Vec<u32> = self
-                    .rows(key)
-                    .filter_map(|(row, _)| self.ends.get(&row))
-                    .flat_map(|end| end.mentions.iter().copied())
+                    .mentions(key, admitted)
+                    .flatten()
+                    .copied()
                     .filter(|at| admitted.open[*at as usize])
                     .collect();
                 places.sort_unstable();
                 places.dedup();
                 // A name that half of all memories have says next to nothing.
-                let all = admitted.places.len();
                 let score = reach * rarity(places.len() as f32, all) / rarity(0.0, all);
                 for at in places {
-                    let best = by_seed.entry(at).or_insert((0.0, key));
-                    if score > best.0 {
-                        *best = (score, key);
-                    }
+                    room.put(at, score);
                 }
             }
-            for (at, (score, key)) in by_seed {
-                let led = found.entry(at).or_default();
-                // Several names are better than one, and all together no better than certain.
-                led.score += (1.0 - led.score) * score;
-                for key in [seed, key] {
-                    let name = self.name(key, admitted);
-                    if !led.names.iter().any(|known| known == name) {
-                        led.names.push(name.to_owned());
-                    }
+            // Several names are better than one, and all together no better than certain.
+            room.collect(|at, score| {
+                let sum = &mut found.scores[at as usize];
+                *sum += (1.0 - *sum) * score;
+            });
+            let path = reached.into_iter().map(|(key, _)| key);
+            found.paths.push(path.collect());
+        }
+        found
+    }
+
+    /// The names through which a memory was found: those of the query, and those to which they led.
+    pub(crate) fn names(&self, found: &ByGraph<'_>, at: u32, admitted: &Admitted) -> Vec<String> {
+        let mut names: Vec<&str> = Vec::new();
+        for path in &found.paths {
+            let mentioned = path.iter().find(|key| {
+                let mut mentions = self.mentions(key, admitted);
+                mentions.any(|places| places.binary_search(&at).is_ok())
+            });
+            for key in mentioned.iter().flat_map(|key| [path[0], *key]) {
+                let name = self.name(key, admitted);
+                if !names.contains(&name) {
+                    names.push(name);
                 }
             }
         }
-        found
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The places that mention the entities of a key that pass, each entity's in order.
+    fn mentions<'a>(
+        &'a self,
+        key: &'a str,
+        admitted: &'a Admitted,
+    ) -> impl Iterator<Item = &'a Vec<u32>> {
+        let rows = self.rows(key);
+        rows.filter(|(_, entity)| admitted.scopes[entity.scope as usize])
+            .filter_map(|(row, _)| self.ends.get(&row))
+            .map(|end| &end.mentions)
     }
 
     /// The keys of known entities that stand in a text; where one is part of another, the longer.
@@ -257,6 +288,7 @@ impl Graph {
         let mut related: Vec<(&str, f32)> = Vec::new();
         let relations = self
             .rows(key)
+            .filter(|(_, entity)| admitted.scopes[entity.scope as usize])
             .filter_map(|(row, _)| Some((row, self.ends.get(&row)?)))
             .flat_map(|(row, end)| end.relations.iter().map(move |relation| (row, relation)));
         for (row, relation) in relations.take(limits::RELATIONS) {
@@ -280,6 +312,29 @@ impl Graph {
             }
         }
         related
+    }
+
+    /// The entities that most memories that pass mention, the most mentioned first; those that nobody
+    /// mentions come last.
+    pub(crate) fn most_mentioned(&self, admitted: &Admitted, limit: usize) -> Vec<u64> {
+        let passing = self.entities.iter();
+        let passing = passing.filter(|(_, entity)| admitted.scopes[entity.scope as usize]);
+        let mut counted: Vec<(usize, u64)> = passing
+            .map(|(row, _)| {
+                let mentions = self.ends.get(row).map_or(&[][..], |end| &end.mentions);
+                let open = mentions.iter().filter(|at| admitted.open[**at as usize]);
+                (open.count(), *row)
+            })
+            .collect();
+        let order = |one: &(usize, u64), other: &(usize, u64)| {
+            other.0.cmp(&one.0).then(one.1.cmp(&other.1))
+        };
+        if counted.len() > limit {
+            counted.select_nth_unstable_by(limit, order);
+            counted.truncate(limit);
+        }
+        counted.sort_unstable_by(order);
+        counted.into_iter().map(|(_, row)| row).collect()
     }
 
     fn rows(&self, key: &str) -> impl Iterator<Item = (u64, &Entity)> {

@@ -12,6 +12,7 @@ use crate::{
     columns::{Admitted, Columns},
     dates::When,
     lexicon::Lexicon,
+    room::Room,
     words::Sought,
 };
 
@@ -43,10 +44,7 @@ pub(crate) struct ByWords {
 impl Lexical<'_> {
     pub(crate) fn search(&self, sought: Vec<Sought>, dates: &[When]) -> ByWords {
         let mut scores = vec![0.0_f32; self.columns.len()];
-        let mut room = Room {
-            best: vec![0.0; self.columns.len()],
-            touched: Vec::new(),
-        };
+        let mut room = Room::new(self.columns.len());
         let mean = self.mean_length();
         let mut total = 0.0;
         let mut found = Vec::new();
@@ -68,7 +66,7 @@ impl Lexical<'_> {
             }
             let weight = self.weight(have, word.common);
             total += weight;
-            room.collect(weight, &mut scores);
+            room.collect(|at, worth| scores[at as usize] += weight * worth);
             if let Some(number) = number {
                 found.push((number, word.word));
             }
@@ -84,7 +82,7 @@ impl Lexical<'_> {
             }
             let weight = self.weight(have, 0.0);
             total += weight;
-            room.collect(weight, &mut scores);
+            room.collect(|at, worth| scores[at as usize] += weight * worth);
         }
         if total > 0.0 {
             for at in &self.admitted.places {
@@ -127,26 +125,4 @@ impl Lexical<'_> {
 pub(crate) fn rarity(have: f32, of: usize) -> f32 {
     let of = of as f32 + ORDINARY;
     ((of - have + 0.5).max(0.0) / (have + 0.5) + 1.0).ln()
-}
-
-/// What one word is worth for each memory, before it is weighed.
-struct Room {
-    best: Vec<f32>,
-    touched: Vec<u32>,
-}
-
-impl Room {
-    fn put(&mut self, at: u32, worth: f32) {
-        let best = &mut self.best[at as usize];
-        if *best == 0.0 {
-            self.touched.push(at);
-        }
-        *best = best.max(worth);
-    }
-
-    fn collect(&mut self, weight: f32, scores: &mut [f32]) {
-        for at in self.touched.drain(..) {
-            scores[at as usize] += weight * std::mem::take(&mut self.best[at as usize]);
-        }
-    }
 }

@@ -50,6 +50,7 @@ mod library;
 pub mod limits;
 mod query;
 mod recall;
+mod room;
 mod scopes;
 mod vectors;
 mod words;

@@ -4,7 +4,13 @@ use rustc_hash::FxHashMap;
 use switchboard_embed::Quantised;
 
 use crate::{
-    Scope, columns::Columns, graph::Graph, lexicon::Lexicon, limits, scopes::Scopes, vectors::Model,
+    Filter, Scope,
+    columns::{Columns, PLACES},
+    graph::Graph,
+    lexicon::Lexicon,
+    limits,
+    scopes::Scopes,
+    vectors::Model,
 };
 
 /// One version of a memory, as it is handed in.
@@ -43,18 +49,16 @@ pub struct Library {
     pub(crate) graph: Graph,
     /// The first one is used.
     pub(crate) models: Vec<Model>,
-    /// The last time that something was learned.
-    pub(crate) heard: i64,
 }
 
 impl Library {
     /// Adds a version of a memory; one with the same row is replaced.
     pub fn add(&mut self, document: &Document<'_>) {
         self.remove(document.row);
-        let Ok(at) = u32::try_from(self.columns.len()) else {
+        if self.columns.len() >= PLACES {
             return;
-        };
-        self.heard = self.heard.max(document.learned_at);
+        }
+        let at = u32::try_from(self.columns.len()).unwrap_or_default();
         self.places.insert(document.row, at);
         self.columns.push(document, &mut self.scopes);
         self.lexicon.push(document.content);
@@ -64,7 +68,6 @@ impl Library {
     /// Something else was learned in the place of a version.
     pub fn close(&mut self, row: u64, learned_until: i64) {
         if let Some(at) = self.places.get(&row) {
-            self.heard = self.heard.max(learned_until);
             self.columns.close(*at as usize, learned_until);
         }
     }
@@ -152,19 +155,25 @@ impl Library {
         }
     }
 
-    /// Forgets everything but which models there are: what is added next can have vectors as before.
+    /// Uses this model from now on, and drops all others.
+    pub fn use_model(&mut self, fingerprint: &str) {
+        self.models
+            .retain(|model| *model.fingerprint == *fingerprint);
+    }
+
+    /// Forgets everything but which model is used.
     pub fn clear(&mut self) {
-        let models = self.models.iter().map(Model::emptied).collect();
+        let models = self.models.drain(..).map(|model| model.emptied()).collect();
         *self = Self {
             models,
             ..Self::default()
         };
     }
 
-    /// Uses this model from now on, and drops all others.
-    pub fn use_model(&mut self, fingerprint: &str) {
-        self.models
-            .retain(|model| *model.fingerprint == *fingerprint);
+    /// The entities that most memories that pass mention, by their rows, the most mentioned first.
+    pub fn most_mentioned(&self, filter: &Filter<'_>, limit: usize) -> Vec<u64> {
+        let admitted = self.columns.admitted(filter, &self.scopes);
+        self.graph.most_mentioned(&admitted, limit)
     }
 
     /// The model that is used.

@@ -5,12 +5,10 @@
 //! graph only lifts what they do not see, so memories without entities lose nothing by it.
 //! Ranks alone would throw away how sure a way is: adding them (reciprocal rank fusion) finds less, measured.
 
-use rustc_hash::FxHashMap;
-
 use crate::{
     columns::Admitted,
     dates,
-    graph::Led,
+    graph::ByGraph,
     lexical::{ByWords, Lexical},
     library::Library,
     limits,
@@ -29,11 +27,11 @@ const IMPORTANCE: f32 = 0.1;
 const OWN: f32 = 0.5;
 
 /// What every way says, by place.
-struct Opinions {
+struct Opinions<'a> {
     words: Option<ByWords>,
     /// Not a number where it is not known.
     meanings: Option<Vec<f32>>,
-    graph: FxHashMap<u32, Led>,
+    graph: ByGraph<'a>,
 }
 
 impl Library {
@@ -58,7 +56,7 @@ impl Library {
             graph: if query.channels.graph {
                 self.graph.search(query.text, &admitted)
             } else {
-                FxHashMap::default()
+                ByGraph::default()
             },
         };
         let mut best: Vec<(f32, u32)> = admitted
@@ -79,7 +77,7 @@ impl Library {
         }
         best.sort_unstable_by(order);
         best.into_iter()
-            .map(|(score, at)| self.hit(&opinions, score, at))
+            .map(|(score, at)| self.hit(&opinions, &admitted, score, at))
             .collect()
     }
 
@@ -128,11 +126,17 @@ impl Library {
     }
 
     /// How well a memory fits; it may be above 1 a little. `None` if nothing speaks for it.
-    fn score(&self, opinions: &Opinions, at: u32) -> Option<f32> {
+    fn score(&self, opinions: &Opinions<'_>, at: u32) -> Option<f32> {
         let lexical = opinions.lexical(at).unwrap_or(0.0);
         let vector = opinions.vector(at).unwrap_or(0.0);
-        let graph = opinions.graph.get(&at).map_or(0.0, |led| led.score);
-        if lexical <= 0.0 && graph <= 0.0 && vector < NEAR {
+        let graph = opinions.graph(at).unwrap_or(0.0);
+        // Where words were not asked, whoever asks wants what is nearest, however near that is.
+        let near = if opinions.words.is_some() {
+            NEAR
+        } else {
+            f32::MIN_POSITIVE
+        };
+        if lexical <= 0.0 && graph <= 0.0 && vector < near {
             return None;
         }
         let base = match (&opinions.words, &opinions.meanings) {
@@ -149,27 +153,31 @@ impl Library {
         Some(score * (1.0 + 2.0 * IMPORTANCE * (importance - 0.5)))
     }
 
-    fn hit(&self, opinions: &Opinions, score: f32, at: u32) -> Hit {
-        let led = opinions.graph.get(&at);
+    fn hit(&self, opinions: &Opinions<'_>, admitted: &Admitted, score: f32, at: u32) -> Hit {
         let found = opinions.words.iter().flat_map(|words| &words.found);
         Hit {
             row: self.columns.row[at as usize],
             score: score.clamp(0.0, 1.0),
             lexical: opinions.lexical(at).map(|score| score.min(1.0)),
             vector: opinions.vector(at),
-            graph: led.map(|led| led.score),
+            graph: opinions.graph(at),
             words: found
                 .filter(|(number, _)| self.lexicon.has(*number, at))
                 .map(|(_, word)| word.clone())
                 .collect(),
-            entities: led.map(|led| led.names.clone()).unwrap_or_default(),
+            entities: self.graph.names(&opinions.graph, at, admitted),
         }
     }
 }
 
-impl Opinions {
+impl Opinions<'_> {
     fn lexical(&self, at: u32) -> Option<f32> {
         let score = self.words.as_ref()?.scores[at as usize];
+        (score > 0.0).then_some(score)
+    }
+
+    fn graph(&self, at: u32) -> Option<f32> {
+        let score = *self.graph.scores.get(at as usize)?;
         (score > 0.0).then_some(score)
     }
 

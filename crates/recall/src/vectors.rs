@@ -25,8 +25,8 @@ impl Model {
         }
     }
 
-    /// The same model without a vector.
-    pub(crate) fn emptied(&self) -> Self {
+    /// The same model without vectors.
+    pub(crate) fn emptied(self) -> Self {
         Self::new(&self.fingerprint, self.matrix.dimensions())
     }
 

@@ -71,7 +71,7 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 pub(crate) const CHANGE_BYTES: usize = 256;
 
 /// The most questions that wait for an answer.
-pub(crate) const QUEUED_QUERIES: usize = 64;
+pub(crate) const QUEUED_QUERIES: usize = 1024;
 
 /// The most records in one commit; as many as this do not wait any longer.
 pub(crate) const RECORDS_PER_COMMIT: usize = 2048;

@@ -93,8 +93,14 @@ impl Memories {
         self.ask(move |database| database.memory(&id)).await
     }
 
+    /// The version of a memory that was known at a time.
+    pub async fn known(&self, id: &str, at: i64) -> Result<Option<Version>, StoreError> {
+        let id: Arc<str> = id.into();
+        self.ask(move |database| database.known(&id, at)).await
+    }
+
     /// All versions of a memory, oldest first. Of more than
-    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER), the newest, and likewise of those that are long.
+    /// [`ROWS_PER_ANSWER`], the newest, and likewise of those that are long.
     pub async fn history(&self, id: &str) -> Result<Vec<Version>, StoreError> {
         let id: Arc<str> = id.into();
         self.ask(move |database| database.history(&id)).await
@@ -107,7 +113,7 @@ impl Memories {
     }
 
     /// The versions with these rows, in this order, without those that are gone. At most
-    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER) rows; the last may be left out if they are long
+    /// [`ROWS_PER_ANSWER`] rows; the last may be left out if they are long
     /// ([`BYTES_PER_ANSWER`](crate::BYTES_PER_ANSWER)).
     pub async fn versions(&self, rows: Vec<u64>) -> Result<Vec<Version>, StoreError> {
         bounded("the number of rows", rows.len(), ROWS_PER_ANSWER)?;
@@ -115,7 +121,7 @@ impl Memories {
     }
 
     /// The versions after this row, by their rows. At most so many, and never more than
-    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER); fewer if they are long: only an empty answer is the
+    /// [`ROWS_PER_ANSWER`]; fewer if they are long: only an empty answer is the
     /// end.
     pub async fn versions_after(&self, row: u64, limit: usize) -> Result<Vec<Version>, StoreError> {
         self.ask(move |database| database.versions_after(row, limit))
@@ -123,7 +129,7 @@ impl Memories {
     }
 
     /// The entities after this row, by their rows. At most so many, and never more than
-    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER): only an empty answer is the end.
+    /// [`ROWS_PER_ANSWER`]: only an empty answer is the end.
     pub async fn entities_after(&self, row: u64, limit: usize) -> Result<Vec<Entity>, StoreError> {
         self.ask(move |database| database.entities_after(row, limit))
             .await
@@ -140,7 +146,7 @@ impl Memories {
     }
 
     /// The entities that have this id or key, in the scopes that have what is set, by their rows. At most
-    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER).
+    /// [`ROWS_PER_ANSWER`].
     pub async fn entity(&self, scope: &Scope, key_or_id: &str) -> Result<Vec<Entity>, StoreError> {
         scope.check()?;
         let (scope, name): (Scope, Arc<str>) = (scope.clone(), key_or_id.into());
@@ -202,7 +208,7 @@ impl Memories {
     }
 
     /// The vectors of this model after this row, by their rows. At most so many, and never more than
-    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER): only an empty answer is the end. There are none of
+    /// [`ROWS_PER_ANSWER`]: only an empty answer is the end. There are none of
     /// a model that was not added.
     pub async fn vectors_after(
         &self,
@@ -216,7 +222,7 @@ impl Memories {
     }
 
     /// The rows and contents of versions after this row that have no vector of this model, by their
-    /// rows. At most so many, and never more than [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER); fewer if
+    /// rows. At most so many, and never more than [`ROWS_PER_ANSWER`]; fewer if
     /// they are long: only an empty answer is the end. There are none of a model that was not added.
     pub async fn lacking(
         &self,
@@ -230,7 +236,7 @@ impl Memories {
     }
 
     /// The scopes with the most memories, and how many each has. At most so many, and never more than
-    /// [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER).
+    /// [`ROWS_PER_ANSWER`].
     pub async fn scopes(&self, limit: usize) -> Result<Vec<(Scope, u64)>, StoreError> {
         self.ask(move |database| database.scopes(limit)).await
     }

@@ -17,7 +17,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 pub(crate) use self::audit::{Reader, Stop};
-pub(crate) use self::memory::{Ending, Wreck, rename_aside};
+pub(crate) use self::memory::{Ending, read_wreck, rename_aside};
 pub(crate) use self::writes::Commit;
 use crate::activity::Activity;
 use crate::limits::LOCK_WAIT;

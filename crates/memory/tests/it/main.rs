@@ -6,6 +6,7 @@
     reason = "in tests this is how failures are told"
 )]
 
+mod faults;
 mod isolation;
 mod rig;
 mod times;

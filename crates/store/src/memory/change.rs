@@ -157,6 +157,8 @@ pub enum Made {
         row: u64,
         /// Its id; not the given one if it was there before.
         id: Arc<str>,
+        /// Its name, likewise.
+        name: Arc<str>,
         /// Whether it is new.
         created: bool,
     },
@@ -218,7 +220,8 @@ impl MemoryChange {
         CHANGE_BYTES.saturating_add(texts)
     }
 
-    fn check(&self) -> Result<(), StoreError> {
+    /// Refuses what is more than is kept, and numbers that are none, as a write would.
+    pub fn check(&self) -> Result<(), StoreError> {
         match self {
             Self::Add { version, mentions } => version.check(mentions),
             Self::Revise {

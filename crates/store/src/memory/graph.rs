@@ -1,7 +1,7 @@
 //! Reading the graph: what leads from an entity to others, and to memories.
 
 use super::change::bounded;
-use super::{Entity, Memories, Relation, Scope, Version};
+use super::{Entity, Memories, Relation, Version};
 use crate::error::StoreError;
 use crate::limits::ROWS_PER_ANSWER;
 
@@ -22,18 +22,6 @@ impl Memories {
         bounded("the number of rows", rows.len(), ROWS_PER_ANSWER)?;
         let limit = limit.min(ROWS_PER_ANSWER);
         self.ask(move |database| database.relations_of(&rows, limit))
-            .await
-    }
-
-    /// The entities that versions speak of most, in the scopes that have what is set. At most so many.
-    pub async fn most_mentioned(
-        &self,
-        scope: &Scope,
-        limit: usize,
-    ) -> Result<Vec<Entity>, StoreError> {
-        scope.check()?;
-        let scope = scope.clone();
-        self.ask(move |database| database.most_mentioned(&scope, limit))
             .await
     }
 

@@ -12,7 +12,7 @@ use super::{Memories, SALVAGED_NAMESPACE};
 use crate::complaint::Complaint;
 use crate::error::StoreError;
 use crate::limits::{SALVAGE_BATCH, SALVAGE_BATCH_BYTES, SALVAGE_BATCHES};
-use crate::sqlite::{Database, Ending, Wreck, rename_aside};
+use crate::sqlite::{Database, Ending, read_wreck, rename_aside};
 use crate::write::Write;
 
 /// Something that was read of a damaged file. Its rows are those of that file.
@@ -53,7 +53,7 @@ pub fn salvage(path: &Path, mut each: impl FnMut(Piece)) -> Result<Salvaged, Sto
         *count = count.saturating_add(1);
         each(piece);
     };
-    let problems = Wreck::read(path, &mut take)
+    let problems = read_wreck(path, &mut take)
         .map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())?;
     salvaged.problems = problems;
     Ok(salvaged)

@@ -37,6 +37,11 @@ CREATE TABLE memory_versions (
 -- Everything that a list can be narrowed by, so that no row is read that is not shown.
 CREATE INDEX memory_versions_by_scope ON memory_versions
     (scope, learned_at, learned_until, valid_from, valid_until, kind);
+-- For the newest of all, and for how many of them have an end: a list of everything is made of these
+-- and the counters below.
+CREATE INDEX memory_versions_by_time ON memory_versions (learned_at);
+CREATE INDEX memory_versions_ending ON memory_versions (valid_until, scope)
+    WHERE learned_until IS NULL AND valid_until IS NOT NULL;
 
 -- Who and what is spoken of.
 CREATE TABLE memory_entities (

@@ -17,7 +17,7 @@ mod writes;
 pub(super) use self::damage::{DAMAGED, aside, note};
 pub(crate) use self::damage::{Ending, rename_aside};
 pub(super) use self::vectors::Trim;
-pub(crate) use self::wreck::Wreck;
+pub(crate) use self::wreck::read_wreck;
 
 use rusqlite::Row;
 use rusqlite::types::Value;

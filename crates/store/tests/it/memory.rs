@@ -2,6 +2,7 @@
 
 mod changes;
 mod damage;
+mod entities;
 mod lists;
 mod vectors;
 

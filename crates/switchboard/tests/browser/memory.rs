@@ -366,6 +366,8 @@ fn a_memory_that_is_not_there_is_told() {
     browser.go(&off.url("memory"));
     browser.until_reads("The memory is switched off.");
     browser.until_reads("\"enabled\": true");
+    assert_eq!(browser.complaints(), [""; 0]);
+    browser.go("about:blank");
     drop(off);
     let replaced = Place::new(&["memory"], &nothing(), &json!({}));
     replaced.open(&browser);

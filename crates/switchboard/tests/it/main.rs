@@ -12,6 +12,7 @@ mod deciding;
 mod doctor;
 mod help;
 mod memory;
+mod memory_files;
 mod memory_shared;
 mod questions;
 mod running;

@@ -1,11 +1,10 @@
 //! The graph in the engine: what leads from an entity to others, and to memories.
 
-use rusqlite::{OptionalExtension, params, params_from_iter};
+use rusqlite::{OptionalExtension, params};
 
 use super::super::{Database, Trouble, signed, unsigned};
-use super::filter;
 use super::reads::{ENTITY, RELATION, at_most, entity, relation};
-use crate::memory::{Entity, Relation, Scope, Version};
+use crate::memory::{Entity, Relation, Version};
 
 impl Database {
     /// The entities with these rows, as far as they are there, in this order, and how many current
@@ -49,19 +48,6 @@ impl Database {
             }
         }
         Ok(found)
-    }
-
-    /// The entities of these scopes that most versions speak of.
-    pub(crate) fn most_mentioned(&self, of: &Scope, limit: usize) -> Result<Vec<Entity>, Trouble> {
-        let (condition, mut values) = filter(of).unwrap_or_else(|| ("1".to_owned(), Vec::new()));
-        values.push(at_most(limit).into());
-        let sql = format!(
-            "{ENTITY} WHERE {condition} ORDER BY \
-             (SELECT count(*) FROM memory_mentions m WHERE m.entity = e.row) DESC, e.row LIMIT ?"
-        );
-        let mut statement = self.connection.prepare(&sql)?;
-        let found = statement.query_map(params_from_iter(values), entity)?;
-        Ok(found.collect::<Result<_, _>>()?)
     }
 
     /// The current versions that speak of these entities, the one learned last first.

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
-use super::super::{Database, Trouble, unsigned};
+use super::super::{Database, Trouble, signed, unsigned};
 use super::filter;
 use crate::limits::ROWS_PER_ANSWER;
 use crate::memory::{Listed, Listing};
@@ -14,13 +14,98 @@ use crate::memory::{Listed, Listing};
 impl Database {
     /// The versions that match, newest first.
     pub(crate) fn list(&self, which: &Listing) -> Result<Listed, Trouble> {
+        let limit = which.limit.min(ROWS_PER_ANSWER);
+        let wanted = which.offset.saturating_add(limit);
+        let (total, rows) = match self.current(which)? {
+            Some(walk) if walk.is_short(wanted) => {
+                let total = walk.current.saturating_sub(self.ended(which)?);
+                (total, self.newest(which, limit)?)
+            }
+            _ => self.search(which, limit)?,
+        };
+        // First which, then what: the contents of those left out are never read.
+        Ok(Listed {
+            versions: self.versions(&rows)?,
+            total,
+        })
+    }
+
+    /// How many match if those count too that have ended, where that can be told without looking at each:
+    /// if nothing else matters but whose they are.
+    fn current(&self, which: &Listing) -> Result<Option<Walk>, Trouble> {
+        let Listing {
+            scope,
+            kind: None,
+            as_of: None,
+            known_at: None,
+            learned_after: None,
+            learned_before: None,
+            ..
+        } = which
+        else {
+            return Ok(None);
+        };
+        let mut walk = self.connection.query_row(
+            "SELECT versions, memories FROM memory_counts",
+            [],
+            |row| {
+                Ok(Walk {
+                    versions: unsigned(row.get(0)?),
+                    current: unsigned(row.get(1)?),
+                })
+            },
+        )?;
+        if let Some((condition, names)) = filter(scope) {
+            let sql =
+                format!("SELECT ifnull(sum(memories), 0) FROM memory_scopes WHERE {condition}");
+            walk.current = self
+                .connection
+                .query_row(&sql, params_from_iter(names), |row| row.get(0))
+                .map(unsigned)?;
+        }
+        Ok(Some(walk))
+    }
+
+    /// How many of the current versions do not match because they have ended.
+    fn ended(&self, which: &Listing) -> Result<u64, Trouble> {
+        let Some(at) = which.ended_by else {
+            return Ok(0);
+        };
+        let mut sql = "SELECT count(*) FROM memory_versions INDEXED BY memory_versions_ending \
+             WHERE learned_until IS NULL AND valid_until IS NOT NULL AND valid_until <= ?"
+            .to_owned();
+        let mut values = vec![at.into()];
+        if let Some((condition, names)) = filter(&which.scope) {
+            sql = format!("{sql} AND {}", in_scopes(&condition));
+            values.extend(names);
+        }
+        let ended = self
+            .connection
+            .query_row(&sql, params_from_iter(values), |row| row.get(0))?;
+        Ok(unsigned(ended))
+    }
+
+    /// The rows of a page, found by walking back from the newest of all.
+    fn newest(&self, which: &Listing, limit: usize) -> Result<Vec<u64>, Trouble> {
         let (conditions, values) = conditions(which);
-        let sql = format!("SELECT learned_at, row FROM memory_versions WHERE {conditions}");
+        let sql = format!(
+            "SELECT row FROM memory_versions INDEXED BY memory_versions_by_time \
+             WHERE {conditions} ORDER BY learned_at DESC, row DESC LIMIT {limit} OFFSET {}",
+            signed(which.offset)
+        );
+        let mut statement = self.connection.prepare(&sql)?;
+        let rows =
+            statement.query_map(params_from_iter(&values), |row| row.get(0).map(unsigned))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// How many match, and the rows of a page, found by looking at each.
+    fn search(&self, which: &Listing, limit: usize) -> Result<(u64, Vec<u64>), Trouble> {
+        let (sql, values) = search(which);
         let mut statement = self.connection.prepare(&sql)?;
         let mut places = statement.query(params_from_iter(&values))?;
         // All have to be counted, so the newest of them are found on the way: the page asked for, and
-        // those before it. The contents of the others are never read.
-        let limit = which.limit.min(ROWS_PER_ANSWER);
+        // those before it.
         let most = which.offset.saturating_add(limit);
         let mut newest: BinaryHeap<Reverse<(i64, i64)>> = BinaryHeap::new();
         let mut total = 0_u64;
@@ -37,15 +122,41 @@ impl Database {
         }
         let newest = newest.into_sorted_vec();
         let page = newest.get(which.offset..).unwrap_or_default();
-        let rows: Vec<u64> = page
-            .iter()
-            .map(|Reverse((_, row))| unsigned(*row))
-            .collect();
-        Ok(Listed {
-            versions: self.versions(&rows)?,
-            total,
-        })
+        let rows = page.iter().map(|Reverse((_, row))| unsigned(*row));
+        Ok((total, rows.collect()))
     }
+}
+
+/// What there is to walk through.
+#[derive(Debug, Clone, Copy)]
+struct Walk {
+    /// All versions of all memories.
+    versions: u64,
+    /// Those that match, at most.
+    current: u64,
+}
+
+impl Walk {
+    /// Whether so many of those that match are likely found before all of them would have been looked
+    /// at.
+    fn is_short(self, rows: usize) -> bool {
+        let steps = u128::from(self.versions) * (rows as u128);
+        steps < u128::from(self.current) * u128::from(self.current)
+    }
+}
+
+/// How every version that matches is found: what to ask, and the values in it.
+fn search(which: &Listing) -> (String, Vec<Value>) {
+    let (conditions, values) = conditions(which);
+    let sql = format!(
+        "SELECT learned_at, row FROM memory_versions INDEXED BY memory_versions_by_scope \
+         WHERE {conditions}"
+    );
+    (sql, values)
+}
+
+fn in_scopes(condition: &str) -> String {
+    format!("scope IN (SELECT row FROM memory_scopes WHERE {condition})")
 }
 
 /// What the versions of a list have in common: a condition, and the values in it.
@@ -53,9 +164,7 @@ fn conditions(which: &Listing) -> (String, Vec<Value>) {
     let mut conditions = Vec::new();
     let mut values: Vec<Value> = Vec::new();
     if let Some((condition, names)) = filter(&which.scope) {
-        conditions.push(format!(
-            "scope IN (SELECT row FROM memory_scopes WHERE {condition})"
-        ));
+        conditions.push(in_scopes(&condition));
         values.extend(names);
     }
     let mut only = |condition: &str, with: &[Value]| {
@@ -128,8 +237,7 @@ mod tests {
                 learned_before: time(7),
                 ..Listing::default()
             };
-            let (conditions, values) = conditions(&which);
-            let sql = format!("SELECT learned_at, row FROM memory_versions WHERE {conditions}");
+            let (sql, values) = search(&which);
             let plan = plan(&sql, &values);
             let index = "USING COVERING INDEX memory_versions_by_scope";
             assert!(plan.contains(index), "{which:?}: {plan}");

@@ -36,6 +36,17 @@ impl Database {
         Ok(Some(found))
     }
 
+    /// The version of a memory that was known at a time.
+    pub(crate) fn known(&self, id: &str, at: i64) -> Result<Option<Version>, Trouble> {
+        let sql = format!(
+            "{VERSION} WHERE v.id = ?1 AND v.learned_at <= ?2 \
+             AND (v.learned_until IS NULL OR v.learned_until > ?2) ORDER BY v.version DESC LIMIT 1"
+        );
+        let mut statement = self.connection.prepare(&sql)?;
+        let found = self.collect(statement.query_map(params![id, at], version)?)?;
+        Ok(found.into_iter().next())
+    }
+
     /// The last versions of a memory, oldest first.
     pub(crate) fn history(&self, id: &str) -> Result<Vec<Version>, Trouble> {
         let limit = ROWS_PER_ANSWER;

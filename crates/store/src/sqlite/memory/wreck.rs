@@ -18,52 +18,53 @@ use super::pieces::{self, ENTITIES, RELATIONS, SCOPES, VERSIONS, Values};
 use crate::memory::{Mention, Piece, Scope, lost_scope};
 use crate::sqlite::Trouble;
 
+/// Gives everything of a file that can be read to `each`. Says what cannot, in words.
+pub(crate) fn read_wreck(
+    path: &Path,
+    each: &mut dyn FnMut(Piece),
+) -> Result<Vec<Arc<str>>, Trouble> {
+    std::fs::metadata(path).map_err(Trouble::Read)?;
+    let pages = |path| Pages::open(path).map_err(Trouble::Read);
+    match look(path) {
+        Look::Older => Ok(Vec::new()),
+        Look::Found(connection) => {
+            let wreck = Wreck {
+                connection: Some(connection),
+                pages: pages(path)?,
+                problems: Vec::new(),
+            };
+            Ok(wreck.read(each))
+        }
+        Look::Lost => {
+            let problem = "the beginning of the file, which says where all is, was damaged";
+            let mended = Mended::of(path)?;
+            let connection = mended.connect();
+            let path = match connection {
+                Some(_) => mended.path(),
+                None => path,
+            };
+            let wreck = Wreck {
+                connection,
+                pages: pages(path)?,
+                problems: vec![problem.into()],
+            };
+            Ok(wreck.read(each))
+        }
+    }
+}
+
 /// A damaged file that is being read.
 #[derive(Debug)]
-pub(crate) struct Wreck {
+struct Wreck {
     /// None if the engine does not know where the tables are.
     connection: Option<Connection>,
-    /// None if there is nothing to look for.
-    pages: Option<Pages>,
+    pages: Pages,
     problems: Vec<Arc<str>>,
 }
 
 impl Wreck {
-    /// Gives everything of a file that can be read to `each`. Says what cannot, in words.
-    pub(crate) fn read(path: &Path, each: &mut dyn FnMut(Piece)) -> Result<Vec<Arc<str>>, Trouble> {
-        std::fs::metadata(path).map_err(Trouble::Read)?;
-        let pages = |path| Pages::open(path).map(Some).map_err(Trouble::Read);
-        let mut wreck = Self {
-            connection: None,
-            pages: None,
-            problems: Vec::new(),
-        };
-        match look(path) {
-            Look::Older => {}
-            Look::Found(connection) => {
-                wreck.connection = Some(connection);
-                wreck.pages = pages(path)?;
-                wreck.take(each);
-            }
-            Look::Lost => {
-                let problem = "the beginning of the file, which says where all is, was damaged";
-                wreck.problems.push(problem.into());
-                let mended = Mended::of(path)?;
-                wreck.connection = mended.connect();
-                wreck.pages = match wreck.connection {
-                    Some(_) => pages(mended.path())?,
-                    None => pages(path)?,
-                };
-                wreck.take(each);
-                // Before what it is connected to goes.
-                wreck.connection = None;
-            }
-        }
-        Ok(wreck.problems)
-    }
-
     /// Gives everything that can be read to `each`.
-    fn take(&mut self, each: &mut dyn FnMut(Piece)) {
+    fn read(mut self, each: &mut dyn FnMut(Piece)) -> Vec<Arc<str>> {
         let mut scopes: HashMap<i64, Scope> = HashMap::new();
         self.table(SCOPES, "scopes", &mut |place, values| {
             scopes.insert(place, pieces::scope(Values::of(SCOPES, values)?)?);
@@ -101,6 +102,7 @@ impl Wreck {
         });
         self.complain(homeless, "memories and entities are without their scope");
         self.complain(blank, "memories have gaps in their text");
+        self.problems
     }
 
     /// Reads a table as far as it goes.
@@ -109,11 +111,11 @@ impl Wreck {
             Some(connection) => table.read(connection, take),
             None => Gaps::all(),
         };
-        let Some(pages) = self.pages.as_mut().filter(|_| !gaps.is_empty()) else {
+        if gaps.is_empty() {
             return;
-        };
+        }
         let mut back: HashSet<i64> = HashSet::new();
-        pages.rows(&mut |found, values| {
+        self.pages.rows(&mut |found, values| {
             if let Found::Row(place) = found
                 // The number is not kept twice.
                 && values.first() == Some(&Value::Null)
@@ -157,8 +159,8 @@ impl Wreck {
         let statement = self.connection.as_ref();
         let statement = statement.and_then(|connection| connection.prepare(sql).ok());
         let whole = statement.is_some_and(|mut statement| read_all(&mut statement, &mut note));
-        if let Some(pages) = self.pages.as_mut().filter(|_| !whole) {
-            pages.rows(&mut |found, values| {
+        if !whole {
+            self.pages.rows(&mut |found, values| {
                 if let (Found::Entry, Some(mention)) = (found, pieces::mention(values)) {
                     note(mention);
                 }

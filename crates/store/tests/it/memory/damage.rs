@@ -217,7 +217,8 @@ async fn one_blank_page_loses_no_more_than_was_on_it() {
     let pages = sound.len() / PAGE;
     assert!(pages > 200, "{pages}");
     let (mut most_lost, mut blank) = (0, 0);
-    for page in 0..pages {
+    // The first say where the others are; of those, some will do.
+    for page in (0..pages).filter(|page| *page < 50 || page % 5 == 0) {
         let file = place.folder.path().join("wreck.db");
         let mut bytes = sound.clone();
         bytes[page * PAGE..][..PAGE].fill(0);

@@ -15,7 +15,7 @@ use switchboard_client::{
     model::{CallToolResult, ElicitationAnswer, ElicitationRequest},
     stdio::{Process, ProcessGuard, Spawn, Spawning, Stdio},
 };
-use switchboard_config::{Config, Home, Memory, Start};
+use switchboard_config::{Config, Home, Memory};
 use switchboard_gateway::{Gateway, View, describe};
 use switchboard_wire::Raw;
 use tokio::time::{Instant, sleep, timeout};
@@ -164,12 +164,13 @@ impl Session {
         }
     }
 
-    /// Is the gateway, for this client alone. It starts none of the servers: nobody here calls them.
+    /// Is the gateway, for this client alone. The servers are switched off in it: nobody here calls them, and
+    /// it would start those of which nothing is known yet.
     async fn host(home: &Home, lock: Lock, consent: Consent) -> Result<Self, Failure> {
         let mut config = Config::load(home.config_file())?;
         check_config(home, &config)?;
         for server in config.servers.values_mut() {
-            server.start = Some(Start::Lazy);
+            server.enabled = false;
         }
         let gateway = Gateway::start(Arc::new(home.clone()), config, None)
             .map_err(|error| Failure::from_error(&error))?;
@@ -207,13 +208,12 @@ impl Session {
             home: home.clone(),
             hosted,
         };
-        match timeout(GREETING, session.client.ready()).await {
-            Ok(Ok(_)) => Some(session),
-            _ => {
-                session.close().await;
-                None
-            }
+        let greeted = timeout(GREETING, session.client.ready()).await;
+        if matches!(greeted, Ok(Ok(_))) {
+            return Some(session);
         }
+        session.close().await;
+        None
     }
 
     async fn close(self) {

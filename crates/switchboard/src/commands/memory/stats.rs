@@ -31,7 +31,8 @@ pub(super) struct Stats {
 
 #[derive(Deserialize)]
 struct Status {
-    status: String,
+    #[serde(rename = "status")]
+    overall: String,
     #[serde(default)]
     memories: u64,
     #[serde(default)]
@@ -67,7 +68,7 @@ pub(super) fn run(home: &Home, args: &Stats) -> Result<(), Failure> {
     } else {
         print::data(&readable(&status))?;
     }
-    if status.status == "error" {
+    if status.overall == "error" {
         return Err(Failure::told());
     }
     Ok(())
