@@ -17,6 +17,8 @@ use crate::{
 
 /// So many are found unless asked otherwise.
 const FOUND: usize = 10;
+/// The longest question.
+const QUERY_BYTES: usize = 16 * 1024;
 /// So many are listed unless asked otherwise.
 const LISTED: usize = 20;
 
@@ -82,6 +84,12 @@ impl Memory {
     async fn seek(&self, wish: Recall, channels: Channels) -> Result<Value, Trouble> {
         if wish.query.trim().is_empty() {
             return Err(Trouble::invalid("query is empty: say what to look for"));
+        }
+        if wish.query.len() > QUERY_BYTES {
+            return Err(Trouble::Invalid(format!(
+                "query has {} bytes, and may have {QUERY_BYTES}: ask in a sentence",
+                wish.query.len()
+            )));
         }
         self.ready().await?;
         let filter = wish.which.filter()?;

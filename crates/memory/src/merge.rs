@@ -21,6 +21,7 @@ const SIMILARITY: f32 = 0.9;
 const GROUPS: usize = 50;
 /// So many memories are looked at, the latest first.
 const LOOKED_AT: usize = 20_000;
+const LOOKED_AT_BYTES: usize = 64 * 1024 * 1024;
 const PAGE: usize = 1_000;
 /// So many others are compared with each.
 const OTHERS: usize = 16;
@@ -130,7 +131,8 @@ impl Memory {
     /// What is true at present within a scope.
     async fn all(&self, scope: &Scoped, now: i64) -> Result<BTreeMap<u64, Version>, Trouble> {
         let mut versions = BTreeMap::new();
-        while versions.len() < LOOKED_AT {
+        let mut bytes = 0;
+        while versions.len() < LOOKED_AT && bytes < LOOKED_AT_BYTES {
             let listing = Listing {
                 scope: scope.scope(),
                 ended_by: Some(now),
@@ -140,6 +142,8 @@ impl Memory {
             };
             let listed = self.ask(self.inner.memories.list(listing)).await?;
             let before = versions.len();
+            let lengths = listed.versions.iter().map(|one| one.content.len());
+            bytes += lengths.sum::<usize>();
             versions.extend(listed.versions.into_iter().map(|one| (one.row, one)));
             if versions.len() == before {
                 break;
