@@ -142,26 +142,3 @@ async fn another_model_takes_over_when_all_its_vectors_are_there() {
         ("turned", 100)
     );
 }
-
-#[tokio::test]
-async fn what_is_stored_after_everything_was_forgotten_is_found_by_meaning_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let rig = Rig::with_vectors(folder.path());
-    rig.store(json!({ "content": "bread is baked on Sundays" }))
-        .await;
-    rig.embedded().await;
-    let reset = json!({ "name": "reset_all_memory", "arguments": {} });
-    let asked = rig.request("tools/call", reset.clone()).await;
-    let mut yes = reset;
-    yes["requestState"] = asked["result"]["requestState"].clone();
-    yes["inputResponses"] =
-        json!({ "confirm": { "action": "accept", "content": { "forget": true } } });
-    let done = rig.request("tools/call", yes).await;
-    assert_eq!(done["result"]["structuredContent"]["deleted"], 1, "{done}");
-    rig.store(json!({ "content": "the automobile is in the workshop" }))
-        .await;
-    rig.embedded().await;
-    let query = json!({ "query": "where is the car", "mode": "vector" });
-    let found = rig.contents("search_memory", query).await;
-    assert_eq!(found, ["the automobile is in the workshop"]);
-}
