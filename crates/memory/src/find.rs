@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use switchboard_recall::{Channels, Hit, Library, Query};
 
 use crate::{
+    count::Count,
     record,
     remember::One,
     scope::{Filter, Which, time},
@@ -24,7 +25,7 @@ const LISTED: usize = 20;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Recall {
     query: String,
-    limit: Option<usize>,
+    limit: Option<Count>,
     mode: Option<Mode>,
     #[serde(flatten)]
     which: Which,
@@ -41,9 +42,9 @@ enum Mode {
 pub(crate) struct List {
     #[serde(flatten)]
     which: Which,
-    limit: Option<usize>,
+    limit: Option<Count>,
     #[serde(default)]
-    offset: usize,
+    offset: Count,
 }
 
 #[derive(Debug, Deserialize)]
@@ -92,7 +93,7 @@ impl Memory {
         }
         self.ready().await?;
         let filter = wish.which.filter()?;
-        let limit = wish.limit.unwrap_or(FOUND);
+        let limit = wish.limit.map_or(FOUND, Count::get);
         let hits = self.hits(wish.query, filter, limit, channels).await?;
         let rows = hits.iter().map(|hit| hit.row).collect();
         let versions = self.ask(self.inner.memories.versions(rows)).await?;
@@ -191,10 +192,11 @@ impl Memory {
     async fn list(
         &self,
         filter: &Filter,
-        limit: Option<usize>,
-        offset: usize,
+        limit: Option<Count>,
+        offset: Count,
     ) -> Result<Value, Trouble> {
-        let listing = filter.listing(limit.unwrap_or(LISTED), offset);
+        let (limit, offset) = (limit.map_or(LISTED, Count::get), offset.get());
+        let listing = filter.listing(limit, offset);
         let listed = self.ask(self.inner.memories.list(listing)).await?;
         let memories = record::as_many_as_fit(listed.versions.iter().map(record::whole));
         let count = memories.len();

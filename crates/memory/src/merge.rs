@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use switchboard_store::memory::{Listing, MemoryChange, NewMention, Version};
 
-use crate::{record, remember, scope::Scoped, service::Memory, times, trouble::Trouble};
+use crate::{
+    count::Count, record, remember, scope::Scoped, service::Memory, times, trouble::Trouble,
+};
 
 /// How much alike two memories have to be unless asked otherwise.
 const SIMILARITY: f32 = 0.9;
@@ -27,7 +29,7 @@ const OTHERS: usize = 16;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Consolidate {
     similarity: Option<f32>,
-    limit: Option<usize>,
+    limit: Option<Count>,
     apply: Option<String>,
     #[serde(flatten)]
     scope: Scoped,
@@ -44,7 +46,7 @@ impl Memory {
     pub(crate) async fn consolidate_memory(&self, wish: Consolidate) -> Result<Value, Trouble> {
         self.ready().await?;
         let least = wish.similarity.unwrap_or(SIMILARITY);
-        let limit = wish.limit.unwrap_or(GROUPS);
+        let limit = wish.limit.map_or(GROUPS, Count::get);
         let groups = self.groups(&wish.scope, least, limit).await?;
         let plan = fingerprint(&groups);
         if let Some(apply) = &wish.apply {

@@ -426,3 +426,23 @@ async fn a_model_that_is_wanted_no_more_is_worked_for_no_more() {
     let made = batches.load(Relaxed);
     assert!(made <= 4, "{made} batches of 30");
 }
+
+#[tokio::test]
+async fn an_error_is_no_structured_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::open(folder.path());
+    for (arguments, kind) in [
+        (json!({ "id": "none" }), "not_found"),
+        (json!({ "nonsense": 1 }), "invalid"),
+    ] {
+        let call = json!({ "name": "get_memory", "arguments": arguments });
+        let answer = rig.request("tools/call", call).await;
+        let result = &answer["result"];
+        assert_eq!(result["isError"], true, "{answer}");
+        // It would not fit the output schema, and there are clients that look.
+        assert!(result["structuredContent"].is_null(), "{answer}");
+        let told = &result["_meta"]["switchboard/error"];
+        assert_eq!(told["kind"], kind, "{answer}");
+        assert_eq!(told["message"], result["content"][0]["text"], "{answer}");
+    }
+}
