@@ -62,6 +62,8 @@ impl Config {
             let name = Memory::NAME.to_owned();
             self.servers.entry(name).or_insert_with(|| Server {
                 trust: Trust::Always,
+                // What it keeps in memory takes a while to make, and vectors are made behind.
+                idle_stop: None,
                 ..Server::new(Transport::BuiltIn)
             });
         }

@@ -29,7 +29,7 @@ export async function ask(tool, wanted = {}) {
   try {
     const answer = await post(path("tools", "call"), { name: `${SERVER}:${tool}`, arguments: sent }, { patience: PATIENCE_MS });
     if (!answer?.isError) return answer?.structuredContent ?? {};
-    const said = answer.structuredContent?.error;
+    const said = answer._meta?.["switchboard/error"];
     throw new Problem(200, { detail: said?.message ?? answer.content?.[0]?.text, kind: said?.kind });
   } finally {
     off();

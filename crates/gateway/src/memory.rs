@@ -8,6 +8,7 @@ use switchboard_client::memory::Memory as Connector;
 use switchboard_config::{Config, Embeddings, Memory as Wanted, Server, Transport};
 use switchboard_memory::{Memory, Settings};
 use switchboard_store::{Store, StoreError, memory::Salvaged};
+use tokio::{sync::Mutex, time::timeout};
 
 use crate::model::Models;
 
@@ -21,6 +22,8 @@ pub(crate) struct Host {
     models: Arc<Models>,
     /// Which model is wanted.
     wanted: Arc<ArcSwap<Embeddings>>,
+    /// Held while a damaged file is mended.
+    mending: Arc<Mutex<()>>,
 }
 
 impl Host {
@@ -32,6 +35,7 @@ impl Host {
             memory: Memory::new(store, settings(config), model),
             models,
             wanted,
+            mending: Arc::default(),
         }
     }
 
@@ -49,11 +53,22 @@ impl Host {
                     memory.model_changed();
                 }
             };
+            let mut wishes = models.changes();
             let fetching = async {
-                while let Some(pause) = models.fetch(&wanted.load_full()).await {
-                    tokio::time::sleep(pause).await;
+                loop {
+                    let pause = models.fetch(&wanted.load_full()).await;
+                    // Something else may be wanted by then.
+                    let changed = wishes.changed();
+                    let is_over = match pause {
+                        Some(pause) => timeout(pause, changed)
+                            .await
+                            .is_ok_and(|told| told.is_err()),
+                        None => changed.await.is_err(),
+                    };
+                    if is_over {
+                        return;
+                    }
                 }
-                std::future::pending::<()>().await;
             };
             tokio::select! {
                 () = serving => {}
@@ -67,8 +82,10 @@ impl Host {
     /// Brings back what can be read of a damaged file, or begins without it.
     pub(crate) async fn repair(&self, discard: bool) -> Result<Salvaged, StoreError> {
         let memory = self.memory.clone();
+        let one_at_a_time = Arc::clone(&self.mending);
         // On its own, so that it is carried through even if whoever asked for it leaves.
         let mending = tokio::spawn(async move {
+            let _alone = one_at_a_time.lock().await;
             if discard {
                 memory.discard_damaged().await?;
                 return Ok(Salvaged::default());
@@ -113,7 +130,7 @@ pub(crate) fn among(config: &Config) -> Option<&'static str> {
 /// What the memory offers, which is known without asking it, if it is among the servers.
 pub(crate) fn snapshot(config: &Config, fingerprint: fn(&Server) -> String) -> Option<Snapshot> {
     let server = config.servers.get(among(config)?)?;
-    let offers = switchboard_memory::offers();
+    let offers = switchboard_memory::offers().clone();
     Some(Snapshot {
         server: Wanted::NAME.to_owned(),
         fingerprint: fingerprint(server),

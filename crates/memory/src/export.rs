@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use switchboard_store::memory::{Entity, Relation, Scope, Version};
 
 use crate::{
+    count::Count,
     markdown, record,
     scope::{self, Scoped},
     service::Memory,
@@ -29,7 +30,7 @@ pub(crate) struct Export {
     #[serde(default)]
     include_history: bool,
     cursor: Option<String>,
-    limit: Option<usize>,
+    limit: Option<Count>,
     #[serde(flatten)]
     scope: Scoped,
 }
@@ -110,7 +111,7 @@ impl Memory {
             data: String::new(),
             count: 0,
             read: 0,
-            limit: wish.limit.unwrap_or(PAGE),
+            limit: wish.limit.map_or(PAGE, Count::get),
         };
         let mut next = Some(place);
         while let Some(here) = next

@@ -145,7 +145,7 @@ impl Shared {
     }
 
     /// What the thread does: looks, does what there is, sleeps until there is news.
-    fn work(&self) {
+    fn work(self: &Arc<Self>) {
         loop {
             let pause = match self.fill() {
                 Ok(()) => {
@@ -178,7 +178,7 @@ impl Shared {
     }
 
     /// Gives every text a vector of the wanted model, and has them used.
-    fn fill(&self) -> Result<(), Trouble> {
+    fn fill(self: &Arc<Self>) -> Result<(), Trouble> {
         let wanted = (self.wanted)();
         let models = self.runtime.block_on(self.memories.models())?;
         let active = models.iter().find(|model| model.active);
@@ -222,11 +222,13 @@ impl Shared {
             // In this order: a library that is made meanwhile takes this one too.
             self.runtime
                 .block_on(self.memories.activate(&fingerprint))?;
-            let in_use = self
-                .librarian
-                .use_model(Arc::clone(&fingerprint), dimensions);
+            let shared = Arc::clone(self);
+            let in_use =
+                self.librarian
+                    .use_model(Arc::clone(&fingerprint), dimensions, move || {
+                        shared.lock().serving = Some(model);
+                    });
             self.runtime.block_on(in_use)?;
-            self.lock().serving = Some(model);
             // What was stored since is without a vector.
             self.lock().has_news = true;
         }

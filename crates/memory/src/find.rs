@@ -1,12 +1,13 @@
 //! Finding and listing.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use switchboard_recall::{Channels, Hit, Query};
+use switchboard_recall::{Channels, Hit, Library, Query};
 
 use crate::{
+    count::Count,
     record,
     remember::One,
     scope::{Filter, Which, time},
@@ -16,13 +17,15 @@ use crate::{
 
 /// So many are found unless asked otherwise.
 const FOUND: usize = 10;
+/// The longest question.
+const QUERY_BYTES: usize = 16 * 1024;
 /// So many are listed unless asked otherwise.
 const LISTED: usize = 20;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Recall {
     query: String,
-    limit: Option<usize>,
+    limit: Option<Count>,
     mode: Option<Mode>,
     #[serde(flatten)]
     which: Which,
@@ -39,9 +42,9 @@ enum Mode {
 pub(crate) struct List {
     #[serde(flatten)]
     which: Which,
-    limit: Option<usize>,
+    limit: Option<Count>,
     #[serde(default)]
-    offset: usize,
+    offset: Count,
 }
 
 #[derive(Debug, Deserialize)]
@@ -68,6 +71,9 @@ impl Memory {
         };
         if mode == Mode::Vector && self.inner.filler.serving().is_none() {
             let vectors = self.vectors_word();
+            if vectors != "off" {
+                return Err(Trouble::Initializing { part: "embeddings" });
+            }
             return Err(Trouble::Invalid(format!(
                 "memories cannot be searched by meaning at present (vectors: {vectors}); use mode \"text\", or see get_status"
             )));
@@ -79,9 +85,15 @@ impl Memory {
         if wish.query.trim().is_empty() {
             return Err(Trouble::invalid("query is empty: say what to look for"));
         }
+        if wish.query.len() > QUERY_BYTES {
+            return Err(Trouble::Invalid(format!(
+                "query has {} bytes, and may have {QUERY_BYTES}: ask in a sentence",
+                wish.query.len()
+            )));
+        }
         self.ready().await?;
         let filter = wish.which.filter()?;
-        let limit = wish.limit.unwrap_or(FOUND);
+        let limit = wish.limit.map_or(FOUND, Count::get);
         let hits = self.hits(wish.query, filter, limit, channels).await?;
         let rows = hits.iter().map(|hit| hit.row).collect();
         let versions = self.ask(self.inner.memories.versions(rows)).await?;
@@ -108,23 +120,34 @@ impl Memory {
         limit: usize,
         channels: Channels,
     ) -> Result<Vec<Hit>, Trouble> {
-        let meaning = if channels.vector {
-            self.meaning(&text).await
-        } else {
-            None
-        };
-        let asked = self.inner.librarian.ask(move |library| {
-            library.recall(&Query {
-                text: &text,
-                meaning: meaning
-                    .as_ref()
-                    .map(|(model, vector): &(Arc<str>, Vec<f32>)| (&**model, &**vector)),
-                filter: filter.for_library(),
-                limit,
-                channels,
-            })
-        });
-        self.consult(asked).await
+        // Another model may come into use between the two questions, once.
+        for attempt in 0..2 {
+            let meaning = if channels.vector {
+                self.meaning(&text).await
+            } else {
+                None
+            };
+            let (text, filter) = (text.clone(), filter.clone());
+            let asked = self.inner.librarian.ask(move |library| {
+                let meaning = meaning.as_ref();
+                let meaning = meaning.map(|(model, vector)| (&**model, &**vector));
+                let is_old = meaning.is_some_and(|(model, _)| library.model() != Some(model));
+                let found = |library: &Library| {
+                    library.recall(&Query {
+                        text: &text,
+                        meaning,
+                        filter: filter.for_library(),
+                        limit,
+                        channels,
+                    })
+                };
+                (attempt > 0 || !is_old).then(|| found(library))
+            });
+            if let Some(hits) = self.consult(asked).await? {
+                return Ok(hits);
+            }
+        }
+        Ok(Vec::new())
     }
 
     pub(crate) async fn get_memory(&self, wish: Get) -> Result<Value, Trouble> {
@@ -169,10 +192,11 @@ impl Memory {
     async fn list(
         &self,
         filter: &Filter,
-        limit: Option<usize>,
-        offset: usize,
+        limit: Option<Count>,
+        offset: Count,
     ) -> Result<Value, Trouble> {
-        let listing = filter.listing(limit.unwrap_or(LISTED), offset);
+        let (limit, offset) = (limit.map_or(LISTED, Count::get), offset.get());
+        let listing = filter.listing(limit, offset);
         let listed = self.ask(self.inner.memories.list(listing)).await?;
         let memories = record::as_many_as_fit(listed.versions.iter().map(record::whole));
         let count = memories.len();

@@ -11,6 +11,7 @@ use switchboard_recall::extract;
 use switchboard_store::memory::{Entity, Made, MemoryChange, Relation, Scope};
 
 use crate::{
+    count::Count,
     record,
     remember::new_id,
     scope::{self, Filter, Scoped},
@@ -48,10 +49,10 @@ pub(crate) struct CreateRelation {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Related {
     entity: Option<String>,
-    depth: Option<u32>,
+    depth: Option<Count>,
     #[serde(default)]
     direction: Direction,
-    limit: Option<usize>,
+    limit: Option<Count>,
     #[serde(flatten)]
     scope: Scoped,
 }
@@ -184,11 +185,11 @@ impl Memory {
     pub(crate) async fn get_related(&self, wish: Related) -> Result<Value, Trouble> {
         let scope = wish.scope.scope();
         let memories = &self.inner.memories;
-        let limit = wish.limit.unwrap_or(ENTITIES);
-        let (starts, depth): (Vec<u64>, u32) = if let Some(name) = &wish.entity {
+        let limit = wish.limit.map_or(ENTITIES, Count::get);
+        let (starts, depth): (Vec<u64>, usize) = if let Some(name) = &wish.entity {
             let named = self.entities_named(name, &scope).await?;
             let rows = named.iter().map(|entity| entity.row);
-            (rows.collect(), wish.depth.unwrap_or(1))
+            (rows.collect(), wish.depth.map_or(1, Count::get))
         } else {
             // How those are related that are mentioned most.
             (self.most_mentioned(&scope, limit).await?, 0)
@@ -246,7 +247,7 @@ struct Walk {
     limit: usize,
     direction: Direction,
     /// How far each entity is that was reached.
-    distances: HashMap<u64, u32>,
+    distances: HashMap<u64, usize>,
     order: Vec<u64>,
     /// The relations between them.
     relations: Vec<Relation>,
@@ -254,7 +255,12 @@ struct Walk {
 
 impl Walk {
     /// Takes the relations of those who were reached last; says who is reached by them, if anybody is to be.
-    fn step(&mut self, frontier: &[u64], steps: Vec<Relation>, distance: Option<u32>) -> Vec<u64> {
+    fn step(
+        &mut self,
+        frontier: &[u64],
+        steps: Vec<Relation>,
+        distance: Option<usize>,
+    ) -> Vec<u64> {
         let last: HashSet<u64> = frontier.iter().copied().collect();
         let mut reached = Vec::new();
         for relation in steps {
@@ -286,7 +292,7 @@ impl Walk {
     }
 }
 
-fn told(entity: &Entity, mentions: u64, distance: u32) -> Value {
+fn told(entity: &Entity, mentions: u64, distance: usize) -> Value {
     let mut members = Map::new();
     members.insert("id".to_owned(), json!(entity.id));
     members.insert("name".to_owned(), json!(entity.name));

@@ -10,6 +10,7 @@
 //! * Storing, reading and listing need neither the index nor a model; recalling needs the index; without a
 //!   model it finds by words and by who is mentioned.
 
+mod count;
 mod digest;
 mod export;
 mod filler;

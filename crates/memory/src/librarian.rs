@@ -9,8 +9,8 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+        mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread,
 };
@@ -31,6 +31,10 @@ use crate::{scope, trouble::Trouble};
 /// So many orders wait for the thread. Should what the store commits be more than that, the library is
 /// made anew rather than kept half.
 const ORDERS: usize = 16_384;
+/// And so many bytes of them.
+const ORDER_BYTES: usize = 64 * 1024 * 1024;
+/// What the library takes is looked at once in so many orders: that takes milliseconds where it is large.
+const WEIGHED_EVERY: u32 = 256;
 /// So many rows are read at once, so that whoever writes meanwhile waits for no more than those.
 const ROWS: usize = 1_000;
 
@@ -57,6 +61,8 @@ struct Shared {
     runtime: Handle,
     /// To the thread, while there is one.
     orders: Mutex<Option<SyncSender<Order>>>,
+    /// How much waits, in bytes.
+    waiting: AtomicUsize,
     /// News were lost: the library has to be made anew.
     overrun: AtomicBool,
     stand: watch::Sender<Stand>,
@@ -98,6 +104,21 @@ pub(crate) enum News {
     Cleared,
 }
 
+impl News {
+    /// About how much room it takes while it waits.
+    fn bytes(&self) -> usize {
+        let more = match self {
+            Self::Version {
+                version, entities, ..
+            } => version.content.len() + entities.len() * size_of::<Node>(),
+            Self::Gone { rows, .. } => size_of_val(&**rows),
+            Self::Vectors(_, vectors) => vectors.iter().map(|vector| vector.numbers.len()).sum(),
+            Self::Entity(_) | Self::Relation { .. } | Self::Cleared => 0,
+        };
+        size_of::<Self>() + more
+    }
+}
+
 /// As much of an entity as the library knows.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -122,6 +143,7 @@ impl Librarian {
             memories,
             runtime,
             orders: Mutex::default(),
+            waiting: AtomicUsize::new(0),
             overrun: AtomicBool::new(false),
             stand: watch::Sender::new(Stand::Resting),
             bytes: AtomicU64::new(0),
@@ -158,9 +180,13 @@ impl Librarian {
 
     /// Tells what the store has committed. It never waits.
     pub(crate) fn tell(&self, news: News) {
-        if let Some(orders) = &*self.shared.orders()
-            && let Err(TrySendError::Full(_)) = orders.try_send(Order::News(news))
-        {
+        let Some(orders) = &*self.shared.orders() else {
+            return;
+        };
+        let (bytes, waiting) = (news.bytes(), &self.shared.waiting);
+        let has_room = waiting.fetch_add(bytes, Relaxed) + bytes <= ORDER_BYTES;
+        if !has_room || orders.try_send(Order::News(news)).is_err() {
+            waiting.fetch_sub(bytes, Relaxed);
             self.shared.overrun.store(true, Relaxed);
         }
     }
@@ -217,11 +243,14 @@ impl Shared {
     fn keep(&self, orders: &Receiver<Order>) {
         let mut library = self.try_load();
         let mut kept = VecDeque::new();
+        let mut since_weighed = 0;
         while let Some(order) = kept.pop_front().or_else(|| orders.recv().ok()) {
+            self.take(&order);
             if self.overrun.swap(false, Relaxed) {
                 // What is still to be told is older than what is read now.
-                let told = std::iter::once(order).chain(orders.try_iter());
-                kept.extend(told.filter(|order| matches!(order, Order::Question(_))));
+                let later = orders.try_iter().inspect(|order| self.take(order));
+                let all = std::iter::once(order).chain(later);
+                kept.extend(all.filter(|order| matches!(order, Order::Question(_))));
                 library = None;
                 continue;
             }
@@ -237,12 +266,23 @@ impl Shared {
                 Order::News(news) => apply(library, news),
                 Order::Question(question) => question(library),
             }
-            self.weigh(library);
+            since_weighed += 1;
+            if since_weighed >= WEIGHED_EVERY {
+                since_weighed = 0;
+                self.weigh(library);
+            }
         }
         // Unless another thread has begun meanwhile.
         if self.orders().is_none() {
             self.stand.send_replace(Stand::Resting);
             self.bytes.store(0, Relaxed);
+        }
+    }
+
+    /// An order waits no more.
+    fn take(&self, order: &Order) {
+        if let Order::News(news) = order {
+            self.waiting.fetch_sub(news.bytes(), Relaxed);
         }
     }
 
@@ -333,12 +373,21 @@ impl Shared {
 }
 
 impl Librarian {
-    /// Has the library use the vectors that the store has of another model.
-    pub(crate) async fn use_model(&self, model: Arc<str>, dimensions: u32) -> Result<(), Trouble> {
+    /// Has the library use the vectors that the store has of another model; `then` is called before it answers
+    /// the next question.
+    pub(crate) async fn use_model(
+        &self,
+        model: Arc<str>,
+        dimensions: u32,
+        then: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Trouble> {
         let shared = Arc::clone(&self.shared);
-        self.ask(move |library| shared.load_vectors(library, &model, dimensions))
-            .await?
-            .map_err(Trouble::from)
+        let used = self.ask(move |library| {
+            shared.load_vectors(library, &model, dimensions)?;
+            then();
+            Ok::<_, StoreError>(())
+        });
+        used.await?.map_err(Trouble::from)
     }
 }
 

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use switchboard_store::memory::{Listing, MemoryChange, NewMention, Version};
 
-use crate::{record, remember, scope::Scoped, service::Memory, times, trouble::Trouble};
+use crate::{
+    count::Count, record, remember, scope::Scoped, service::Memory, times, trouble::Trouble,
+};
 
 /// How much alike two memories have to be unless asked otherwise.
 const SIMILARITY: f32 = 0.9;
@@ -19,6 +21,7 @@ const SIMILARITY: f32 = 0.9;
 const GROUPS: usize = 50;
 /// So many memories are looked at, the latest first.
 const LOOKED_AT: usize = 20_000;
+const LOOKED_AT_BYTES: usize = 64 * 1024 * 1024;
 const PAGE: usize = 1_000;
 /// So many others are compared with each.
 const OTHERS: usize = 16;
@@ -26,7 +29,7 @@ const OTHERS: usize = 16;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Consolidate {
     similarity: Option<f32>,
-    limit: Option<usize>,
+    limit: Option<Count>,
     apply: Option<String>,
     #[serde(flatten)]
     scope: Scoped,
@@ -43,7 +46,7 @@ impl Memory {
     pub(crate) async fn consolidate_memory(&self, wish: Consolidate) -> Result<Value, Trouble> {
         self.ready().await?;
         let least = wish.similarity.unwrap_or(SIMILARITY);
-        let limit = wish.limit.unwrap_or(GROUPS);
+        let limit = wish.limit.map_or(GROUPS, Count::get);
         let groups = self.groups(&wish.scope, least, limit).await?;
         let plan = fingerprint(&groups);
         if let Some(apply) = &wish.apply {
@@ -128,7 +131,8 @@ impl Memory {
     /// What is true at present within a scope.
     async fn all(&self, scope: &Scoped, now: i64) -> Result<BTreeMap<u64, Version>, Trouble> {
         let mut versions = BTreeMap::new();
-        while versions.len() < LOOKED_AT {
+        let mut bytes = 0;
+        while versions.len() < LOOKED_AT && bytes < LOOKED_AT_BYTES {
             let listing = Listing {
                 scope: scope.scope(),
                 ended_by: Some(now),
@@ -138,6 +142,8 @@ impl Memory {
             };
             let listed = self.ask(self.inner.memories.list(listing)).await?;
             let before = versions.len();
+            let lengths = listed.versions.iter().map(|one| one.content.len());
+            bytes += lengths.sum::<usize>();
             versions.extend(listed.versions.into_iter().map(|one| (one.row, one)));
             if versions.len() == before {
                 break;

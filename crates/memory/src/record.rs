@@ -65,9 +65,19 @@ const ANSWER_BYTES: usize = 3 * 1024 * 1024;
 pub(crate) fn brief(version: &Version) -> Map<String, Value> {
     let mut members = Map::new();
     members.insert("id".to_owned(), json!(version.id));
-    members.insert("content".to_owned(), json!(version.content));
+    let end = version.content.floor_char_boundary(BRIEF_BYTES);
+    let more = if end < version.content.len() {
+        "…"
+    } else {
+        ""
+    };
+    let content = format!("{}{more}", &version.content[..end]);
+    members.insert("content".to_owned(), json!(content));
     members
 }
+
+/// So much of a memory tells it from others.
+const BRIEF_BYTES: usize = 1_000;
 
 /// A number with as many digits as mean something.
 pub(crate) fn number(number: f32) -> f64 {

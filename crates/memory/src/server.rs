@@ -4,7 +4,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use bytes::Bytes;
@@ -65,7 +65,12 @@ pub struct Offers {
 }
 
 /// What the server offers.
-pub fn offers() -> Offers {
+pub fn offers() -> &'static Offers {
+    static OFFERS: LazyLock<Offers> = LazyLock::new(made);
+    &OFFERS
+}
+
+fn made() -> Offers {
     let scope = json!([
         { "name": "namespace" },
         { "name": "user_id" },
@@ -221,10 +226,10 @@ impl Memory {
                 "cacheScope": "public",
                 "_meta": { meta::SERVER_INFO: value(&offers.server_info) },
             }))),
-            method::TOOLS_LIST => Ok(list("tools", offers.tools)),
-            method::PROMPTS_LIST => Ok(list("prompts", offers.prompts)),
-            method::RESOURCES_LIST => Ok(list("resources", offers.resources)),
-            method::RESOURCE_TEMPLATES_LIST => Ok(list("resourceTemplates", offers.templates)),
+            method::TOOLS_LIST => Ok(list("tools", &offers.tools)),
+            method::PROMPTS_LIST => Ok(list("prompts", &offers.prompts)),
+            method::RESOURCES_LIST => Ok(list("resources", &offers.resources)),
+            method::RESOURCE_TEMPLATES_LIST => Ok(list("resourceTemplates", &offers.templates)),
             method::TOOLS_CALL => self.call_tool(&params, asked).await,
             method::PROMPTS_GET => self.get_prompt(&params).await,
             method::RESOURCES_READ => self.read_resource(&params).await,
@@ -458,9 +463,9 @@ fn complete(mut result: Value) -> Raw {
     raw(&result)
 }
 
-fn list(member: &'static str, items: Vec<Raw>) -> Raw {
+fn list(member: &'static str, items: &[Raw]) -> Raw {
     Raw::object([
-        (member, Raw::array(items)),
+        (member, Raw::array(items.iter().cloned())),
         ("ttlMs", Raw::number(LIST_TTL_MS)),
         ("cacheScope", Raw::string("public")),
         ("resultType", Raw::string("complete")),

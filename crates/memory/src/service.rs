@@ -2,16 +2,16 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use switchboard_embed::{Embedder, Role};
 use switchboard_store::{
-    Store, StoreError,
+    Status, Store, StoreError,
     memory::{Made, Memories, MemoryChange, Salvaged},
 };
-use tokio::{runtime::Handle, sync::watch, time::timeout};
+use tokio::{runtime::Handle, time::timeout};
 
 use crate::{
     filler::Filler,
@@ -52,8 +52,8 @@ pub(crate) struct Inner {
     pub(crate) librarian: Librarian,
     pub(crate) filler: Filler,
     settings: Mutex<Settings>,
-    /// How many connections there are.
-    connections: watch::Sender<usize>,
+    /// How many connections there are. Held while what they need is begun or let go.
+    connections: Mutex<usize>,
 }
 
 impl Memory {
@@ -77,7 +77,7 @@ impl Memory {
                 librarian,
                 filler,
                 settings: Mutex::new(settings),
-                connections: watch::Sender::new(0),
+                connections: Mutex::new(0),
             }),
         }
     }
@@ -89,7 +89,7 @@ impl Memory {
 
     /// Another model may be wanted than before.
     pub fn model_changed(&self) {
-        if *self.inner.connections.borrow() > 0 {
+        if *self.inner.connections() > 0 {
             self.inner.filler.nudge();
         }
     }
@@ -119,8 +119,9 @@ impl Memory {
 
     /// What is in memory is made anew of the store.
     fn renew(&self) {
+        let connections = self.inner.connections();
         self.inner.librarian.rest();
-        if *self.inner.connections.borrow() > 0 {
+        if *connections > 0 {
             self.inner.librarian.wake();
             self.inner.filler.nudge();
         }
@@ -130,26 +131,24 @@ impl Memory {
         *self.lock()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Settings> {
+    fn lock(&self) -> MutexGuard<'_, Settings> {
         let settings = &self.inner.settings;
         settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Somebody connects: what makes it quick is made ready.
     pub(crate) fn begin(&self) {
-        self.inner.connections.send_modify(|count| *count += 1);
+        let mut connections = self.inner.connections();
+        *connections += 1;
         self.inner.librarian.wake();
         self.inner.filler.nudge();
     }
 
     /// Somebody leaves. After the last one what can be made again is let go.
     pub(crate) fn end(&self) {
-        let mut is_last = false;
-        self.inner.connections.send_modify(|count| {
-            *count = count.saturating_sub(1);
-            is_last = *count == 0;
-        });
-        if is_last {
+        let mut connections = self.inner.connections();
+        *connections = connections.saturating_sub(1);
+        if *connections == 0 {
             self.inner.filler.rest();
             self.inner.librarian.rest();
         }
@@ -161,9 +160,26 @@ impl Memory {
         answer: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, Trouble> {
         match timeout(self.settings().wait, answer).await {
-            Ok(answer) => Ok(answer?),
+            Ok(answer) => answer.map_err(|error| self.trouble(error)),
             Err(_) => Err(Trouble::Initializing { part: "store" }),
         }
+    }
+
+    /// What an error of the store means here.
+    fn trouble(&self, error: StoreError) -> Trouble {
+        let mut trouble = Trouble::from(error);
+        if let Trouble::Failed { retried, .. } = &mut trouble
+            && matches!(
+                self.inner.store.status(),
+                Status::Failed {
+                    retrying: false,
+                    ..
+                }
+            )
+        {
+            *retried = false;
+        }
+        trouble
     }
 
     /// Waits for an answer of the library, within bounds.
@@ -195,7 +211,7 @@ impl Memory {
     /// Makes these changes, all or none, durably, and has the library follow.
     pub(crate) async fn write(&self, changes: Vec<MemoryChange>) -> Result<Vec<Made>, Trouble> {
         let librarian = self.inner.librarian.clone();
-        let filler = self.inner.filler.clone();
+        let inner = Arc::clone(&self.inner);
         let written = self
             .inner
             .memories
@@ -207,8 +223,8 @@ impl Memory {
                         librarian.tell(news);
                     }
                 }
-                if is_new {
-                    filler.nudge();
+                if is_new && *inner.connections() > 0 {
+                    inner.filler.nudge();
                 }
             });
         // Whoever is told to try again should not have stored something already: what is given to a store that
@@ -216,7 +232,7 @@ impl Memory {
         if !self.inner.store.status().is_ready() {
             self.ready().await?;
         }
-        Ok(written.await?)
+        written.await.map_err(|error| self.trouble(error))
     }
 
     /// What a text means to the model whose vectors are in use.
@@ -283,6 +299,13 @@ fn news(change: &MemoryChange, made: &Made) -> Option<News> {
         },
         _ => return None,
     })
+}
+
+impl Inner {
+    fn connections(&self) -> MutexGuard<'_, usize> {
+        let connections = &self.connections;
+        connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl fmt::Debug for Memory {

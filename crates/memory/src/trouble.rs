@@ -13,6 +13,9 @@ const FAILED: i64 = -32003;
 /// When to ask again for a part that comes up by itself.
 const SOON: Duration = Duration::from_secs(1);
 
+/// The member of `_meta` that tells programs what is wrong.
+const ERROR: &str = "switchboard/error";
+
 /// Why something was not done.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Trouble {
@@ -119,7 +122,9 @@ impl Trouble {
         let message = self.to_string();
         json!({
             "content": [{ "type": "text", "text": message }],
-            "structuredContent": { "error": { "kind": self.kind(), "message": message } },
+            // Not as structured content: that is what the tool's output schema speaks of, and there are
+            // clients that hold errors against it too.
+            "_meta": { ERROR: { "kind": self.kind(), "message": message } },
             "isError": true,
         })
     }

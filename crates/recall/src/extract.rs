@@ -33,7 +33,7 @@ pub fn key(name: &str) -> String {
 /// The names in a text, each once, in the order in which they come first; at most
 /// [`ENTITIES`](limits::ENTITIES), none longer than [`NAME_BYTES`](limits::NAME_BYTES).
 pub fn entities(text: &str) -> Vec<Found> {
-    let text = &text[..text.floor_char_boundary(limits::TEXT_BYTES)];
+    let text = &text[..text.floor_char_boundary(limits::NAMED_BYTES)];
     let mut names = Names::default();
     let mut run = Run::default();
     let mut rest = text;

@@ -3,6 +3,9 @@
 /// How much of a memory is indexed by words. What comes later in so long a text is not what it is about.
 pub const TEXT_BYTES: usize = 64 * 1024;
 
+/// How much of a text is looked through for names: whoever waits for a memory to be stored waits for that too.
+pub const NAMED_BYTES: usize = 8 * 1024;
+
 /// How much of a query is read.
 pub const QUERY_BYTES: usize = 16 * 1024;
 

@@ -20,6 +20,9 @@ pub struct CallToolResult {
     /// The tool ran and failed; the content says how.
     #[serde(default, deserialize_with = "null_as_default")]
     pub is_error: bool,
+    /// What the server says beside it, in names of its own.
+    #[serde(rename = "_meta")]
+    pub meta: Option<Raw>,
 }
 
 impl CallToolResult {

@@ -14,7 +14,7 @@ use crate::support::{Home, SOON, pipe::Pipe, within};
 
 /// A home in which something is remembered; says the id of it.
 fn furnished() -> (Home, String) {
-    let home = Home::new(json!({}));
+    let home = Home::remembering();
     let mut pipe = Pipe::open_memory(&home);
     let mut id = String::new();
     for number in 0..200 {

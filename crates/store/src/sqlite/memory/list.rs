@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use rusqlite::params_from_iter;
 use rusqlite::types::Value;
-use rusqlite::{Row, params_from_iter};
 
 use super::super::{Database, Trouble, signed, unsigned};
 use super::filter;
@@ -15,8 +15,10 @@ impl Database {
     /// The versions that match, newest first.
     pub(crate) fn list(&self, which: &Listing) -> Result<Listed, Trouble> {
         let limit = which.limit.min(ROWS_PER_ANSWER);
-        let (total, rows) = match self.count(which)? {
-            Some((total, walk)) if walk.is_short(which.offset.saturating_add(limit)) => {
+        let wanted = which.offset.saturating_add(limit);
+        let (total, rows) = match self.current(which)? {
+            Some(walk) if walk.is_short(wanted) => {
+                let total = walk.current.saturating_sub(self.ended(which)?);
                 (total, self.newest(which, limit)?)
             }
             _ => self.search(which, limit)?,
@@ -28,15 +30,14 @@ impl Database {
         })
     }
 
-    /// How many match, where that can be told without looking at each: if nothing matters but whose
-    /// they are and that they have not ended.
-    fn count(&self, which: &Listing) -> Result<Option<(u64, Walk)>, Trouble> {
+    /// How many match if those count too that have ended, where that can be told without looking at each:
+    /// if nothing else matters but whose they are.
+    fn current(&self, which: &Listing) -> Result<Option<Walk>, Trouble> {
         let Listing {
             scope,
             kind: None,
             as_of: None,
             known_at: None,
-            ended_by,
             learned_after: None,
             learned_before: None,
             ..
@@ -44,39 +45,44 @@ impl Database {
         else {
             return Ok(None);
         };
-        let number = |sql: &str, values: &[Value]| -> rusqlite::Result<u64> {
-            let number = |row: &Row<'_>| row.get(0).map(unsigned);
-            self.connection
-                .query_row(sql, params_from_iter(values), number)
-        };
-        let (versions, memories) = self.connection.query_row(
+        let mut walk = self.connection.query_row(
             "SELECT versions, memories FROM memory_counts",
             [],
-            |row| Ok((unsigned(row.get(0)?), unsigned(row.get(1)?))),
+            |row| {
+                Ok(Walk {
+                    versions: unsigned(row.get(0)?),
+                    current: unsigned(row.get(1)?),
+                })
+            },
         )?;
-        let named = filter(scope);
-        let current = match &named {
-            None => memories,
-            Some((condition, names)) => {
-                let sql =
-                    format!("SELECT ifnull(sum(memories), 0) FROM memory_scopes WHERE {condition}");
-                number(&sql, names)?
-            }
+        if let Some((condition, names)) = filter(scope) {
+            let sql =
+                format!("SELECT ifnull(sum(memories), 0) FROM memory_scopes WHERE {condition}");
+            walk.current = self
+                .connection
+                .query_row(&sql, params_from_iter(names), |row| row.get(0))
+                .map(unsigned)?;
+        }
+        Ok(Some(walk))
+    }
+
+    /// How many of the current versions do not match because they have ended.
+    fn ended(&self, which: &Listing) -> Result<u64, Trouble> {
+        let Some(at) = which.ended_by else {
+            return Ok(0);
         };
-        let walk = Walk { versions, current };
-        let Some(at) = *ended_by else {
-            return Ok(Some((current, walk)));
-        };
-        let mut sql = "SELECT count(*) FROM memory_versions WHERE learned_until IS NULL \
-             AND valid_until IS NOT NULL AND valid_until <= ?"
+        let mut sql = "SELECT count(*) FROM memory_versions INDEXED BY memory_versions_ending \
+             WHERE learned_until IS NULL AND valid_until IS NOT NULL AND valid_until <= ?"
             .to_owned();
         let mut values = vec![at.into()];
-        if let Some((condition, names)) = named {
+        if let Some((condition, names)) = filter(&which.scope) {
             sql = format!("{sql} AND {}", in_scopes(&condition));
             values.extend(names);
         }
-        let ended = number(&sql, &values)?;
-        Ok(Some((current.saturating_sub(ended), walk)))
+        let ended = self
+            .connection
+            .query_row(&sql, params_from_iter(values), |row| row.get(0))?;
+        Ok(unsigned(ended))
     }
 
     /// The rows of a page, found by walking back from the newest of all.
@@ -121,6 +127,9 @@ impl Database {
     }
 }
 
+/// What a step costs that reads a row, against one in the index.
+const STEP: u128 = 16;
+
 /// What there is to walk through.
 #[derive(Debug, Clone, Copy)]
 struct Walk {
@@ -132,9 +141,9 @@ struct Walk {
 
 impl Walk {
     /// Whether so many of those that match are likely found before all of them would have been looked
-    /// at.
+    /// at in the index.
     fn is_short(self, rows: usize) -> bool {
-        let steps = u128::from(self.versions) * (rows as u128);
+        let steps = u128::from(self.versions) * (rows as u128) * STEP;
         steps < u128::from(self.current) * u128::from(self.current)
     }
 }

@@ -273,33 +273,38 @@ impl Commit<'_> {
         Ok(deleted(rows, entities, Vec::new()))
     }
 
-    /// Removes everything. The tables are dropped and made anew, since removing row by row takes a
-    /// minute for what this does in a moment.
+    /// Removes everything. The tables are dropped and made anew: to remove a great many rows one by one
+    /// would keep everybody else waiting for seconds.
     fn clear(&mut self) -> Step<Made> {
         let given: Vec<(String, i64)> =
             self.all("SELECT name, seq FROM sqlite_sequence", [], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
-        // Each before what it refers to: then the engine has nothing to look for.
-        for table in [
+        // Each before what it refers to, and none made anew before all are gone: otherwise the engine
+        // would look for what refers to each of their rows.
+        let tables = [
             "memory_vectors",
             "memory_mentions",
             "memory_relations",
             "memory_versions",
             "memory_entities",
             "memory_scopes",
-        ] {
-            let parts: Vec<String> = self.all(
+        ];
+        let mut parts: Vec<String> = Vec::new();
+        for table in tables {
+            parts.extend(self.all(
                 "SELECT sql FROM sqlite_schema WHERE tbl_name = ?1 AND sql IS NOT NULL \
                  ORDER BY rowid",
                 [table],
                 |row| row.get(0),
-            )?;
-            let transaction = self.transaction();
-            transaction.execute_batch(&format!("DROP TABLE {table}"))?;
-            for part in parts {
-                transaction.execute_batch(&part)?;
-            }
+            )?);
+        }
+        for table in tables {
+            let sql = format!("DROP TABLE {table}");
+            self.transaction().execute_batch(&sql)?;
+        }
+        for part in parts {
+            self.transaction().execute_batch(&part)?;
         }
         for (name, last) in given {
             // No number is given twice.

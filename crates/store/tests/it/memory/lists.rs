@@ -27,16 +27,25 @@ fn time() -> impl Strategy<Value = Option<i64>> {
 }
 
 fn version() -> impl Strategy<Value = NewVersion> {
-    ("[a-d]", scope(), "[ks]", time(), time(), 0_i64..6).prop_map(
-        |(id, scope, kind, valid_from, valid_until, learned_at)| NewVersion {
-            scope,
-            kind: kind.into(),
-            valid_from,
-            valid_until,
-            learned_at,
-            ..memory(&id)
-        },
+    // Some that are revised, and many that are not.
+    (
+        prop_oneof!["[a-d]", "[a-z]{2}"],
+        scope(),
+        "[ks]",
+        time(),
+        time(),
+        0_i64..6,
     )
+        .prop_map(
+            |(id, scope, kind, valid_from, valid_until, learned_at)| NewVersion {
+                scope,
+                kind: kind.into(),
+                valid_from,
+                valid_until,
+                learned_at,
+                ..memory(&id)
+            },
+        )
 }
 
 /// Mostly a version, now and then the end of a memory.
@@ -120,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn lists_are_what_they_are_in_the_model(events in vec(event(), 0..25), asked in vec(listing(), 1..25)) {
+    fn lists_are_what_they_are_in_the_model(events in vec(event(), 0..60), asked in vec(listing(), 1..25)) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
@@ -180,6 +189,49 @@ fn kept(row: u64, version: u32, new: NewVersion) -> Version {
         reason: new.reason,
         superseded_by: new.superseded_by,
         mentions: Vec::new(),
+    }
+}
+
+/// Many enough that they are not all looked at for a page of them.
+#[tokio::test]
+async fn pages_of_many_follow_one_another_without_gap_or_overlap() {
+    let place = Place::new();
+    let memories = place.open().memories();
+    let many = (0..1500_i64).map(|number| {
+        add(NewVersion {
+            scope: user(["ada", "ada", "bob"][usize::try_from(number % 3).unwrap()]),
+            // Often the same, and not in the order of the rows.
+            learned_at: number * 7 % 500,
+            valid_until: (number % 5 == 0).then_some(number),
+            ..memory(&format!("{number}"))
+        })
+    });
+    write(&memories, many.collect::<Vec<_>>()).await;
+    let all = everything(&memories).await;
+    for (scope, ended_by) in [
+        (Scope::default(), None),
+        (Scope::default(), Some(700)),
+        (user("ada"), Some(700)),
+        (user("eve"), None),
+    ] {
+        let mut which = Listing {
+            scope,
+            ended_by,
+            limit: 7,
+            ..Listing::default()
+        };
+        let mut expected: Vec<_> = all
+            .iter()
+            .filter(|version| matches(version, &which))
+            .collect();
+        expected.sort_by_key(|version| std::cmp::Reverse((version.learned_at, version.row)));
+        for page in 0..=expected.len().div_ceil(7) {
+            which.offset = page * 7;
+            let found = within(memories.list(which.clone())).await.unwrap();
+            assert_eq!(found.total, expected.len() as u64);
+            let rest = expected.iter().skip(which.offset).take(7);
+            assert!(found.versions.iter().eq(rest.copied()), "{which:?}");
+        }
     }
 }
 

@@ -304,6 +304,7 @@ fn is_initializing(error: &Error) -> bool {
 fn refused(result: &CallToolResult) -> Failure {
     #[derive(Deserialize)]
     struct Answer {
+        #[serde(rename = "switchboard/error")]
         error: Told,
     }
     #[derive(Deserialize)]
@@ -311,7 +312,7 @@ fn refused(result: &CallToolResult) -> Failure {
         kind: String,
         message: String,
     }
-    let told = result.structured_content.as_ref();
+    let told = result.meta.as_ref();
     let Some(Answer { error }) = told.and_then(|told| told.read_owned().ok()) else {
         return Failure::new(result.text());
     };

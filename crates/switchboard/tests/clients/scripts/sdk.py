@@ -5,7 +5,9 @@ import asyncio
 import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
 
+from obey import elicited
 from tour import JOB, MODE, run, tell
 
 
@@ -42,15 +44,25 @@ class Sdk:
     async def complete(self, of, argument):
         return (await self.client.complete(of, argument)).completion.values
 
+    async def whole(self, method, *args):
+        """Whatever the SDK gives, as it came."""
+        result = await getattr(self.client, method)(*args)
+        return result.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+async def elicit(context, params):
+    return ElicitResult(**elicited(params.message, params.requested_schema))
+
 
 async def main():
+    options = {"mode": MODE, "elicitation_callback": elicit if "elicits" in JOB else None}
     if "command" in JOB:
         server = StdioServerParameters(command=JOB["command"][0], args=JOB["command"][1:])
-        async with Client(server, mode=MODE) as client:
+        async with Client(server, **options) as client:
             await run(Sdk(client))
     else:
         http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {JOB['token']}"}, timeout=30)
-        async with http, Client(streamable_http_client(JOB["url"], http_client=http), mode=MODE) as client:
+        async with http, Client(streamable_http_client(JOB["url"], http_client=http), **options) as client:
             await run(Sdk(client))
     tell("closed")
 

@@ -4,21 +4,28 @@
 // The job comes as JSON in the first argument, what happens goes out as one JSON object per line, and
 // a client that is to stay does so until its standard input is closed.
 
-export const job = JSON.parse(process.argv[2]);
+import { elicited, job, obey, tell } from "./obey.mjs";
 
-const tell = (step, what = {}) => process.stdout.write(`${JSON.stringify({ step, ...what })}\n`);
+export { job };
+
 const text = (result) => result.content.map((part) => part.text).join("\n");
 const names = (items) => items.map((item) => item.name);
 
-// `make(options)` gives a client and its transport, `callTool(client, params, options)` calls.
-export async function run(make, callTool) {
+// `make(options)` gives a client and its transport, `callTool(client, params, options)` calls, and
+// `sdk` has the rest of what the SDKs do differently: `answer(client, method, handler)` has a server's
+// question answered, `validator` is a checker of JSON schemas.
+export async function run(make, callTool, sdk) {
     const news = [];
     let wake = () => {};
     const onChanged = (error, tools) => {
         news.push(error ? { error: String(error) } : { names: names(tools) });
         wake();
     };
-    const { client, transport } = make({ listChanged: { tools: { onChanged } } });
+    const capabilities = job.elicits ? { elicitation: {} } : {};
+    const { client, transport } = make({ capabilities, listChanged: { tools: { onChanged } } });
+    if (job.elicits) {
+        sdk.answer(client, "elicitation/create", elicited);
+    }
     await client.connect(transport);
     // The older SDK knows no newer revision, and does not tell which it is.
     const revision = client.getNegotiatedProtocolVersion?.() ?? "2025-11-25";
@@ -39,9 +46,9 @@ export async function run(make, callTool) {
         }
         return news.shift();
     };
-    const parts = { tools, progress, prompts, resources, cancel, lists, stay, watch };
+    const parts = { tools, progress, prompts, resources, cancel, lists, stay, watch, obey };
     for (const part of job.parts) {
-        await parts[part](client, call, { change, watching });
+        await parts[part](client, call, { change, watching, callTool, sdk });
     }
     await client.close();
     tell("closed");

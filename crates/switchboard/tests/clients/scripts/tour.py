@@ -5,20 +5,16 @@ client that is to stay does so until its standard input is closed.
 """
 
 import asyncio
-import json
 import sys
 
 from mcp_types import PromptReference, ResourceTemplateReference
 
-JOB = json.loads(sys.argv[1])
+from obey import JOB, obey, tell
+
 PREFIX = JOB["prefix"]
 LONG = PREFIX + "trigger-long-running-operation"
 # How to open the conversation: in the newest revision if the server has it, or as it was done before.
 MODE = "auto" if JOB["modern"] else "legacy"
-
-
-def tell(step, **what):
-    print(json.dumps({"step": step, **what}), flush=True)
 
 
 async def run(client):
@@ -31,6 +27,7 @@ async def run(client):
         "resources": resources,
         "cancel": cancel,
         "stay": stay,
+        "obey": obey,
     }
     for part in JOB["parts"]:
         await parts[part](client)

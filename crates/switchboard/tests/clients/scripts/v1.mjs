@@ -3,6 +3,8 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv";
 import { job, run } from "./tour.mjs";
 
 const make = (options) => {
@@ -14,4 +16,9 @@ const make = (options) => {
     return { client, transport };
 };
 
-await run(make, (client, params, options) => client.callTool(params, undefined, options));
+const SCHEMAS = { "elicitation/create": ElicitRequestSchema };
+await run(make, (client, params, options) => client.callTool(params, undefined, options), {
+    answer: (client, method, handler) =>
+        client.setRequestHandler(SCHEMAS[method], async ({ params }) => handler(params)),
+    validator: new AjvJsonSchemaValidator(),
+});

@@ -2,6 +2,7 @@
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
 import { job, run } from "./tour.mjs";
 
 const make = (options) => {
@@ -14,4 +15,7 @@ const make = (options) => {
     return { client, transport };
 };
 
-await run(make, (client, params, options) => client.callTool(params, options));
+await run(make, (client, params, options) => client.callTool(params, options), {
+    answer: (client, method, handler) => client.setRequestHandler(method, async ({ params }) => handler(params)),
+    validator: new AjvJsonSchemaValidator(),
+});

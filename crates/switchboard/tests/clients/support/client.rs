@@ -1,7 +1,8 @@
 //! A client at work in a process of its own, and what it says.
 
 use std::{
-    io::{BufRead as _, BufReader},
+    fmt::Write as _,
+    io::{BufRead as _, BufReader, Write as _},
     process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     thread,
@@ -17,6 +18,8 @@ pub(crate) enum Kind {
     TypescriptV1,
     TypescriptV2,
     Python,
+    /// Of the handshake revisions; it only does what it is told.
+    PythonV1,
     Fastmcp,
 }
 
@@ -51,6 +54,7 @@ impl Client {
             Kind::TypescriptV1 => (place.tools.node(), "v1.mjs"),
             Kind::TypescriptV2 => (place.tools.node(), "v2.mjs"),
             Kind::Python => (place.tools.python(), "sdk.py"),
+            Kind::PythonV1 => (place.tools.python1(), "sdk1.py"),
             Kind::Fastmcp => (place.tools.python(), "fast.py"),
         };
         let members = job
@@ -82,6 +86,31 @@ impl Client {
             lines,
             name: format!("{kind:?} {job}"),
         }
+    }
+
+    /// Tells one that obeys what to do; `wish` is JSON, and can be such as Rust has no value for.
+    pub(crate) fn tell(&mut self, wish: &str) {
+        // In ASCII, lest one of the languages see the end of a line in the middle of a text.
+        let mut line = String::new();
+        for letter in wish.chars() {
+            if letter.is_ascii() {
+                line.push(letter);
+            } else {
+                for unit in letter.encode_utf16(&mut [0; 2]) {
+                    write!(line, "\\u{unit:04x}").unwrap();
+                }
+            }
+        }
+        line.push('\n');
+        let input = self.input.as_mut().expect("it has not been let go");
+        input.write_all(line.as_bytes()).unwrap();
+    }
+
+    /// The next thing it says.
+    #[track_caller]
+    pub(crate) fn next(&self) -> Value {
+        let line = self.lines.recv_timeout(SOON);
+        line.unwrap_or_else(|_| panic!("{}: nothing", self.name))
     }
 
     /// The next thing it says, which has to be this step.

@@ -1,6 +1,9 @@
 //! What the tests share: where the clients are installed, a gateway of one's own, and a client at work.
 
 mod client;
+#[path = "../../e2e/support/http.rs"]
+#[allow(dead_code, reason = "each test binary that has this uses a part of it")]
+mod http;
 mod place;
 mod tools;
 
@@ -10,6 +13,7 @@ use std::{
 };
 
 pub(crate) use client::{Client, Kind};
+pub(crate) use http::Http;
 pub(crate) use place::{Door, Place};
 pub(crate) use tools::Tools;
 

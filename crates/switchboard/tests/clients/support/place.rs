@@ -5,20 +5,23 @@ use std::{
     io::{BufRead as _, BufReader},
     os::unix::fs::symlink,
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Tools, until};
+use super::{Http, Tools, until};
 
 const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
 
 /// The scripts, as they are when the tests are built.
-const SCRIPTS: [(&str, &str); 7] = [
+const SCRIPTS: [(&str, &str); 10] = [
     ("fast.py", include_str!("../scripts/fast.py")),
+    ("obey.mjs", include_str!("../scripts/obey.mjs")),
+    ("obey.py", include_str!("../scripts/obey.py")),
     ("sdk.py", include_str!("../scripts/sdk.py")),
+    ("sdk1.py", include_str!("../scripts/sdk1.py")),
     ("tour.mjs", include_str!("../scripts/tour.mjs")),
     ("tour.py", include_str!("../scripts/tour.py")),
     ("v1.mjs", include_str!("../scripts/v1.mjs")),
@@ -37,7 +40,14 @@ pub(crate) enum Door {
 pub(crate) struct Place {
     dir: TempDir,
     pub(crate) tools: Tools,
-    gateway: Option<(Child, String)>,
+    gateway: Option<Gateway>,
+}
+
+struct Gateway {
+    child: Child,
+    url: String,
+    /// What it says further is not read, but can be said.
+    _said: BufReader<ChildStdout>,
 }
 
 impl Place {
@@ -63,7 +73,25 @@ impl Place {
     /// The same with a gateway that knows what the server offers.
     pub(crate) fn with_gateway(tools: Tools) -> Self {
         let mut place = Self::new(tools);
-        let mut child = place
+        place.serve();
+        until("the gateway knows the server's tools", || {
+            let tools = place.switchboard(&["tools"]).output().unwrap();
+            let tools = String::from_utf8(tools.stdout).unwrap();
+            tools.contains("everything:echo").then_some(())
+        });
+        place
+    }
+
+    /// A gateway with its memory and nothing else behind it.
+    pub(crate) fn remembering(tools: Tools) -> Self {
+        let mut place = Self::new(tools);
+        place.configure(&json!({ "approvals": { "notify": "off" } }));
+        place.serve();
+        place
+    }
+
+    fn serve(&mut self) {
+        let mut child = self
             .switchboard(&["serve", "--log-level", "warn"])
             .stdout(Stdio::piped())
             .spawn()
@@ -72,13 +100,11 @@ impl Place {
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
         let url = line.split_whitespace().last().expect("it says where it is");
-        place.gateway = Some((child, url.to_owned()));
-        until("the gateway knows the server's tools", || {
-            let tools = place.switchboard(&["tools"]).output().unwrap();
-            let tools = String::from_utf8(tools.stdout).unwrap();
-            tools.contains("everything:echo").then_some(())
+        self.gateway = Some(Gateway {
+            child,
+            url: url.to_owned(),
+            _said: said,
         });
-        place
     }
 
     /// Writes the configuration as an editor does, whole and in place of the old one: every name is
@@ -92,7 +118,12 @@ impl Place {
         });
         let servers: Value = names.iter().map(|name| (*name, server.clone())).collect();
         let memory = json!({ "enabled": false });
-        let config = json!({ "listen": "127.0.0.1:0", "mcpServers": servers, "memory": memory });
+        self.configure(&json!({ "mcpServers": servers, "memory": memory }));
+    }
+
+    fn configure(&self, config: &Value) {
+        let mut config = config.clone();
+        config["listen"] = json!("127.0.0.1:0");
         let new = self.path("home/switchboard.json.new");
         fs::write(&new, config.to_string()).unwrap();
         fs::rename(new, self.path("home/switchboard.json")).unwrap();
@@ -104,8 +135,13 @@ impl Place {
 
     /// The words with which a client starts the program on its pipe.
     pub(crate) fn stdio(&self, more: &[&str]) -> Vec<String> {
+        self.words(&[&["stdio"], more].concat())
+    }
+
+    /// The words with which the program is started, with these after them.
+    pub(crate) fn words(&self, more: &[&str]) -> Vec<String> {
         let home = self.path("home").display().to_string();
-        let words = [SWITCHBOARD, "--home", &home, "stdio"];
+        let words = [SWITCHBOARD, "--home", &home];
         words
             .iter()
             .chain(more)
@@ -115,7 +151,13 @@ impl Place {
 
     /// The address for MCP.
     pub(crate) fn url(&self) -> &str {
-        &self.gateway.as_ref().expect("there is a gateway").1
+        &self.gateway.as_ref().expect("there is a gateway").url
+    }
+
+    /// The gateway without MCP.
+    pub(crate) fn http(&self) -> Http {
+        let address = self.url().split('/').nth(2).expect("an address");
+        Http::connect(address.parse().unwrap(), &self.token())
     }
 
     pub(crate) fn token(&self) -> String {
@@ -159,7 +201,10 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Some((mut gateway, _)) = self.gateway.take() {
+        if let Some(Gateway {
+            child: mut gateway, ..
+        }) = self.gateway.take()
+        {
             // Told, so that it takes its servers with it.
             let _ = self.switchboard(&["stop"]).output();
             let _ = gateway.kill();

@@ -29,7 +29,7 @@ fn what_was_acknowledged_survives_kills_at_any_moment() {
     let seed = number("SWITCHBOARD_CRASH_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     eprintln!("{kills} kills, seed {seed}");
 
-    let home = Home::new(json!({}));
+    let home = Home::remembering();
     let mut dice = Dice(seed);
     let mut ledger = Ledger::default();
     let mut work = Work::new();

@@ -85,6 +85,13 @@ impl Home {
         home
     }
 
+    /// A home with the memory and nothing else.
+    pub(crate) fn remembering() -> Self {
+        let home = Self::new(json!({}));
+        home.set_config(json!({ "memory": { "enabled": true } }));
+        home
+    }
+
     pub(crate) fn set_servers(&self, servers: Value) {
         self.set_config(json!({ "mcpServers": servers }));
     }

@@ -1,0 +1,101 @@
+//! Nothing is forgotten as a whole unless a person agrees: through the client, or through the gateway.
+
+use serde_json::{Value, json};
+
+use super::{Agent, At};
+use crate::support::{Kind, Place, Tools, until};
+
+const KINDS: [(Kind, bool); 5] = [
+    (Kind::TypescriptV1, false),
+    (Kind::TypescriptV2, true),
+    (Kind::Python, false),
+    (Kind::Python, true),
+    (Kind::PythonV1, false),
+];
+
+#[test]
+fn whoever_does_not_agree_keeps_everything() {
+    let Some(tools) = Tools::find() else { return };
+    let place = Place::remembering(tools);
+    let answers = [
+        json!({ "action": "decline" }),
+        json!({ "action": "cancel" }),
+        json!({ "action": "accept", "content": { "forget": false } }),
+    ];
+    // The doors in turn.
+    let mut doors = At::ALL.into_iter().cycle();
+    for (kind, modern) in KINDS {
+        for answer in &answers {
+            let at = doors.next().unwrap();
+            let mut agent = Agent::answering(&place, kind, modern, at, answer);
+            agent.stores(json!({ "content": "To be kept" }));
+            let before = agent.gives("list_memories", json!({}));
+            let call = agent.call("reset_all_memory", &json!({}));
+            let asked = agent.tries(&call);
+            assert_eq!(asked["step"], "asked", "{} {asked}", agent.name);
+            let message = asked["message"].as_str().unwrap();
+            let count = format!("{} memories", before["total"]);
+            assert!(message.contains(&count), "{message}");
+            assert_eq!(asked["schema"]["properties"]["forget"]["type"], "boolean");
+            let done = agent.client.step("did");
+            let said = agent.refused(&call, &done["result"]);
+            assert!(said.contains("did not agree"), "{} {said}", agent.name);
+            assert_eq!(agent.gives("list_memories", json!({})), before);
+            agent.leaves();
+        }
+    }
+}
+
+#[test]
+fn a_person_answers_for_a_client_that_cannot_ask() {
+    let Some(tools) = Tools::find() else { return };
+    let place = Place::remembering(tools);
+    let decisions = [
+        ("respond", json!({ "action": "decline" }), false),
+        ("reject", json!({}), false),
+        (
+            "respond",
+            json!({ "action": "accept", "content": { "forget": true } }),
+            true,
+        ),
+    ];
+    let mut doors = At::ALL.into_iter().cycle();
+    for (kind, modern) in KINDS {
+        for (decision, answer, agrees) in &decisions {
+            let at = doors.next().unwrap();
+            let mut agent = Agent::start(&place, kind, modern, at);
+            agent.stores(json!({ "content": "Perhaps to be kept" }));
+            let before = agent.gives("get_status", json!({}));
+            let call = agent.call("reset_all_memory", &json!({}));
+            agent.client.tell(&call.to_string());
+            decide(&place, decision, answer);
+            let done = agent.client.step("did");
+            let after = agent.gives("get_status", json!({}));
+            if *agrees {
+                let done = agent.given(&done["result"]);
+                assert_eq!(done["deleted"], before["memories"], "{}", agent.name);
+                assert_eq!(after["memories"], 0, "{after}");
+            } else {
+                agent.refused(&call, &done["result"]);
+                assert_eq!(after["memories"], before["memories"], "{after}");
+            }
+            agent.leaves();
+        }
+    }
+}
+
+/// Waits for the one question that there is, and decides it.
+#[track_caller]
+fn decide(place: &Place, decision: &str, answer: &Value) {
+    let mut http = place.http();
+    let asked = until("a person is asked", || {
+        let list = http.get("/api/v1/approvals?status=pending").json();
+        list["approvals"].get(0).cloned()
+    });
+    assert_eq!(asked["kind"], "elicitation", "{asked}");
+    assert_eq!(asked["server"], "memory", "{asked}");
+    let id = asked["id"].as_str().expect("an id");
+    let path = format!("/api/v1/approvals/{id}/{decision}");
+    let decided = http.ask("POST", &path, &[], answer.to_string().as_bytes());
+    assert_eq!(decided.status, 200, "{}", decided.text());
+}

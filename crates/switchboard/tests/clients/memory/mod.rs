@@ -1,0 +1,229 @@
+//! The built-in memory, as clients on the SDKs see it: alone on a pipe and over HTTP, and among others.
+//!
+//! The SDKs hold what a tool gives against its output schema and end a call that does not fit, so that
+//! every call here is also a test of that.
+
+mod asking;
+mod refusals;
+mod shared;
+mod texts;
+mod times;
+mod tour;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Kind, Place};
+
+/// How a client reaches the memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// `switchboard memory serve`.
+    Serve,
+    /// `switchboard stdio --view server:memory`, which is the same.
+    Stdio,
+    /// `/mcp/s/memory`.
+    Alone,
+    /// `/mcp/direct`, where names say whose they are.
+    Direct,
+}
+
+impl At {
+    const ALL: [Self; 4] = [Self::Serve, Self::Stdio, Self::Alone, Self::Direct];
+
+    fn way(self, place: &Place) -> Value {
+        let url = |path: &str| {
+            let url = format!("{}{path}", place.url());
+            json!({ "url": url, "token": place.token() })
+        };
+        match self {
+            Self::Serve => json!({ "command": place.words(&["memory", "serve"]) }),
+            Self::Stdio => json!({ "command": place.stdio(&["--view", "server:memory"]) }),
+            Self::Alone => url("/s/memory"),
+            Self::Direct => url("/direct"),
+        }
+    }
+
+    /// What is before the name of a tool or a prompt, and before an address.
+    const fn prefixes(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Direct => ("memory__", "switchboard://memory/"),
+            Self::Serve | Self::Stdio | Self::Alone => ("", ""),
+        }
+    }
+}
+
+/// A client that does what it is told with the memory.
+struct Agent {
+    client: Client,
+    at: At,
+    name: String,
+}
+
+impl Agent {
+    /// Connects, and has the SDK read the list of tools, so that it knows their schemas.
+    #[track_caller]
+    fn start(place: &Place, kind: Kind, modern: bool, at: At) -> Self {
+        Self::start_with(place, kind, modern, at, json!({}))
+    }
+
+    /// One that answers questions like this.
+    #[track_caller]
+    fn answering(place: &Place, kind: Kind, modern: bool, at: At, answer: &Value) -> Self {
+        Self::start_with(place, kind, modern, at, json!({ "elicits": answer }))
+    }
+
+    #[track_caller]
+    fn start_with(place: &Place, kind: Kind, modern: bool, at: At, more: Value) -> Self {
+        let how = json!({ "prefix": "", "modern": modern, "parts": ["obey"] });
+        let client = Client::start_with(place, kind, &[at.way(place), how, more]);
+        // In the newest revision whoever is asked says who it is, and that is the gateway.
+        let name = match at {
+            At::Serve | At::Stdio | At::Alone if !modern => "switchboard-memory",
+            _ => "switchboard",
+        };
+        let revision = if modern { "2026-07-28" } else { "2025-11-25" };
+        let connected = json!({ "server": name, "revision": revision });
+        client.says("connected", &connected);
+        let name = format!("{kind:?} modern:{modern} {at:?}");
+        let mut agent = Self { client, at, name };
+        agent.tools();
+        agent
+    }
+
+    /// Has something done, and tells how it ended.
+    #[track_caller]
+    fn tries(&mut self, wish: &Value) -> Value {
+        self.client.tell(&wish.to_string());
+        self.client.next()
+    }
+
+    /// Has something done that works.
+    #[track_caller]
+    fn does(&mut self, wish: &Value) -> Value {
+        let mut line = self.tries(wish);
+        assert_eq!(line["step"], "did", "{} {wish}: {line}", self.name);
+        line["result"].take()
+    }
+
+    /// What the SDK says of something that is answered with an error of the protocol.
+    #[track_caller]
+    fn fails(&mut self, wish: &Value) -> String {
+        let line = self.tries(wish);
+        assert_eq!(line["step"], "failed", "{} {wish}: {line}", self.name);
+        line["error"].as_str().expect("what is wrong").to_owned()
+    }
+
+    /// The memory's tools by their own names, with their definitions.
+    #[track_caller]
+    fn tools(&mut self) -> Vec<(String, Value)> {
+        let listed = self.does(&json!({ "do": "tools" }));
+        let (prefix, _) = self.at.prefixes();
+        let tools = listed["tools"].as_array().expect("tools");
+        tools
+            .iter()
+            .filter_map(|tool| {
+                let name = tool["name"].as_str()?.strip_prefix(prefix)?;
+                Some((name.to_owned(), tool.clone()))
+            })
+            .collect()
+    }
+
+    fn call(&self, tool: &str, args: &Value) -> Value {
+        let (prefix, _) = self.at.prefixes();
+        json!({ "do": "call", "name": format!("{prefix}{tool}"), "args": args })
+    }
+
+    /// What a tool gives: the same for programs and as text.
+    #[track_caller]
+    fn gives(&mut self, tool: &str, args: Value) -> Value {
+        let call = self.call(tool, &args);
+        let result = self.does(&call);
+        self.given(&result)
+    }
+
+    #[track_caller]
+    fn given(&self, result: &Value) -> Value {
+        assert_ne!(result["isError"], true, "{}: {result}", self.name);
+        let given = result["structuredContent"].clone();
+        let text = result["content"][0]["text"].as_str().expect("text");
+        let told: Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!(as_floats(&given), as_floats(&told), "{}", self.name);
+        given
+    }
+
+    /// What a tool says that did not do it: the call itself works, with the SDK's checks.
+    #[track_caller]
+    fn refuses(&mut self, tool: &str, args: Value) -> String {
+        let call = self.call(tool, &args);
+        let result = self.does(&call);
+        self.refused(&call, &result)
+    }
+
+    #[track_caller]
+    fn refused(&self, call: &Value, result: &Value) -> String {
+        assert_eq!(result["isError"], true, "{} {call}: {result}", self.name);
+        let text = result["content"][0]["text"].as_str().expect("text");
+        assert!(!text.is_empty(), "{} {call}", self.name);
+        text.to_owned()
+    }
+
+    /// The text at an address of the memory's.
+    #[track_caller]
+    fn reads(&mut self, uri: &str) -> String {
+        let (_, prefix) = self.at.prefixes();
+        let uri = format!("{prefix}{uri}");
+        let read = self.does(&json!({ "do": "read", "uri": uri }));
+        let contents = &read["contents"][0];
+        assert_eq!(contents["uri"], uri, "{}", self.name);
+        assert_eq!(contents["mimeType"], "text/markdown", "{}", self.name);
+        contents["text"].as_str().expect("text").to_owned()
+    }
+
+    /// The text of the memory's prompt.
+    #[track_caller]
+    fn prompt(&mut self, args: Value) -> String {
+        let (prefix, _) = self.at.prefixes();
+        let name = format!("{prefix}memory_digest");
+        let prompt = self.does(&json!({ "do": "prompt", "name": name, "args": args }));
+        let message = &prompt["messages"][0];
+        assert_eq!(message["role"], "user", "{}", self.name);
+        message["content"]["text"]
+            .as_str()
+            .expect("text")
+            .to_owned()
+    }
+
+    /// Stores a memory, and tells its id.
+    #[track_caller]
+    fn stores(&mut self, args: Value) -> String {
+        let stored = self.gives("store_memory", args);
+        stored["id"].as_str().expect("an id").to_owned()
+    }
+
+    #[track_caller]
+    fn leaves(mut self) {
+        self.client.let_go();
+        self.client.leaves();
+    }
+}
+
+/// What is in the memories that a tool gives.
+#[track_caller]
+fn contents(given: &Value) -> Vec<&str> {
+    let memories = given["memories"].as_array().expect("memories");
+    let contents = memories.iter().map(|memory| memory["content"].as_str());
+    contents.map(|content| content.expect("content")).collect()
+}
+
+/// The same with every number as a float: not every language tells 1 from 1.0.
+fn as_floats(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => json!(number.as_f64()),
+        Value::Array(values) => values.iter().map(as_floats).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), as_floats(value)))
+            .collect(),
+        other => other.clone(),
+    }
+}
