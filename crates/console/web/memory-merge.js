@@ -43,7 +43,7 @@ export function openMerge(_, { scopes }) {
         h("h2", null, h("span", { class: "muted" }, "Kept: "), h("a", { class: "row", href: memoryHref(group.keep.id) }, brief(group.keep.content))),
         h("ul", { class: "plain-list" }, list(group.merge).map((one) => h("li", null,
           h("span", { class: "muted" }, `${Math.round(one.similarity * 100)} % alike: `), h("a", { class: "row", href: memoryHref(one.id) }, brief(one.content)),
-          one.content === group.keep.content ? h("p", { class: "muted small-text" }, "Word for word the same.") : h("details", null, h("summary", null, "What differs"), diffView(group.keep.content, one.content, "From the one that is kept to this one"))))))));
+          isCut(group.keep) || isCut(one) ? whole(group.keep.id, one.id) : differing(group.keep.content, one.content)))))));
   }
 
   async function apply(plan, count) {
@@ -64,4 +64,23 @@ export function openMerge(_, { scopes }) {
   });
   read();
   return { node: h("div", { class: "stack" }, h("div", { class: "filters" }, alike, scopeFilter(scopes, read)), body), close: () => { asked += 1; } };
+}
+
+function differing(keep, other, open = false) {
+  if (keep === other) return h("p", { class: "muted small-text" }, "Word for word the same.");
+  return h("details", { open }, h("summary", null, "What differs"), diffView(keep, other, "From the one that is kept to this one"));
+}
+
+// The preview tells only the beginning of what is long.
+function isCut({ content }) {
+  return content.length > 250 && content.endsWith("…");
+}
+
+function whole(...ids) {
+  const place = h("div");
+  const look = button("Compare the whole texts", () => doing(look, async () => {
+    const [keep, other] = await Promise.all(ids.map((id) => ask("get_memory", { id })));
+    fill(place, differing(keep.content, other.content, true));
+  }), { class: "quiet small" });
+  return fill(place, look);
 }
