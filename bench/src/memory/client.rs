@@ -101,7 +101,9 @@ impl Client {
 
     /// Calls a tool, and gives the whole answer, be it an error.
     pub(super) fn try_call(&mut self, tool: &str, arguments: Value) -> Result<(Value, Duration)> {
-        self.request("tools/call", json!({"name": tool, "arguments": arguments}))
+        let mut params = json!({ "name": tool });
+        params["arguments"] = arguments;
+        self.request("tools/call", params)
     }
 
     /// Calls a tool, and gives what it says, as structure.

@@ -153,6 +153,8 @@ fn own(dice: &mut Dice, dimensions: usize) -> Vec<f32> {
 fn of_length_1(mut vector: Vec<f32>) -> Vec<f32> {
     let length = vector.iter().map(|number| number * number).sum::<f32>();
     let length = length.sqrt().max(f32::MIN_POSITIVE);
-    vector.iter_mut().for_each(|number| *number /= length);
+    for number in &mut vector {
+        *number /= length;
+    }
     vector
 }

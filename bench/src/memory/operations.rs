@@ -170,7 +170,7 @@ fn compare(plan: &Plan<'_>, client: &mut Client, memories: u64) -> Result<(f64, 
             arguments["namespace"] = json!(namespace(of));
         }
         let (found, _) = client.call("search_memory", arguments)?;
-        let found: Vec<u64> = ids(&found).filter_map(|id| fill::number(id)).collect();
+        let found: Vec<u64> = ids(&found).filter_map(fill::number).collect();
         let share = &mut shares[usize::from(question.namespace.is_none())];
         share.0 += best.hits(&found);
         share.1 += best.answers.len();

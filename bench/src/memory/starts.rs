@@ -95,8 +95,9 @@ impl Stage {
                 if situation == Situation::Header {
                     file.write_all_at(&[0xa5; 100], 0)?;
                 } else {
+                    let nothing = [0; 4096];
                     let pages = file.metadata()?.len() / PAGE;
-                    file.write_all_at(&[0; PAGE as usize], pages / 2 * PAGE)?;
+                    file.write_all_at(&nothing, pages / 2 * PAGE)?;
                 }
                 stage.kept = Some(kept);
             }
