@@ -67,6 +67,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "approvals",
             "catalog",
+            "client",
             "clients",
             "config",
             "contain",

@@ -284,6 +284,14 @@ impl Upstream {
         self.wake.notify_one();
     }
 
+    /// The connection is no longer to be used. Whoever waits to hear what the server offers in this life need
+    /// not wait any longer.
+    fn hide(&self) {
+        if let Some(live) = self.live.swap(None) {
+            live.set_judged();
+        }
+    }
+
     fn take_changed(&self) -> Lists {
         let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *changed, Lists::NONE)
@@ -594,7 +602,7 @@ impl Task {
 
     /// Ends the run beside whatever comes next.
     fn let_go(&mut self) {
-        self.upstream.live.store(None);
+        self.upstream.hide();
         if let Some(run) = self.run.take() {
             tokio::spawn(async move {
                 run.client.stop().await;
@@ -690,7 +698,7 @@ impl Task {
 
     /// Ends the run and waits until its process is gone.
     async fn end(&mut self, state: ServerState) {
-        self.upstream.live.store(None);
+        self.upstream.hide();
         self.restart.stopped(Instant::now());
         self.tell(Health::new(state));
         if let Some(run) = self.run.take() {
