@@ -66,10 +66,10 @@ impl Agent {
         Self::start_with(place, kind, modern, at, json!({}))
     }
 
-    /// One that answers questions like this.
+    /// One that answers questions like this, one after the other.
     #[track_caller]
-    fn answering(place: &Place, kind: Kind, modern: bool, at: At, answer: &Value) -> Self {
-        Self::start_with(place, kind, modern, at, json!({ "elicits": answer }))
+    fn answering(place: &Place, kind: Kind, modern: bool, at: At, answers: &[Value]) -> Self {
+        Self::start_with(place, kind, modern, at, json!({ "elicits": answers }))
     }
 
     #[track_caller]

@@ -63,7 +63,7 @@ fn tour(kind: Kind, modern: bool) {
     let place = Place::remembering(tools);
     for at in At::ALL {
         let answer = json!({ "action": "accept", "content": { "forget": true } });
-        let mut agent = Agent::answering(&place, kind, modern, at, &answer);
+        let mut agent = Agent::answering(&place, kind, modern, at, &[answer]);
         let listed: BTreeSet<_> = agent.tools().into_iter().map(|(name, _)| name).collect();
         assert!(listed.iter().map(String::as_str).eq(TOOLS), "{listed:?}");
         let mut tour = Tour {
