@@ -217,6 +217,7 @@ fn times_table(found: &[of::Found]) -> Table {
                 times.at(90).into(),
                 times.at(99).into(),
                 times.at(100).into(),
+                times.cpu().into(),
             ]);
         }
     }
@@ -230,6 +231,7 @@ fn times_table(found: &[of::Found]) -> Table {
             "p90",
             "p99",
             "most",
+            "CPU p50",
         ],
         rows,
     }
@@ -272,6 +274,7 @@ fn starts_table(cats: &client::Times, started: &[Started]) -> Table {
         cats.at(0).into(),
         cats.at(50).into(),
         cats.at(90).into(),
+        cats.cpu().into(),
         Cell::Nothing,
         Cell::Nothing,
     ]];
@@ -281,6 +284,7 @@ fn starts_table(cats: &client::Times, started: &[Started]) -> Table {
             started.times.at(0).into(),
             started.times.at(50).into(),
             started.times.at(90).into(),
+            started.times.cpu().into(),
             (started.times.at(50) - cats.at(50)).into(),
             started.leaving.at(50).into(),
         ]
@@ -292,6 +296,7 @@ fn starts_table(cats: &client::Times, started: &[Started]) -> Table {
             "least",
             "p50",
             "p90",
+            "CPU p50",
             "p50 more than cat",
             "leaving",
         ],
@@ -336,7 +341,15 @@ fn peers_table(found: &[of::Found], peers: &[peer::Found]) -> Table {
     let mut rows = Vec::new();
     for peer in peers {
         let ours = found.iter().find(|found| found.memories == peer.memories);
-        for (operation, held_against, times) in &peer.times {
+        let rivals = peer
+            .times
+            .iter()
+            .flat_map(|(operation, held_against, times)| {
+                held_against
+                    .iter()
+                    .map(move |ours| (operation, ours, times))
+            });
+        for (operation, held_against, times) in rivals {
             let own = ours.and_then(|ours| ours.of(held_against));
             let own = own
                 .filter(|times| !times.is_empty())

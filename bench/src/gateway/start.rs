@@ -49,6 +49,8 @@ struct Start {
     took: f64,
     /// From the end of input to the end of the process, in milliseconds.
     leaving: f64,
+    /// CPU time up to the answer, in milliseconds.
+    cpu: f64,
     tools: usize,
     /// Processes of it that were there when it was not.
     left: usize,
@@ -223,15 +225,15 @@ fn start(mut command: Command, marker: &str) -> Result<Start> {
 }
 
 /// Starts `cat`, or a program that is to be spoken to in MCP, and says how long it took to answer and to leave.
-pub(crate) fn launch_bare(command: Command, is_server: bool) -> Result<(Duration, Duration)> {
+/// With them comes the CPU time up to the answer.
+pub(crate) fn launch_bare(command: Command, is_server: bool) -> Result<[Duration; 3]> {
     let say = if is_server {
         format!("{OPENING}{LIST}")
     } else {
         LIST.to_owned()
     };
-    let Start { took, leaving, .. } = launch(command, &say, "")?;
-    let time = |millis: f64| Duration::from_secs_f64(millis / 1e3);
-    Ok((time(took), time(leaving)))
+    let start = launch(command, &say, "")?;
+    Ok([start.took, start.leaving, start.cpu].map(|millis| Duration::from_secs_f64(millis / 1e3)))
 }
 
 /// Starts a program, says this to it, and stops the clock at the answer. `marker` is on the command
@@ -254,6 +256,7 @@ fn launch(mut command: Command, say: &str, marker: &str) -> Result<Start> {
         said.extend_from_slice(&chunk[..read]);
     }
     let took = begin.elapsed();
+    let cpu = process::cpu_time(child.id())?;
     let below = process::descendants(child.id())?;
     let begin = Instant::now();
     drop(input);
@@ -272,6 +275,7 @@ fn launch(mut command: Command, say: &str, marker: &str) -> Result<Start> {
     Ok(Start {
         took: took.as_secs_f64() * 1e3,
         leaving: leaving.as_secs_f64() * 1e3,
+        cpu: cpu.as_secs_f64() * 1e3,
         tools: memmem::find_iter(&said, b"\"inputSchema\"").count(),
         left: left.len(),
     })

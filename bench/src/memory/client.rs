@@ -9,7 +9,11 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_wire::Era;
 
-use crate::{Result, gateway::Watchdog, stats::percentile};
+use crate::{
+    Result,
+    gateway::{Watchdog, process},
+    stats::percentile,
+};
 
 /// The revision of a client that opens a session.
 const LEGACY: &str = "2025-11-25";
@@ -110,6 +114,21 @@ impl Client {
         Ok((answer["result"]["structuredContent"].take(), took))
     }
 
+    /// The same, with the clock and the CPU time of the server written down.
+    pub(super) fn timed(
+        &mut self,
+        times: &mut Times,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<Value> {
+        let before = process::cpu_time(self.pid())?;
+        let (answer, took) = self.call(tool, arguments)?;
+        let after = process::cpu_time(self.pid())?;
+        times.add(took);
+        times.add_cpu(after.saturating_sub(before));
+        Ok(answer)
+    }
+
     /// Leaves, and waits until it has ended.
     pub(super) fn leave(mut self) -> Result<()> {
         self.input = None;
@@ -131,25 +150,42 @@ impl Drop for Client {
 
 /// How long the same took many times, in milliseconds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Times(Vec<f64>);
+pub(super) struct Times {
+    taken: Vec<f64>,
+    /// CPU time of the server, which a busy machine leaves as it is.
+    cpu: Vec<f64>,
+}
 
 impl Times {
     pub(super) fn add(&mut self, took: Duration) {
-        self.0.push(took.as_secs_f64() * 1e3);
+        self.taken.push(took.as_secs_f64() * 1e3);
+    }
+
+    pub(super) fn add_cpu(&mut self, used: Duration) {
+        self.cpu.push(used.as_secs_f64() * 1e3);
     }
 
     pub(super) const fn count(&self) -> usize {
-        self.0.len()
+        self.taken.len()
     }
 
     pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.taken.is_empty()
     }
 
     /// What so many per cent are not above.
     pub(super) fn at(&self, percent: usize) -> f64 {
-        let mut sorted = self.0.clone();
-        sorted.sort_by(f64::total_cmp);
-        percentile(&sorted, percent)
+        of_sorted(&self.taken, percent)
     }
+
+    /// The middle of the CPU times, if they were taken.
+    pub(super) fn cpu(&self) -> Option<f64> {
+        (!self.cpu.is_empty()).then(|| of_sorted(&self.cpu, 50))
+    }
+}
+
+fn of_sorted(times: &[f64], percent: usize) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    percentile(&sorted, percent)
 }

@@ -87,13 +87,10 @@ impl Home {
     /// The memory alone, on pipes.
     pub(super) fn serve(&self, switchboard: &Path) -> Command {
         let mut command = Command::new(switchboard);
-        command.arg("--home").arg(self.path()).args([
-            "stdio",
-            "--view",
-            "server:memory",
-            "--log-level",
-            "off",
-        ]);
+        command
+            .arg("--home")
+            .arg(self.path())
+            .args(["memory", "serve", "--log-level", "off"]);
         command
     }
 }

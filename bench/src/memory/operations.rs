@@ -203,11 +203,10 @@ fn search(
             if *filtered {
                 arguments["namespace"] = json!(namespace(number));
             }
-            let (found, took) = client.call(tool, arguments)?;
+            let found = client.timed(times, tool, arguments)?;
             if found["memories"].as_array().is_none_or(Vec::is_empty) {
                 return Err(format!("{tool} found nothing of memory {number}: {found}").into());
             }
-            times.add(took);
         }
     }
     times.extend(taken);
@@ -230,7 +229,7 @@ fn read(
             ("get_status", json!({})),
         ];
         for ((tool, arguments), (_, times)) in calls.into_iter().zip(&mut taken) {
-            times.add(client.call(tool, arguments)?.1);
+            client.timed(times, tool, arguments)?;
         }
     }
     times.extend(taken);
@@ -251,17 +250,14 @@ fn write(
         let number = memories + round * 2;
         let [store, update, delete, sync] = &mut taken;
         let arguments = json!({"content": plan.texts.text(number), "namespace": namespace(number)});
-        let (stored, took) = client.call("store_memory", arguments)?;
-        store.1.add(took);
+        let stored = client.timed(&mut store.1, "store_memory", arguments)?;
         let id = stored["id"].as_str().ok_or("it has no id")?.to_owned();
         let content = plan.texts.text(number + 1);
-        let changed = client.call("update_memory", json!({"id": id, "content": content}))?;
-        update.1.add(changed.1);
+        let change = json!({"id": id, "content": content});
+        client.timed(&mut update.1, "update_memory", change)?;
         // Every second one stays.
         if round % 2 == 0 {
-            delete
-                .1
-                .add(client.call("delete_memory", json!({"id": id}))?.1);
+            client.timed(&mut delete.1, "delete_memory", json!({"id": id}))?;
         }
         let begin = Instant::now();
         file.write_all(&[b'x'; 4096])?;

@@ -37,7 +37,7 @@ pub(super) struct Peer {
 pub(super) struct Found {
     pub(super) memories: u64,
     /// By operation: how it is called there, what it is held against here, and how long it took.
-    pub(super) times: Vec<(&'static str, &'static str, Times)>,
+    pub(super) times: Vec<(&'static str, &'static [&'static str], Times)>,
     /// MB, when all was done.
     pub(super) resident: Option<f64>,
     /// Why it ended before its time.
@@ -45,11 +45,11 @@ pub(super) struct Found {
 }
 
 /// Each operation, and what it is held against.
-const OPERATIONS: [(&str, &str); 4] = [
-    ("create_entities", ours::STORE),
-    ("add_observations", ours::UPDATE),
-    ("search_nodes", ours::FUSED),
-    ("open_nodes", ours::GET),
+const OPERATIONS: [(&str, &[&str]); 4] = [
+    ("create_entities", &[ours::STORE]),
+    ("add_observations", &[ours::UPDATE]),
+    ("search_nodes", &[ours::LEXICAL, ours::FUSED]),
+    ("open_nodes", &[ours::GET]),
 ];
 
 impl Peer {

@@ -149,11 +149,14 @@ pub(super) fn race(plan: &Plan<'_>, full: &Home) -> Result<(Times, Vec<Started>,
     }
     let mut cats = Times::default();
     for _ in 0..plan.starts {
-        cats.add(launch(Command::new("/bin/cat"), false)?.0);
+        let [took, _, cpu] = launch(Command::new("/bin/cat"), false)?;
+        cats.add(took);
+        cats.add_cpu(cpu);
         for (stage, started) in stages.iter().zip(&mut started) {
             stage.again()?;
-            let (took, leaving) = launch(stage.home.serve(plan.switchboard), true)?;
+            let [took, leaving, cpu] = launch(stage.home.serve(plan.switchboard), true)?;
             started.times.add(took);
+            started.times.add_cpu(cpu);
             started.leaving.add(leaving);
         }
     }

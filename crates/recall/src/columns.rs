@@ -52,13 +52,27 @@ impl Link {
     }
 }
 
-/// What passes a filter.
+/// What passes a filter. It is numbered through in seats, so that everything that is counted for it takes room in
+/// proportion to what passes and not to what there is.
 pub(crate) struct Admitted {
-    /// By place.
-    pub(crate) open: Vec<bool>,
+    /// By place: the seat and 1 more; 0 for what does not pass.
+    seats: Vec<u32>,
+    /// By seat.
     pub(crate) places: Vec<u32>,
     /// By scope.
     pub(crate) scopes: Vec<bool>,
+}
+
+impl Admitted {
+    /// The seat of the memory in a place, if it passes.
+    pub(crate) fn seat(&self, at: u32) -> Option<usize> {
+        (self.seats[at as usize] as usize).checked_sub(1)
+    }
+
+    /// How many pass.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
 }
 
 /// Memories that were learned in one go belong together: no further apart than an hour, in microseconds.
@@ -163,17 +177,17 @@ impl Columns {
     pub(crate) fn admitted(&self, filter: &Filter<'_>, scopes: &Scopes) -> Admitted {
         let kind = filter.kind.map(|kind| scopes.name(kind));
         let scopes = scopes.admitted(filter);
-        let mut open = vec![false; self.len()];
+        let mut seats = vec![0; self.len()];
         let mut places = Vec::new();
         for (at, scope) in (0_u32..).zip(&self.scope) {
             let is_in_scope = scopes.get(*scope as usize).copied().unwrap_or(false);
             if is_in_scope && self.passes(at as usize, filter, kind) {
-                open[at as usize] = true;
                 places.push(at);
+                seats[at as usize] = u32::try_from(places.len()).unwrap_or_default();
             }
         }
         Admitted {
-            open,
+            seats,
             places,
             scopes,
         }
@@ -210,13 +224,13 @@ impl Columns {
         }
     }
 
-    /// Calls with the neighbours of a memory and how much they count for each other: what was learned next to
-    /// it, in exactly the same scope, in one go. A neighbour that does not pass the filter ends the row.
+    /// Calls with the seats of a memory's neighbours and how much they count for each other: what was learned
+    /// next to it, in exactly the same scope, in one go. A neighbour that does not pass ends the row.
     pub(crate) fn each_neighbour(
         &self,
         at: u32,
         admitted: &Admitted,
-        mut call: impl FnMut(u32, f32),
+        mut call: impl FnMut(usize, f32),
     ) {
         for links in [&self.before, &self.after] {
             let mut here = at as usize;
@@ -225,11 +239,11 @@ impl Columns {
                 let Some(next) = links[here].near() else {
                     break;
                 };
-                if !admitted.open[next as usize] {
+                let Some(seat) = admitted.seat(next) else {
                     break;
-                }
+                };
                 share *= NEXT;
-                call(next, share);
+                call(seat, share);
                 here = next as usize;
             }
         }

@@ -1,4 +1,11 @@
-//! Dates in a query: `8 May 2023`, `2023-05-08`, `in May`, `last week`, `3 days ago`.
+//! Dates in a query: `8 May 2023`, `2023-05-08`, `in May`, `last week`, `3 days ago`; and those in memories.
+
+use rustc_hash::FxHashMap;
+
+use crate::limits;
+
+/// The dates that memories name, by place. Few do.
+pub(crate) type Written = FxHashMap<u32, Box<[When]>>;
 
 /// A stretch of time that a query speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +42,45 @@ impl When {
         };
         if is_later { LATER } else { 0.0 }
     }
+
+    /// Whether it has a time in common with one of these.
+    pub(crate) fn is_among(self, others: &[Self]) -> bool {
+        others.iter().any(|other| match (self, *other) {
+            (Self::Between(start, end), Self::Between(other_start, other_end)) => {
+                start < other_end && other_start < end
+            }
+            (one, other) => one == other,
+        })
+    }
+
+    /// Whether it is no longer than a month.
+    fn is_short(self) -> bool {
+        match self {
+            Self::Between(start, end) => end - start <= 31 * DAY,
+            Self::Yearly(..) => true,
+        }
+    }
+}
+
+/// The days and months that a memory names. Those that count from some now are not among them: whoever told it
+/// did so shortly after.
+pub(crate) fn written_in(text: &str) -> Vec<When> {
+    // Most texts have no digit, and are not looked at further.
+    if !text.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Vec::new();
+    }
+    let mut dates = find(text, None);
+    dates.retain(|date| date.is_short());
+    dates
 }
 
 /// The dates of a query that is asked now.
 pub(crate) fn dates(text: &str, now: i64) -> Vec<When> {
-    let words: Vec<Word<'_>> = text
+    find(text, Some(now))
+}
+
+fn find(text: &str, now: Option<i64>) -> Vec<When> {
+    let words: Vec<Word<'_>> = text[..text.floor_char_boundary(limits::QUERY_BYTES)]
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(Word)
@@ -49,7 +90,7 @@ pub(crate) fn dates(text: &str, now: i64) -> Vec<When> {
     let mut before: Option<Word<'_>> = None;
     while let Some(first) = rest.first() {
         let found = written(rest, before)
-            .or_else(|| relative(rest, now))
+            .or_else(|| relative(rest, now?))
             .filter(|_| dates.len() < DATES);
         let length = match found {
             Some((when, length)) => {
@@ -371,6 +412,16 @@ mod tests {
             let yearly = When::Yearly(5, Some(8));
             assert!((yearly.share(time - 365 * DAY) - share).abs() < f32::EPSILON);
         }
+    }
+
+    #[test]
+    fn dates_in_memories_are_those_that_are_written_out() {
+        let may = day_of(2023, 5, 8).unwrap();
+        let text = "signed on 2023-05-08, paid last week, since 2021; again on 3 June";
+        assert_eq!(written_in(text), [may, When::Yearly(6, Some(3))]);
+        assert!(month_of(2023, 5).unwrap().is_among(&written_in(text)));
+        assert!(!month_of(2023, 4).unwrap().is_among(&written_in(text)));
+        assert!(written_in("yesterday in May").is_empty());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::{
     extract,
     lexical::rarity,
     limits,
-    room::Room,
+    room::{Room, Sums},
     scopes::{NONE, Renumbered},
 };
 
@@ -53,8 +53,8 @@ struct End {
 /// Where the names of a query lead.
 #[derive(Debug, Default)]
 pub(crate) struct ByGraph<'a> {
-    /// By place; empty if they lead nowhere.
-    pub(crate) scores: Vec<f32>,
+    /// By seat.
+    pub(crate) scores: Sums,
     /// For each name in the query the keys that it leads to, itself first.
     paths: Vec<Vec<&'a str>>,
 }
@@ -153,33 +153,31 @@ impl Graph {
     /// The memories to which the names in a text lead.
     pub(crate) fn search(&self, text: &str, admitted: &Admitted) -> ByGraph<'_> {
         let mut found = ByGraph::default();
-        let all = admitted.places.len();
-        let mut room = Room::default();
-        for seed in self.names_in(text, admitted) {
-            if found.scores.is_empty() {
-                found.scores = vec![0.0; admitted.open.len()];
-                room = Room::new(admitted.open.len());
-            }
+        let all = admitted.len();
+        let seeds = self.names_in(text, admitted);
+        if seeds.is_empty() {
+            return found;
+        }
+        found.scores = Sums::new(all);
+        let mut room = Room::new(all);
+        for seed in seeds {
             let reached = self.reached(seed, admitted);
             for (key, reach) in &reached {
-                let mut places: Vec<u32> = self
-                    .mentions(key, admitted)
-                    .flatten()
-                    .copied()
-                    .filter(|at| admitted.open[*at as usize])
-                    .collect();
-                places.sort_unstable();
-                places.dedup();
+                let mentions = self.mentions(key, admitted).flatten();
+                let mut seats: Vec<usize> = mentions.filter_map(|at| admitted.seat(*at)).collect();
+                seats.sort_unstable();
+                seats.dedup();
                 // A name that half of all memories have says next to nothing.
-                let score = reach * rarity(places.len() as f32, all) / rarity(0.0, all);
-                for at in places {
-                    room.put(at, score);
+                let score = reach * rarity(seats.len() as f32, all) / rarity(0.0, all);
+                // What is reached over relations that weigh nothing is not reached.
+                for seat in seats.into_iter().filter(|_| score > 0.0) {
+                    room.put(seat, score);
                 }
             }
             // Several names are better than one, and all together no better than certain.
-            room.collect(|at, score| {
-                let sum = &mut found.scores[at as usize];
-                *sum += (1.0 - *sum) * score;
+            room.collect(|seat, score| {
+                let more = |sum: f32| sum + (1.0 - sum) * score;
+                found.scores.change(seat, more);
             });
             let path = reached.into_iter().map(|(key, _)| key);
             found.paths.push(path.collect());
@@ -322,7 +320,7 @@ impl Graph {
         let mut counted: Vec<(usize, u64)> = passing
             .map(|(row, _)| {
                 let mentions = self.ends.get(row).map_or(&[][..], |end| &end.mentions);
-                let open = mentions.iter().filter(|at| admitted.open[**at as usize]);
+                let open = mentions.iter().filter(|at| admitted.seat(**at).is_some());
                 (open.count(), *row)
             })
             .collect();

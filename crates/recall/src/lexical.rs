@@ -6,13 +6,13 @@
 //!
 //! A memory also has, by half, the words of those that were learned just before and after it: an answer is
 //! found by the words of the question before it. A date in the query is a word as well, which every memory
-//! has that is from then.
+//! has that is from then or names it.
 
 use crate::{
     columns::{Admitted, Columns},
-    dates::When,
+    dates::{When, Written},
     lexicon::Lexicon,
-    room::Room,
+    room::{Room, Sums},
     words::Sought,
 };
 
@@ -24,100 +24,116 @@ const LENGTH: f32 = 0.3;
 /// does not take every word for a common one.
 const ORDINARY: f32 = 100.0;
 /// What a memory begins with is mostly who or what it is about. If the query names that, it counts so much.
-const SUBJECT: f32 = 0.15;
+pub(crate) const SUBJECT: f32 = 0.15;
 
-/// What is looked for, with its weight.
+/// Where it is looked for.
 pub(crate) struct Lexical<'a> {
     pub(crate) columns: &'a Columns,
     pub(crate) lexicon: &'a Lexicon,
+    pub(crate) written: &'a Written,
     pub(crate) admitted: &'a Admitted,
 }
 
-/// Scores by place, and what they are made of.
+/// Scores by seat, and what they are made of.
 pub(crate) struct ByWords {
-    /// Above 0 where a word was found, in a memory or next to it. It may be above 1 a little.
-    pub(crate) scores: Vec<f32>,
+    /// The weight of the words that were found, in a memory or next to it.
+    pub(crate) sums: Sums,
+    /// The weight of all words.
+    total: f32,
     /// The words that are known, with the numbers of their stems.
     pub(crate) found: Vec<(u32, String)>,
 }
 
+impl ByWords {
+    /// The share that the memory in a seat has of the whole weight, 0 if it has none. It may be above 1 a little.
+    pub(crate) fn share(&self, seat: usize) -> f32 {
+        match self.sums.get(seat) {
+            sum if sum > 0.0 => sum / self.total,
+            _ => 0.0,
+        }
+    }
+}
+
 impl Lexical<'_> {
     pub(crate) fn search(&self, sought: Vec<Sought>, dates: &[When]) -> ByWords {
-        let mut scores = vec![0.0_f32; self.columns.len()];
-        let mut room = Room::new(self.columns.len());
-        let mean = self.mean_length();
+        let mut scores = Sums::new(self.admitted.len());
+        let mut room = Room::new(self.admitted.len());
         let mut total = 0.0;
         let mut found = Vec::new();
+        let mean = self.mean_length();
         for word in sought {
             let number = self.lexicon.number(&word.stem);
-            let mut have = 0_u32;
-            for posting in number
-                .map(|number| self.lexicon.postings(number))
-                .unwrap_or_default()
-            {
-                if self.admitted.open[posting.at as usize] {
-                    have += 1;
-                    let length = f32::from(self.lexicon.length(posting.at as usize)) / mean;
-                    let often = f32::from(posting.count);
-                    let worth = (1.0 + SATURATION) * often
-                        / (often + SATURATION * (1.0 - LENGTH + LENGTH * length));
-                    self.lend(posting.at, worth, &mut room);
-                }
-            }
+            let have = number.map_or(0, |number| self.gather(number, mean, &mut room));
             let weight = self.weight(have, word.common);
             total += weight;
-            room.collect(|at, worth| scores[at as usize] += weight * worth);
+            room.collect(|seat, worth| scores.change(seat, |sum| sum + weight * worth));
             if let Some(number) = number {
                 found.push((number, word.word));
             }
         }
         for date in dates {
-            let mut have = 0;
-            for at in &self.admitted.places {
-                let share = date.share(self.columns.moment(*at as usize));
-                if share > 0.0 {
-                    have += u32::from(share >= 1.0);
-                    room.put(*at, share);
-                }
-            }
+            let have = self.gather_date(*date, &mut room);
             let weight = self.weight(have, 0.0);
             total += weight;
-            room.collect(|at, worth| scores[at as usize] += weight * worth);
+            room.collect(|seat, worth| scores.change(seat, |sum| sum + weight * worth));
         }
-        if total > 0.0 {
-            for at in &self.admitted.places {
-                let score = &mut scores[*at as usize];
-                if *score > 0.0 {
-                    *score /= total;
-                    let first = self.lexicon.first(*at as usize);
-                    if found.iter().any(|(number, _)| *number == first) {
-                        *score += SUBJECT;
-                    }
-                }
-            }
+        ByWords {
+            sums: scores,
+            total,
+            found,
         }
-        ByWords { scores, found }
     }
 
-    /// Gives a word's worth to the memory that has it, and a share to its neighbours.
-    fn lend(&self, at: u32, worth: f32, room: &mut Room) {
-        room.put(at, worth);
-        self.columns
-            .each_neighbour(at, self.admitted, |near, share| {
-                room.put(near, share * worth);
-            });
+    /// What a word is worth for the memories that have it and, in part, for their neighbours; and how many have
+    /// it.
+    fn gather(&self, number: u32, mean: f32, room: &mut Room) -> u32 {
+        let mut have = 0;
+        for posting in self.lexicon.postings(number) {
+            let Some(seat) = self.admitted.seat(posting.at) else {
+                continue;
+            };
+            have += 1;
+            let length = f32::from(self.lexicon.length(posting.at as usize)) / mean;
+            let often = f32::from(posting.count);
+            let worth = (1.0 + SATURATION) * often
+                / (often + SATURATION * (1.0 - LENGTH + LENGTH * length));
+            room.put(seat, worth);
+            self.columns
+                .each_neighbour(posting.at, self.admitted, |near, share| {
+                    room.put(near, share * worth);
+                });
+        }
+        have
+    }
+
+    /// The same for a date: those from then have it, and those that name it.
+    fn gather_date(&self, date: When, room: &mut Room) -> u32 {
+        let mut have = 0;
+        for (seat, at) in self.admitted.places.iter().enumerate() {
+            let moment = date.share(self.columns.moment(*at as usize));
+            let written = self
+                .written
+                .get(at)
+                .is_some_and(|dates| date.is_among(dates));
+            let share = if written { 1.0 } else { moment };
+            if share > 0.0 {
+                have += u32::from(share >= 1.0);
+                room.put(seat, share);
+            }
+        }
+        have
     }
 
     /// How much a word weighs that so many memories have, of those that pass.
     fn weight(&self, have: u32, common: f32) -> f32 {
-        rarity(have as f32 + ORDINARY * common, self.admitted.places.len())
+        rarity(have as f32 + ORDINARY * common, self.admitted.len())
     }
 
     fn mean_length(&self) -> f32 {
         let places = self.admitted.places.iter();
         let lengths = places.map(|at| u64::from(self.lexicon.length(*at as usize)));
         let total: u64 = lengths.sum();
-        (total as f32 / self.admitted.places.len().max(1) as f32).max(1.0)
+        (total as f32 / self.admitted.len().max(1) as f32).max(1.0)
     }
 }
 

@@ -20,8 +20,6 @@ struct Text {
     start: u32,
     /// How many different ones say something.
     stems: u16,
-    /// How many words it has.
-    length: u16,
     /// The first stem that says something; [`NOTHING`] if none does.
     first: u32,
 }
@@ -33,6 +31,8 @@ pub(crate) struct Lexicon {
     terms: Vec<Term>,
     /// By place.
     texts: Vec<Text>,
+    /// By place: how many words it has.
+    lengths: Vec<u16>,
     /// The stems that say something of every text, each once and in order, one text after the other.
     stems: Vec<u32>,
     /// The stems of words that were seen before, so that each word is taken apart once.
@@ -86,9 +86,9 @@ impl Lexicon {
         self.texts.push(Text {
             start,
             stems: u16::try_from(different).unwrap_or(u16::MAX),
-            length,
             first,
         });
+        self.lengths.push(length);
         self.scratch = stems;
     }
 
@@ -154,7 +154,7 @@ impl Lexicon {
 
     /// How many words a text has.
     pub(crate) fn length(&self, at: usize) -> u16 {
-        self.texts[at].length
+        self.lengths[at]
     }
 
     /// Keeps only these places, in this order, and numbers them anew.
@@ -197,6 +197,10 @@ impl Lexicon {
             texts.push(text);
         }
         self.terms = terms;
+        self.lengths = places
+            .iter()
+            .map(|old| self.lengths[*old as usize])
+            .collect();
         self.texts = texts;
         self.stems = stems;
         self.seen = HashMap::new();
@@ -217,7 +221,7 @@ impl Lexicon {
             + numbers
             + seen
             + self.stems.capacity() * size_of::<u32>()
-            + self.texts.capacity() * size_of::<Text>()
+            + self.texts.capacity() * (size_of::<Text>() + size_of::<u16>())
     }
 }
 

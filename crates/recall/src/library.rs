@@ -6,6 +6,7 @@ use switchboard_embed::Quantised;
 use crate::{
     Filter, Scope,
     columns::{Columns, PLACES},
+    dates::{self, Written},
     graph::Graph,
     lexicon::Lexicon,
     limits,
@@ -46,6 +47,7 @@ pub struct Library {
     pub(crate) scopes: Scopes,
     pub(crate) columns: Columns,
     pub(crate) lexicon: Lexicon,
+    pub(crate) written: Written,
     pub(crate) graph: Graph,
     /// The first one is used.
     pub(crate) models: Vec<Model>,
@@ -62,6 +64,10 @@ impl Library {
         self.places.insert(document.row, at);
         self.columns.push(document, &mut self.scopes);
         self.lexicon.push(document.content);
+        let dates = dates::written_in(document.content);
+        if !dates.is_empty() {
+            self.written.insert(at, dates.into());
+        }
         self.graph.mention(at, document.mentions);
     }
 
@@ -78,6 +84,7 @@ impl Library {
             return;
         };
         self.columns.remove(at as usize);
+        self.written.remove(&at);
         for model in &mut self.models {
             model.clear(at);
         }
@@ -106,6 +113,9 @@ impl Library {
         let renumbered = self.scopes.keep(&scopes, kinds);
         self.columns.keep(&places, &renumbered);
         self.lexicon.keep(&places);
+        let written = (0..).zip(&places);
+        let written = written.filter_map(|(new, old)| Some((new, self.written.remove(old)?)));
+        self.written = written.collect();
         self.graph.keep(&places, all, &renumbered);
         for model in &mut self.models {
             model.keep(&places);
@@ -198,6 +208,7 @@ impl Library {
             + self.scopes.bytes()
             + self.columns.bytes()
             + self.lexicon.bytes()
+            + self.written.len() * 64
             + self.graph.bytes()
             + models
     }

@@ -63,9 +63,9 @@ pub struct Hit {
     pub row: u64,
     /// How well it fits, 0 to 1. This means the same however many memories there are.
     pub score: f32,
-    /// How well by its words, if these speak for it.
+    /// How well by its words and those next to it, if these speak for it.
     pub lexical: Option<f32>,
-    /// How well by its vector, if that is known.
+    /// How well by its vector, if that is known: half its own nearness, half the mean with its neighbours'.
     pub vector: Option<f32>,
     /// How well by its entities, if these speak for it.
     pub graph: Option<f32>,

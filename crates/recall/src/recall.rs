@@ -9,7 +9,7 @@ use crate::{
     columns::Admitted,
     dates,
     graph::ByGraph,
-    lexical::{ByWords, Lexical},
+    lexical::{ByWords, Lexical, SUBJECT},
     library::Library,
     limits,
     query::{Hit, Query},
@@ -26,7 +26,7 @@ const IMPORTANCE: f32 = 0.1;
 /// How much of a vector's nearness is its own; the rest is the mean with its neighbours'.
 const OWN: f32 = 0.5;
 
-/// What every way says, by place.
+/// What every way says, by seat.
 struct Opinions<'a> {
     words: Option<ByWords>,
     /// Not a number where it is not known.
@@ -59,26 +59,44 @@ impl Library {
                 ByGraph::default()
             },
         };
-        let mut best: Vec<(f32, u32)> = admitted
-            .places
-            .iter()
-            .filter_map(|at| Some((self.score(&opinions, *at)?, *at)))
-            .collect();
-        let order = |one: &(f32, u32), other: &(f32, u32)| {
-            let row = |at: u32| self.columns.row[at as usize];
-            other
-                .0
-                .total_cmp(&one.0)
-                .then_with(|| row(other.1).cmp(&row(one.1)))
+        let best = self.best(&opinions, &admitted, limit);
+        let hits = best.into_iter();
+        hits.map(|(score, seat)| self.hit(&opinions, &admitted, score, seat))
+            .collect()
+    }
+
+    /// The seats of the best, the best first, with their scores.
+    fn best(
+        &self,
+        opinions: &Opinions<'_>,
+        admitted: &Admitted,
+        limit: usize,
+    ) -> Vec<(f32, usize)> {
+        let order = |one: &(f32, usize), other: &(f32, usize)| {
+            let row = |seat: usize| self.columns.row[admitted.places[seat] as usize];
+            let of_row = || row(other.1).cmp(&row(one.1));
+            other.0.total_cmp(&one.0).then_with(of_row)
         };
-        if best.len() > limit {
-            best.select_nth_unstable_by(limit, order);
-            best.truncate(limit);
+        let mut best: Vec<(f32, usize)> = Vec::new();
+        // What cannot be among them is not looked at more closely; that is nearly everything.
+        let mut least = f32::MIN;
+        for seat in opinions.seats(admitted.len()) {
+            if opinions.most(seat) < least {
+                continue;
+            }
+            let Some(score) = self.score(opinions, seat, admitted.places[seat]) else {
+                continue;
+            };
+            best.push((score, seat));
+            if best.len() > 2 * limit {
+                best.select_nth_unstable_by(limit - 1, order);
+                best.truncate(limit);
+                least = best[limit - 1].0;
+            }
         }
         best.sort_unstable_by(order);
-        best.into_iter()
-            .map(|(score, at)| self.hit(&opinions, &admitted, score, at))
-            .collect()
+        best.truncate(limit);
+        best
     }
 
     fn by_words(&self, query: &Query<'_>, admitted: &Admitted) -> Option<ByWords> {
@@ -87,6 +105,7 @@ impl Library {
         let lexical = Lexical {
             columns: &self.columns,
             lexicon: &self.lexicon,
+            written: &self.written,
             admitted,
         };
         (!sought.is_empty()).then(|| lexical.search(sought, &dates))
@@ -103,47 +122,35 @@ impl Library {
             return None;
         }
         let with = model.prepare(vector);
-        let mut near = vec![f32::NAN; self.columns.len()];
-        for at in &admitted.places {
-            if let Some(product) = model.product(*at, &with) {
-                near[*at as usize] = (product / length).clamp(0.0, 1.0);
-            }
-        }
-        let mut meanings = vec![f32::NAN; self.columns.len()];
-        for at in &admitted.places {
-            let own = near[*at as usize];
-            let (mut sum, mut count) = (own, 1.0);
-            self.columns.each_neighbour(*at, admitted, |other, share| {
-                let other = near[other as usize];
-                if other.is_finite() {
-                    sum += share * other;
+        let near: Vec<f32> = admitted
+            .places
+            .iter()
+            .map(|at| match model.product(*at, &with) {
+                Some(product) => (product / length).clamp(0.0, 1.0),
+                None => f32::NAN,
+            })
+            .collect();
+        let with_neighbours = |(own, at): (&f32, &u32)| {
+            let (mut sum, mut count) = (*own, 1.0);
+            self.columns.each_neighbour(*at, admitted, |seat, share| {
+                if near[seat].is_finite() {
+                    sum += share * near[seat];
                     count += share;
                 }
             });
-            meanings[*at as usize] = OWN * own + (1.0 - OWN) * sum / count;
-        }
-        Some(meanings)
+            OWN * own + (1.0 - OWN) * sum / count
+        };
+        Some(
+            near.iter()
+                .zip(&admitted.places)
+                .map(with_neighbours)
+                .collect(),
+        )
     }
 
     /// How well a memory fits; it may be above 1 a little. `None` if nothing speaks for it.
-    fn score(&self, opinions: &Opinions<'_>, at: u32) -> Option<f32> {
-        let lexical = opinions.lexical(at).unwrap_or(0.0);
-        let vector = opinions.vector(at).unwrap_or(0.0);
-        let graph = opinions.graph(at).unwrap_or(0.0);
-        // Where words were not asked, whoever asks wants what is nearest, however near that is.
-        let near = if opinions.words.is_some() {
-            NEAR
-        } else {
-            f32::MIN_POSITIVE
-        };
-        if lexical <= 0.0 && graph <= 0.0 && vector < near {
-            return None;
-        }
-        let base = match (&opinions.words, &opinions.meanings) {
-            (Some(_), Some(_)) => f32::midpoint(lexical, vector),
-            _ => lexical + vector,
-        };
-        let score = base.max(GRAPH * graph);
+    fn score(&self, opinions: &Opinions<'_>, seat: usize, at: u32) -> Option<f32> {
+        let score = opinions.score(seat, self.by_own_words(opinions, seat, at))?;
         let importance = self.columns.importance[at as usize];
         let importance = if importance.is_finite() {
             importance.clamp(0.0, 1.0)
@@ -153,14 +160,28 @@ impl Library {
         Some(score * (1.0 + 2.0 * IMPORTANCE * (importance - 0.5)))
     }
 
-    fn hit(&self, opinions: &Opinions<'_>, admitted: &Admitted, score: f32, at: u32) -> Hit {
+    /// What words say of a memory, with regard to what it begins with.
+    fn by_own_words(&self, opinions: &Opinions<'_>, seat: usize, at: u32) -> f32 {
+        let share = opinions.lexical(seat);
+        let first = self.lexicon.first(at as usize);
+        let mut found = opinions.words.iter().flat_map(|words| &words.found);
+        if share > 0.0 && found.any(|(number, _)| *number == first) {
+            share + SUBJECT
+        } else {
+            share
+        }
+    }
+
+    fn hit(&self, opinions: &Opinions<'_>, admitted: &Admitted, score: f32, seat: usize) -> Hit {
+        let at = admitted.places[seat];
+        let lexical = self.by_own_words(opinions, seat, at);
         let found = opinions.words.iter().flat_map(|words| &words.found);
         Hit {
             row: self.columns.row[at as usize],
             score: score.clamp(0.0, 1.0),
-            lexical: opinions.lexical(at).map(|score| score.min(1.0)),
-            vector: opinions.vector(at),
-            graph: opinions.graph(at),
+            lexical: (lexical > 0.0).then_some(lexical.min(1.0)),
+            vector: opinions.vector(seat),
+            graph: opinions.graph(seat),
             words: found
                 .filter(|(number, _)| self.lexicon.has(*number, at))
                 .map(|(_, word)| word.clone())
@@ -171,18 +192,54 @@ impl Library {
 }
 
 impl Opinions<'_> {
-    fn lexical(&self, at: u32) -> Option<f32> {
-        let score = self.words.as_ref()?.scores[at as usize];
+    /// Where there is any opinion, of so many seats.
+    fn seats(&self, all: usize) -> Box<dyn Iterator<Item = usize> + '_> {
+        if self.meanings.is_some() {
+            return Box::new(0..all);
+        }
+        let by_words = self.words.iter().flat_map(|words| words.sums.seats());
+        let by_graph = self.graph.scores.seats();
+        let only_by_graph = by_graph.filter(|seat| self.lexical(*seat) <= 0.0);
+        Box::new(by_words.chain(only_by_graph))
+    }
+
+    /// All ways together, where words say this. `None` if nothing speaks for the memory.
+    fn score(&self, seat: usize, lexical: f32) -> Option<f32> {
+        let vector = self.vector(seat).unwrap_or(0.0);
+        let graph = self.graph.scores.get(seat);
+        // Where words were not asked, whoever asks wants what is nearest, however near that is.
+        let near = match self.words {
+            Some(_) => NEAR,
+            None => f32::MIN_POSITIVE,
+        };
+        if lexical <= 0.0 && graph <= 0.0 && vector < near {
+            return None;
+        }
+        let base = match (&self.words, &self.meanings) {
+            (Some(_), Some(_)) => f32::midpoint(lexical, vector),
+            _ => lexical + vector,
+        };
+        Some(base.max(GRAPH * graph))
+    }
+
+    /// What the score can be at most.
+    fn most(&self, seat: usize) -> f32 {
+        let score = self.score(seat, self.lexical(seat) + SUBJECT);
+        score.unwrap_or(0.0) * (1.0 + IMPORTANCE)
+    }
+
+    fn lexical(&self, seat: usize) -> f32 {
+        let words = self.words.as_ref();
+        words.map_or(0.0, |words| words.share(seat))
+    }
+
+    fn graph(&self, seat: usize) -> Option<f32> {
+        let score = self.graph.scores.get(seat);
         (score > 0.0).then_some(score)
     }
 
-    fn graph(&self, at: u32) -> Option<f32> {
-        let score = *self.graph.scores.get(at as usize)?;
-        (score > 0.0).then_some(score)
-    }
-
-    fn vector(&self, at: u32) -> Option<f32> {
-        let score = self.meanings.as_ref()?[at as usize];
+    fn vector(&self, seat: usize) -> Option<f32> {
+        let score = *self.meanings.as_ref()?.get(seat)?;
         score.is_finite().then_some(score)
     }
 }

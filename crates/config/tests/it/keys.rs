@@ -35,6 +35,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("sampling.provider.prices.input", "0"),
     ("sampling.provider.prices.output", "0.25"),
     ("memory.enabled", "false"),
+    ("memory.extract", "false"),
     ("search.embeddings", r#""off""#),
     ("auth.mcp", r#""none""#),
     ("shutdown.totalTimeoutMs", "1"),

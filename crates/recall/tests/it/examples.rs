@@ -131,6 +131,18 @@ fn a_date_in_the_query_finds_what_is_from_then() {
 }
 
 #[test]
+fn a_date_in_a_memory_is_found_however_it_is_written() {
+    let library = library(&[
+        "The lease was signed on 2023-05-08",
+        "The lease was signed by Anna",
+        "The lease was signed on 9 June 2024",
+    ]);
+    let first = |text: &str| recall(&library, text)[0].row;
+    assert_eq!(first("who signed the lease on May 8th, 2023?"), 1);
+    assert_eq!(first("was a lease signed in June 2024"), 3);
+}
+
+#[test]
 fn what_ended_or_was_replaced_is_found_when_asked_for() {
     let mut library = Library::default();
     let mut old = memory("Anna lives in Oslo");

@@ -58,7 +58,7 @@ impl Pipe {
 
     /// Starts the program as the memory alone.
     pub(crate) fn start_memory(home: &Home) -> Self {
-        let words = ["stdio", "--view", "server:memory", "--log-level", "warn"];
+        let words = ["memory", "serve", "--log-level", "warn"];
         Self::start_as(home, &words, usize::MAX)
     }
 
