@@ -173,7 +173,7 @@ impl Library {
 
     /// Forgets everything but which model is used.
     pub fn clear(&mut self) {
-        let models = self.models.drain(..).map(|model| model.emptied()).collect();
+        let models = self.models.drain(..).map(Model::emptied).collect();
         *self = Self {
             models,
             ..Self::default()

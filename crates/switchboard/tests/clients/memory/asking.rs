@@ -26,7 +26,7 @@ fn whoever_does_not_agree_keeps_everything() {
         let mut agent = Agent::answering(&place, kind, modern, at, &answers);
         agent.stores(json!({ "content": "To be kept" }));
         let before = agent.gives("list_memories", json!({}));
-        let call = agent.call("reset_all_memory", &json!({}));
+        let call = agent.call("reset_all_memory", json!({}));
         for answer in &answers {
             let asked = agent.tries(&call);
             assert_eq!(asked["step"], "asked", "{} {asked}", agent.name);
@@ -63,7 +63,7 @@ fn a_person_answers_for_a_client_that_cannot_ask() {
     for ((kind, modern), at) in KINDS.into_iter().zip(At::ALL.into_iter().rev().cycle()) {
         let mut agent = Agent::start(&place, kind, modern, at);
         agent.stores(json!({ "content": "Perhaps to be kept" }));
-        let call = agent.call("reset_all_memory", &json!({}));
+        let call = agent.call("reset_all_memory", json!({}));
         for (decision, answer, agrees) in &decisions {
             let before = agent.gives("get_status", json!({}));
             agent.client.tell(&call.to_string());

@@ -407,7 +407,7 @@ impl Tour {
         let before = self.gives("get_status", json!({}));
         assert_ne!(before["memories"], 0, "{before}");
         self.called.insert("reset_all_memory");
-        let call = self.agent.call("reset_all_memory", &json!({}));
+        let call = self.agent.call("reset_all_memory", json!({}));
         let asked = self.agent.tries(&call);
         assert_eq!(asked["step"], "asked", "{}: {asked}", self.agent.name);
         let done = self.agent.client.step("did");
