@@ -22,15 +22,12 @@ fn whoever_does_not_agree_keeps_everything() {
         json!({ "action": "cancel" }),
         json!({ "action": "accept", "content": { "forget": false } }),
     ];
-    // The doors in turn.
-    let mut doors = At::ALL.into_iter().cycle();
-    for (kind, modern) in KINDS {
+    for ((kind, modern), at) in KINDS.into_iter().zip(At::ALL.into_iter().cycle()) {
+        let mut agent = Agent::answering(&place, kind, modern, at, &answers);
+        agent.stores(json!({ "content": "To be kept" }));
+        let before = agent.gives("list_memories", json!({}));
+        let call = agent.call("reset_all_memory", json!({}));
         for answer in &answers {
-            let at = doors.next().unwrap();
-            let mut agent = Agent::answering(&place, kind, modern, at, answer);
-            agent.stores(json!({ "content": "To be kept" }));
-            let before = agent.gives("list_memories", json!({}));
-            let call = agent.call("reset_all_memory", &json!({}));
             let asked = agent.tries(&call);
             assert_eq!(asked["step"], "asked", "{} {asked}", agent.name);
             let message = asked["message"].as_str().unwrap();
@@ -39,10 +36,14 @@ fn whoever_does_not_agree_keeps_everything() {
             assert_eq!(asked["schema"]["properties"]["forget"]["type"], "boolean");
             let done = agent.client.step("did");
             let said = agent.refused(&call, &done["result"]);
-            assert!(said.contains("did not agree"), "{} {said}", agent.name);
-            assert_eq!(agent.gives("list_memories", json!({})), before);
-            agent.leaves();
+            assert!(
+                said.contains("did not agree"),
+                "{} {answer} {said}",
+                agent.name
+            );
+            assert_eq!(agent.gives("list_memories", json!({})), before, "{answer}");
         }
+        agent.leaves();
     }
 }
 
@@ -59,14 +60,12 @@ fn a_person_answers_for_a_client_that_cannot_ask() {
             true,
         ),
     ];
-    let mut doors = At::ALL.into_iter().cycle();
-    for (kind, modern) in KINDS {
+    for ((kind, modern), at) in KINDS.into_iter().zip(At::ALL.into_iter().rev().cycle()) {
+        let mut agent = Agent::start(&place, kind, modern, at);
+        agent.stores(json!({ "content": "Perhaps to be kept" }));
+        let call = agent.call("reset_all_memory", json!({}));
         for (decision, answer, agrees) in &decisions {
-            let at = doors.next().unwrap();
-            let mut agent = Agent::start(&place, kind, modern, at);
-            agent.stores(json!({ "content": "Perhaps to be kept" }));
             let before = agent.gives("get_status", json!({}));
-            let call = agent.call("reset_all_memory", &json!({}));
             agent.client.tell(&call.to_string());
             decide(&place, decision, answer);
             let done = agent.client.step("did");
@@ -79,8 +78,8 @@ fn a_person_answers_for_a_client_that_cannot_ask() {
                 agent.refused(&call, &done["result"]);
                 assert_eq!(after["memories"], before["memories"], "{after}");
             }
-            agent.leaves();
         }
+        agent.leaves();
     }
 }
 

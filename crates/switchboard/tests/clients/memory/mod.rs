@@ -66,10 +66,10 @@ impl Agent {
         Self::start_with(place, kind, modern, at, json!({}))
     }
 
-    /// One that answers questions like this.
+    /// One that answers questions like this, one after the other.
     #[track_caller]
-    fn answering(place: &Place, kind: Kind, modern: bool, at: At, answer: &Value) -> Self {
-        Self::start_with(place, kind, modern, at, json!({ "elicits": answer }))
+    fn answering(place: &Place, kind: Kind, modern: bool, at: At, answers: &[Value]) -> Self {
+        Self::start_with(place, kind, modern, at, json!({ "elicits": answers }))
     }
 
     #[track_caller]
@@ -128,15 +128,17 @@ impl Agent {
             .collect()
     }
 
-    fn call(&self, tool: &str, args: &Value) -> Value {
+    fn call(&self, tool: &str, args: Value) -> Value {
         let (prefix, _) = self.at.prefixes();
-        json!({ "do": "call", "name": format!("{prefix}{tool}"), "args": args })
+        let mut call = json!({ "do": "call", "name": format!("{prefix}{tool}") });
+        call["args"] = args;
+        call
     }
 
     /// What a tool gives: the same for programs and as text.
     #[track_caller]
     fn gives(&mut self, tool: &str, args: Value) -> Value {
-        let call = self.call(tool, &args);
+        let call = self.call(tool, args);
         let result = self.does(&call);
         self.given(&result)
     }
@@ -154,7 +156,7 @@ impl Agent {
     /// What a tool says that did not do it: the call itself works, with the SDK's checks.
     #[track_caller]
     fn refuses(&mut self, tool: &str, args: Value) -> String {
-        let call = self.call(tool, &args);
+        let call = self.call(tool, args);
         let result = self.does(&call);
         self.refused(&call, &result)
     }
@@ -184,7 +186,9 @@ impl Agent {
     fn prompt(&mut self, args: Value) -> String {
         let (prefix, _) = self.at.prefixes();
         let name = format!("{prefix}memory_digest");
-        let prompt = self.does(&json!({ "do": "prompt", "name": name, "args": args }));
+        let mut wish = json!({ "do": "prompt", "name": name });
+        wish["args"] = args;
+        let prompt = self.does(&wish);
         let message = &prompt["messages"][0];
         assert_eq!(message["role"], "user", "{}", self.name);
         message["content"]["text"]

@@ -191,7 +191,7 @@ fn what_cannot_be_done_is_told() {
             let said = agent.refuses(tool, json!({ "id": "none" }));
             assert!(said.contains("no memory 'none'"), "{tool}: {said}");
         }
-        let call = agent.call("remember_me", &json!({}));
+        let call = agent.call("remember_me", json!({}));
         let said = agent.fails(&call);
         assert!(said.contains("remember_me"), "{said}");
         agent.leaves();

@@ -57,7 +57,7 @@ fn clients_that_store_at_once_lose_nothing() {
     for number in 0..EACH {
         for (of, agent) in agents.iter_mut().enumerate() {
             let content = format!("note {number} of {of}");
-            let call = agent.call("store_memory", &json!({ "content": content }));
+            let call = agent.call("store_memory", json!({ "content": content }));
             agent.client.tell(&call.to_string());
         }
     }

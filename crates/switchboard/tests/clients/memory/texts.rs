@@ -120,7 +120,7 @@ fn what_a_view_cuts_still_fits_what_the_tool_says_it_gives() {
             ("list_memories", json!({ "namespace": "long" })),
             ("export_memory", json!({ "namespace": "long" })),
         ] {
-            let call = agent.call(tool, &args);
+            let call = agent.call(tool, args);
             let result = agent.does(&call);
             assert_ne!(result["isError"], true, "{} {tool}", agent.name);
             assert!(result.to_string().len() < 200_000, "{} {tool}", agent.name);
@@ -143,7 +143,7 @@ fn half_a_letter_becomes_one_that_says_so() {
         (Kind::TypescriptV2, true, At::Direct),
     ] {
         let mut agent = Agent::start(&place, kind, modern, at);
-        let call = agent.call("store_memory", &json!({ "content": "half HERE" }));
+        let call = agent.call("store_memory", json!({ "content": "half HERE" }));
         let half = call.to_string().replace("HERE", r"\ud83d.");
         agent.client.tell(&half);
         let stored = agent.client.step("did");

@@ -86,16 +86,13 @@ fn what_was_known_is_asked_for_with_known_at() {
             let given = agent.gives("recall", args);
             assert_eq!(contents(&given), expected_list, "recall {known_at}");
             let args = json!({ "id": id, "known_at": known_at });
-            match expected {
-                Some(expected) => {
-                    let got = agent.gives("get_memory", args);
-                    assert_eq!(got["content"], expected, "{known_at}");
-                    assert!(got["reason"].is_null(), "{got}");
-                }
-                None => {
-                    let said = agent.refuses("get_memory", args);
-                    assert!(said.contains("not known at that time"), "{said}");
-                }
+            if let Some(expected) = expected {
+                let got = agent.gives("get_memory", args);
+                assert_eq!(got["content"], expected, "{known_at}");
+                assert!(got["reason"].is_null(), "{got}");
+            } else {
+                let said = agent.refuses("get_memory", args);
+                assert!(said.contains("not known at that time"), "{said}");
             }
         }
         let got = agent.gives("get_memory", json!({ "id": id, "history": true }));

@@ -63,7 +63,7 @@ fn tour(kind: Kind, modern: bool) {
     let place = Place::remembering(tools);
     for at in At::ALL {
         let answer = json!({ "action": "accept", "content": { "forget": true } });
-        let mut agent = Agent::answering(&place, kind, modern, at, &answer);
+        let mut agent = Agent::answering(&place, kind, modern, at, &[answer]);
         let listed: BTreeSet<_> = agent.tools().into_iter().map(|(name, _)| name).collect();
         assert!(listed.iter().map(String::as_str).eq(TOOLS), "{listed:?}");
         let mut tour = Tour {
@@ -407,7 +407,7 @@ impl Tour {
         let before = self.gives("get_status", json!({}));
         assert_ne!(before["memories"], 0, "{before}");
         self.called.insert("reset_all_memory");
-        let call = self.agent.call("reset_all_memory", &json!({}));
+        let call = self.agent.call("reset_all_memory", json!({}));
         let asked = self.agent.tries(&call);
         assert_eq!(asked["step"], "asked", "{}: {asked}", self.agent.name);
         let done = self.agent.client.step("did");

@@ -7,10 +7,10 @@ export const job = JSON.parse(process.argv[2]);
 
 export const tell = (step, what = {}) => process.stdout.write(`${JSON.stringify({ step, ...what })}\n`);
 
-// Tells of a question, and answers it as the job says.
+// Tells of a question, and answers it with the job's next answer.
 export function elicited({ message, requestedSchema }) {
     tell("asked", { message, schema: requestedSchema });
-    return job.elicits;
+    return job.elicits.shift();
 }
 
 // Does what each line says, one JSON object per line, until there is no more: tells of the result, whole, or of

@@ -16,9 +16,9 @@ def tell(step, **what):
 
 
 def elicited(message, schema):
-    """Tells of a question, and gives the answer that the job says."""
+    """Tells of a question, and gives the job's next answer."""
     tell("asked", message=message, schema=schema)
-    return JOB["elicits"]
+    return JOB["elicits"].pop(0)
 
 
 async def obey(client):
