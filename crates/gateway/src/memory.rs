@@ -31,8 +31,11 @@ impl Host {
         let wanted = Arc::new(ArcSwap::from_pointee(config.search.embeddings.clone()));
         let (source, best) = (Arc::clone(&models), Arc::clone(&wanted));
         let model = move || source.best(&best.load()).map(|model| model.alone());
+        let memory = Memory::new(store, settings(config), model);
+        let looking = memory.clone();
+        tokio::spawn(async move { looking.look_for_damage().await });
         Self {
-            memory: Memory::new(store, settings(config), model),
+            memory,
             models,
             wanted,
             mending: Arc::default(),
@@ -96,7 +99,7 @@ impl Host {
     }
 
     /// What is wrong with it, that is not wrong with the store as a whole, and what to do.
-    pub(crate) fn problem(&self) -> Option<Arc<str>> {
+    pub(crate) fn problem(&self) -> Option<(Arc<str>, Arc<str>)> {
         self.memory.problem()
     }
 

@@ -121,12 +121,11 @@ impl Gateway {
             state: server.health.part(),
             note: server.health.action.clone(),
         }));
-        if let Some(message) = context.memory.problem() {
-            let state = PartState::Error { message };
+        if let Some((message, action)) = context.memory.problem() {
             parts.push(Part {
                 name: Memory::NAME.to_owned(),
-                state,
-                note: None,
+                state: PartState::Error { message },
+                note: Some(action),
             });
         }
         Status {

@@ -94,7 +94,12 @@ impl Memory {
         self.ready().await?;
         let filter = wish.which.filter()?;
         let limit = wish.limit.map_or(FOUND, Count::get);
-        let hits = self.hits(wish.query, filter, limit, channels).await?;
+        let mut hits = self.hits(wish.query, filter, limit, channels).await?;
+        if channels.is_words_alone() {
+            // Who asks for words does not ask for what was said beside them.
+            hits.retain(|hit| !hit.words.is_empty());
+            hits.truncate(limit);
+        }
         let rows = hits.iter().map(|hit| hit.row).collect();
         let versions = self.ask(self.inner.memories.versions(rows)).await?;
         let by_row: HashMap<u64, &Hit> = hits.iter().map(|hit| (hit.row, hit)).collect();
@@ -120,6 +125,12 @@ impl Memory {
         limit: usize,
         channels: Channels,
     ) -> Result<Vec<Hit>, Trouble> {
+        // Of what is found for its context alone some is left out later.
+        let sought = if channels.is_words_alone() {
+            limit * 4
+        } else {
+            limit
+        };
         // Another model may come into use between the two questions, once.
         for attempt in 0..2 {
             let meaning = if channels.vector {
@@ -137,7 +148,7 @@ impl Memory {
                         text: &text,
                         meaning,
                         filter: filter.for_library(),
-                        limit,
+                        limit: sought,
                         channels,
                     })
                 };
@@ -215,8 +226,14 @@ impl Memory {
 }
 
 fn channels_of(hit: &Hit) -> Value {
+    // What has none of the words was found for what was learned next to it, or when.
+    let (lexical, context) = match hit.words.is_empty() {
+        false => (hit.lexical, None),
+        true => (None, hit.lexical),
+    };
     let channels = [
-        ("lexical", hit.lexical),
+        ("lexical", lexical),
+        ("context", context),
         ("vector", hit.vector),
         ("graph", hit.graph),
     ];

@@ -1,9 +1,10 @@
 //! Lines of JSON: in again, also those of the reference server.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, fmt::Write, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use switchboard_recall::extract;
 use switchboard_store::memory::{MemoryChange, NewVersion, Scope};
 
@@ -196,7 +197,7 @@ impl Importing<'_> {
             .map_err(|error| Trouble::Invalid(format!("this is no line of an export: {error}")))?;
         let meaning = match line {
             Line::Memory(line) => self.memory(*line).await?,
-            Line::Entity(line) => Some(self.entity(line)?),
+            Line::Entity(line) => Some(self.entity(line).await?),
             Line::Relation(line) => Some(self.relation(&line).await?),
         };
         // What the store would refuse costs no other line its place.
@@ -275,7 +276,7 @@ impl Importing<'_> {
         Ok(Some((changes, counts)))
     }
 
-    fn entity(&self, line: EntityLine) -> Result<(Vec<MemoryChange>, Counts), Trouble> {
+    async fn entity(&mut self, line: EntityLine) -> Result<(Vec<MemoryChange>, Counts), Trouble> {
         let now = times::now();
         let key = extract::key(&line.name);
         if key.is_empty() {
@@ -298,7 +299,19 @@ impl Importing<'_> {
         }];
         for observation in line.observations {
             let content = format!("{}: {observation}", line.name.trim());
-            let version = remember::fresh(new_id(now)?, scope.clone(), content.into(), now);
+            // The file has no ids: what it says is the same as before if it says the same.
+            let mut id: Arc<str> = told_id(&scope, &content).into();
+            let memories = &self.memory.inner.memories;
+            let is_known = self.known.contains_key(&*id);
+            if is_known || self.memory.ask(memories.get(&id)).await?.is_some() {
+                if self.on_conflict != OnConflict::Copy {
+                    self.counts.skipped += 1;
+                    continue;
+                }
+                id = new_id(now)?;
+            }
+            self.known.insert(id.to_string(), None);
+            let version = remember::fresh(id, scope.clone(), content.into(), now);
             let named = [Named::Name(line.name.to_string())];
             let mentions = self.memory.mentions(&version.content, &named, now)?;
             counts.memories += 1;
@@ -456,6 +469,21 @@ fn check_members(line: &Value) -> Result<(), Trouble> {
         ))),
         None => Ok(()),
     }
+}
+
+/// The id of something that was observed, made of what it is and whose.
+fn told_id(scope: &Scope, content: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in scope::parts(scope).into_iter().chain([Some(content)]) {
+        hash.update((part.map_or(u64::MAX, |part| part.len() as u64)).to_be_bytes());
+        hash.update(part.unwrap_or_default());
+    }
+    let hash = hash.finalize();
+    hash[..14].iter().fold("seen-".to_owned(), |mut id, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(id, "{byte:02x}");
+        id
+    })
 }
 
 /// Ids are shown to people and models, so they are what ids look like.

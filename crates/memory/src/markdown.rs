@@ -42,8 +42,10 @@ pub(crate) fn write(version: &Version, to: &mut String) {
     );
 }
 
-/// A text that begins no line of its own, and so no heading, list or quotation.
+/// A text that begins no line of its own, and so no heading, list or quotation, and is no markup or command for
+/// a terminal either.
 pub(crate) fn on_one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ")
+    let line = words.join(" ").replace('<', "&lt;");
+    line.chars().filter(|c| !c.is_control()).collect()
 }

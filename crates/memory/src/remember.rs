@@ -196,8 +196,8 @@ impl Memory {
         let mut next = next(&current, now);
         // What was true for no time at all was never true.
         next.valid_until = Some(next.valid_from.map_or(until, |from| from.max(until)));
-        next.reason = wish.reason;
-        next.superseded_by = wish.superseded_by;
+        next.reason = wish.reason.or(next.reason);
+        next.superseded_by = wish.superseded_by.or(next.superseded_by);
         let mentions = kept(&current, now)?;
         self.revise(&current, next, mentions).await
     }

@@ -40,6 +40,9 @@ impl Default for Settings {
     }
 }
 
+/// What is done about an index that could not be made.
+const REMADE: &str = "it is made again when it is next needed";
+
 /// The memory of one home. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Memory {
@@ -52,6 +55,8 @@ pub(crate) struct Inner {
     pub(crate) librarian: Librarian,
     pub(crate) filler: Filler,
     settings: Mutex<Settings>,
+    /// That memories are in a damaged file, if they are.
+    damage: Mutex<Option<Trouble>>,
     /// How many connections there are. Held while what they need is begun or let go.
     connections: Mutex<usize>,
 }
@@ -77,6 +82,7 @@ impl Memory {
                 librarian,
                 filler,
                 settings: Mutex::new(settings),
+                damage: Mutex::default(),
                 connections: Mutex::new(0),
             }),
         }
@@ -108,17 +114,38 @@ impl Memory {
         Ok(())
     }
 
-    /// What was found to be wrong when the index was made, if something was: to be told beside the state of
-    /// the store.
-    pub fn problem(&self) -> Option<Arc<str>> {
+    /// What is wrong with it that is not wrong with the whole store, and what to do about it, as far as that
+    /// was noticed.
+    pub fn problem(&self) -> Option<(Arc<str>, Arc<str>)> {
+        if let Some(Trouble::Failed {
+            message, action, ..
+        }) = &*self.damage()
+        {
+            return Some((Arc::clone(message), Arc::clone(action)));
+        }
         match self.inner.librarian.stand() {
-            Stand::Failed(why) => Some(why),
+            Stand::Failed(why) => Some((why, REMADE.into())),
             Stand::Resting | Stand::Loading(_) | Stand::Ready => None,
         }
     }
 
+    /// Looks whether memories are in a damaged file, once the store has been opened.
+    pub async fn look_for_damage(&self) {
+        let mut status = self.inner.store.watch();
+        if status.wait_for(Status::is_ready).await.is_ok() {
+            // What is wrong is noted by asking.
+            let _ = self.ready().await;
+        }
+    }
+
+    fn damage(&self) -> MutexGuard<'_, Option<Trouble>> {
+        let damage = &self.inner.damage;
+        damage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What is in memory is made anew of the store.
     fn renew(&self) {
+        *self.damage() = None;
         let connections = self.inner.connections();
         self.inner.librarian.rest();
         if *connections > 0 {
@@ -167,7 +194,11 @@ impl Memory {
 
     /// What an error of the store means here.
     fn trouble(&self, error: StoreError) -> Trouble {
+        let is_damage = matches!(error, StoreError::Damaged { .. });
         let mut trouble = Trouble::from(error);
+        if is_damage {
+            *self.damage() = Some(trouble.clone());
+        }
         if let Trouble::Failed { retried, .. } = &mut trouble
             && matches!(
                 self.inner.store.status(),
@@ -199,7 +230,7 @@ impl Memory {
             Stand::Failed(message) => Trouble::Failed {
                 part: "index",
                 message,
-                action: "it is made again when it is next needed; a person can look at `switchboard status`".into(),
+                action: REMADE.into(),
                 retried: true,
             },
             Stand::Resting | Stand::Loading(_) | Stand::Ready => {

@@ -40,7 +40,7 @@ impl Memory {
         let is_open = counts.is_some();
         let is_damaged = matches!(counts, Some(Err(StoreError::Damaged { .. })));
         let store = store_part(&status, counts.as_ref());
-        let counts = counts.and_then(Result::ok).unwrap_or_default();
+        let counts = counts.and_then(Result::ok);
         let index = index_part(&inner.librarian.stand());
         let outlook = inner.filler.outlook();
         let embeddings = match &outlook.problem {
@@ -64,8 +64,10 @@ impl Memory {
         if outlook.filling != outlook.serving {
             embeddings["next_model"] = json!(outlook.filling);
         }
-        embeddings["embedded"] = json!(counts.vectors_of_active);
-        embeddings["waiting"] = json!(counts.lacking);
+        if let Some(counts) = &counts {
+            embeddings["embedded"] = json!(counts.vectors_of_active);
+            embeddings["waiting"] = json!(counts.lacking);
+        }
         let mut index = index.value();
         index["bytes"] = json!(inner.librarian.bytes());
         let mut store = store.value();
@@ -75,10 +77,6 @@ impl Memory {
         let mut answer = json!({
             "status": overall,
             "version": env!("CARGO_PKG_VERSION"),
-            "memories": counts.memories,
-            "versions": counts.versions,
-            "entities": counts.entities,
-            "relations": counts.relations,
             "extraction": self.settings().extract,
             "parts": {
                 "store": store,
@@ -86,6 +84,13 @@ impl Memory {
                 "embeddings": embeddings,
             },
         });
+        // What cannot be counted is not nothing.
+        if let Some(counts) = counts {
+            answer["memories"] = json!(counts.memories);
+            answer["versions"] = json!(counts.versions);
+            answer["entities"] = json!(counts.entities);
+            answer["relations"] = json!(counts.relations);
+        }
         if wish.scopes && is_open {
             answer["scopes"] = json!(self.scopes().await);
         }

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use switchboard_wire::Raw;
 
-use crate::{service::Memory, trouble::Trouble};
+use crate::{scope, service::Memory, trouble::Trouble};
 
 impl Memory {
     /// Carries out a call of any tool but `reset_all_memory`, which asks before it does anything.
@@ -40,8 +40,19 @@ pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Trou
         .as_ref()
         .map(|checker| checker.check(arguments));
     match checked {
-        Some(Err(mismatches)) => Err(Trouble::Invalid(mismatches.to_string())),
-        Some(Ok(())) | None => Ok(()),
+        Some(Err(mismatches)) => return Err(Trouble::Invalid(mismatches.to_string())),
+        Some(Ok(())) | None => {}
+    }
+    let is_empty = |part: &&&str| {
+        arguments
+            .member(part)
+            .is_some_and(|name| name.as_str() == "\"\"")
+    };
+    match scope::PARTS.iter().find(is_empty) {
+        Some(part) => Err(Trouble::Invalid(format!(
+            "{part} is empty: leave it out, or say which"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -46,6 +46,13 @@ pub struct Channels {
     pub graph: bool,
 }
 
+impl Channels {
+    /// Whether nothing but words is asked.
+    pub const fn is_words_alone(self) -> bool {
+        self.lexical && !self.vector && !self.graph
+    }
+}
+
 impl Default for Channels {
     fn default() -> Self {
         Self {

@@ -377,6 +377,56 @@ not json
 }
 
 #[tokio::test]
+async fn what_is_read_again_of_the_reference_server_is_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::open(folder.path());
+    let lines = r#"{"type":"entity","name":"Ada","entityType":"person","observations":["likes tea","likes tea"]}"#;
+    let once = rig.call("import_memory", json!({ "jsonl": lines })).await;
+    assert_eq!(
+        (&once["memories"], &once["skipped"]),
+        (&json!(1), &json!(1))
+    );
+    let again = rig.call("import_memory", json!({ "jsonl": lines })).await;
+    assert_eq!(
+        (&again["memories"], &again["skipped"]),
+        (&json!(0), &json!(2))
+    );
+    assert_eq!(rig.call("list_memories", json!({})).await["total"], 1);
+}
+
+#[tokio::test]
+async fn what_stands_beside_is_told_from_what_has_the_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::open(folder.path());
+    rig.store(json!({ "content": "Zebra stripes are black", "namespace": "a" }))
+        .await;
+    rig.store(json!({ "content": "lunch at noon", "namespace": "a" }))
+        .await;
+    let found = rig.call("recall", json!({ "query": "zebra" })).await;
+    for memory in found["memories"].as_array().unwrap() {
+        let has_word = memory["content"] == "Zebra stripes are black";
+        assert_eq!(
+            memory["channels"]["lexical"].is_number(),
+            has_word,
+            "{memory}"
+        );
+        assert_eq!(
+            memory["channels"]["context"].is_number(),
+            !has_word,
+            "{memory}"
+        );
+    }
+    let found = rig
+        .contents("search_memory", json!({ "query": "zebra", "mode": "text" }))
+        .await;
+    assert_eq!(found, ["Zebra stripes are black"]);
+    let said = rig
+        .refused("recall", json!({ "query": "zebra", "namespace": "" }))
+        .await;
+    assert!(said.contains("namespace is empty"), "{said}");
+}
+
+#[tokio::test]
 async fn people_read_markdown_and_agents_a_digest() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());

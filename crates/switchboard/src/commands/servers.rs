@@ -3,7 +3,7 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
-use switchboard_config::{Home, add_server, remove_server, set_enabled};
+use switchboard_config::{Config, Home, Memory, add_server, remove_server, set_enabled};
 
 use super::{config_file::ConfigFile, shapes};
 use crate::{failure::Failure, link::Link, print};
@@ -101,11 +101,18 @@ pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
     }
     let off = if args.disabled { ", switched off" } else { "" };
     print::say(&format!("added `{name}`{off}"));
+    if name == Memory::NAME {
+        print::hint(
+            "it takes the place of the built-in memory, which keeps what it remembers; under another name \
+             both can be used",
+        );
+    }
     Ok(())
 }
 
 pub(crate) fn remove(home: &Home, args: &Named) -> Result<(), Failure> {
     let name = &args.name;
+    spare_built_in(home, name)?;
     if let Some(link) = Link::find(home)? {
         link.delete(&address(name))?;
     } else {
@@ -139,7 +146,23 @@ enum Switch {
     Off,
 }
 
+/// The built-in memory is not one of the servers in the file, and is switched off elsewhere.
+fn spare_built_in(home: &Home, name: &str) -> Result<(), Failure> {
+    let is_configured = || {
+        let config = Config::load(home.config_file()).ok();
+        config.is_none_or(|config| config.servers.contains_key(name))
+    };
+    if name != Memory::NAME || is_configured() {
+        return Ok(());
+    }
+    Err(
+        Failure::new("the memory is part of Switchboard, and no server in switchboard.json")
+            .hint("`\"memory\": {\"enabled\": false}` there switches it off, `true` on"),
+    )
+}
+
 fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Failure> {
+    spare_built_in(home, name)?;
     let (verb, done) = match to {
         Switch::On => ("enable", "enabled"),
         Switch::Off => ("disable", "disabled"),

@@ -143,13 +143,12 @@ fn lists_have_pages_and_scopes() {
         assert_eq!(contents(place, &["--user", "nobody"]), [""; 0]);
         let done = place.run(&["memory", "list", "-n", "1"]);
         let mut lines = done.out.lines();
-        let heading: Vec<_> = lines.next().unwrap().split_whitespace().collect();
-        assert_eq!(heading, ["ID", "LEARNED", "TYPE", "SCOPE", "CONTENT"]);
-        let row = lines.next().unwrap();
+        let about = lines.next().unwrap();
         assert!(
-            row.starts_with(&two) && row.ends_with("  two\\nlines"),
-            "{row}"
+            about.starts_with(&two) && about.ends_with("episodic; namespace b"),
+            "{about}"
         );
+        assert_eq!(lines.next(), Some("      two\\nlines"));
         assert_eq!(
             done.err,
             "1 of 2 memories\nhint: `--offset 1` goes on, `--all` shows all of them\n"
@@ -158,6 +157,33 @@ fn lists_have_pages_and_scopes() {
         assert_eq!((&page["count"], &page["total"]), (&json!(1), &json!(2)));
         assert_eq!(page["memories"][0]["content"], json!("one"));
     });
+}
+
+#[test]
+fn a_list_shows_the_beginning_of_what_is_long() {
+    let place = Place::new();
+    let long = "word ".repeat(20_000);
+    let done = place.run_with_input(&["memory", "store", "-"], &long);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = place.run(&["memory", "list"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.out.ends_with("…\n"), "{}", done.out.len());
+    assert!(done.out.len() < 1_000, "{}", done.out.len());
+}
+
+#[test]
+fn the_built_in_memory_is_switched_off_where_it_is() {
+    let place = Place::new();
+    let done = place.run(&["disable", "memory"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.err.contains("\"memory\": {\"enabled\": false}"),
+        "{done:?}"
+    );
+    let done = place.run(&["add", "memory", "--", "true"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains("built-in memory"), "{done:?}");
+    assert_eq!(place.run(&["disable", "memory"]).code, Some(0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `switchboard memory list`: memories, the one learned last first.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt::Write};
 
 use clap::Args;
 use serde::Deserialize;
@@ -14,10 +14,7 @@ use super::{
     session::{self, Session, understood},
     shapes::Remembered,
 };
-use crate::{
-    failure::Failure,
-    print::{self, Table},
-};
+use crate::{failure::Failure, print};
 
 /// The most that the memory lists at once.
 const PAGE: u64 = 200;
@@ -77,7 +74,7 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
         return Ok(());
     }
     let memories: Result<Vec<Remembered>, _> = page.memories.iter().map(understood).collect();
-    table(&memories?).print()?;
+    print::data(&listing(&memories?))?;
     if let Some(next) = page.next_offset {
         let shown = page.memories.len();
         print::say(&format!("{shown} of {} memories", page.total));
@@ -132,20 +129,34 @@ impl Page {
     }
 }
 
-fn table(memories: &[Remembered]) -> Table {
-    let mut table = Table::new(&["ID", "LEARNED", "TYPE", "SCOPE", "CONTENT"]);
+/// Each with what is known about it, and the beginning of what it says.
+fn listing(memories: &[Remembered]) -> String {
+    let mut text = String::new();
     for memory in memories {
-        let scope = match memory.scope() {
-            none if none.is_empty() => "-".to_owned(),
-            scope => scope,
-        };
-        table.row([
+        let about = [
+            visible_line(&memory.memory_type),
+            memory.scope(),
+            memory
+                .valid()
+                .map_or_else(String::new, |when| format!("true {when}")),
+        ];
+        let about: Vec<_> = about.into_iter().filter(|part| !part.is_empty()).collect();
+        let content = memory.content.trim();
+        let cut = content.char_indices().nth(CHARS);
+        let cut = cut.map_or(content.len(), |(at, _)| at);
+        let more = if cut < content.len() { "…" } else { "" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{}  {}  {}\n      {}{more}",
             visible_line(&memory.id),
             memory.day(),
-            visible_line(&memory.memory_type),
-            scope,
-            visible_line(memory.content.trim()),
-        ]);
+            about.join("; "),
+            visible_line(&content[..cut]),
+        );
     }
-    table
+    text
 }
+
+/// So much is shown of each.
+const CHARS: usize = 300;

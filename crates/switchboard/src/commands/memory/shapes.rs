@@ -43,6 +43,7 @@ pub(super) struct Channels {
     lexical: Option<f64>,
     vector: Option<f64>,
     graph: Option<f64>,
+    context: Option<f64>,
 }
 
 impl Channels {
@@ -51,6 +52,7 @@ impl Channels {
             ("words", self.lexical),
             ("meaning", self.vector),
             ("relations", self.graph),
+            ("context", self.context),
         ];
         let found = ways
             .iter()

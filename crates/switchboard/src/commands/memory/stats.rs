@@ -33,14 +33,10 @@ pub(super) struct Stats {
 struct Status {
     #[serde(rename = "status")]
     overall: String,
-    #[serde(default)]
-    memories: u64,
-    #[serde(default)]
-    versions: u64,
-    #[serde(default)]
-    entities: u64,
-    #[serde(default)]
-    relations: u64,
+    memories: Option<u64>,
+    versions: Option<u64>,
+    entities: Option<u64>,
+    relations: Option<u64>,
     parts: Parts,
 }
 
@@ -102,9 +98,14 @@ async fn settled(memory: &Session) -> Result<(Raw, Status), Failure> {
 
 fn readable(status: &Status) -> String {
     let mut text = String::new();
+    // What cannot be counted is not nothing.
+    let count =
+        |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
     let memories = match status.versions {
-        versions if versions == status.memories => status.memories.to_string(),
-        versions => format!("{} ({versions} versions)", status.memories),
+        Some(versions) if Some(versions) != status.memories => {
+            format!("{} ({versions} versions)", count(status.memories))
+        }
+        _ => count(status.memories),
     };
     let Parts {
         store,
@@ -113,8 +114,8 @@ fn readable(status: &Status) -> String {
     } = &status.parts;
     let rows = [
         ("Memories", memories),
-        ("Entities", status.entities.to_string()),
-        ("Relations", status.relations.to_string()),
+        ("Entities", count(status.entities)),
+        ("Relations", count(status.relations)),
         ("Store", store.in_words()),
         ("Index", index.in_words()),
         ("Vectors", embeddings.in_words()),
