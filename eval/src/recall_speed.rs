@@ -78,7 +78,7 @@ pub(crate) fn measure(count: u64) {
     report(
         "alike",
         spread(211)
-            .map(|row| timed(|| library.alike(row, 0.8, 5).len()))
+            .map(|row| timed(|| library.alike(row, 0, 0.8, 5).len()))
             .collect(),
     );
     report(

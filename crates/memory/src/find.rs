@@ -227,9 +227,10 @@ impl Memory {
 
 fn channels_of(hit: &Hit) -> Value {
     // What has none of the words was found for what was learned next to it, or when.
-    let (lexical, context) = match hit.words.is_empty() {
-        false => (hit.lexical, None),
-        true => (None, hit.lexical),
+    let (lexical, context) = if hit.words.is_empty() {
+        (None, hit.lexical)
+    } else {
+        (hit.lexical, None)
     };
     let channels = [
         ("lexical", lexical),

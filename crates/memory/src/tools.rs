@@ -39,9 +39,8 @@ pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Trou
         .checker
         .as_ref()
         .map(|checker| checker.check(arguments));
-    match checked {
-        Some(Err(mismatches)) => return Err(Trouble::Invalid(mismatches.to_string())),
-        Some(Ok(())) | None => {}
+    if let Some(Err(mismatches)) = checked {
+        return Err(Trouble::Invalid(mismatches.to_string()));
     }
     let is_empty = |part: &&&str| {
         arguments
