@@ -212,22 +212,18 @@ impl Shared {
                 return Ok(());
             }
         }
-        if is_active {
-            // Of a swap that was cut short something may be left.
-            if models.len() > 1 {
-                self.runtime
-                    .block_on(self.memories.activate(&fingerprint))?;
-            }
-        } else {
-            // In this order: a library that is made meanwhile takes this one too.
+        // Of a swap that was cut short something may be left.
+        if !is_active || models.len() > 1 {
             self.runtime
                 .block_on(self.memories.activate(&fingerprint))?;
+        }
+        // Only now: a library that is made meanwhile takes this one too.
+        let used = self.librarian.ask(|library| library.model().map(Arc::from));
+        if self.runtime.block_on(used)? != Some(Arc::clone(&fingerprint)) {
             let shared = Arc::clone(self);
-            let in_use =
-                self.librarian
-                    .use_model(Arc::clone(&fingerprint), dimensions, move || {
-                        shared.lock().serving = Some(model);
-                    });
+            let in_use = self.librarian.use_model(fingerprint, dimensions, move || {
+                shared.lock().serving = Some(model);
+            });
             self.runtime.block_on(in_use)?;
             // What was stored since is without a vector.
             self.lock().has_news = true;

@@ -105,7 +105,8 @@ impl Row {
             "annotations": {
                 "readOnlyHint": is_reading,
                 "destructiveHint": self.effect == Effect::Destroys,
-                "idempotentHint": !matches!(self.effect, Effect::Adds),
+                // Whatever is changed again has another version more.
+                "idempotentHint": is_reading,
                 "openWorldHint": false,
             },
         });
@@ -421,8 +422,8 @@ const TABLE: &[Row] = &[
     Row {
         name: "import_memory",
         title: "Import",
-        about: "Takes in JSON lines as export_memory writes them, or the file of the MCP reference memory server. on_conflict says what becomes of a memory whose id is known: skip, replace, or copy under a new id.",
-        effect: Effect::Adds,
+        about: "Takes in JSON lines as export_memory writes them, or the file of the MCP reference memory server. on_conflict says what becomes of a memory whose id is known: skip, replace (the known one goes), or copy under a new id.",
+        effect: Effect::Destroys,
         takes: &[&[
             needs("jsonl", TEXT),
             takes(
