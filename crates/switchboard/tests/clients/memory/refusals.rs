@@ -210,7 +210,6 @@ fn what_is_of_another_scope_is_not_there() {
         for scope in [
             json!({ "namespace": "theirs" }),
             json!({ "namespace": "OURS" }),
-            json!({ "namespace": "" }),
             json!({ "user_id": "ada", "run_id": "1" }),
             json!({ "agent_id": "ada" }),
         ] {
