@@ -175,7 +175,7 @@ async fn entities_are_made_once_and_completed() {
         [
             of(1, "id of tea", "TEA", false),
             of(1, "id of tea", "TEA", false),
-            of(3, "z", "CUP", true)
+            of(3, "z", "cup", true)
         ]
     );
     let tea = within(memories.entity(&Scope::default(), "tea"))
