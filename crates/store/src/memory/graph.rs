@@ -7,7 +7,7 @@ use crate::limits::ROWS_PER_ANSWER;
 
 impl Memories {
     /// The entities with these rows, in this order, without those that are gone, and how many current
-    /// versions speak of each. At most [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER) rows.
+    /// versions speak of each. At most [`ROWS_PER_ANSWER`] rows.
     pub async fn entities(&self, rows: Vec<u64>) -> Result<Vec<(Entity, u64)>, StoreError> {
         bounded("the number of rows", rows.len(), ROWS_PER_ANSWER)?;
         self.ask(move |database| database.entities(&rows)).await
