@@ -1,6 +1,9 @@
 //! Asking a server what it offers, and when to ask again.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use switchboard_catalog::{Kind, Offers};
 use switchboard_client::{CacheHints, Client, Error, Lossless, Pages, Raw, model};
@@ -53,6 +56,21 @@ impl Lists {
                 ..Self::NONE
             },
         }
+    }
+
+    /// Whether the list of this kind is one of them.
+    pub(crate) const fn has(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Tool => self.tools,
+            Kind::Prompt => self.prompts,
+            Kind::Resource | Kind::Template => self.resources,
+        }
+    }
+
+    /// Each of them alone, the tools first.
+    pub(crate) fn one_by_one(self) -> Vec<Self> {
+        let kinds = [Kind::Tool, Kind::Prompt, Kind::Resource].into_iter();
+        kinds.filter(|kind| self.has(*kind)).map(Self::of).collect()
     }
 
     pub(crate) const fn and(self, other: Self) -> Self {
@@ -111,6 +129,11 @@ impl Curiosity {
         Some(std::mem::replace(&mut self.wanted, Lists::NONE))
     }
 
+    /// Somebody waits for the answer: it is asked for without a pause.
+    pub(crate) fn hurry(&mut self, now: Instant) {
+        self.from = self.from.min(now);
+    }
+
     /// The question has been answered.
     pub(crate) fn answered(&mut self, now: Instant) {
         self.asking = false;
@@ -133,8 +156,8 @@ pub(crate) struct Learnt {
     resources: Option<Listed>,
     templates: Option<Listed>,
     about: Offers,
-    /// The lists that could not be had, and may be had later.
-    pub(crate) missing: Option<Lists>,
+    /// The lists that could not be had, and may be had later; and why, of the first.
+    pub(crate) missing: Option<(Lists, Arc<str>)>,
 }
 
 /// A list, and how long it may be kept, if the server says.
@@ -180,7 +203,7 @@ const BYTES_MAX: usize = 32 * 1024 * 1024;
 pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<Learnt> {
     let session = client.ready().await.ok()?;
     let has = |what: &str| session.capabilities.member(what).is_some();
-    let mut missing = Lists::NONE;
+    let mut missing: Option<(Lists, Arc<str>)> = None;
     let mut list = |result: Result<Listed, Error>, which: Lists| match result {
         Ok(items) => Some(items),
         // A server may say that it has a kind of thing and not know how to list it.
@@ -189,7 +212,10 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
         }
         Err(error) => {
             tracing::warn!(server = name, %error, "Cannot learn what the server offers.");
-            missing = missing.and(which);
+            missing = Some(match missing.take() {
+                Some((lists, why)) => (lists.and(which), why),
+                None => (which, error.to_string().into()),
+            });
             None
         }
     };
@@ -222,7 +248,7 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
             revision: Some(session.revision),
             ..Offers::default()
         },
-        missing: (missing != Lists::NONE).then_some(missing),
+        missing,
     })
 }
 

@@ -33,6 +33,7 @@ mod finder;
 mod gateway;
 mod handshake;
 mod health;
+mod judgement;
 mod launch;
 mod learn;
 mod lessons;
@@ -67,6 +68,7 @@ mod time;
 mod translate;
 mod trust;
 mod upstream;
+mod uri_template;
 mod watch;
 
 pub use desk::{Face, View};
