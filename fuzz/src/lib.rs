@@ -10,17 +10,23 @@
 #![allow(clippy::missing_panics_doc)] // To panic is what a check is for.
 
 mod chunks;
+mod definition;
 mod envelope;
 mod header;
 mod json;
+mod ledger;
 mod raw;
+mod snapshot;
 mod splitter;
 mod sse;
 
 use std::io::Write as _;
 
+pub use definition::definition;
 pub use envelope::envelope;
 pub use header::header;
+pub use ledger::ledger;
+pub use snapshot::snapshot;
 pub use splitter::splitter;
 pub use sse::sse;
 
@@ -28,11 +34,14 @@ pub use sse::sse;
 pub type Check = fn(&[u8]);
 
 /// Every check under its name, which is also that of its fuzz target and its folder in `seeds/`.
-pub const CHECKS: [(&str, Check); 4] = [
+pub const CHECKS: [(&str, Check); 7] = [
     ("splitter", splitter),
     ("envelope", envelope),
     ("sse", sse),
     ("header", header),
+    ("ledger", ledger),
+    ("definition", definition),
+    ("snapshot", snapshot),
 ];
 
 /// Runs one check on the files named on the command line: the way back from a crash to a debugger.
