@@ -17,6 +17,7 @@
 mod answer;
 mod api;
 mod approvals;
+mod audit;
 mod builtin;
 mod cache;
 mod call;
