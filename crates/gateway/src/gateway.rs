@@ -22,7 +22,6 @@ use tokio::{
 use crate::{
     approvals,
     context::Context,
-    desk::View,
     edge::{
         pipe,
         sessions::{SWEEP, Sessions},
@@ -37,6 +36,7 @@ use crate::{
     supervisor::{Supervisor, Upstreams},
     tally,
     upstream::Upstream,
+    view::View,
 };
 
 /// The gateway. Made once, shared by everything that serves a client.
@@ -273,11 +273,7 @@ impl Gateway {
     /// A client says that its roots have changed: the servers that it sees are told.
     pub(crate) fn roots_changed(&self, session: &Session) {
         for (name, upstream) in self.upstreams().iter() {
-            let sees = match &session.view {
-                View::All(_) => true,
-                View::Server(server) => **server == **name,
-            };
-            if sees {
+            if session.view.sees(name) {
                 let (upstream, line) = (Arc::clone(upstream), session.line());
                 let principal = session.caller.principal;
                 tokio::spawn(async move { upstream.roots_changed(principal, line).await });

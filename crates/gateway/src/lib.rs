@@ -67,11 +67,12 @@ mod time;
 mod translate;
 mod trust;
 mod upstream;
+mod view;
 mod watch;
 
-pub use desk::{Face, View};
 pub use gateway::{Gateway, StartError};
 pub use health::{Health, PartState, ServerState};
 pub use reload::ChangeError;
 pub use server::{Doors, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
 pub use status::{Part, ServerStatus, Status, describe};
+pub use view::{Face, View};

@@ -34,7 +34,6 @@ use crate::{
     api,
     caller::Principal,
     console,
-    desk::{Face, View},
     edge::{
         client_key,
         gate::{self, Token, TurnedAway},
@@ -45,6 +44,7 @@ use crate::{
     },
     gateway::Gateway,
     problem::Problem,
+    view::{Face, View},
 };
 
 /// The word by which a client on the socket asks for a pipe.

@@ -26,13 +26,14 @@ use super::{
 use crate::{
     api::BODY_PATIENCE,
     caller::{Caller, Guest, Principal, said},
-    desk::{self, Inquiry, View},
+    desk::{self, Inquiry},
     gateway::Gateway,
     handshake,
     line::{Line, Outlet as _},
     listen::Listening,
     session::{NotTaken, Session},
     shown::Shown,
+    view::View,
 };
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

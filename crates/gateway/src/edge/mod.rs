@@ -80,7 +80,7 @@ fn heed(gateway: &Arc<Gateway>, session: &Arc<Session>, notification: &Notificat
     let roots = match &*notification.method {
         method::ROOTS_CHANGED => true,
         // Servers that were running already have asked somebody else, or nobody.
-        method::INITIALIZED => matches!(session.view, crate::desk::View::Server(_)),
+        method::INITIALIZED => matches!(session.view, crate::view::View::Server(_)),
         _ => false,
     };
     if roots && session.has_roots() {

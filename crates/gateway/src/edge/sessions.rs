@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::tape::Tape;
-use crate::{caller::Principal, desk::View, session::Session, shown::Shown};
+use crate::{caller::Principal, session::Session, shown::Shown, view::View};
 
 /// A session over HTTP.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::caller::Caller;
-    use crate::desk::Face;
+    use crate::view::Face;
 
     const OWNER: Principal = Principal::Owner;
 

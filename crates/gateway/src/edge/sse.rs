@@ -18,7 +18,7 @@ use super::{
     sessions::secret,
     tape::{Answer, Tape},
 };
-use crate::{caller::Principal, desk::View, gateway::Gateway};
+use crate::{caller::Principal, gateway::Gateway, view::View};
 
 /// Messages go to this path with the name of the stream after it.
 pub(crate) const MESSAGES: &str = "/sse/messages/";

@@ -19,10 +19,11 @@ use super::{
 };
 use crate::{
     caller::Caller,
-    desk::{self, Inquiry, View},
+    desk::{self, Inquiry},
     gateway::Gateway,
     line::Cancelled,
     session::{NotTaken, Session},
+    view::View,
 };
 
 /// The stream of one request, if it comes to that.
