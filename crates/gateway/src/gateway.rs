@@ -31,6 +31,7 @@ use crate::{
     launch,
     logs::Logs,
     notify,
+    pace::AFTER_FIRST_ANSWERS,
     session::Session,
     shelf::Shelf,
     supervisor::{Supervisor, Upstreams},
@@ -327,8 +328,6 @@ impl Gateway {
     }
 }
 
-/// What nobody waits for begins so long after the start, when the first clients have been answered.
-pub(crate) const AFTER_FIRST_ANSWERS: Duration = Duration::from_millis(200);
 /// How long the store may take to write what it still has.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -410,7 +409,7 @@ fn instance(home: &Home) -> Option<Instance> {
     {
         return Some(known);
     }
-    let name = crate::edge::sessions::secret()?;
+    let name = crate::random::secret()?;
     if let Err(error) = std::fs::write(&path, &name) {
         tracing::warn!(%error, path = %path.display(), "Cannot keep the name of this instance.");
     }

@@ -51,6 +51,7 @@ mod park;
 mod private;
 mod problem;
 mod question;
+mod random;
 mod relay;
 mod reload;
 mod restart;
@@ -71,8 +72,8 @@ mod view;
 mod watch;
 
 pub use gateway::{Gateway, StartError};
-pub use health::{Health, PartState, ServerState};
+pub use health::{Health, Part, PartState, ServerState};
 pub use reload::ChangeError;
 pub use server::{Doors, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
-pub use status::{Part, ServerStatus, Status, describe};
+pub use status::{ServerStatus, Status, describe};
 pub use view::{Face, View};

@@ -35,12 +35,12 @@ use crate::{
     caller::Principal,
     console,
     edge::{
+        body::Answer,
         client_key,
         gate::{self, Token, TurnedAway},
         http,
         patience::{Patience, Patient},
         sse,
-        tape::Answer,
     },
     gateway::Gateway,
     problem::Problem,

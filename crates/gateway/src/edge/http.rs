@@ -18,9 +18,11 @@ use switchboard_wire::{Era, Frame, Message, Request, code, encode, header, limit
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
-    batch_of, era_of, heed, modern_fault, nameless, reply,
+    batch_of,
+    body::Answer,
+    era_of, heed, modern_fault, nameless, reply,
     sessions::HttpSession,
-    tape::{Answer, Tape, read_name},
+    tape::{Tape, read_name},
     work::{Ongoing, Stream, Unhurried, begun, work},
 };
 use crate::{

@@ -3,6 +3,7 @@
 //! An edge reads messages, knows whom they come from, asks the [desk](crate::desk) and writes the
 //! answers. It decides nothing about servers.
 
+pub(crate) mod body;
 pub(crate) mod conversation;
 pub(crate) mod gate;
 pub(crate) mod http;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::tape::Tape;
-use crate::{caller::Principal, session::Session, shown::Shown, view::View};
+use crate::{caller::Principal, random::secret, session::Session, shown::Shown, view::View};
 
 /// A session over HTTP.
 #[derive(Debug)]
@@ -176,13 +176,6 @@ impl Sessions {
     fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
-}
-
-/// 128 random bits in hexadecimal digits.
-pub(crate) fn secret() -> Option<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(crate::seal::hex(&bytes))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

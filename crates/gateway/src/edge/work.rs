@@ -12,10 +12,11 @@ use switchboard_client::{ErrorObject, Id, Raw, Reason};
 use switchboard_wire::Era;
 
 use super::{
+    body::Answer,
     http::{From, event_stream},
     reply,
     sessions::HttpSession,
-    tape::{Answer, Tape},
+    tape::Tape,
 };
 use crate::{
     caller::Caller,
