@@ -13,10 +13,16 @@ use rustix::{fs::OFlags, process::geteuid};
 
 use crate::read::unfit;
 
+/// Makes a directory for the owner only (0700), with those above it that are missing. One that exists
+/// stays as it is.
+pub fn create_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
 /// Makes a directory that only its owner may use (0700), with those above it that are missing. One
 /// that exists is closed to others. Fails if it is a symbolic link or belongs to another user.
 pub fn private_dir(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    create_dir(path)?;
     if fs::symlink_metadata(path)?.is_symlink() {
         return Err(unfit("it is a symbolic link"));
     }

@@ -14,7 +14,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::parent;
+use crate::{dir::create_dir, parent};
 
 /// The ending of drafts.
 pub(crate) const ENDING: &str = "new";
@@ -52,6 +52,12 @@ pub fn replace(path: &Path, content: &[u8], mode: Mode) -> io::Result<()> {
         draft.keep_mode()?;
     }
     draft.place(Durability::Synced)
+}
+
+/// Replaces a file that only its owner may read, and makes its directory if it is missing.
+pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    create_dir(parent(path))?;
+    replace(path, content, Mode::Private)
 }
 
 /// The file behind any links, which need not exist.
@@ -138,6 +144,11 @@ impl Draft {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Gives the draft other permissions than 0600.
+    pub fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
+        self.file.set_permissions(permissions)
     }
 
     /// Puts the draft in the place of the file.

@@ -23,8 +23,8 @@ mod read;
 mod sweep;
 
 pub use access::{Access, access};
-pub use dir::private_dir;
-pub use draft::{Draft, Durability, Mode, follow, replace};
+pub use dir::{create_dir, private_dir};
+pub use draft::{Draft, Durability, Mode, follow, replace, write_private};
 pub use lock::{Lock, LockError, open_private};
 pub use read::{Links, read};
 pub use sweep::sweep;
