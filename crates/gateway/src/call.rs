@@ -34,7 +34,6 @@ use self::{
 use crate::{
     caller::{Caller, Guest},
     context::Context,
-    desk::View,
     failure::Failure,
     limit::Permit,
     line::Line,
@@ -45,6 +44,7 @@ use crate::{
     relay::Told,
     translate,
     upstream::Upstream,
+    view::View,
 };
 
 /// What is asked of a server.
