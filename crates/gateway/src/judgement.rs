@@ -61,15 +61,10 @@ pub(crate) enum Judged {
 impl Judgements {
     pub(crate) fn new() -> Self {
         Self {
-            due: Default::default(),
+            // Each is due for the first time.
+            due: [1, 1, 1].map(AtomicU64::new),
             state: watch::Sender::default(),
         }
-        .with_all_due()
-    }
-
-    fn with_all_due(self) -> Self {
-        self.change(Lists::ALL);
-        self
     }
 
     /// These lists are due.
@@ -110,33 +105,37 @@ impl Judgements {
         self.state.send_modify(|state| state.ended = true);
     }
 
-    /// Whether the list of this kind has been judged as it is now.
-    pub(crate) fn is_judged(&self, kind: Kind) -> bool {
+    /// The judgement of the list of this kind as it is now, if there is no need to wait.
+    pub(crate) fn now(&self, kind: Kind) -> Option<Judged> {
         let due = self.due[index(kind)].load(SeqCst);
-        self.state.borrow().lists[index(kind)].judged >= due
+        self.state.borrow().judged(kind, due)
     }
 
     /// Waits until the list of this kind has been judged, as it is now.
     pub(crate) async fn wait(&self, kind: Kind, until: Instant) -> Judged {
         let due = self.due[index(kind)].load(SeqCst);
-        let ended = |state: &State| {
-            let done = &state.lists[index(kind)];
-            if done.judged >= due {
-                return Some(Judged::Yes);
-            }
-            if state.ended {
-                return Some(Judged::Ended);
-            }
-            let failed = done.failed.as_ref().filter(|(at, _)| *at >= due);
-            failed.map(|(_, why)| Judged::Failed(Arc::clone(why)))
-        };
         let mut state = self.state.subscribe();
-        let waiting = state.wait_for(|state| ended(state).is_some());
+        let waiting = state.wait_for(|state| state.judged(kind, due).is_some());
         match timeout_at(until.into(), waiting).await {
-            Ok(Ok(state)) => ended(&state).unwrap_or(Judged::Ended),
+            Ok(Ok(state)) => state.judged(kind, due).unwrap_or(Judged::Ended),
             Ok(Err(_)) => Judged::Ended,
             Err(_) => Judged::NotYet,
         }
+    }
+}
+
+impl State {
+    /// The judgement of a list that was due so often, if there is one.
+    fn judged(&self, kind: Kind, due: u64) -> Option<Judged> {
+        let done = &self.lists[index(kind)];
+        if done.judged >= due {
+            return Some(Judged::Yes);
+        }
+        if self.ended {
+            return Some(Judged::Ended);
+        }
+        let failed = done.failed.as_ref().filter(|(at, _)| *at >= due);
+        failed.map(|(_, why)| Judged::Failed(Arc::clone(why)))
     }
 }
 
@@ -168,7 +167,8 @@ mod tests {
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
         judgements.finish(TOOLS, judgements.due(), None);
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::Yes);
-        assert!(judgements.is_judged(Kind::Tool));
+        assert_eq!(judgements.now(Kind::Tool), Some(Judged::Yes));
+        assert_eq!(judgements.now(Kind::Prompt), None);
         assert_eq!(now(&judgements, Kind::Prompt).await, Judged::NotYet);
     }
 

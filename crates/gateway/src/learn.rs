@@ -88,6 +88,8 @@ impl Lists {
 pub(crate) struct Curiosity {
     wanted: Lists,
     asking: bool,
+    /// Somebody waits for the answer to the next question.
+    hurried: bool,
     /// Not before this.
     from: Instant,
     /// How often in a row it was asked without a quiet time in between.
@@ -105,6 +107,7 @@ impl Curiosity {
         Self {
             wanted: Lists::NONE,
             asking: false,
+            hurried: false,
             from: now,
             restless: 0,
         }
@@ -132,12 +135,14 @@ impl Curiosity {
     /// Somebody waits for the answer: it is asked for without a pause.
     pub(crate) fn hurry(&mut self, now: Instant) {
         self.from = self.from.min(now);
+        self.hurried = self.asking;
     }
 
     /// The question has been answered.
     pub(crate) fn answered(&mut self, now: Instant) {
         self.asking = false;
         let pause = match self.restless {
+            _ if std::mem::take(&mut self.hurried) => Duration::ZERO,
             0 => Duration::ZERO,
             n => FIRST_PAUSE
                 .saturating_mul(2_u32.saturating_pow(n - 1))
@@ -287,6 +292,30 @@ mod tests {
         assert_eq!(curiosity.ask(now), None);
         curiosity.answered(now);
         assert_eq!(curiosity.ask(now), Some(tools.and(prompts)));
+    }
+
+    #[test]
+    fn a_list_that_is_waited_for_comes_without_a_pause() {
+        let now = Instant::now();
+        let mut curiosity = Curiosity::new(now);
+        for _ in 0..5 {
+            curiosity.want(Lists::ALL);
+            curiosity.hurry(now);
+            assert!(curiosity.ask(now).is_some());
+            curiosity.answered(now);
+        }
+        // The same of one that is waited for while another is asked for.
+        curiosity.want(Lists::ALL);
+        assert_eq!(curiosity.ask(now), None);
+        curiosity.hurry(now);
+        assert!(curiosity.ask(now).is_some());
+        curiosity.want(Lists::ALL);
+        curiosity.hurry(now);
+        curiosity.answered(now);
+        assert!(curiosity.ask(now).is_some());
+        curiosity.answered(now);
+        curiosity.want(Lists::ALL);
+        assert_eq!(curiosity.ask(now), None);
     }
 
     #[test]

@@ -304,8 +304,8 @@ impl Upstream {
     /// Waits until the list of this kind has been judged, as the connection offers it now. A list that
     /// is waited for is asked for at once.
     pub(crate) async fn judged(&self, live: &Live, kind: Kind, until: Instant) -> Judged {
-        if live.judgements.is_judged(kind) {
-            return Judged::Yes;
+        if let Some(judged) = live.judgements.now(kind) {
+            return judged;
         }
         self.hurried.store(true, Relaxed);
         self.wake.notify_one();
