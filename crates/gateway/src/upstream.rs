@@ -703,9 +703,10 @@ impl Task {
         let name = Arc::clone(&self.upstream.name);
         // One that is known is judged list by list, so that no call waits for a list that it does not
         // need. Of one that is seen for the first time all is shown at once.
-        let mut phases = match self.known {
-            true => lists.one_by_one(),
-            false => vec![lists],
+        let mut phases = if self.known {
+            lists.one_by_one()
+        } else {
+            vec![lists]
         };
         phases.reverse();
         tokio::spawn(async move {
@@ -758,7 +759,7 @@ impl Task {
             self.upstream.take_in(&self.context, *learnt).await;
         }
         if let Some(live) = self.upstream.live() {
-            live.judgements.finish(lists, due, missing);
+            live.judgements.finish(lists, due, missing.as_ref());
         }
     }
 
