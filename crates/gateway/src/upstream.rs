@@ -16,7 +16,6 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use switchboard_catalog::Kind;
 use switchboard_client::{Client, Era, State as Connection, model::LogLevel};
 use switchboard_config::{Server, Start};
 use tokio::{
@@ -29,7 +28,7 @@ use crate::{
     context::Context,
     failure::Failure,
     health::{Health, ServerState},
-    judgement::{Due, Judged},
+    judgement::Due,
     launch,
     learn::{self, Curiosity, Learnt, Lists},
     limit::Limiter,
@@ -299,17 +298,6 @@ impl Upstream {
             live.judgements.change(lists);
         }
         self.wake.notify_one();
-    }
-
-    /// Waits until the list of this kind has been judged, as the connection offers it now. A list that
-    /// is waited for is asked for at once.
-    pub(crate) async fn judged(&self, live: &Live, kind: Kind, until: Instant) -> Judged {
-        if let Some(judged) = live.judgements.now(kind) {
-            return judged;
-        }
-        self.hurried.store(true, Relaxed);
-        self.wake.notify_one();
-        live.judgements.wait(kind, until).await
     }
 
     /// The connection is no longer to be used. Whoever waits to hear what the server offers in this life need
