@@ -103,15 +103,23 @@ pub(crate) fn is_terminal() -> bool {
 
 /// Asks on standard error, and takes anything but a yes for a no.
 pub(crate) fn confirm(question: &str) -> io::Result<bool> {
+    let answer = ask(&format!("{question} [y/N] "))?;
+    Ok(matches!(answer.as_str(), "y" | "yes"))
+}
+
+/// Asks on standard error, and takes an empty line for a yes.
+pub(crate) fn confirm_unless_no(question: &str) -> io::Result<bool> {
+    let answer = ask(&format!("{question} [Y/n] "))?;
+    Ok(matches!(answer.as_str(), "" | "y" | "yes"))
+}
+
+fn ask(question: &str) -> io::Result<String> {
     let mut to = io::stderr();
-    write!(to, "{question} [y/N] ")?;
+    to.write_all(clean(question).as_bytes())?;
     to.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
-    Ok(matches!(
-        answer.trim().to_ascii_lowercase().as_str(),
-        "y" | "yes"
-    ))
+    Ok(answer.trim().to_ascii_lowercase())
 }
 
 /// Rows under a heading, and lines between them.
