@@ -199,10 +199,12 @@ fn texts(server: &Server) -> Vec<&str> {
     match &server.transport {
         Transport::Command(line) => {
             texts.push(&line.command);
+            texts.extend(line.args.iter().map(String::as_str));
             texts.extend(line.cwd.as_deref());
         }
         Transport::Container(container) => {
             texts.push(&container.image);
+            texts.extend(container.args.iter().map(String::as_str));
             texts.extend(container.mounts.iter().map(String::as_str));
             texts.extend(container.run_args.iter().map(String::as_str));
         }
@@ -225,7 +227,20 @@ fn named_values(server: &Server) -> Vec<(String, &str)> {
     };
     let pairs = map.into_iter().flatten();
     values.extend(pairs.map(|(name, value)| (name.clone(), value.as_str())));
-    values.extend(args.iter().map(|arg| (String::new(), arg.as_str())));
+    let mut before = "";
+    for arg in args {
+        // `--token=VALUE`, `--token VALUE`, or a token that speaks for itself.
+        let option = arg.split_once('=').filter(|_| arg.starts_with('-'));
+        let (name, value) = option.unwrap_or((before, arg));
+        if !value.starts_with('-') {
+            values.push((name.to_owned(), value));
+        }
+        before = if arg.starts_with('-') && option.is_none() {
+            arg
+        } else {
+            ""
+        };
+    }
     values
 }
 

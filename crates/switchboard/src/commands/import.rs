@@ -218,7 +218,7 @@ fn agree_to_projects(sources: &mut Vec<Source>, yes: bool) -> Result<(), Failure
             print::say(&format!(
                 "`{}` comes with this repository ({file}): {}",
                 server.name,
-                started(&server.entry)
+                started(&server.name, &server.entry)
             ));
             CHANGE.check(yes)?;
             let is_wanted = yes
@@ -234,14 +234,16 @@ fn agree_to_projects(sources: &mut Vec<Source>, yes: bool) -> Result<(), Failure
     Ok(())
 }
 
-/// The program or address of an entry, in one line.
-fn started(entry: &Value) -> String {
+/// The program or address of an entry in one line, without secrets.
+fn started(name: &str, entry: &Value) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
     let args = entry.get("args").and_then(Value::as_array);
     let args = args.into_iter().flatten().filter_map(Value::as_str);
     let words = [text("command"), text("url")].into_iter().chain(args);
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-    words.join(" ")
+    let text = serde_json::json!({"mcpServers": {name: entry}}).to_string();
+    let config = switchboard_config::parse(&text, "").unwrap_or_default();
+    moving::hidden(&words.join(" "), &config.clear_secrets())
 }
 
 /// Shows what would change, without secrets.
