@@ -15,7 +15,10 @@ use switchboard_files::{Links, read, write_private};
 use switchboard_search::{Cache, Tool, Vectors};
 use tokio::{sync::watch, time::Instant};
 
-use crate::{fetch, health::PartState, status::Part};
+use crate::{
+    fetch,
+    health::{Part, PartState},
+};
 
 /// A file of vectors with more bytes is none of ours.
 const CACHE_BYTES: u64 = 512 * 1024 * 1024;
