@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use switchboard_files::{Lock, LockError, Mode, follow, replace, sweep};
+use switchboard_files::{Access, Lock, LockError, Mode, follow, replace, sweep};
 
 use crate::parse;
 
@@ -57,7 +57,7 @@ impl ConfigLock {
     /// and the link stays.
     pub fn write(&self, text: &str) -> io::Result<Written> {
         let in_clear = parse(text, "").is_ok_and(|config| !config.clear_secrets().is_empty());
-        let is_open = switchboard_files::access(&self.target).is_ok_and(|found| found.is_open());
+        let is_open = switchboard_files::access(&self.target).is_ok_and(Access::is_open);
         let (mode, written) = if in_clear && is_open {
             (Mode::Private, Written::Narrowed)
         } else {

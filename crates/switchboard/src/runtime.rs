@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use switchboard_config::Home;
-use switchboard_files::{Links, write_private};
+use switchboard_files::{Access, Links, write_private};
 use switchboard_gateway::{Doors, Gateway};
 use tokio::{
     net::UnixListener,
@@ -99,7 +99,7 @@ impl Lock {
 
 /// Says that other users may change which programs are run.
 fn warn_of_group(config: &Path) {
-    if switchboard_files::access(config).is_ok_and(|found| found.is_group_writable()) {
+    if switchboard_files::access(config).is_ok_and(Access::is_group_writable) {
         tracing::warn!(file = %config.display(), "The group may change the configuration, which names programs to run; `chmod g-w` takes that away.");
     }
 }

@@ -369,13 +369,23 @@ pub(crate) fn configuration() -> impl Strategy<Value = Vec<u8>> {
     ]);
     let trivia = prop::sample::select(vec!["", " ", "\n  ", "// c\n", "/* d */", "\r\n"]);
     let random = prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat());
-    let well_formed = prop::collection::vec(trivia, 12).prop_map(|t| {
-        let [a, b, c, d, e, f, g, h, i, j, k, l] = t[..] else {
-            return String::new();
-        };
-        format!(
-            "{a}{{{b}\"mcpServers\"{c}:{d}{{{e}\"a\"{f}:{g}{{\"command\":{h}\"x\"{i}}},{j}\"b\":{{}}{k}}}{l}}}"
-        )
+    let tokens = [
+        "{",
+        "\"mcpServers\"",
+        ":",
+        "{",
+        "\"a\"",
+        ":",
+        "{\"command\":",
+        "\"x\"",
+        "},",
+        "\"b\":{}",
+        "}",
+        "}",
+    ];
+    let well_formed = prop::collection::vec(trivia, tokens.len()).prop_map(move |trivia| {
+        let pairs = trivia.into_iter().zip(tokens);
+        pairs.flat_map(|(trivia, token)| [trivia, token]).collect()
     });
     (any::<u8>(), prop_oneof![random, well_formed]).prop_map(|(name, text)| {
         let mut data = vec![name];
