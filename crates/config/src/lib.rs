@@ -49,6 +49,7 @@ mod resolve;
 mod schema;
 mod server;
 mod shape;
+mod wanted;
 mod write;
 
 pub use edit::{EditError, add_server, remove_server, set_enabled};

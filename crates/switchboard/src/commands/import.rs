@@ -11,6 +11,7 @@ use super::{
     agree::CHANGE,
     backups::{self, ImportNote},
     config_file::{ConfigFile, cannot},
+    launching,
 };
 use crate::{failure::Failure, link::Link, print};
 
@@ -162,6 +163,9 @@ impl Merge {
                 Err(error) => return Err(error.into()),
             }
             self.added.push((name.clone(), server.entry.clone()));
+            let hints = launching::import_notes(&self.text, name);
+            self.notes
+                .extend(hints.map(|hint| format!("{owner}: `{name}`: {hint}")));
             for note in &server.notes {
                 self.notes.push(format!("{owner}: `{name}`: {note}"));
             }

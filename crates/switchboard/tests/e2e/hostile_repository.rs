@@ -263,15 +263,14 @@ fn npx_does_not_run_a_package_of_the_repository() {
     if !env::split_paths(&path).any(|dir| dir.join("npx").exists()) {
         return eprintln!("left out: npx is not installed");
     }
-    let repository = Repository::new();
-    let started = repository.path("STARTED");
+    let cache = tempfile::tempdir().unwrap();
     // It cannot be fetched, so that it runs only if it is found in the repository.
     let npx = json!({
         "command": "npx", "args": ["-y", "--offline", PACKAGE], "start": "eager",
-        "env": { "npm_config_cache": repository.path("../npm-cache") },
+        "env": { "npm_config_cache": cache.path() },
     });
-    let home =
-        Home::new(json!({ "npx": npx, "a": server(&["--starts", started.to_str().unwrap()]) }));
+    let repository = Repository::new();
+    let home = Home::new(json!({ "npx": npx.clone(), "a": server(&[]) }));
     let mut pipe = Pipe::open_in(&home, &repository.path(""), &[]);
     pid(&mut pipe, "a");
     within(SOON, "npx has failed", || {
@@ -279,4 +278,15 @@ fn npx_does_not_run_a_package_of_the_repository() {
         (log.contains("ENOTCACHED") || repository.note("package").exists()).then_some(())
     });
     leave(&home, pipe, &repository);
+
+    // There it would be found.
+    let inside = with(npx, json!({ "cwd": repository.path("") }));
+    home.set_servers(json!({ "npx": inside, "a": server(&[]) }));
+    let mut pipe = Pipe::open_in(&home, cache.path(), &[]);
+    pid(&mut pipe, "a");
+    within(SOON, "npx has run it", || {
+        repository.note("package").exists().then_some(())
+    });
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
 }
