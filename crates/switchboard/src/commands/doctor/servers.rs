@@ -182,7 +182,7 @@ impl Look<'_> {
     }
 
     /// Servers from npm want a Node.js of our days, and fail in strange ways with an older one.
-    fn node(&mut self, program: &Path, path: &std::ffi::OsStr) {
+    fn node(&mut self, program: &Path, path: &OsStr) {
         let beside = program.with_file_name("node");
         let node = if beside.is_file() {
             Some(beside)
