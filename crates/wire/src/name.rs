@@ -90,15 +90,15 @@ mod tests {
         #[test]
         fn no_spelling_is_missed(escaped: [bool; 6], upper: bool, before in "[ -~]{0,40}") {
             static NAME: Name = Name::new("tas/Id");
-            let mut key = String::new();
-            for (character, escape) in NAME.as_str().chars().zip(escaped) {
-                match (character, escape, upper) {
-                    (_, false, _) => key.push(character),
-                    ('/', true, true) => key.push_str("\\/"),
-                    (_, true, true) => key.push_str(&format!("\\u{:04X}", character as u32)),
-                    (_, true, false) => key.push_str(&format!("\\u{:04x}", character as u32)),
-                }
-            }
+            let spelled = NAME.as_str().chars().zip(escaped);
+            let key: String = spelled
+                .map(|(character, escape)| match (character, escape, upper) {
+                    (_, false, _) => character.to_string(),
+                    ('/', true, true) => "\\/".to_owned(),
+                    (_, true, true) => format!("\\u{:04X}", character as u32),
+                    (_, true, false) => format!("\\u{:04x}", character as u32),
+                })
+                .collect();
             let before = serde_json::to_string(&before).unwrap();
             let json = format!(r#"{{"a":{before},"{key}":1}}"#);
             let value: serde_json::Value = serde_json::from_str(&json).unwrap();
