@@ -9,7 +9,7 @@ use std::{
 };
 
 use switchboard_approvals::{
-    Action, Ask, Broker, Decision, Effect, Fault, Id, Input, Outcome, Record, Refusal, Status,
+    Ask, Broker, Decision, Effect, Fault, Id, Input, Outcome, Record, Refusal,
     broker::{Asker, Change, Decider},
 };
 use switchboard_config::{Approvals as Settings, Notify};
@@ -312,19 +312,6 @@ impl Driver {
         context.events.tell_json(event(why), &shown::event(record));
         if is_louder(&context.config.load().approvals, why) {
             context.megaphone.tell(event(why), shown::outside(record));
-        }
-        if let Some(rule) = record.ask.allowed_by.as_ref().filter(|_| {
-            record.status == Status::Pending && matches!(why, Change::Created | Change::Resumed)
-        }) {
-            let decision = Decision::new(Action::Approve, format!("rule: {rule}"));
-            let context = Arc::clone(context);
-            let id = Arc::clone(&record.id);
-            tokio::spawn(async move {
-                let decided = context.approvals.decide(&context, id, decision).await;
-                if let Err(error) = decided {
-                    tracing::debug!(%error, "A rule allows what cannot be done.");
-                }
-            });
         }
         if let Some(decided) = record.decided.as_ref().filter(|_| why == Change::Decided)
             && decided.remember.is_some()
