@@ -44,7 +44,7 @@ pub(super) enum Command {
 /// Drives the broker.
 #[derive(Debug)]
 pub(crate) struct Driver {
-    commands: mpsc::UnboundedReceiver<Command>,
+    commands: mpsc::Receiver<Command>,
     loaded: watch::Sender<bool>,
     clock: Clock,
     broker: Broker,
@@ -96,7 +96,7 @@ const LOADED_MAX: usize = 2 * switchboard_approvals::broker::OPEN_MAX;
 
 impl Driver {
     pub(super) fn new(
-        commands: mpsc::UnboundedReceiver<Command>,
+        commands: mpsc::Receiver<Command>,
         loaded: watch::Sender<bool>,
         clock: Clock,
     ) -> Self {
@@ -113,6 +113,12 @@ impl Driver {
             models: HashMap::new(),
             stopping: false,
         }
+    }
+
+    /// The next command, if one waits.
+    #[cfg(test)]
+    pub(super) fn next_command(&mut self) -> Option<Command> {
+        self.commands.try_recv().ok()
     }
 
     /// Drives the broker for as long as there is a gateway.
@@ -447,7 +453,7 @@ mod tests {
     use super::*;
 
     fn driver() -> Driver {
-        let (_, commands) = mpsc::unbounded_channel();
+        let (_, commands) = mpsc::channel(1);
         let (loaded, _) = watch::channel(false);
         Driver::new(commands, loaded, Clock::new())
     }
