@@ -214,6 +214,7 @@ impl Gateway {
             context.logs.flush();
         });
         let _ = closing.await;
+        self.context.audit.flush().await;
         self.context.store.close();
         let _ = tokio::time::timeout(CLOSE_PATIENCE, self.context.store.closed()).await;
         self.stage.send_replace(Stage::Stopped);

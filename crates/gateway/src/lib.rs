@@ -17,6 +17,7 @@
 mod answer;
 mod api;
 mod approvals;
+mod audit;
 mod builtin;
 mod cache;
 mod call;
@@ -48,7 +49,6 @@ mod model;
 mod notify;
 mod pace;
 mod park;
-mod private;
 mod problem;
 mod question;
 mod random;
