@@ -262,9 +262,10 @@ impl Room<'_> {
             View::Server(server) => {
                 let upstream = upstream(self.gateway, server)?;
                 let shelf = &self.gateway.context().shelf;
+                let item = Some((Kind::Tool, exposed.as_str()));
                 shelf
-                    .permits(server, Some(&exposed))
-                    .map_err(|unapproved| unapproved.failure(server, Some(&exposed)))?;
+                    .permits(server, item)
+                    .map_err(|unapproved| unapproved.failure(server, item))?;
                 if !upstream.settings().tools.permits(&exposed) {
                     let message = format!("there is no tool '{}'", cut(&exposed));
                     return Err(Failure::invalid_params(message));
@@ -297,6 +298,7 @@ impl Room<'_> {
             .filter(|server: &Arc<str>| self.gateway.upstream(server).is_some())
             .ok_or_else(|| unknown.clone())?;
         let tool = exposed.get(server.len() + 2..);
+        let tool = tool.map(|tool| (Kind::Tool, tool));
         let shelf = &self.gateway.context().shelf;
         shelf
             .permits(&server, tool)
@@ -531,10 +533,6 @@ impl Room<'_> {
         params: Raw,
     ) -> Result<Raw, Failure> {
         let upstream = upstream(self.gateway, server)?;
-        let shelf = &self.gateway.context().shelf;
-        shelf
-            .permits(server, None)
-            .map_err(|unapproved| unapproved.failure(server, None))?;
         let errand = Errand {
             guest: &self.guest,
             line: self.line.as_ref(),
@@ -545,6 +543,15 @@ impl Room<'_> {
             bell: None,
             returns: false,
         };
+        let shelf = &self.gateway.context().shelf;
+        let permitted = |item| {
+            let permitted = shelf.permits(server, item);
+            permitted.map_err(|unapproved| unapproved.failure(server, item))
+        };
+        permitted(None)?;
+        for (kind, name) in errand.items().iter().flatten() {
+            permitted(Some((*kind, &**name)))?;
+        }
         call::carry(self.gateway.context(), self.caller, &upstream, errand).await
     }
 }
@@ -599,8 +606,9 @@ pub(crate) fn locate_resource(
             (upstream(gateway, target.server)?, target.name.to_owned())
         }
     };
-    let permitted = gateway.context().shelf.permits(&upstream.name, None);
-    permitted.map_err(|unapproved| unapproved.failure(&upstream.name, None))?;
+    let item = Some((Kind::Resource, own.as_str()));
+    let permitted = gateway.context().shelf.permits(&upstream.name, item);
+    permitted.map_err(|unapproved| unapproved.failure(&upstream.name, item))?;
     Ok((upstream, own))
 }
 

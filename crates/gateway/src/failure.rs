@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use switchboard_client::{CallError, Error, ErrorObject, Raw};
 use switchboard_store::Outcome;
+use switchboard_trust::ItemKind;
 use switchboard_wire::{Era, code};
 
 /// The codes of the gateway's own errors for peers of the older revisions.
@@ -93,10 +94,11 @@ pub(crate) enum Failure {
     },
     /// A person could not be asked.
     Unasked { server: Arc<str>, why: Arc<str> },
-    /// Nobody has approved the tool, or nothing of its server.
+    /// The item is not approved, or nothing of its server is.
     Unapproved {
         server: Arc<str>,
-        tool: Option<Arc<str>>,
+        /// Its key in the ledger.
+        item: Option<Arc<str>>,
     },
 }
 
@@ -272,8 +274,8 @@ impl Failure {
                 let message = "the gateway is stopping, and tools cannot be searched any more";
                 (codes::UNAVAILABLE, message.to_owned(), None)
             }
-            Self::Unapproved { server, tool } => {
-                let message = unapproved(server, tool.as_deref());
+            Self::Unapproved { server, item } => {
+                let message = unapproved(server, item.as_deref());
                 (code::INVALID_PARAMS, message, Some(named(server)))
             }
             Self::Denied { .. }
@@ -358,11 +360,16 @@ fn retry(after: Duration) -> (&'static str, Raw) {
     ("retryAfterMs", millis(after))
 }
 
-fn unapproved(server: &str, tool: Option<&str>) -> String {
-    let (what, name) = match tool {
-        Some(tool) => (
+fn unapproved(server: &str, item: Option<&str>) -> String {
+    let (what, name) = match item.map(|item| (ItemKind::of_key(item), item)) {
+        Some((ItemKind::Tool, tool)) => (
             format!("tool '{tool}' of server '{server}'"),
             format!("{server}:{tool}"),
+        ),
+        // Its key has brackets and spaces, which a shell would take apart.
+        Some((_, key)) => (
+            format!("{key} of server '{server}'"),
+            format!("'{server}:{key}'"),
         ),
         None => (format!("server '{server}'"), server.to_owned()),
     };

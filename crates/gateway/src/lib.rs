@@ -34,6 +34,7 @@ mod finder;
 mod gateway;
 mod handshake;
 mod health;
+mod judgement;
 mod launch;
 mod learn;
 mod lessons;
@@ -68,6 +69,7 @@ mod time;
 mod translate;
 mod trust;
 mod upstream;
+mod uri_template;
 mod view;
 mod watch;
 

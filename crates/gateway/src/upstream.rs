@@ -16,6 +16,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use switchboard_catalog::Kind;
 use switchboard_client::{Client, Era, State as Connection, model::LogLevel};
 use switchboard_config::{Server, Start};
 use tokio::{
@@ -28,6 +29,7 @@ use crate::{
     context::Context,
     failure::Failure,
     health::{Health, ServerState},
+    judgement::{Due, Judged},
     launch,
     learn::{self, Curiosity, Learnt, Lists},
     limit::Limiter,
@@ -64,6 +66,8 @@ pub(crate) struct Upstream {
     ending: AtomicBool,
     /// What the server says has changed and nobody has looked at.
     changed: Mutex<Lists>,
+    /// A call waits for a list.
+    hurried: AtomicBool,
     wake: Notify,
     control: mpsc::Sender<Control>,
 }
@@ -81,12 +85,21 @@ enum Control {
     /// Other numbers, the same server.
     Tune(oneshot::Sender<()>),
     Restart(oneshot::Sender<()>),
-    Learnt {
-        run: u64,
-        lists: Lists,
-        learnt: Box<Option<Learnt>>,
-    },
+    Learnt(Answer),
     Stop(oneshot::Sender<()>),
+}
+
+/// What the server said when it was asked for lists.
+#[derive(Debug)]
+struct Answer {
+    run: u64,
+    lists: Lists,
+    /// How often they were due when they were asked for.
+    due: Due,
+    /// `None` if the server is gone.
+    learnt: Option<Box<Learnt>>,
+    /// Whether everything has been asked that was to be.
+    last: bool,
 }
 
 /// How many orders may wait for the task. They are rare; what finds no room is not lost, but waits.
@@ -128,6 +141,7 @@ impl Upstream {
             demand: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
             changed: Mutex::new(Lists::NONE),
+            hurried: AtomicBool::new(false),
             wake: Notify::new(),
             control,
         });
@@ -281,14 +295,28 @@ impl Upstream {
         let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         *changed = changed.and(lists);
         drop(changed);
+        if let Some(live) = self.live() {
+            live.judgements.change(lists);
+        }
         self.wake.notify_one();
+    }
+
+    /// Waits until the list of this kind has been judged, as the connection offers it now. A list that
+    /// is waited for is asked for at once.
+    pub(crate) async fn judged(&self, live: &Live, kind: Kind, until: Instant) -> Judged {
+        if let Some(judged) = live.judgements.now(kind) {
+            return judged;
+        }
+        self.hurried.store(true, Relaxed);
+        self.wake.notify_one();
+        live.judgements.wait(kind, until).await
     }
 
     /// The connection is no longer to be used. Whoever waits to hear what the server offers in this life need
     /// not wait any longer.
     fn hide(&self) {
         if let Some(live) = self.live.swap(None) {
-            live.set_judged();
+            live.judgements.end();
         }
     }
 
@@ -641,7 +669,7 @@ impl Task {
                 }
                 let _ = done.send(());
             }
-            Control::Learnt { run, lists, learnt } => self.learnt(run, lists, *learnt).await,
+            Control::Learnt(answer) => self.learnt(answer).await,
         }
         Next::Go
     }
@@ -649,8 +677,12 @@ impl Task {
     /// Takes in what the server says has changed.
     fn heed_changes(&mut self) {
         let changed = self.upstream.take_changed();
+        let hurried = self.upstream.hurried.swap(false, Relaxed);
         if let Some(run) = &mut self.run {
             run.curiosity.want(changed);
+            if hurried {
+                run.curiosity.hurry(Instant::now());
+            }
             self.learn();
         }
     }
@@ -663,36 +695,70 @@ impl Task {
         let Some(lists) = run.curiosity.ask(Instant::now()) else {
             return;
         };
+        let Some(live) = self.upstream.live() else {
+            return;
+        };
         let (number, client) = (run.number, run.client.clone());
         let control = self.upstream.control.clone();
         let name = Arc::clone(&self.upstream.name);
+        // One that is known is judged list by list, so that no call waits for a list that it does not
+        // need. Of one that is seen for the first time all is shown at once.
+        let mut phases = match self.known {
+            true => lists.one_by_one(),
+            false => vec![lists],
+        };
+        phases.reverse();
         tokio::spawn(async move {
-            let learnt = Box::new(learn::learn(&name, &client, lists).await);
-            let answer = Control::Learnt {
-                run: number,
-                lists,
-                learnt,
-            };
-            let _ = control.send(answer).await;
+            while let Some(lists) = phases.pop() {
+                let due = live.judgements.due();
+                let learnt = learn::learn(&name, &client, lists).await.map(Box::new);
+                // Of one that is gone, nothing more is to be had.
+                let lists = match learnt {
+                    Some(_) => lists,
+                    None => phases.drain(..).fold(lists, Lists::and),
+                };
+                let answer = Answer {
+                    run: number,
+                    lists,
+                    due,
+                    last: phases.is_empty(),
+                    learnt,
+                };
+                if control.send(Control::Learnt(answer)).await.is_err() {
+                    return;
+                }
+            }
         });
     }
 
     /// The server has said what it offers, or did not.
-    async fn learnt(&mut self, number: u64, lists: Lists, learnt: Option<Learnt>) {
+    async fn learnt(&mut self, answer: Answer) {
+        let Answer {
+            run: number,
+            lists,
+            due,
+            learnt,
+            last,
+        } = answer;
         let Some(run) = self.run.as_mut().filter(|run| run.number == number) else {
             return;
         };
-        run.curiosity.answered(Instant::now());
-        let missing = learnt.as_ref().map_or(Some(lists), |learnt| learnt.missing);
-        if let Some(missing) = missing {
-            run.curiosity.want(missing);
+        if last {
+            run.curiosity.answered(Instant::now());
+        }
+        let missing = match &learnt {
+            Some(learnt) => learnt.missing.clone(),
+            None => Some((lists, "the connection was lost".into())),
+        };
+        if let Some((missing, _)) = &missing {
+            run.curiosity.want(*missing);
         }
         if let Some(learnt) = learnt {
             self.known |= learnt.has_tools();
-            self.upstream.take_in(&self.context, learnt).await;
+            self.upstream.take_in(&self.context, *learnt).await;
         }
         if let Some(live) = self.upstream.live() {
-            live.set_judged();
+            live.judgements.finish(lists, due, missing);
         }
     }
 

@@ -71,6 +71,21 @@ fn generated_headers_hold() {
 }
 
 #[test]
+fn generated_ledgers_hold() {
+    run(1_500, switchboard_fuzz::ledger, generate::ledger());
+}
+
+#[test]
+fn generated_definitions_hold() {
+    run(1_000, switchboard_fuzz::definition, generate::definitions());
+}
+
+#[test]
+fn generated_snapshots_hold() {
+    run(1_500, switchboard_fuzz::snapshot, generate::snapshot());
+}
+
+#[test]
 fn noise_holds() {
     for (_, check) in CHECKS {
         run(500, check, prop::collection::vec(any::<u8>(), 0..200));

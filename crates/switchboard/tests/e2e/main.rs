@@ -18,6 +18,7 @@ mod crowds;
 mod environment;
 mod faults;
 mod hostile_repository;
+mod hostile_server;
 mod memory_crash;
 mod memory_start;
 mod orphans;
