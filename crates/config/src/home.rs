@@ -141,6 +141,25 @@ impl Home {
         self.logs().join(format!("{}.log", file_name(server)))
     }
 
+    /// `servers/NAME/`, where a server runs that is not configured to run elsewhere. Every name has a directory of
+    /// its own, encoded as in [`log_of`](Self::log_of).
+    pub fn server_dir(&self, server: &str) -> PathBuf {
+        self.data.join("servers").join(file_name(server))
+    }
+
+    /// Makes the directory of a server, with access for its owner only.
+    pub fn create_server_dir(&self, server: &str) -> Result<PathBuf, HomeError> {
+        let folder = self.server_dir(server);
+        make(&folder)?;
+        close(&folder)?;
+        Ok(folder)
+    }
+
+    /// The directory that relative paths in the configuration count from: that of its file.
+    pub fn base(&self) -> &Path {
+        self.config_file.parent().unwrap_or(Path::new("/"))
+    }
+
     /// `run/`, for what lives as long as the gateway; only its owner may look in.
     pub fn run(&self) -> PathBuf {
         self.data.join("run")

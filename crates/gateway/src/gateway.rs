@@ -11,8 +11,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use switchboard_config::{Config, Home};
-use switchboard_contain::{Containment, Instance, Sweep};
+use switchboard_config::{Config, Environment, Home};
+use switchboard_contain::{Containment, Engine, Instance, Sweep};
 use switchboard_files::{Links, write_private};
 use switchboard_store::Store;
 use tokio::{
@@ -81,7 +81,7 @@ pub enum StartError {
 
 impl Gateway {
     /// Brings the gateway up: reads what is known, and leaves everything slow to the background.
-    /// `guard` is the program that looks after servers, this very one if `None`.
+    /// Servers get a part of `environment`. `guard` is the program that looks after servers, this very one if `None`.
     ///
     /// # Panics
     ///
@@ -89,6 +89,7 @@ impl Gateway {
     pub fn start(
         home: Arc<Home>,
         config: Config,
+        environment: Environment,
         guard: Option<PathBuf>,
     ) -> Result<Arc<Self>, StartError> {
         if let Err(error) = switchboard_contain::become_subreaper() {
@@ -104,11 +105,12 @@ impl Gateway {
         let steps = Arc::clone(&logs);
         containment =
             containment.on_step(move |server, step| launch::note_step(&steps, server, step));
-        sweep(&home, instance, &config);
+        let engines = launch::engines(&config, &home, &environment);
+        sweep(&home, instance, engines);
         let config = config.with_memory();
         let shelf = Arc::new(Shelf::open(home.catalog(), home.trust(), &config));
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
-        let context = Context::new(home, config, containment, logs, shelf, store);
+        let context = Context::new(home, config, environment, containment, logs, shelf, store);
         let (context, driver) = context.ok_or(StartError::Random)?;
         let context = Arc::new(context);
         let gateway = Arc::new(Self {
@@ -373,8 +375,7 @@ impl Drop for Present<'_> {
 
 /// Ends what an earlier gateway of this home left behind, in the background: what it left is in nobody's
 /// way.
-fn sweep(home: &Home, instance: Instance, config: &Config) {
-    let engines = launch::engines(config);
+fn sweep(home: &Home, instance: Instance, engines: Vec<Engine>) {
     let sweep = Sweep::new(home.groups(), instance);
     let sweep = engines.into_iter().fold(sweep, Sweep::engine);
     tokio::spawn(async move {

@@ -115,6 +115,7 @@ Example, as an entry of `mcpServers` in a client's configuration:
 Examples:
   switchboard add files -- npx -y @modelcontextprotocol/server-filesystem /data
   switchboard add time --env TZ=UTC -- uvx mcp-server-time
+  switchboard add k8s --inherit-env KUBECONFIG -- npx -y kubernetes-mcp-server
   switchboard add issues https://example.com/mcp --header 'Authorization=Bearer ${secret:issues}'
   switchboard add boxed --image mcp/time")]
     Add(commands::servers::Add),

@@ -5,7 +5,7 @@ use std::{
     future::Future,
     io::{self, Read, Seek, Write},
     os::unix::fs::PermissionsExt,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -60,6 +60,15 @@ pub(crate) fn block_on<F: Future>(work: F) -> anyhow::Result<F::Output> {
     // Whatever still blocks (a file, a name server) is not waited for.
     runtime.shutdown_background();
     Ok(done)
+}
+
+/// Leaves the directory that the program was started in, and returns it. It belongs to a client's project: what this
+/// process and its children look for by a relative name must not be found there. Paths that the user gave have
+/// to be absolute by now.
+pub(crate) fn leave_directory() -> anyhow::Result<Option<PathBuf>> {
+    let directory = std::env::current_dir().ok();
+    std::env::set_current_dir("/").context("cannot change to the directory /")?;
+    Ok(directory)
 }
 
 /// The right to be the gateway of a home, held by one process at a time and let go with it.

@@ -71,6 +71,9 @@ fn a_name_of_a_server_cannot_leave_the_logs() {
         );
         assert!(!file.starts_with('.'), "{file}");
         assert!(seen.insert(file.to_owned()), "{name:?} shares {file}");
+        let dir = home.server_dir(name);
+        assert_eq!(dir.parent(), Some(Path::new("/h/servers")), "{name:?}");
+        assert_eq!(dir.file_name(), path.file_stem(), "{name:?}");
     }
     assert_eq!(home.log_of("a b"), Path::new("/h/logs/a%20b.log"));
 }
@@ -100,6 +103,18 @@ fn folders_are_closed_to_others() {
     home.create().unwrap();
     assert_eq!(mode(&home.run()), 0o700);
     assert_eq!(mode(&home.logs()), 0o755, "what a person opened stays open");
+}
+
+#[test]
+fn directory_of_a_server_is_closed_to_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::locate(Some(folder.path()), None).unwrap();
+    for _ in 0..2 {
+        let dir = home.create_server_dir("../../etc").unwrap();
+        assert_eq!(dir, folder.path().join("servers/%2E.%2F..%2Fetc"));
+        assert_eq!(mode(&dir), 0o700);
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
+    }
 }
 
 #[test]

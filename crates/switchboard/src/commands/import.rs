@@ -11,6 +11,7 @@ use super::{
     agree::CHANGE,
     backups::{self, ImportNote},
     config_file::{ConfigFile, cannot},
+    launching,
     secret::{
         Store,
         moving::{self, Mover, Secrets},
@@ -324,6 +325,9 @@ impl Merge {
             self.added.push((name.clone(), entry));
             self.notes
                 .push(format!("`{name}` is from {}", found.file.display()));
+            let hints = launching::import_notes(&self.text, name);
+            self.notes
+                .extend(hints.map(|hint| format!("{owner}: `{name}`: {hint}")));
             for note in &server.notes {
                 self.notes.push(format!("{owner}: `{name}`: {note}"));
             }

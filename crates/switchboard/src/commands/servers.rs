@@ -7,6 +7,7 @@ use switchboard_config::{Config, Home, Memory, Server, add_server, remove_server
 
 use super::{
     config_file::ConfigFile,
+    launching,
     secret::{
         Store,
         moving::{self, Mover, Secrets},
@@ -46,7 +47,10 @@ pub(crate) struct Add {
     /// A header for every request; can be given several times
     #[arg(long = "header", short = 'H', value_name = "KEY=VALUE", value_parser = header, requires = "url")]
     headers: Vec<(String, String)>,
-    /// The folder in which the program runs
+    /// A variable to pass on from the gateway's environment; can be given several times
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "image"])]
+    inherit_env: Vec<String>,
+    /// The working directory of the program; an empty one of its own unless given
     #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "image"])]
     cwd: Option<String>,
     /// What is spoken at the address, if it is not found out
@@ -103,7 +107,7 @@ pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
     let mut entry = entry(args)?;
     let name = &args.name;
     // What is wrong with it is told in the same way whether a gateway runs or not.
-    add_server("", name, &entry)?;
+    let alone = add_server("", name, &entry)?;
     let mut mover = Mover::new(Store::new(home));
     if moving::decide(args.secrets, false, moving::count(&entry))? == Secrets::Move {
         mover
@@ -118,6 +122,9 @@ pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
     warn_of_plain_http(name, &entry);
     let off = if args.disabled { ", switched off" } else { "" };
     print::say(&format!("added `{name}`{off}"));
+    for hint in launching::hints(&alone, name) {
+        print::hint(&hint);
+    }
     if name == Memory::NAME {
         print::hint(
             "it takes the place of the built-in memory, which keeps what it remembers; under another name \
@@ -255,7 +262,11 @@ fn entry(args: &Add) -> Result<Value, Failure> {
     } else if let Some(image) = &args.image {
         put("image", image.as_str().into());
     } else if let Some(program) = command.next() {
-        put("command", program.as_str().into());
+        let program = match &args.cwd {
+            Some(_) => program.clone(),
+            None => launching::program(program),
+        };
+        put("command", program.into());
     }
     let rest: Vec<&str> = command.map(String::as_str).collect();
     if !rest.is_empty() {
@@ -270,8 +281,11 @@ fn entry(args: &Add) -> Result<Value, Failure> {
             put(key, map.into());
         }
     }
+    if !args.inherit_env.is_empty() {
+        put("inheritEnv", args.inherit_env.clone().into());
+    }
     if let Some(cwd) = &args.cwd {
-        put("cwd", cwd.as_str().into());
+        put("cwd", launching::absolute(cwd).into());
     }
     if let Some(start) = args.start {
         let start = match start {
