@@ -29,6 +29,10 @@ use crate::{failure::Failure, link::Link, print};
 ///
 /// Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, opencode, codex, gemini.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub(crate) struct Import {
     /// A client, or a file in the form of any of them
     #[arg(value_name = "CLIENT|FILE")]
@@ -211,7 +215,7 @@ fn of_client(client: Client, project: bool) -> Result<Vec<Source>, Failure> {
 
 /// Asks for each server of a repository, and leaves out those that are not wanted. The others are
 /// added so that nothing of them is shown before it is approved.
-fn agree_to_projects(sources: &mut Vec<Source>, yes: bool) -> Result<(), Failure> {
+fn agree_to_projects(sources: &mut [Source], yes: bool) -> Result<(), Failure> {
     for source in sources.iter_mut().filter(|source| source.is_project) {
         let file = source.found.file.display().to_string();
         let mut kept = Vec::new();
