@@ -47,6 +47,7 @@ mod read;
 mod reference;
 mod resolve;
 mod schema;
+mod secret;
 mod server;
 mod shape;
 mod wanted;
@@ -66,6 +67,9 @@ pub use model::{
 pub use name::{NameError, check_server_name};
 pub use network::Network;
 pub use problem::Problem;
+pub use reference::is_secret_name;
 pub use resolve::ResolveError;
 pub use schema::schema;
-pub use write::write_atomically;
+pub use secret::{looks_secret, without_scheme};
+pub use switchboard_files::LockError;
+pub use write::{ConfigLock, Written};

@@ -102,6 +102,8 @@ impl Containment {
         let guard = self.guard(&launch.name, &commission.marker);
         let (pipes, child, control) = guard.map_err(guard_failed)?;
 
+        // Unbounded, because `Drop` sends here and cannot wait. Only the gateway's own code gives orders, a
+        // few for each server, and the keeper reads them for as long as the server runs.
         let (orders, receiver) = mpsc::unbounded_channel();
         let (state, watched) = watch::channel(State::default());
         let (started, starting) = oneshot::channel();

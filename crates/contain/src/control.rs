@@ -418,10 +418,30 @@ mod tests {
         }
     }
 
+    /// A commission that can be read and sent says the same once more.
+    fn decoded_is_encoded_again(bytes: &[u8]) {
+        let read = Commission::decode(bytes);
+        if let Some(Ok(sent)) = read.as_ref().map(Commission::encode) {
+            assert_eq!(Commission::decode(&sent), read);
+        }
+    }
+
     proptest! {
         #[test]
+        fn damaged_commission_is_refused_or_consistent(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let mut bytes = commission().encode().unwrap();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            decoded_is_encoded_again(&bytes);
+        }
+
+        #[test]
         fn noise_is_no_message(bytes: Vec<u8>, line: String) {
-            let _ = Commission::decode(&bytes);
+            decoded_is_encoded_again(&bytes);
             let _ = Order::parse(&line);
             let _ = Report::parse(&line);
             let mut lines = Lines::default();

@@ -13,6 +13,7 @@ use std::{
 
 use switchboard_config::{Config, Environment, Home};
 use switchboard_contain::{Containment, Engine, Instance, Sweep};
+use switchboard_files::{Links, write_private};
 use switchboard_store::Store;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -402,17 +403,20 @@ fn run_sweep(sweep: &Sweep) {
     }
 }
 
+/// A name is far shorter.
+const INSTANCE_BYTES: u64 = 4096;
+
 /// The name of this home's gateway, by which its containers are known from one run to the next.
 fn instance(home: &Home) -> Option<Instance> {
     let path = home.instance_file();
-    if let Some(known) = std::fs::read_to_string(&path)
+    if let Some(known) = switchboard_files::read(&path, INSTANCE_BYTES, Links::Refuse)
         .ok()
-        .and_then(|name| name.trim().parse().ok())
+        .and_then(|name| String::from_utf8(name).ok()?.trim().parse().ok())
     {
         return Some(known);
     }
     let name = crate::random::secret()?;
-    if let Err(error) = std::fs::write(&path, &name) {
+    if let Err(error) = write_private(&path, name.as_bytes()) {
         tracing::warn!(%error, path = %path.display(), "Cannot keep the name of this instance.");
     }
     name.parse().ok()

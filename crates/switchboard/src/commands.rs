@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod memory;
 pub(crate) mod search;
+pub(crate) mod secret;
 pub(crate) mod servers;
 pub(crate) mod status;
 pub(crate) mod stop;

@@ -143,3 +143,16 @@ fn what_cannot_be_made_is_named() {
     );
     assert!(!long.exists());
 }
+
+#[test]
+fn linked_run_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    fs::create_dir_all(&elsewhere).unwrap();
+    fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o755)).unwrap();
+    let home = Home::locate(Some(&folder.path().join("home")), None).unwrap();
+    fs::create_dir(folder.path().join("home")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, home.run()).unwrap();
+    assert!(matches!(home.create(), Err(HomeError::Create { .. })));
+    assert_eq!(mode(&elsewhere), 0o755);
+}

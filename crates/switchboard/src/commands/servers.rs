@@ -3,16 +3,25 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
-use switchboard_config::{Config, Home, Memory, add_server, remove_server, set_enabled};
+use switchboard_config::{Config, Home, Memory, Server, add_server, remove_server, set_enabled};
 
-use super::{config_file::ConfigFile, launching, shapes};
+use super::{
+    config_file::ConfigFile,
+    launching,
+    secret::{
+        Store,
+        moving::{self, Mover, Secrets},
+    },
+    shapes,
+};
 use crate::{failure::Failure, link::Link, print};
 
 /// Add a server.
 ///
 /// It is written into switchboard.json, and a running gateway takes it up at once. Values may hold
-/// ${env:NAME}, a variable of the gateway's environment, and ${secret:NAME}, a file in the folder
-/// `secrets`, so that no key has to stand in the file.
+/// ${env:NAME}, a variable of the gateway's environment, and ${secret:NAME}, a secret of
+/// `switchboard secret`, so that secrets stay out of the file. Values that look like secrets are moved
+/// there; on a terminal you are asked first.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "switchboard add [OPTIONS] NAME -- COMMAND [ARG]...\n       \
@@ -56,6 +65,9 @@ pub(crate) struct Add {
     /// Add it switched off
     #[arg(long)]
     disabled: bool,
+    /// Treatment of values that look like secrets
+    #[arg(long, value_name = "HOW")]
+    secrets: Option<Secrets>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -92,16 +104,22 @@ pub(crate) struct Named {
 }
 
 pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
-    let entry = entry(args)?;
+    let mut entry = entry(args)?;
     let name = &args.name;
     // What is wrong with it is told in the same way whether a gateway runs or not.
     let alone = add_server("", name, &entry)?;
-    if let Some(link) = Link::find(home)? {
-        let body = json!({"name": name, "server": entry});
-        link.post("/api/v1/servers", Some(&body))?;
-    } else {
-        ConfigFile::read(home)?.edit(|text| add_server(text, name, &entry))?;
+    let mut mover = Mover::new(Store::new(home));
+    if moving::decide(args.secrets, false, moving::count(&entry))? == Secrets::Move {
+        mover
+            .take(name, &mut entry)
+            .inspect_err(|_| mover.take_back())?;
     }
+    let added = write_added(home, name, &entry);
+    added.inspect_err(|_| mover.take_back())?;
+    for note in &mover.notes {
+        print::say(note);
+    }
+    warn_of_plain_http(name, &entry);
     let off = if args.disabled { ", switched off" } else { "" };
     print::say(&format!("added `{name}`{off}"));
     for hint in launching::hints(&alone, name) {
@@ -116,13 +134,38 @@ pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
     Ok(())
 }
 
+fn write_added(home: &Home, name: &str, entry: &Value) -> Result<(), Failure> {
+    if let Some(link) = Link::find(home)? {
+        let body = json!({"name": name, "server": entry});
+        link.post("/api/v1/servers", Some(&body))?;
+    } else {
+        ConfigFile::edit(home, |text| add_server(text, name, entry))?;
+    }
+    Ok(())
+}
+
+/// Says that the credentials of a server would be sent in clear.
+pub(super) fn warn_of_plain_http(name: &str, entry: &Value) {
+    let text = json!({"mcpServers": {name: entry}}).to_string();
+    let config = switchboard_config::parse(&text, "").unwrap_or_default();
+    if config
+        .servers
+        .values()
+        .any(Server::sends_credentials_in_clear)
+    {
+        print::warn(&format!(
+            "`{name}` is reached over plain http://, so everybody on the way can read its credentials; use https://"
+        ));
+    }
+}
+
 pub(crate) fn remove(home: &Home, args: &Named) -> Result<(), Failure> {
     let name = &args.name;
     spare_built_in(home, name)?;
     if let Some(link) = Link::find(home)? {
         link.delete(&address(name))?;
     } else {
-        ConfigFile::read(home)?.edit(|text| remove_server(text, name))?;
+        ConfigFile::edit(home, |text| remove_server(text, name))?;
     }
     print::say(&format!("removed `{name}`"));
     Ok(())
@@ -179,7 +222,7 @@ fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Failure> {
         link.post(&format!("{}/{verb}", address(name)), None)?;
         before.enabled != on
     } else {
-        ConfigFile::read(home)?.edit(|text| set_enabled(text, name, on))?
+        ConfigFile::edit(home, |text| set_enabled(text, name, on))?
     };
     print::say(&if changed {
         format!("{done} `{name}`")

@@ -23,6 +23,7 @@ fn with_cursor() -> Place {
 }
 
 const NOTES: &str = "\
+note: `files` is from DIR/user/.cursor/mcp.json
 note: Cursor: `files`: not carried over: autoApprove
 note: Cursor: `mine` is skipped, there is a server of that name
 ";

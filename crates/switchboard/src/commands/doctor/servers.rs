@@ -81,6 +81,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn server(mut self, server: &Server) -> Vec<Finding> {
+        self.exposed(server);
         match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
             Ok(resolved) => match &resolved.transport {
                 Transport::Command(line) => self.command(line),
@@ -98,6 +99,22 @@ impl Look<'_> {
             self.findings.push(Finding::ok(self.check(), state));
         }
         self.findings
+    }
+
+    /// Credentials that others can read on the way, or in the list of processes.
+    fn exposed(&mut self, server: &Server) {
+        if server.sends_credentials_in_clear() {
+            self.warning(
+                "its credentials go over plain http:// to another machine, so everybody on the way can read them",
+                "use https://",
+            );
+        }
+        if server.secret_arguments() > 0 {
+            self.warning(
+                "a secret is in `args`, which every user of this machine can read with `ps`",
+                "give it in `env` instead, if the server can read it there",
+            );
+        }
     }
 
     fn check(&self) -> String {
