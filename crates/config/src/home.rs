@@ -150,8 +150,7 @@ impl Home {
     /// Makes the directory of a server, with access for its owner only.
     pub fn create_server_dir(&self, server: &str) -> Result<PathBuf, HomeError> {
         let folder = self.server_dir(server);
-        make(&folder)?;
-        close(&folder)?;
+        private_dir(&folder).map_err(|source| create_error(&folder, source))?;
         Ok(folder)
     }
 
