@@ -156,7 +156,7 @@ mod tests {
                 &["GITHUB_TOKEN"],
             ),
             (
-                line("npx", &["-y", "server-filesystem", "/home/u/github"]),
+                line("npx", &["-y", "server-filesystem", "/srv/github"]),
                 &[],
             ),
             (line("npx", &["gitbook"]), &[]),
