@@ -50,7 +50,8 @@ impl<'a> Tree<'a> {
         Self::read_text(raw.as_str(), nodes)
     }
 
-    fn read_text(text: &'a str, nodes: usize) -> Self {
+    /// Reads a text that is known to be JSON.
+    pub(crate) fn read_text(text: &'a str, nodes: usize) -> Self {
         let mut reader = Reader {
             text,
             at: 0,

@@ -43,9 +43,13 @@ mod guard;
 mod hints;
 pub mod limits;
 mod look;
+mod number;
 mod parse;
+mod pattern;
 mod remembered;
 mod rule;
+mod same;
+mod spelling;
 
 use std::collections::BTreeMap;
 use std::fmt;

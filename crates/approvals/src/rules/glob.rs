@@ -47,6 +47,51 @@ impl Glob {
         (parts.len() <= GLOB_CHARACTERS).then_some(Self { parts })
     }
 
+    /// Stands for `?` in a [marked](Self::marked) pattern.
+    pub(crate) const ONE: char = '\u{e000}';
+    /// Stands for `*` in a [marked](Self::marked) pattern.
+    pub(crate) const MANY: char = '\u{e001}';
+
+    /// The pattern as text that can be changed like any other, with private characters for its
+    /// wildcards.
+    pub(crate) fn marked(&self) -> String {
+        let parts = self.parts.iter();
+        parts
+            .map(|part| match part {
+                Part::Literal(c) => *c,
+                Part::One => Self::ONE,
+                Part::Many => Self::MANY,
+            })
+            .collect()
+    }
+
+    /// Reads a marked pattern.
+    pub(crate) fn from_marked(text: &str) -> Self {
+        let part = |c| match c {
+            Self::ONE => Part::One,
+            Self::MANY => Part::Many,
+            c => Part::Literal(c),
+        };
+        Self {
+            parts: text.chars().map(part).collect(),
+        }
+    }
+
+    /// The characters before the first wildcard.
+    pub(crate) fn head(&self) -> String {
+        let literal = |part: &Part| match part {
+            Part::Literal(c) => Some(*c),
+            Part::One | Part::Many => None,
+        };
+        self.parts.iter().map_while(literal).collect()
+    }
+
+    /// Whether it matches in any letter case.
+    pub(crate) fn matches_in_any_case(&self, text: &str) -> bool {
+        self.matches(text)
+            || Self::from_marked(&self.marked().to_lowercase()).matches(&text.to_lowercase())
+    }
+
     /// Exactly this text.
     pub(crate) fn literal(text: &str) -> Self {
         Self {

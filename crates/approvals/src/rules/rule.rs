@@ -128,7 +128,7 @@ impl Rule {
             && self.expires.is_none_or(|expires| now < expires)
             && self.server.matches(case.server)
             && self.tool.matches(case.tool)
-            && self.client.matches(case.client)
+            && self.client.matches_in_any_case(case.client)
             && self.annotations.hold(look.believed())
     }
 

@@ -42,19 +42,26 @@ fn glob(pattern: &str, text: &str) -> bool {
 }
 
 /// No arrays, no strange names: what is strange is in the table tests.
-fn condition(path: &str, test: &Value, arguments: &Map<String, Value>) -> bool {
+fn condition(rule: &Plain, path: &str, test: &Value, arguments: &Map<String, Value>) -> bool {
     let found = arguments.get(&path[2..]);
+    let holds_back = rule.action != "allow";
     match test {
         Value::String(pattern) => match found {
             Some(Value::String(text)) => glob(pattern, text),
             Some(other) => glob(pattern, &other.to_string()),
             None => false,
         },
-        test if test.get("exists").is_some() => test["exists"] == json!(found.is_some()),
+        // To a rule that holds back, null is as good as absent, and no number may be any.
+        test if test["exists"] == json!(false) => {
+            found.is_none() || (holds_back && found == Some(&Value::Null))
+        }
+        test if test.get("exists").is_some() => found.is_some(),
         test if test.get("equals").is_some() => found == Some(&test["equals"]),
         test => {
             let number = found.and_then(Value::as_i64);
-            number.is_some_and(|number| number >= test["min"].as_i64().unwrap())
+            number.map_or(holds_back && found.is_some(), |number| {
+                number >= test["min"].as_i64().unwrap()
+            })
         }
     }
 }
@@ -68,7 +75,7 @@ fn applies(rule: &Plain, at: &Situation) -> bool {
         && rule
             .conditions
             .iter()
-            .all(|(path, test)| condition(path, test, &at.arguments))
+            .all(|(path, test)| condition(rule, path, test, &at.arguments))
         && rule.read_only.is_none_or(|wanted| wanted == believed)
         && rule.expires.is_none_or(|expires| NOW < expires)
         && rule.scope.as_ref().is_none_or(|(scope, exactly)| {

@@ -133,7 +133,7 @@ fn arguments_count() {
         (
             rule("ask", "$.n", json!({"equals": 1})),
             r#"{"n":"1"}"#,
-            Allow,
+            Ask,
         ),
         (rule("ask", "$", json!({"equals": {}})), "{}", Ask),
         (
