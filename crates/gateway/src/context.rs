@@ -13,6 +13,7 @@ use switchboard_wire::method;
 
 use crate::{
     approvals::{Approvals, driver::Driver},
+    audit::Audit,
     cache::Reads,
     call::{Kept, gate::Round, patience::Running},
     console::Console,
@@ -52,6 +53,8 @@ pub(crate) struct Context {
     pub(crate) audience: Audience,
     /// Asking a person.
     pub(crate) approvals: Arc<Approvals>,
+    /// The audit log, for everything that approvals do not record themselves.
+    pub(crate) audit: Audit,
     /// Calls that go on while their clients are away.
     pub(crate) waiting: Arc<Parking<Running>>,
     /// What was decided about calls whose clients are to come back.
@@ -107,6 +110,7 @@ impl Context {
         let (approvals, driver) = Approvals::new(&config, home.rules());
         let context = Self {
             approvals: Arc::new(approvals),
+            audit: Audit::start(store.clone()),
             waiting: Parking::new(lasting_seal.clone(), WAITING)?,
             rounds: Parking::new(Seal::new()?, WAITING)?,
             containment,

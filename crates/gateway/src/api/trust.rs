@@ -1,19 +1,19 @@
 //! Which tools somebody has approved, and decisions about those that are held back.
 
-use std::{sync::Arc, time::SystemTime};
+use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use switchboard_catalog::Kind;
 use switchboard_client::Raw;
-use switchboard_store::Entry;
 use switchboard_trust::{
     Change, DecisionError, Finding, Fingerprint, Held, Ledger, Others, Pin, Severity, Why, scan,
 };
 
 use super::ask::{Asked, Named, Said, find};
 use crate::{
+    audit,
     gateway::Gateway,
     problem::Problem,
     trust::{Decision, INSTRUCTIONS, Seen, Undecided},
@@ -218,20 +218,12 @@ async fn decide(
         Decision::Reject(seen) => Some(seen.tool.as_str()),
         Decision::ApproveThese(_) | Decision::RejectThese(_) => None,
     };
-    let said = serde_json::json!({ "tool": tool, "decision": decision.as_str(), "by": "api" });
-    let entry = Entry {
-        at: SystemTime::now(),
-        what: "trust".into(),
+    context.audit.record(audit::Event {
+        what: "trust",
         subject: Arc::clone(&upstream.name),
-        body: said.to_string().into(),
-    };
-    if let Err(error) = context
-        .store
-        .write(vec![switchboard_store::Change::Audit(entry)])
-        .await
-    {
-        tracing::error!(%error, "Cannot note a decision in the audit log.");
-    }
+        actor: None,
+        details: serde_json::json!({ "tool": tool, "decision": decision.as_str(), "by": "api" }),
+    });
     for tool in &approved {
         crate::approvals::trust::forget(&context, &upstream.name, tool).await;
     }
