@@ -104,9 +104,6 @@ async fn walk(
 ) -> Result<Raw, Failure> {
     let mut record = Record::new(context, caller, upstream, &errand);
     let reads = context.reads.generation();
-    if let Some(kept) = remembered(context, caller, upstream, &errand) {
-        return record.finish(Ok(kept));
-    }
     let way = Way {
         context,
         caller,
@@ -120,6 +117,10 @@ async fn walk(
         Ok(pass) => pass,
         Err(failure) => return record.finish(Err(failure)),
     };
+    // What may not be read may not be read from memory either.
+    if let Some(kept) = remembered(context, caller, upstream, &errand) {
+        return record.finish(Ok(kept));
+    }
     let mut lost = None;
     let mut consented = false;
     let patience = context.config.load().approvals.long_timeout;

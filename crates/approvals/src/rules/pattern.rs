@@ -136,7 +136,7 @@ impl PathPattern {
                 return false;
             };
             let start = &text[..at];
-            start.starts_with('/')
+            (start.starts_with('/') || start.contains("://"))
                 && (self.head.starts_with(start) || start.starts_with(&self.head))
         })
     }

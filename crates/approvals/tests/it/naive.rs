@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use switchboard_approvals::rules::{
-    Action, Case, Guard, Hints, Remembered, Rule, Rules, Scope, digest,
+    Action, Case, Guard, Hints, Kind, Remembered, Rule, Rules, Scope, digest,
 };
 use switchboard_wire::Raw;
 
@@ -156,7 +156,9 @@ fn judged(rules: &[Plain], at: &Situation) -> &'static str {
     let (remembered, configured): (Vec<_>, Vec<_>) =
         rules.iter().partition(|rule| rule.scope.is_some());
     let configured = configured.into_iter().map(parsed).collect();
-    let mut all = Rules::new(configured, [], Guard::Never).unwrap();
+    let identities = ["s", "t", "st"].map(|name| (name.to_owned(), "id".to_owned()));
+    let all = Rules::new(configured, [], Guard::Never).unwrap();
+    let mut all = all.with_identities(identities);
     for (n, rule) in remembered.into_iter().enumerate() {
         let (scope, exactly) = rule.scope.clone().unwrap();
         all.remember(Remembered {
@@ -164,6 +166,7 @@ fn judged(rules: &[Plain], at: &Situation) -> &'static str {
             rule: parsed(rule),
             scope,
             exactly: exactly.map(|exactly| digest(&Raw::from_value(&exactly).unwrap())),
+            identity: Some("id".to_owned()),
             created_at: 0,
             by: "console".to_owned(),
         })
@@ -182,7 +185,10 @@ fn judged(rules: &[Plain], at: &Situation) -> &'static str {
     };
     let verdict = all.judge(&case, NOW);
     let held_back = verdict.action != Action::Allow;
-    assert!(!held_back || !all.asks_nothing(), "{verdict:?}");
+    assert!(
+        !held_back || !all.asks_nothing(Kind::ToolCall),
+        "{verdict:?}"
+    );
     verdict.action.as_str()
 }
 

@@ -10,8 +10,9 @@ use std::{
 };
 
 use switchboard_approvals::{
-    Outcome, is_alike,
-    rules::{Action, Case},
+    Outcome,
+    redact::redact_text,
+    rules::{Action, Case, Kind, Verdict},
 };
 use switchboard_client::{InputRequired, Raw};
 use switchboard_wire::{Era, method};
@@ -20,6 +21,9 @@ use tokio::time::timeout_at;
 use super::Way;
 use crate::{
     approvals::{policy::hints, question::REQUEST_BYTES},
+    audit::Event,
+    caller::Caller,
+    context::Context,
     failure::{Failure, cut},
     park::refused,
 };
@@ -64,65 +68,88 @@ impl Way<'_> {
                 return Err(Failure::Refused(refused()));
             }
         }
-        if errand.method != method::TOOLS_CALL {
-            return Ok(plain);
-        }
         let approvals = &self.context.approvals;
-        if approvals.policy().is_quiet() {
+        let Some(kind) = kind_of(errand.method, errand.params.as_ref()) else {
+            return Ok(plain);
+        };
+        if approvals.policy().is_quiet(kind) {
             return Ok(plain);
         }
         // Boxed, as all that few calls come to.
-        Box::pin(self.judged(plain)).await
+        Box::pin(self.judged(kind, plain)).await
     }
 
-    async fn judged(&self, mut pass: Pass) -> Result<Pass, Failure> {
-        let (server, tool) = (&self.upstream.name, &self.errand.name);
+    async fn judged(&self, kind: Kind, mut pass: Pass) -> Result<Pass, Failure> {
+        let (server, name) = (&self.upstream.name, &self.errand.name);
         let unasked = |why: &str| Failure::Unasked {
             server: Arc::clone(server),
             why: why.into(),
         };
-        if says_what_twice(pass.params.as_ref()) {
-            // The server might read the other one.
-            return Err(unasked("the call says twice what is called, or with what"));
-        }
-        let approvals = &self.context.approvals;
-        if !approvals.wait_until_ready(self.context.wait()).await {
-            return Err(unasked(
-                "initializing: the store is not ready, so it is not known what was decided before; try again",
-            ));
-        }
-        self.known().await?;
-        let arguments = pass
-            .params
-            .as_ref()
-            .and_then(|params| params.member("arguments"));
-        let catalogue = self.context.shelf.catalogue();
-        let definition = catalogue
-            .server(server)
-            .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
-        let definition = definition.map(|tool| tool.raw().clone());
-        if definition.is_none() {
-            // Rules go by names: one that a server takes without offering it is none of theirs.
-            let message = format!("server '{server}' offers no tool '{}'", cut(tool));
-            return Err(Failure::invalid_params(message));
+        until_rules_are_known(self.context, server).await?;
+        let params = pass.params.as_ref();
+        let completes = self.errand.method == method::COMPLETE;
+        let mut definition = None;
+        let (subject, arguments) = match kind {
+            Kind::Resource if completes => (expanded(name, params), None),
+            Kind::Resource => (name.to_string(), Some(of_resource(name))),
+            Kind::Prompt if completes => (name.to_string(), completed(params)),
+            _ => {
+                let arguments = params.and_then(|params| params.member("arguments"));
+                (name.to_string(), arguments)
+            }
+        };
+        if kind == Kind::ToolCall {
+            self.known().await?;
+            let catalogue = self.context.shelf.catalogue();
+            let tool = catalogue
+                .server(server)
+                .and_then(|part| part.find(switchboard_catalog::Kind::Tool, name));
+            definition = tool.map(|tool| tool.raw().clone());
+            if definition.is_none() {
+                // Rules go by names: one that a server takes without offering it is none of theirs.
+                let message = format!("server '{server}' offers no tool '{}'", cut(name));
+                return Err(Failure::invalid_params(message));
+            }
         }
         let case = Case {
-            client: &self.caller.client,
-            session: self.caller.person,
-            project: self.caller.project.as_deref(),
+            kind,
             arguments: arguments.as_ref(),
             annotations: hints(definition.as_ref()),
-            ..Case::tool_call(server, tool)
+            ..case(self.caller, server, &subject)
         };
-        let verdict = approvals.policy().judge(&case, approvals.now());
+        let done = match kind {
+            _ if completes => "completed",
+            Kind::Resource => "read",
+            Kind::Prompt => "given",
+            _ => "called",
+        };
+        let verdict = self
+            .context
+            .approvals
+            .policy()
+            .judge(&case, self.context.approvals.now());
         match verdict.action {
             Action::Allow => return Ok(pass),
             Action::Deny => {
+                let of = (&**server, &*subject);
+                record_denied(
+                    self.context,
+                    self.errand.method,
+                    of,
+                    &self.caller.client,
+                    &verdict,
+                );
                 return Err(Failure::Denied {
                     server: Arc::clone(server),
-                    tool: Arc::clone(tool),
+                    tool: Arc::clone(name),
+                    done,
                     why: verdict.why.into(),
                 });
+            }
+            Action::Ask if completes => {
+                return Err(unasked(&format!(
+                    "completions are not put to a person; a rule such as `allow {kind} {server}:*` lets them pass"
+                )));
             }
             Action::Ask => {}
         }
@@ -136,9 +163,13 @@ impl Way<'_> {
             }
         }
         let annotations = definition.and_then(|tool| tool.member("annotations"));
-        let person = self.person();
+        let person = self.person().naming(name);
         let settings = self.context.config.load().approvals.clone();
-        let mut ask = person.about().call(&settings, arguments, annotations);
+        let mut ask = match kind {
+            Kind::Resource => person.about().read(&settings),
+            Kind::Prompt => person.about().prompt(&settings, arguments),
+            _ => person.about().call(&settings, arguments, annotations),
+        };
         ask.rule = Some(match verdict.rule {
             Some(rule) => rule.text.into(),
             None => verdict.why.into(),
@@ -163,12 +194,14 @@ impl Way<'_> {
             }
             Outcome::Rejected(reason) => Err(Failure::Rejected {
                 server: Arc::clone(server),
-                tool: Arc::clone(tool),
+                tool: Arc::clone(name),
+                done,
                 reason,
             }),
             Outcome::TimedOut(after) => Err(Failure::Unanswered {
                 server: Arc::clone(server),
-                tool: Arc::clone(tool),
+                tool: Arc::clone(name),
+                done,
                 after: Duration::from_millis(after),
             }),
             Outcome::Failed(why) | Outcome::Unavailable(why) => Err(unasked(&why)),
@@ -274,14 +307,173 @@ fn resumed(params: &Raw, round: Round) -> Option<Pass> {
     })
 }
 
-/// Whether a call says twice what is called, or with what. Names that differ in their case are the same to
-/// some servers.
-fn says_what_twice(params: Option<&Raw>) -> bool {
-    let members = params.and_then(Raw::members).unwrap_or_default();
-    ["name", "arguments"].into_iter().any(|wanted| {
-        let mut said = members.iter().filter(|(name, _)| is_alike(name, wanted));
-        said.next().is_some_and(|(name, _)| name != wanted) || said.next().is_some()
+/// The kind of request that rules are about; `None` if they are not about this one.
+fn kind_of(of: &str, params: Option<&Raw>) -> Option<Kind> {
+    match of {
+        method::TOOLS_CALL => Some(Kind::ToolCall),
+        method::RESOURCES_READ => Some(Kind::Resource),
+        method::PROMPTS_GET => Some(Kind::Prompt),
+        method::COMPLETE => {
+            let of = params?.member("ref")?.member("type")?.to_text()?;
+            Some(match &*of {
+                "ref/resource" => Kind::Resource,
+                _ => Kind::Prompt,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a client may watch a resource. A person is not asked: a subscription has no end to wait for.
+pub(crate) async fn may_watch(
+    context: &Context,
+    caller: &Caller,
+    server: &Arc<str>,
+    uri: &str,
+) -> Result<(), Failure> {
+    if context.approvals.policy().is_quiet(Kind::Resource) {
+        return Ok(());
+    }
+    until_rules_are_known(context, server).await?;
+    let arguments = of_resource(uri);
+    let case = Case {
+        kind: Kind::Resource,
+        arguments: Some(&arguments),
+        ..case(caller, server, uri)
+    };
+    let verdict = context
+        .approvals
+        .policy()
+        .judge(&case, context.approvals.now());
+    match verdict.action {
+        Action::Allow => Ok(()),
+        Action::Deny => {
+            let of = (&**server, uri);
+            record_denied(context, method::RESOURCES_SUBSCRIBE, of, &caller.client, &verdict);
+            Err(Failure::Denied {
+                server: Arc::clone(server),
+                tool: uri.into(),
+                done: "watched",
+                why: verdict.why.into(),
+            })
+        }
+        Action::Ask => Err(Failure::Unasked {
+            server: Arc::clone(server),
+            why: format!(
+                "subscriptions are not put to a person; a rule such as `allow resources {server}:*` lets them pass"
+            )
+            .into(),
+        }),
+    }
+}
+
+/// Records a request that a rule has denied.
+pub(super) fn record_denied(
+    context: &Context,
+    method: &str,
+    (server, name): (&str, &str),
+    client: &str,
+    verdict: &Verdict,
+) {
+    let name = redact_text(&name[..name.floor_char_boundary(AUDITED_BYTES)]);
+    context.audit.record(Event {
+        what: "denied",
+        subject: format!("{server}:{name}").into(),
+        actor: None,
+        details: serde_json::json!({
+            "method": method,
+            "server": server,
+            "tool": name,
+            "client": client,
+            "rule": verdict.rule.as_ref().map(|rule| &rule.text),
+            "reason": verdict.why,
+        }),
+    });
+}
+
+/// The most bytes of a name or URI in the audit log.
+const AUDITED_BYTES: usize = 1_024;
+
+/// Waits until it is known which decisions are remembered.
+async fn until_rules_are_known(context: &Context, server: &Arc<str>) -> Result<(), Failure> {
+    if context.approvals.wait_until_ready(context.wait()).await {
+        return Ok(());
+    }
+    Err(Failure::Unasked {
+        server: Arc::clone(server),
+        why: "initializing: the store is not ready, so it is not known what was decided before; try again".into(),
     })
+}
+
+fn case<'a>(caller: &'a Caller, server: &'a str, name: &'a str) -> Case<'a> {
+    Case {
+        client: &caller.client,
+        session: caller.person,
+        project: caller.project.as_deref(),
+        ..Case::tool_call(server, name)
+    }
+}
+
+fn of_resource(uri: &str) -> Raw {
+    Raw::object([("uri", Raw::string(uri))])
+}
+
+/// The arguments of a prompt that is being filled in.
+fn completed(params: Option<&Raw>) -> Option<Raw> {
+    let values = values(params);
+    let members = values
+        .iter()
+        .map(|(name, value)| (&**name, Raw::string(value)));
+    Some(Raw::object(members))
+}
+
+/// The URI that a template stands for. Its end is not written yet.
+fn expanded(template: &str, params: Option<&Raw>) -> String {
+    let values = values(params);
+    let typed = params.and_then(|params| params.member("argument")?.member("name")?.to_text());
+    let mut uri = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        uri.push_str(before);
+        let Some((names, after)) = after.split_once('}') else {
+            return uri + rest;
+        };
+        for name in names
+            .trim_start_matches(['+', '#', '.', '/', ';', '?', '&'])
+            .split(',')
+        {
+            let name = name.split(['*', ':']).next().unwrap_or_default();
+            let value = values.iter().find(|(known, _)| known == name);
+            uri.push_str(value.map_or("", |(_, value)| value));
+            // What is not said may become anything.
+            if value.is_none() || typed.as_deref() == Some(name) {
+                uri.push('*');
+            }
+        }
+        rest = after;
+    }
+    uri + rest
+}
+
+/// The values that a completion goes by: those given before, and the one that is typed.
+fn values(params: Option<&Raw>) -> Vec<(String, String)> {
+    let member = |name: &str| params.and_then(|params| params.member(name));
+    let given = member("context").and_then(|context| context.member("arguments")?.members());
+    let given = given.unwrap_or_default().into_iter();
+    let mut values: Vec<_> = given
+        .filter_map(|(name, value)| Some((name, value.to_text()?)))
+        .collect();
+    let typed = member("argument").and_then(|typed| {
+        Some((
+            typed.member("name")?.to_text()?,
+            typed.member("value")?.to_text()?,
+        ))
+    });
+    if let Some(typed) = typed {
+        values.retain(|(name, _)| *name != typed.0);
+        values.push(typed);
+    }
+    values
 }
 
 pub(super) fn with_arguments(
