@@ -1,5 +1,7 @@
 //! Rules: any text as a rule, and any arguments under it.
 
+#![allow(clippy::expect_used, reason = "to panic is what a check is for")]
+
 use std::str;
 
 use serde_json::json;

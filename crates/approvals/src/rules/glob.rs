@@ -158,11 +158,19 @@ impl Glob {
 
 impl fmt::Display for Glob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.parts.iter().try_for_each(|part| match part {
+        let is = |at: Option<usize>, c: char| {
+            at.and_then(|at| self.parts.get(at)) == Some(&Part::Literal(c))
+        };
+        let mut parts = self.parts.iter().enumerate();
+        parts.try_for_each(|(n, part)| match part {
             Part::Literal('*') => f.write_str("[*]"),
             Part::Literal('?') => f.write_str("[?]"),
             Part::Literal(c) => write!(f, "{c}"),
             Part::One => f.write_str("?"),
+            // `[*]` would be the character.
+            Part::Many if is(n.checked_sub(1), '[') && is(n.checked_add(1), ']') => {
+                f.write_str("**")
+            }
             Part::Many => f.write_str("*"),
         })
     }
@@ -201,6 +209,12 @@ mod tests {
             prop_assert_eq!(glob.matches(&other), name == other);
             prop_assert_eq!(Glob::parse(&glob.to_string()), Some(glob));
         }
+    }
+
+    #[test]
+    fn a_star_in_brackets_reads_back() {
+        let glob = Glob::parse("a[**]").unwrap();
+        assert_eq!(Glob::parse(&glob.to_string()), Some(glob));
     }
 
     #[test]

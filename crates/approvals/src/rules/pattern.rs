@@ -182,10 +182,10 @@ fn normal(text: &str) -> String {
     });
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
-        let is_plain = |part: &&&str| **part != ".." && !part.contains([Glob::ONE, Glob::MANY]);
+        let is_plain = |part: &&str| *part != ".." && !part.contains([Glob::ONE, Glob::MANY]);
         match part {
             "" | "." => {}
-            ".." if parts.last().filter(is_plain).is_some() => {
+            ".." if parts.last().is_some_and(is_plain) => {
                 parts.pop();
             }
             part => parts.push(part),

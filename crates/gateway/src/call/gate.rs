@@ -10,7 +10,7 @@ use std::{
 };
 
 use switchboard_approvals::{
-    Outcome,
+    Ask, Outcome,
     redact::redact_text,
     rules::{Action, Case, Kind, Verdict},
 };
@@ -18,9 +18,15 @@ use switchboard_client::{InputRequired, Raw};
 use switchboard_wire::{Era, method};
 use tokio::time::timeout_at;
 
-use super::Way;
+use super::{
+    Way,
+    completion::{completed, expanded},
+};
 use crate::{
-    approvals::{policy::hints, question::REQUEST_BYTES},
+    approvals::{
+        policy::hints,
+        question::{About, REQUEST_BYTES},
+    },
     audit::Event,
     caller::Caller,
     context::Context,
@@ -86,31 +92,12 @@ impl Way<'_> {
             why: why.into(),
         };
         until_rules_are_known(self.context, server).await?;
-        let params = pass.params.as_ref();
         let completes = self.errand.method == method::COMPLETE;
-        let mut definition = None;
-        let (subject, arguments) = match kind {
-            Kind::Resource if completes => (expanded(name, params), None),
-            Kind::Resource => (name.to_string(), Some(of_resource(name))),
-            Kind::Prompt if completes => (name.to_string(), completed(params)),
-            _ => {
-                let arguments = params.and_then(|params| params.member("arguments"));
-                (name.to_string(), arguments)
-            }
+        let (subject, arguments) = self.subject(kind, pass.params.as_ref());
+        let definition = match kind {
+            Kind::ToolCall => Some(self.definition().await?),
+            _ => None,
         };
-        if kind == Kind::ToolCall {
-            self.known().await?;
-            let catalogue = self.context.shelf.catalogue();
-            let tool = catalogue
-                .server(server)
-                .and_then(|part| part.find(switchboard_catalog::Kind::Tool, name));
-            definition = tool.map(|tool| tool.raw().clone());
-            if definition.is_none() {
-                // Rules go by names: one that a server takes without offering it is none of theirs.
-                let message = format!("server '{server}' offers no tool '{}'", cut(name));
-                return Err(Failure::invalid_params(message));
-            }
-        }
         let case = Case {
             kind,
             arguments: arguments.as_ref(),
@@ -153,23 +140,9 @@ impl Way<'_> {
             }
             Action::Ask => {}
         }
-        if let Some(arguments) = &arguments {
-            if arguments.as_bytes().len() > REQUEST_BYTES {
-                return Err(unasked("the arguments are too long to be shown"));
-            }
-            if switchboard_approvals::says_twice(arguments) {
-                // What a person is shown would not be what the server reads.
-                return Err(unasked("the arguments say something twice"));
-            }
-        }
         let annotations = definition.and_then(|tool| tool.member("annotations"));
         let person = self.person().naming(name);
-        let settings = self.context.config.load().approvals.clone();
-        let mut ask = match kind {
-            Kind::Resource => person.about().read(&settings),
-            Kind::Prompt => person.about().prompt(&settings, arguments),
-            _ => person.about().call(&settings, arguments, annotations),
-        };
+        let mut ask = self.question(kind, person.about(), arguments, annotations)?;
         ask.rule = Some(match verdict.rule {
             Some(rule) => rule.text.into(),
             None => verdict.why.into(),
@@ -206,6 +179,65 @@ impl Way<'_> {
             }),
             Outcome::Failed(why) | Outcome::Unavailable(why) => Err(unasked(&why)),
         }
+    }
+
+    /// The name and the arguments that rules look at.
+    fn subject(&self, kind: Kind, params: Option<&Raw>) -> (String, Option<Raw>) {
+        let name = &self.errand.name;
+        let completes = self.errand.method == method::COMPLETE;
+        match kind {
+            Kind::Resource if completes => (expanded(name, params), None),
+            Kind::Resource => (name.to_string(), Some(of_resource(name))),
+            Kind::Prompt if completes => (name.to_string(), Some(completed(params))),
+            Kind::ToolCall | Kind::Prompt | Kind::Sampling | Kind::Elicitation => {
+                let arguments = params.and_then(|params| params.member("arguments"));
+                (name.to_string(), arguments)
+            }
+        }
+    }
+
+    /// The tool as its server defines it.
+    async fn definition(&self) -> Result<Raw, Failure> {
+        self.known().await?;
+        let (server, tool) = (&self.upstream.name, &self.errand.name);
+        let catalogue = self.context.shelf.catalogue();
+        let definition = catalogue
+            .server(server)
+            .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
+        // Rules go by names: one that a server takes without offering it is none of theirs.
+        definition.map(|tool| tool.raw().clone()).ok_or_else(|| {
+            let message = format!("server '{server}' offers no tool '{}'", cut(tool));
+            Failure::invalid_params(message)
+        })
+    }
+
+    /// The question for a person, if one can be shown all of the request.
+    fn question(
+        &self,
+        kind: Kind,
+        about: &About,
+        arguments: Option<Raw>,
+        annotations: Option<Raw>,
+    ) -> Result<Ask, Failure> {
+        let unasked = |why: &str| Failure::Unasked {
+            server: Arc::clone(&self.upstream.name),
+            why: why.into(),
+        };
+        if let Some(arguments) = &arguments {
+            if arguments.as_bytes().len() > REQUEST_BYTES {
+                return Err(unasked("the arguments are too long to be shown"));
+            }
+            if switchboard_approvals::says_twice(arguments) {
+                // What a person is shown would not be what the server reads.
+                return Err(unasked("the arguments say something twice"));
+            }
+        }
+        let settings = self.context.config.load().approvals.clone();
+        Ok(match kind {
+            Kind::Resource => about.read(&settings),
+            Kind::Prompt => about.prompt(&settings, arguments),
+            _ => about.call(&settings, arguments, annotations),
+        })
     }
 
     /// Waits until it is known what the server offers: rules are about that.
@@ -416,64 +448,6 @@ fn case<'a>(caller: &'a Caller, server: &'a str, name: &'a str) -> Case<'a> {
 
 fn of_resource(uri: &str) -> Raw {
     Raw::object([("uri", Raw::string(uri))])
-}
-
-/// The arguments of a prompt that is being filled in.
-fn completed(params: Option<&Raw>) -> Option<Raw> {
-    let values = values(params);
-    let members = values
-        .iter()
-        .map(|(name, value)| (&**name, Raw::string(value)));
-    Some(Raw::object(members))
-}
-
-/// The URI that a template stands for. Its end is not written yet.
-fn expanded(template: &str, params: Option<&Raw>) -> String {
-    let values = values(params);
-    let typed = params.and_then(|params| params.member("argument")?.member("name")?.to_text());
-    let mut uri = String::with_capacity(template.len());
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        uri.push_str(before);
-        let Some((names, after)) = after.split_once('}') else {
-            return uri + rest;
-        };
-        for name in names
-            .trim_start_matches(['+', '#', '.', '/', ';', '?', '&'])
-            .split(',')
-        {
-            let name = name.split(['*', ':']).next().unwrap_or_default();
-            let value = values.iter().find(|(known, _)| known == name);
-            uri.push_str(value.map_or("", |(_, value)| value));
-            // What is not said may become anything.
-            if value.is_none() || typed.as_deref() == Some(name) {
-                uri.push('*');
-            }
-        }
-        rest = after;
-    }
-    uri + rest
-}
-
-/// The values that a completion goes by: those given before, and the one that is typed.
-fn values(params: Option<&Raw>) -> Vec<(String, String)> {
-    let member = |name: &str| params.and_then(|params| params.member(name));
-    let given = member("context").and_then(|context| context.member("arguments")?.members());
-    let given = given.unwrap_or_default().into_iter();
-    let mut values: Vec<_> = given
-        .filter_map(|(name, value)| Some((name, value.to_text()?)))
-        .collect();
-    let typed = member("argument").and_then(|typed| {
-        Some((
-            typed.member("name")?.to_text()?,
-            typed.member("value")?.to_text()?,
-        ))
-    });
-    if let Some(typed) = typed {
-        values.retain(|(name, _)| *name != typed.0);
-        values.push(typed);
-    }
-    values
 }
 
 pub(super) fn with_arguments(
