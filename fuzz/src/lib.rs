@@ -17,6 +17,7 @@ mod header;
 mod json;
 mod ledger;
 mod raw;
+mod rules;
 mod snapshot;
 mod splitter;
 mod sse;
@@ -28,6 +29,7 @@ pub use edit::edit;
 pub use envelope::envelope;
 pub use header::header;
 pub use ledger::ledger;
+pub use rules::rules;
 pub use snapshot::snapshot;
 pub use splitter::splitter;
 pub use sse::sse;
@@ -36,7 +38,7 @@ pub use sse::sse;
 pub type Check = fn(&[u8]);
 
 /// Every check under its name, which is also that of its fuzz target and its folder in `seeds/`.
-pub const CHECKS: [(&str, Check); 8] = [
+pub const CHECKS: [(&str, Check); 9] = [
     ("edit", edit),
     ("splitter", splitter),
     ("envelope", envelope),
@@ -45,6 +47,7 @@ pub const CHECKS: [(&str, Check); 8] = [
     ("ledger", ledger),
     ("definition", definition),
     ("snapshot", snapshot),
+    ("rules", rules),
 ];
 
 /// Runs one check on the files named on the command line: the way back from a crash to a debugger.

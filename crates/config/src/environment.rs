@@ -446,16 +446,16 @@ mod tests {
     #[test]
     fn search_path_has_absolute_directories_only() {
         let path = ":.:bin:/usr/bin::./x:/bin:";
-        let environment = environment(&[("PATH", path)], None);
-        assert_eq!(environment.get("PATH"), Some(OsStr::new("/usr/bin:/bin")));
+        let listed = environment(&[("PATH", path)], None);
+        assert_eq!(listed.get("PATH"), Some(OsStr::new("/usr/bin:/bin")));
         let line = CommandLine {
             env: [("PATH".to_owned(), "/own:.".to_owned())].into(),
             ..CommandLine::default()
         };
-        let given = environment.of_server(&line);
+        let given = listed.of_server(&line);
         assert_eq!(given[OsStr::new("PATH")], "/own");
         // An empty one would mean the working directory.
-        let nothing = super::tests::environment(&[("PATH", ".:")], None);
+        let nothing = environment(&[("PATH", ".:")], None);
         assert_eq!(nothing.get("PATH"), None);
     }
 

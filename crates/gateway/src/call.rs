@@ -6,6 +6,7 @@
 //! of 2026-07-28 gets the questions as the result of its request, and if the server is older the call is
 //! [parked](crate::park) until it comes back.
 
+mod completion;
 pub(crate) mod gate;
 pub(crate) mod human;
 mod journey;
@@ -132,9 +133,6 @@ async fn walk(
 ) -> Result<Raw, Failure> {
     let mut record = Record::new(context, caller, upstream, &errand);
     let reads = context.reads.generation();
-    if let Some(kept) = remembered(context, caller, upstream, &errand) {
-        return record.finish(Ok(kept));
-    }
     let way = Way {
         context,
         caller,
@@ -148,6 +146,10 @@ async fn walk(
         Ok(pass) => pass,
         Err(failure) => return record.finish(Err(failure)),
     };
+    // What may not be read may not be read from memory either.
+    if let Some(kept) = remembered(context, caller, upstream, &errand) {
+        return record.finish(Ok(kept));
+    }
     let mut lost = None;
     let mut consented = false;
     let patience = context.config.load().approvals.long_timeout;

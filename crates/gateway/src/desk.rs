@@ -231,7 +231,7 @@ impl Room<'_> {
 
     async fn call_tool(&self, params: Option<Raw>) -> Result<Raw, Failure> {
         let params = required(params)?;
-        let exposed = text(&params, "name")?;
+        let exposed = distinct_text(&params, &["name", "arguments"])?;
         match self.view {
             View::All(face) => {
                 // The menu is served wherever it can have been shown: what `auto` shows may change.
@@ -362,7 +362,7 @@ impl Room<'_> {
         find: Find,
     ) -> Result<(Option<Arc<str>>, Raw), Failure> {
         let params = required(params)?;
-        let exposed = text(&params, member)?;
+        let exposed = distinct_text(&params, &[member, "arguments"])?;
         let View::Server(server) = self.view else {
             let (server, own) = {
                 let catalogue = self.gateway.context().shelf.catalogue();
@@ -380,16 +380,9 @@ impl Room<'_> {
 
     async fn complete(&self, params: Option<Raw>) -> Result<Raw, Failure> {
         let params = required(params)?;
-        let View::Server(server) = self.view else {
-            return self.complete_direct(params).await;
-        };
-        self.errand(server, method::COMPLETE, "".into(), params)
-            .await
-    }
-
-    async fn complete_direct(&self, params: Raw) -> Result<Raw, Failure> {
         let of = params
-            .member("ref")
+            .distinct_member(&["ref", "argument", "context"])
+            .map_err(|error| Failure::invalid_params(error.to_string()))?
             .ok_or_else(|| Failure::invalid_params("`ref` is missing"))?;
         let member = match of.member("type").and_then(|kind| kind.to_text()).as_deref() {
             Some("ref/prompt") => "name",
@@ -399,19 +392,34 @@ impl Room<'_> {
                 return Err(Failure::invalid_params(message));
             }
         };
-        let exposed = text(&of, member)?;
+        let others = ["type", "name", "uri"];
+        let exposed = distinct_text(&of, &[&[member][..], &others].concat())?;
+        let View::Server(server) = self.view else {
+            return self.complete_direct(params, &of, member, &exposed).await;
+        };
+        let name = exposed.as_str().into();
+        self.errand(server, method::COMPLETE, name, params).await
+    }
+
+    async fn complete_direct(
+        &self,
+        params: Raw,
+        of: &Raw,
+        member: &str,
+        exposed: &str,
+    ) -> Result<Raw, Failure> {
         let (server, name) = {
             let catalogue = self.gateway.context().shelf.catalogue();
             let target = match member {
-                "name" => catalogue.prompt(&exposed),
-                _ => catalogue.template(&exposed),
+                "name" => catalogue.prompt(exposed),
+                _ => catalogue.template(exposed),
             };
             let target = target.ok_or_else(|| {
-                Failure::invalid_params(format!("there is nothing called '{}'", cut(&exposed)))
+                Failure::invalid_params(format!("there is nothing called '{}'", cut(exposed)))
             })?;
             (Arc::clone(target.server), Arc::<str>::from(target.name))
         };
-        let of = renamed(&of, member, &name)?;
+        let of = renamed(of, member, &name)?;
         let params = params
             .with_member("ref", &of)
             .map_err(|error| Failure::invalid_params(error.to_string()))?;
@@ -423,7 +431,7 @@ impl Room<'_> {
         session: Option<&Arc<Session>>,
         params: Option<Raw>,
     ) -> Result<Raw, Failure> {
-        let uri = text(&required(params)?, "uri")?;
+        let uri = distinct_text(&required(params)?, &["uri"])?;
         let Some(session) = session else {
             let message = "only a session can subscribe; open one with `initialize`";
             return Err(Failure::invalid_params(message));
@@ -432,6 +440,7 @@ impl Room<'_> {
         if !session.is_watching(&uri) {
             let exposed = matches!(self.view, View::All(_));
             let context = self.gateway.context();
+            call::gate::may_watch(context, self.caller, &upstream.name, &own).await?;
             let watching = upstream.watch(context, &own, &session.mailbox, exposed);
             if !session.keep_watching(&uri, watching.await?) {
                 let message = "this session watches too many resources already";
@@ -481,7 +490,7 @@ impl Room<'_> {
             let error = ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message);
             return Err(Failure::Refused(error.with_data(data)));
         }
-        let exposed = text(&params, "taskId")?;
+        let exposed = distinct_text(&params, &["taskId"])?;
         let seal = &self.gateway.context().seal;
         let found = tasks::locate(seal, self.caller.principal, &exposed);
         let found = found.filter(|(server, _)| self.view.sees(server));
@@ -680,6 +689,19 @@ fn text(params: &Raw, member: &str) -> Result<String, Failure> {
         .member(member)
         .and_then(|name| name.to_text())
         .ok_or_else(|| Failure::invalid_params(format!("`{member}` has to be a string")))
+}
+
+/// The text of the first of these members. Servers that ignore letter case would read another one that differs in
+/// nothing else, or the second of two.
+fn distinct_text(params: &Raw, names: &[&str]) -> Result<String, Failure> {
+    let member = params
+        .distinct_member(names)
+        .map_err(|error| Failure::invalid_params(error.to_string()))?;
+    let text = member.and_then(|text| text.to_text());
+    text.ok_or_else(|| {
+        let name = names.first().unwrap_or(&"");
+        Failure::invalid_params(format!("`{name}` has to be a string"))
+    })
 }
 
 fn renamed(params: &Raw, member: &str, name: &str) -> Result<Raw, Failure> {

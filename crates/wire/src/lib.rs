@@ -39,6 +39,6 @@ pub use error_object::{ErrorObject, code};
 pub use frame::{FrameTooLarge, Splitter, put_line};
 pub use id::Id;
 pub use name::Name;
-pub use raw::{Raw, RawError};
+pub use raw::{Raw, RawError, is_alike};
 pub use revision::{Elicitation, Era, Facts, Revision};
 pub use sse::{SseEvent, SseField, SseParser, SseTooLarge};

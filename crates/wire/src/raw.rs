@@ -136,6 +136,41 @@ impl Raw {
         name.may_be_in(&self.0)
     }
 
+    /// The member of the first of these names, as long as none of them stands there twice or in another spelling:
+    /// some readers ignore letter case, and would read the other one. At most 32 names are told apart.
+    ///
+    /// ```
+    /// use switchboard_wire::Raw;
+    ///
+    /// let names = ["name", "arguments"];
+    /// let call = Raw::parse(r#"{"name":"read","Name":"delete"}"#)?;
+    /// assert!(call.distinct_member(&names).is_err());
+    /// # Ok::<(), switchboard_wire::RawError>(())
+    /// ```
+    pub fn distinct_member(&self, names: &[&str]) -> Result<Option<Self>, RawError> {
+        let duplicate = |name: &str| Err(RawError::DuplicateMember(name.to_owned()));
+        match scan::find_distinct(&self.0, names) {
+            Some(Ok(found)) => return Ok(found.map(|value| Self(self.0.slice(value)))),
+            Some(Err(key)) => return duplicate(&String::from_utf8_lossy(key)),
+            None => {}
+        }
+        let Some(members) = self.members() else {
+            return Ok(None);
+        };
+        for name in names {
+            let mut alike = members.iter().filter(|(key, _)| is_alike(key, name));
+            if let (Some((key, _)), second) = (alike.next(), alike.next())
+                && (key != name || second.is_some())
+            {
+                return duplicate(key);
+            }
+        }
+        let first = members
+            .into_iter()
+            .find(|(key, _)| Some(&&**key) == names.first());
+        Ok(first.map(|(_, value)| value))
+    }
+
     /// The members of an object in their order; `None` if this is no object.
     pub fn members(&self) -> Option<Vec<(String, Self)>> {
         let Members(members) = self.read().ok()?;
@@ -280,6 +315,15 @@ impl Raw {
         }
         Ok((found, count))
     }
+}
+
+/// Whether two names are the same to a reader that does not look at letter case, as some parsers do.
+pub fn is_alike(one: &str, other: &str) -> bool {
+    // Both ways: the Kelvin sign is a capital of `k`.
+    let folded = |name: &str| name.to_lowercase().to_uppercase();
+    one == other
+        || one.eq_ignore_ascii_case(other)
+        || (!(one.is_ascii() && other.is_ascii()) && folded(one) == folded(other))
 }
 
 impl From<bool> for Raw {

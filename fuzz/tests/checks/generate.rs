@@ -473,3 +473,35 @@ pub(super) fn snapshot() -> impl Strategy<Value = Vec<u8>> {
     });
     mutated(file)
 }
+
+/// A rule or a pattern, and arguments or a text.
+pub(crate) fn rule() -> impl Strategy<Value = Vec<u8>> {
+    let action = prop_oneof![Just("deny"), Just("ask"), Just("allow")];
+    let kind = prop_oneof![
+        Just(""),
+        Just(" resources"),
+        Just(" prompts"),
+        Just(" sampling")
+    ];
+    let short = (action.clone(), kind, "[a-c*?:@\"/ ]{0,12}")
+        .prop_map(|(action, kind, rest)| format!("{action}{kind} {rest}"));
+    let test = prop_oneof![
+        "\"[a-c/.*%~$]{0,8}\"",
+        Just("{\"min\":5}".to_owned()),
+        Just("{\"equals\":[1,\"a\"]}".to_owned()),
+        Just("{\"matches\":\"^/a\"}".to_owned()),
+        Just("{\"exists\":false}".to_owned()),
+    ];
+    let path = "\\$(\\.[ab*]|\\[[0-2*]\\]){0,3}";
+    let object = (action, path, test).prop_map(|(action, path, test)| {
+        format!("{{\"action\":\"{action}\",\"arguments\":{{\"{path}\":{test}}}}}")
+    });
+    let rule = prop_oneof![short, object, "[a-c/.*%~$ \\\\]{0,12}"];
+    let text =
+        "(/|\\.\\.?|%2[ef]|%25|~|\\$[a-c]|[a-c0-9,;: \\\\\\[{]|\u{ff0e}|\u{ff0f}|\0|\\PC){0,16}";
+    let arguments = prop_oneof![
+        text.prop_map(|text: String| text),
+        text.prop_map(|text: String| format!("{{\"a\":{text:?},\"b\":[1,{{\"a\":null}}]}}")),
+    ];
+    (rule, arguments).prop_map(|(rule, arguments)| format!("{rule}\n{arguments}").into_bytes())
+}

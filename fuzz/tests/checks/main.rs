@@ -86,6 +86,11 @@ fn generated_snapshots_hold() {
 }
 
 #[test]
+fn generated_rules_hold() {
+    run(2_000, switchboard_fuzz::rules, generate::rule());
+}
+
+#[test]
 fn noise_holds() {
     for (_, check) in CHECKS {
         run(500, check, prop::collection::vec(any::<u8>(), 0..200));

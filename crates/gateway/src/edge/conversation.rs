@@ -342,13 +342,13 @@ impl<S: Sink> Conversation<S> {
     /// A stream of what changes, until it ends.
     fn listen(&self, request: Request) -> impl Future<Output = ()> + use<S> {
         let (gateway, view) = (Arc::clone(&self.gateway), self.view.clone());
-        let sink = Arc::clone(&self.sink);
+        let (sink, caller) = (Arc::clone(&self.sink), self.caller.clone());
         async move {
             let params = request.params.as_ref();
             if let Some(error) = modern_fault(params) {
                 return sink.say(encode::error(Some(&request.id), &error)).await;
             }
-            match Listening::open(&gateway, view, request.id.clone(), params).await {
+            match Listening::open(&gateway, view, &caller, request.id.clone(), params).await {
                 Ok(mut listening) => {
                     while let Some(message) = listening.next().await {
                         sink.say(message).await;

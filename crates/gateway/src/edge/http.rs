@@ -368,8 +368,10 @@ impl Visitor<'_> {
             let message = "Accept has to say text/event-stream";
             return refuse(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, message);
         }
+        let caller = self.caller(&Peer::Modern, &request);
         let params = request.params.as_ref();
-        let listening = Listening::open(self.gateway, self.view, request.id.clone(), params).await;
+        let id = request.id.clone();
+        let listening = Listening::open(self.gateway, self.view, &caller, id, params).await;
         let mut listening = match listening {
             Ok(listening) => listening,
             Err(failure) => {
