@@ -11,11 +11,13 @@
 
 mod chunks;
 mod definition;
+mod edit;
 mod envelope;
 mod header;
 mod json;
 mod ledger;
 mod raw;
+mod rules;
 mod snapshot;
 mod splitter;
 mod sse;
@@ -23,9 +25,11 @@ mod sse;
 use std::io::Write as _;
 
 pub use definition::definition;
+pub use edit::edit;
 pub use envelope::envelope;
 pub use header::header;
 pub use ledger::ledger;
+pub use rules::rules;
 pub use snapshot::snapshot;
 pub use splitter::splitter;
 pub use sse::sse;
@@ -34,7 +38,8 @@ pub use sse::sse;
 pub type Check = fn(&[u8]);
 
 /// Every check under its name, which is also that of its fuzz target and its folder in `seeds/`.
-pub const CHECKS: [(&str, Check); 7] = [
+pub const CHECKS: [(&str, Check); 9] = [
+    ("edit", edit),
     ("splitter", splitter),
     ("envelope", envelope),
     ("sse", sse),
@@ -42,6 +47,7 @@ pub const CHECKS: [(&str, Check); 7] = [
     ("ledger", ledger),
     ("definition", definition),
     ("snapshot", snapshot),
+    ("rules", rules),
 ];
 
 /// Runs one check on the files named on the command line: the way back from a crash to a debugger.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
-use switchboard_wire::Raw;
+use switchboard_wire::{Raw, is_alike};
 
 /// How deep a tree is read. A frame may be somewhat deeper, arguments that make sense are not.
 pub(crate) const DEPTH: usize = 100;
@@ -50,7 +50,8 @@ impl<'a> Tree<'a> {
         Self::read_text(raw.as_str(), nodes)
     }
 
-    fn read_text(text: &'a str, nodes: usize) -> Self {
+    /// Reads a text that is known to be JSON.
+    pub(crate) fn read_text(text: &'a str, nodes: usize) -> Self {
         let mut reader = Reader {
             text,
             at: 0,
@@ -184,13 +185,6 @@ pub fn digest(value: &Raw) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Whether two names are the same to a reader that does not look at case, as some parsers do.
-pub fn is_alike(one: &str, other: &str) -> bool {
-    one == other
-        || one.eq_ignore_ascii_case(other)
-        || (!(one.is_ascii() && other.is_ascii()) && one.to_uppercase() == other.to_uppercase())
-}
-
 /// Whether some object in it has a member twice, be it in another case, or it is too large to tell: readers would disagree on
 /// what it says.
 pub fn says_twice(value: &Raw) -> bool {
@@ -200,7 +194,7 @@ pub fn says_twice(value: &Raw) -> bool {
             Json::Object(members) => {
                 let mut names: Vec<String> = members
                     .iter()
-                    .map(|(name, _)| name.to_uppercase())
+                    .map(|(name, _)| name.to_lowercase().to_uppercase())
                     .collect();
                 names.sort_unstable();
                 names.windows(2).any(|pair| pair[0] == pair[1])

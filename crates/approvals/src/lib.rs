@@ -16,7 +16,7 @@ mod words;
 
 pub use broker::{Broker, Effect, Fault, Input, Outcome};
 pub use decision::{Decision, Refusal};
-pub use json::{is_alike, says_twice};
+pub use json::says_twice;
 pub use record::{
     Action, Arguments, Ask, Decided, Id, Kind, Patience, Record, Remember, Scope, Status, Usage,
 };

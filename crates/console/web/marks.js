@@ -32,11 +32,11 @@ const WORDS = {
   initializing: "starting", hidden: "hidden text", parked: "needs you",
 };
 
-export const KIND_WORDS = { __proto__: null, sampling: "Model answer", elicitation: "Question", tool_call: "Tool call", trust: "Trust" };
+export const KIND_WORDS = { __proto__: null, sampling: "Model answer", elicitation: "Question", tool_call: "Tool call", resource: "Resource", prompt: "Prompt", trust: "Trust" };
 
 // An approval in one sentence. Its summary says what is wanted, and this adds who wants it.
 export function sentence(approval) {
-  const who = approval.kind === "tool_call" ? approval.client || "A client" : approval.server;
+  const who = ["tool_call", "resource", "prompt"].includes(approval.kind) ? approval.client || "A client" : approval.server;
   const { summary } = approval;
   if (!summary) return `${who}: ${KIND_WORDS[approval.kind] ?? approval.kind}`;
   return /^\p{Ll}/u.test(summary) ? `${who} ${summary}` : summary;

@@ -6,6 +6,7 @@
 //! of 2026-07-28 gets the questions as the result of its request, and if the server is older the call is
 //! [parked](crate::park) until it comes back.
 
+mod completion;
 pub(crate) mod gate;
 pub(crate) mod human;
 mod journey;
@@ -15,14 +16,13 @@ mod rounds;
 
 use std::{
     borrow::Cow,
-    sync::{Arc, LazyLock, OnceLock},
+    sync::{Arc, OnceLock},
     time::Instant,
 };
 
-use memchr::memmem::Finder;
 use switchboard_catalog::Kind;
 use switchboard_client::{CallError, Error, InputRequired, Raw, Revision};
-use switchboard_wire::{Era, method};
+use switchboard_wire::{Era, Name, method};
 use tokio::time::timeout_at;
 
 use self::{
@@ -133,9 +133,6 @@ async fn walk(
 ) -> Result<Raw, Failure> {
     let mut record = Record::new(context, caller, upstream, &errand);
     let reads = context.reads.generation();
-    if let Some(kept) = remembered(context, caller, upstream, &errand) {
-        return record.finish(Ok(kept));
-    }
     let way = Way {
         context,
         caller,
@@ -149,6 +146,10 @@ async fn walk(
         Ok(pass) => pass,
         Err(failure) => return record.finish(Err(failure)),
     };
+    // What may not be read may not be read from memory either.
+    if let Some(kept) = remembered(context, caller, upstream, &errand) {
+        return record.finish(Ok(kept));
+    }
     let mut lost = None;
     let mut consented = false;
     let patience = context.config.load().approvals.long_timeout;
@@ -265,13 +266,9 @@ fn remembered(
 
 /// Whether a request of 2026-07-28 is one that comes back with answers.
 fn returns(params: Option<&Raw>) -> bool {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"requestState\""));
-    // Most do not, which a glance at the bytes tells. An escape may spell any name.
-    let may_say = |params: &&Raw| {
-        let bytes = params.as_bytes();
-        SAYS.find(bytes).is_some() || memchr::memchr(b'\\', bytes).is_some()
-    };
-    let params = params.filter(may_say);
+    static REQUEST_STATE: Name = Name::new("requestState");
+    // Most do not, which a search in the bytes shows.
+    let params = params.filter(|params| params.may_name(&REQUEST_STATE));
     params.is_some_and(|params| params.member("requestState").is_some())
 }
 

@@ -78,18 +78,22 @@ pub(crate) enum Failure {
     Denied {
         server: Arc<str>,
         tool: Arc<str>,
+        /// `called`, `read`, …
+        done: &'static str,
         why: Arc<str>,
     },
     /// A person has refused the call.
     Rejected {
         server: Arc<str>,
         tool: Arc<str>,
+        done: &'static str,
         reason: Option<Arc<str>>,
     },
     /// No person answered in time.
     Unanswered {
         server: Arc<str>,
         tool: Arc<str>,
+        done: &'static str,
         after: Duration,
     },
     /// A person could not be asked.
@@ -301,17 +305,25 @@ impl Failure {
     /// The same of calls that no person, or no rule, lets pass.
     fn unapproved(&self) -> (i64, String, Option<Raw>) {
         let (code, message, server, approval) = match self {
-            Self::Denied { server, tool, why } => {
-                let message = format!("{server}:{tool} was not called: {why}");
+            Self::Denied {
+                server,
+                tool,
+                done,
+                why,
+            } => {
+                let message = format!("{server}:{} was not {done}: {why}", cut(tool));
                 (codes::REFUSED, message, server, "denied")
             }
             Self::Rejected {
                 server,
                 tool,
+                done,
                 reason,
             } => {
-                let mut message =
-                    format!("{server}:{tool} was not called: a person rejected the call");
+                let mut message = format!(
+                    "{server}:{} was not {done}: a person rejected the call",
+                    cut(tool)
+                );
                 if let Some(reason) = reason {
                     message = format!("{message}: {reason}");
                 }
@@ -320,10 +332,12 @@ impl Failure {
             Self::Unanswered {
                 server,
                 tool,
+                done,
                 after,
             } => {
                 let message = format!(
-                    "{server}:{tool} was not called: it needs a person's approval, and nobody answered within {} s; call it again to ask again",
+                    "{server}:{} was not {done}: it needs a person's approval, and nobody answered within {} s; call it again to ask again",
+                    cut(tool),
                     after.as_secs_f64()
                 );
                 (codes::UNANSWERED, message, server, "timed_out")

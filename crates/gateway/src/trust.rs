@@ -10,6 +10,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use sha2::{Digest as _, Sha256};
 use switchboard_catalog::{Held, Kind, Offers};
 use switchboard_client::Raw;
 use switchboard_config::{Server, Transport, Trust as Wanted};
@@ -243,6 +244,11 @@ fn identity(server: &Server) -> String {
     };
     // As JSON, so that no two lists are spelled alike.
     serde_json::to_string(&parts).unwrap_or_default()
+}
+
+/// A fingerprint of what makes a server the one that was approved.
+pub(crate) fn identity_hash(server: &Server) -> String {
+    crate::seal::hex(&Sha256::digest(identity(server)))
 }
 
 fn now() -> u64 {

@@ -332,6 +332,68 @@ fn mutate(mut data: Vec<u8>, mutation: Mutation) -> Vec<u8> {
     data
 }
 
+/// A configuration with comments in odd places, which may be damaged, behind the byte that chooses a name.
+pub(crate) fn configuration() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop::sample::select(vec![
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        " ",
+        "\n",
+        "\r\n",
+        "\t",
+        "// note\n",
+        "/* note */",
+        "\"mcpServers\"",
+        "\"a\"",
+        "\"b\"",
+        "\"new\"",
+        "\"command\"",
+        "\"enabled\"",
+        "\"disabled\"",
+        "true",
+        "false",
+        "null",
+        "\"x\"",
+        "\"//\"",
+        "\"\\\"\"",
+        "1",
+        "{\"mcpServers\": {",
+        "\"a\": {\"command\": \"x\"}",
+        "\"b\": {\"command\": \"y\", \"enabled\": false}",
+        "}}",
+        "},\n}\n",
+    ]);
+    let trivia = prop::sample::select(vec!["", " ", "\n  ", "// c\n", "/* d */", "\r\n"]);
+    let random = prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat());
+    let tokens = [
+        "{",
+        "\"mcpServers\"",
+        ":",
+        "{",
+        "\"a\"",
+        ":",
+        "{\"command\":",
+        "\"x\"",
+        "},",
+        "\"b\":{}",
+        "}",
+        "}",
+    ];
+    let well_formed = prop::collection::vec(trivia, tokens.len()).prop_map(move |trivia| {
+        let pairs = trivia.into_iter().zip(tokens);
+        pairs.flat_map(|(trivia, token)| [trivia, token]).collect()
+    });
+    (any::<u8>(), prop_oneof![random, well_formed]).prop_map(|(name, text)| {
+        let mut data = vec![name];
+        data.extend_from_slice(text.as_bytes());
+        data
+    })
+}
+
 /// What follows the checksum of a ledger, sound or not.
 pub(super) fn ledger() -> impl Strategy<Value = Vec<u8>> {
     let hash = "c367c348e0b4457d29b929406c3e52ea0b9cde88d2671dafba54a8ab8ded11db";
@@ -410,4 +472,36 @@ pub(super) fn snapshot() -> impl Strategy<Value = Vec<u8>> {
         format!("{head}\"tools\":[{lengths}],\"prompts\":[],\"resources\":[],\"templates\":[]{held}}},\"body\":[{line}{body}\n]}}\n")
     });
     mutated(file)
+}
+
+/// A rule or a pattern, and arguments or a text.
+pub(crate) fn rule() -> impl Strategy<Value = Vec<u8>> {
+    let action = prop_oneof![Just("deny"), Just("ask"), Just("allow")];
+    let kind = prop_oneof![
+        Just(""),
+        Just(" resources"),
+        Just(" prompts"),
+        Just(" sampling")
+    ];
+    let short = (action.clone(), kind, "[a-c*?:@\"/ ]{0,12}")
+        .prop_map(|(action, kind, rest)| format!("{action}{kind} {rest}"));
+    let test = prop_oneof![
+        "\"[a-c/.*%~$]{0,8}\"",
+        Just("{\"min\":5}".to_owned()),
+        Just("{\"equals\":[1,\"a\"]}".to_owned()),
+        Just("{\"matches\":\"^/a\"}".to_owned()),
+        Just("{\"exists\":false}".to_owned()),
+    ];
+    let path = "\\$(\\.[ab*]|\\[[0-2*]\\]){0,3}";
+    let object = (action, path, test).prop_map(|(action, path, test)| {
+        format!("{{\"action\":\"{action}\",\"arguments\":{{\"{path}\":{test}}}}}")
+    });
+    let rule = prop_oneof![short, object, "[a-c/.*%~$ \\\\]{0,12}"];
+    let text =
+        "(/|\\.\\.?|%2[ef]|%25|~|\\$[a-c]|[a-c0-9,;: \\\\\\[{]|\u{ff0e}|\u{ff0f}|\0|\\PC){0,16}";
+    let arguments = prop_oneof![
+        text.prop_map(|text: String| text),
+        text.prop_map(|text: String| format!("{{\"a\":{text:?},\"b\":[1,{{\"a\":null}}]}}")),
+    ];
+    (rule, arguments).prop_map(|(rule, arguments)| format!("{rule}\n{arguments}").into_bytes())
 }

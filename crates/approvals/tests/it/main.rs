@@ -12,6 +12,7 @@ mod interleavings;
 mod naive;
 mod redaction;
 mod rules;
+mod spellings;
 mod timelines;
 mod world;
 mod writing;

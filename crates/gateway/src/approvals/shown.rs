@@ -104,7 +104,8 @@ impl Shown {
     /// Everything of a request.
     pub(crate) fn whole(record: &Record) -> Self {
         let arguments = record.ask.request.member("arguments");
-        let arguments = arguments.filter(|_| record.ask.kind == Kind::ToolCall);
+        let arguments =
+            arguments.filter(|_| matches!(record.ask.kind, Kind::ToolCall | Kind::Prompt));
         Self {
             id: record.id.to_string(),
             kind: record.ask.kind.as_str(),

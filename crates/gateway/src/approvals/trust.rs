@@ -186,6 +186,7 @@ async fn ask_once(
 ) -> bool {
     let about = About {
         server: Arc::clone(&upstream.name),
+        identity: None,
         tool: None,
         caller: None,
         client_info: None,

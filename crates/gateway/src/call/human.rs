@@ -21,7 +21,7 @@ use tokio::{
     time::{MissedTickBehavior, interval_at, timeout},
 };
 
-use super::Way;
+use super::{Way, gate::record_denied};
 use crate::{
     approvals::question::{About, REQUEST_BYTES},
     context::Context,
@@ -29,6 +29,7 @@ use crate::{
     line::{Line, Outlet},
     relay::Told,
     translate,
+    trust::identity_hash,
     view::View,
 };
 
@@ -186,6 +187,7 @@ impl Person {
         Self {
             context: Arc::clone(context),
             about: About {
+                identity: identity_of(context, server),
                 server: Arc::clone(server),
                 tool: None,
                 caller: None,
@@ -194,6 +196,12 @@ impl Person {
             client: Client::default(),
             bell: None,
         }
+    }
+
+    /// Asks about this, by its name.
+    pub(super) fn naming(mut self, name: &Arc<str>) -> Self {
+        self.about.tool = Some(Arc::clone(name));
+        self
     }
 
     /// It is not known for which call it is.
@@ -242,14 +250,19 @@ impl Person {
             ask.warnings.push(warning.to_owned());
         }
         let verdict = self.judge(&ask);
+        if verdict.action == rules::Action::Deny {
+            let name = ask.tool.as_deref().unwrap_or_default();
+            let client = ask.client.as_deref().unwrap_or_default();
+            record_denied(&self.context, asked, (&ask.server, name), client, &verdict);
+            return refused(REJECTED, &verdict.why);
+        }
         ask.rule = verdict.rule.map(|rule| rule.text.into());
         match verdict.action {
-            rules::Action::Deny => return refused(REJECTED, &verdict.why),
             // A rule can let a model answer; it cannot fill in a form.
             rules::Action::Allow if asked == method::SAMPLING => {
                 ask.allowed_by = ask.rule.clone();
             }
-            rules::Action::Allow | rules::Action::Ask => {}
+            rules::Action::Allow | rules::Action::Ask | rules::Action::Deny => {}
         }
         match self.ask(ask).await {
             Outcome::Answer(answer) => Ok(answer.unwrap_or_else(Raw::empty_object)),
@@ -293,6 +306,15 @@ impl Person {
     }
 }
 
+/// The fingerprint of the server that has this name.
+pub(crate) fn identity_of(context: &Context, server: &str) -> Option<Arc<str>> {
+    let config = context.config.load();
+    config
+        .servers
+        .get(server)
+        .map(|server| identity_hash(server).into())
+}
+
 impl Way<'_> {
     /// Who asks people for this call.
     pub(super) fn person(&self) -> Person {
@@ -301,6 +323,7 @@ impl Way<'_> {
         Person {
             context: Arc::clone(self.context),
             about: About {
+                identity: Some(identity_hash(&self.upstream.settings()).into()),
                 server: Arc::clone(&self.upstream.name),
                 tool,
                 caller: Some(self.caller.clone()),

@@ -15,7 +15,9 @@
 mod asking;
 mod bad_input;
 mod crowds;
+mod environment;
 mod faults;
+mod hostile_repository;
 mod hostile_server;
 mod memory_crash;
 mod memory_start;
