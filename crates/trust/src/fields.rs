@@ -66,6 +66,14 @@ impl<'v> Field<'v> {
         self.0.as_slice() == ["name"]
     }
 
+    /// Whether it is the name or the URI of a resource or a template.
+    pub(crate) fn is_item_name_or_uri(&self) -> bool {
+        matches!(
+            self.0.as_slice(),
+            ["name" | "title" | "uri" | "uriTemplate"]
+        )
+    }
+
     /// What a person calls it.
     pub(crate) fn name(&self) -> String {
         let (head, rest) = match self.0.as_slice() {

@@ -529,7 +529,7 @@ fn decide(
     if (policy != Policy::First || loss.is_some()) && !was_shown {
         return Decision::Hold(Why::New);
     }
-    match scan::worst(value) {
+    match scan::worst(kind, value) {
         Some(Severity::Hidden) => Decision::Hold(Why::Hidden),
         Some(Severity::Danger) => Decision::Hold(Why::Dangerous),
         // A server that changes what it offers, and offers that, is not seen for the first time.

@@ -10,9 +10,9 @@
 use std::{cmp::Reverse, collections::HashSet};
 
 use serde::Serialize;
-use switchboard_wire::Raw;
 
 use crate::{
+    ItemKind, Offer,
     fields::{self, Field, Role},
     json::{Text, Value},
     limits, show,
@@ -105,23 +105,21 @@ pub enum Kind {
 }
 
 /// What is suspicious about a definition, the worst first.
-pub fn scan(definition: &Raw, others: &Others) -> Vec<Finding> {
-    scan_value(&Value::read(definition), others)
-}
-
-/// The worst that is found in a definition, if anything is.
-pub(crate) fn worst(value: &Value<'_>) -> Option<Severity> {
-    Scan::of(value, &Others::default()).worst
-}
-
-fn scan_value(value: &Value<'_>, others: &Others) -> Vec<Finding> {
-    let mut findings = Scan::of(value, others).findings;
+pub fn scan<'a>(offer: impl Into<Offer<'a>>, others: &Others) -> Vec<Finding> {
+    let Offer { kind, definition } = offer.into();
+    let mut findings = Scan::of(kind, &Value::read(definition), others).findings;
     findings.sort_by_key(|finding| Reverse(finding.severity));
     findings.truncate(limits::FINDINGS);
     findings
 }
 
+/// The worst that is found in a definition, if anything is.
+pub(crate) fn worst(kind: ItemKind, value: &Value<'_>) -> Option<Severity> {
+    Scan::of(kind, value, &Others::default()).worst
+}
+
 struct Scan<'o> {
+    kind: ItemKind,
     others: &'o Others,
     /// The names that the definition gives to its own parts. To speak of them is to speak of itself.
     own: HashSet<String>,
@@ -135,8 +133,9 @@ struct Scan<'o> {
 }
 
 impl<'o> Scan<'o> {
-    fn of(value: &Value<'_>, others: &'o Others) -> Self {
+    fn of(kind: ItemKind, value: &Value<'_>, others: &'o Others) -> Self {
         let mut scan = Self {
+            kind,
             others,
             own: HashSet::new(),
             findings: Vec::new(),
@@ -196,6 +195,11 @@ impl<'o> Scan<'o> {
         // A single short word says no more than a name does, and most values are one.
         let is_word = text.len() < encoded::RUN && text.bytes().all(|byte| byte.is_ascii_graphic());
         if is_word || role == Role::Name && text.len() <= NAME_BYTES {
+            // A file may be called by any name, and to list it asks for nothing.
+            let is_resource = matches!(self.kind, ItemKind::Resource | ItemKind::Template);
+            if is_resource && field.is_item_name_or_uri() {
+                return;
+            }
             let words = Words::of_name(text);
             for hit in rules::find_in_name(&words) {
                 self.hit(field, text, &words, hit);

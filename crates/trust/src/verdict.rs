@@ -74,8 +74,11 @@ impl Held {
 
     /// What is suspicious about the definition as it is now.
     pub fn findings(&self, others: &Others) -> Vec<Finding> {
+        let kind = self.kind;
         let definition = self.definition.as_ref();
-        definition.map_or_else(Vec::new, |definition| scan(definition, others))
+        definition.map_or_else(Vec::new, |definition| {
+            scan(Offer { kind, definition }, others)
+        })
     }
 
     /// What changed since it was approved. None if either text is not kept.

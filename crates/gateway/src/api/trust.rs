@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use switchboard_catalog::Kind;
 use switchboard_client::Raw;
 use switchboard_trust::{
-    Change, DecisionError, Finding, Fingerprint, Held, ItemKind, Ledger, Others, Pin, Severity,
-    Why, scan,
+    Change, DecisionError, Finding, Fingerprint, Held, ItemKind, Ledger, Offer, Others, Pin,
+    Severity, Why, scan,
 };
 
 use super::ask::{Asked, Named, Said, find};
@@ -272,7 +272,7 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
     let items = parts.flat_map(|part| Kind::ALL.map(|kind| (kind, part.items(kind))));
     let items = items.flat_map(|(kind, items)| items.map(move |item| (item_kind(kind), item)));
     let flagged = items.filter_map(|(kind, item)| {
-        let findings = suspicious(item.raw(), &others);
+        let findings = suspicious(kind, item.raw(), &others);
         let key = kind.key(item.name());
         (!findings.is_empty()).then(|| Flagged {
             name: format!("{name}:{key}"),
@@ -329,16 +329,17 @@ fn approved(server: &str, pin: Pin, others: &Others) -> Approved {
         tool: pin.tool,
         fingerprint: pin.fingerprint,
         at_ms: pin.at_ms,
-        findings: definition
-            .as_ref()
-            .map_or_else(Vec::new, |tool| scan(tool, others)),
+        findings: definition.as_ref().map_or_else(Vec::new, |definition| {
+            let kind = pin.kind;
+            scan(Offer { kind, definition }, others)
+        }),
         definition,
     }
 }
 
 /// What a person should read before an agent does.
-fn suspicious(definition: &Raw, others: &Others) -> Vec<Finding> {
-    let mut findings = scan(definition, others);
+fn suspicious(kind: ItemKind, definition: &Raw, others: &Others) -> Vec<Finding> {
+    let mut findings = scan(Offer { kind, definition }, others);
     findings.retain(|finding| finding.severity >= Severity::Warn);
     findings
 }

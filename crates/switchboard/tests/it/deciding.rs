@@ -133,7 +133,7 @@ fn a_record_that_was_lost_begins_anew() {
     let done = place.run(&["trust"]);
     assert!(
         done.err.starts_with(
-            "warning: `sky`: the record of which tools were approved could not be read"
+            "warning: `sky`: the record of which definitions were approved could not be read"
         ) && done
             .err
             .contains("\nhint: `switchboard trust approve sky --all` ends that\n"),

@@ -140,6 +140,30 @@ fn new_resources_are_shown_unless_suspicious() {
 }
 
 #[test]
+fn resources_may_have_the_names_of_secrets() {
+    let mut ledger = ledger();
+    let raw = |json: &'static str| Raw::parse(json).unwrap();
+    let items = [
+        (
+            ItemKind::Resource,
+            raw(r#"{"uri":"file:///etc/passwd","name":"passwd"}"#),
+        ),
+        (
+            ItemKind::Resource,
+            raw(r#"{"uri":"file:///home/me/.ssh/id_rsa","name":"id_rsa","title":"id_rsa"}"#),
+        ),
+        (
+            ItemKind::Template,
+            raw(r#"{"uriTemplate":"env:///{variable}","name":"env"}"#),
+        ),
+    ];
+    assert_eq!(
+        judge(&mut ledger, Policy::First, &items, 1).items,
+        [APPROVED; 3]
+    );
+}
+
+#[test]
 fn resources_that_come_and_go_do_not_fill_the_ledger() {
     let mut ledger = ledger();
     let mut at_ms = 0;

@@ -143,6 +143,9 @@ async fn reads_and_prompts_are_put_to_a_person() {
             ruled(json!(["ask resources s:*", "ask prompts s:*"])),
         )
         .await;
+        // A prompt that is not listed is refused.
+        stage.set_prompts(&json!([{ "name": "p" }]));
+        stage.tell("notifications/prompts/list_changed").await;
         for (method, params, kind, name) in [
             (
                 "resources/read",
