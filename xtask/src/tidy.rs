@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("simulation", &["machine", "wire"]),
     ("contain", &[]),
     ("embed", &[]),
-    ("config", &["approvals"]),
+    ("config", &["approvals", "redact"]),
     ("clients", &["config"]),
     ("store", &[]),
     ("catalog", &["wire"]),
@@ -39,7 +39,8 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["client", "embed", "recall", "schema", "store", "wire"],
     ),
     ("trust", &["wire"]),
-    ("approvals", &["schema", "wire"]),
+    ("redact", &["wire"]),
+    ("approvals", &["redact", "schema", "wire"]),
     ("provider", &["client", "wire"]),
     ("console", &[]),
     (
@@ -54,6 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "embed",
             "memory",
             "provider",
+            "redact",
             "results",
             "schema",
             "search",
@@ -79,7 +81,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that know no runtime, no clock and no chance, and what would bring them in.
-const PURE: [&str; 3] = ["wire", "machine", "approvals"];
+const PURE: [&str; 4] = ["wire", "machine", "redact", "approvals"];
 const IMPURE: [&str; 5] = ["tokio", "reqwest", "hyper", "tracing", "rand"];
 
 /// Notes to self, cut in two so that this file passes.

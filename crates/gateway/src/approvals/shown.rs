@@ -4,8 +4,9 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use switchboard_approvals::{Decided, Kind, Record, Remember, Usage, redact};
+use switchboard_approvals::{Decided, Kind, Record, Remember, Usage};
 use switchboard_client::Raw;
+use switchboard_redact::{redact, redact_text};
 
 use super::time_of;
 use crate::time;
@@ -165,17 +166,17 @@ pub(super) fn outside(record: &Record) -> Value {
     let mut shown = Shown::listed(record);
     let redacted = |raw: &mut Option<Raw>| {
         if let Some(raw) = raw {
-            *raw = redact::redact(raw, LISTED_BYTES);
+            *raw = redact(raw, LISTED_BYTES);
         }
     };
-    shown.summary = redact::redact_text(&shown.summary);
+    shown.summary = redact_text(&shown.summary);
     shown.arguments_text = None;
     for part in [&mut shown.request, &mut shown.draft, &mut shown.result] {
         redacted(part);
     }
     if let Some(decision) = &mut shown.decision {
         redacted(&mut decision.edits);
-        decision.reason = decision.reason.as_deref().map(redact::redact_text);
+        decision.reason = decision.reason.as_deref().map(redact_text);
     }
     json!({ "approval": serde_json::to_value(shown).unwrap_or_default() })
 }
