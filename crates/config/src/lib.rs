@@ -63,6 +63,6 @@ pub use model::{
 pub use name::{NameError, check_server_name};
 pub use network::Network;
 pub use problem::Problem;
-pub use resolve::ResolveError;
+pub use resolve::{ResolveError, Resolved};
 pub use schema::schema;
 pub use write::write_atomically;

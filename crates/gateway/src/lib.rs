@@ -54,6 +54,7 @@ mod question;
 mod relay;
 mod reload;
 mod restart;
+pub mod scrub;
 mod seal;
 mod server;
 mod session;
@@ -71,7 +72,7 @@ mod watch;
 
 pub use desk::{Face, View};
 pub use gateway::{Gateway, StartError};
-pub use health::{Health, PartState, ServerState};
+pub use health::{Health, PartState, Reason, ServerState};
 pub use reload::ChangeError;
 pub use server::{Doors, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
 pub use status::{Part, ServerStatus, Status, describe};

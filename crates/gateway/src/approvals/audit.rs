@@ -9,6 +9,7 @@ use switchboard_redact::{redact, redact_text};
 use switchboard_store::{self as store, Approval, Entry};
 
 use super::{policy, time_of};
+use crate::scrub;
 
 /// The most bytes of one payload in an entry of the audit log.
 const PAYLOAD_BYTES: usize = 8 * 1024;
@@ -142,6 +143,6 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
         what: what.into(),
         subject: Arc::clone(&record.id),
         // As above.
-        body: serde_json::to_string(&said).unwrap_or_default().into(),
+        body: scrub::json(&serde_json::to_string(&said).unwrap_or_default()).into(),
     })
 }

@@ -78,12 +78,15 @@ struct Look<'a> {
 impl Look<'_> {
     fn server(mut self, server: &Server) -> Vec<Finding> {
         match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
-            Ok(resolved) => match &resolved.transport {
-                Transport::Command(line) => self.command(line),
-                Transport::Remote(remote) => self.remote(remote),
-                Transport::Container(container) => self.container(container),
-                Transport::BuiltIn => {}
-            },
+            Ok(resolved) => {
+                switchboard_gateway::scrub::register(&resolved.secrets);
+                match &resolved.value.transport {
+                    Transport::Command(line) => self.command(line),
+                    Transport::Remote(remote) => self.remote(remote),
+                    Transport::Container(container) => self.container(container),
+                    Transport::BuiltIn => {}
+                }
+            }
             Err(error) => self.unresolved(&error),
         }
         self.health(server);
