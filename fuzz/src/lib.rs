@@ -14,6 +14,7 @@ mod envelope;
 mod header;
 mod json;
 mod raw;
+mod redact;
 mod splitter;
 mod sse;
 
@@ -21,6 +22,7 @@ use std::io::Write as _;
 
 pub use envelope::envelope;
 pub use header::header;
+pub use redact::redaction;
 pub use splitter::splitter;
 pub use sse::sse;
 
@@ -28,11 +30,12 @@ pub use sse::sse;
 pub type Check = fn(&[u8]);
 
 /// Every check under its name, which is also that of its fuzz target and its folder in `seeds/`.
-pub const CHECKS: [(&str, Check); 4] = [
+pub const CHECKS: [(&str, Check); 5] = [
     ("splitter", splitter),
     ("envelope", envelope),
     ("sse", sse),
     ("header", header),
+    ("redaction", redaction),
 ];
 
 /// Runs one check on the files named on the command line: the way back from a crash to a debugger.
