@@ -25,7 +25,8 @@ pub fn redaction(data: &[u8]) {
     let document = serde_json::json!({ "a": [planted, text], "password": VALUE }).to_string();
     let clean = set.scrub_json(&document).into_owned();
     let read: Value = serde_json::from_str(&clean).expect("JSON stays JSON");
-    assert!(!read.to_string().contains("pl@nted"));
+    let kept = read["a"][0].as_str().unwrap_or_default();
+    assert!(!kept.contains(&VALUE[..9]));
     let raw = Raw::parse(document).expect("JSON");
     let kept = redact(&raw, 1000);
     assert!(kept.as_bytes().len() <= 1000);
