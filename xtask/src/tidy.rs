@@ -27,7 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("files", &[]),
     ("contain", &["files"]),
     ("embed", &[]),
-    ("config", &["approvals", "files"]),
+    ("config", &["approvals", "files", "redact"]),
     ("clients", &["files"]),
     ("store", &[]),
     ("catalog", &["files", "wire"]),
@@ -40,7 +40,8 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["client", "embed", "recall", "schema", "store", "wire"],
     ),
     ("trust", &["files", "wire"]),
-    ("approvals", &["schema", "wire"]),
+    ("redact", &["wire"]),
+    ("approvals", &["redact", "schema", "wire"]),
     ("provider", &["client", "wire"]),
     ("console", &[]),
     (
@@ -56,6 +57,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "files",
             "memory",
             "provider",
+            "redact",
             "results",
             "schema",
             "search",
@@ -83,7 +85,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// The crates without a runtime and a network, as `ARCHITECTURE.md` says, and the dependencies that would
 /// bring them in.
-const PURE: [&str; 12] = [
+const PURE: [&str; 13] = [
     "wire",
     "machine",
     "approvals",
@@ -92,6 +94,7 @@ const PURE: [&str; 12] = [
     "config",
     "embed",
     "recall",
+    "redact",
     "results",
     "schema",
     "search",

@@ -68,7 +68,7 @@ pub use name::{NameError, check_server_name};
 pub use network::Network;
 pub use problem::Problem;
 pub use reference::is_secret_name;
-pub use resolve::ResolveError;
+pub use resolve::{ResolveError, Resolved};
 pub use schema::schema;
 pub use secret::{looks_secret, without_scheme};
 pub use switchboard_files::LockError;

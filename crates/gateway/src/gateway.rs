@@ -181,7 +181,7 @@ impl Gateway {
     /// The configuration file was changed and cannot be applied: what was there stays.
     pub fn refuse_config(&self, problem: &str) {
         tracing::error!(%problem, "The configuration was changed and is not applied.");
-        self.set_config_problem(Some(problem.into()));
+        self.set_config_problem(Some(crate::scrub::shared(problem.into())));
         self.context.events.tell(
             "config.refused",
             || serde_json::json!({ "problem": problem }),

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
     pin::Pin,
     process::ExitStatus,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context as TaskContext, Poll},
 };
 
@@ -31,20 +31,26 @@ use crate::{
     context::Context,
     logs::{LINE_BYTES, Logs},
     restart::Fault,
+    scrub,
 };
 
-/// Starts to connect to the server. Fails for what no waiting can mend.
+/// Starts to connect to the server. Fails for what no waiting can mend. The server's standard error
+/// goes to its log, and the last lines of it to `said`.
 pub(crate) fn connect(
     builder: ClientBuilder,
     name: &Arc<str>,
     server: &Server,
     context: &Arc<Context>,
+    said: &LastWords,
 ) -> Result<Client, Fault> {
     let resolved = server
         .resolve(name, &context.home.secrets(), &|variable| {
             context.environment.get(variable).map(Into::into)
         })
         .map_err(permanent)?;
+    // Before anything can fail with one of them in its message.
+    scrub::register(&resolved.secrets);
+    let resolved = resolved.value;
     let ladder = Ladder {
         close: resolved.close_timeout,
         term: resolved.term_timeout,
@@ -91,6 +97,7 @@ pub(crate) fn connect(
         containment: context.containment.clone(),
         logs: Arc::clone(&context.logs),
         name: Arc::clone(name),
+        said: said.clone(),
         trees: Arc::default(),
     })))
 }
@@ -213,6 +220,7 @@ struct Supervised {
     containment: Containment,
     logs: Arc<Logs>,
     name: Arc<str>,
+    said: LastWords,
     /// Everything that was started and may not have left.
     trees: Arc<Mutex<Vec<Tree>>>,
 }
@@ -221,7 +229,7 @@ impl Spawn for Supervised {
     fn spawn(&self) -> Spawning {
         let (launch, containment) = (self.launch.clone(), self.containment.clone());
         let (logs, name) = (Arc::clone(&self.logs), Arc::clone(&self.name));
-        let trees = Arc::clone(&self.trees);
+        let (trees, said) = (Arc::clone(&self.trees), self.said.clone());
         Box::pin(async move {
             let contained = containment
                 .launch(&launch)
@@ -232,8 +240,8 @@ impl Spawn for Supervised {
                 trees.retain(|tree| !tree.is_gone());
                 trees.push(contained.handle.tree().clone());
             }
-            let last_words = Arc::default();
-            let listening = listen(contained.stderr, name, logs, Arc::clone(&last_words));
+            said.clear();
+            let listening = listen(contained.stderr, name, logs, said);
             let listening = Box::pin(rest_of(tokio::spawn(listening)));
             Ok(Process {
                 stdin: Box::new(contained.stdin),
@@ -242,7 +250,6 @@ impl Spawn for Supervised {
                     handle: contained.handle,
                     exit: None,
                     listening: Some(listening),
-                    last_words,
                 }),
             })
         })
@@ -277,12 +284,40 @@ fn to_io(error: &LaunchError) -> io::Error {
     io::Error::new(kind, advice)
 }
 
-/// The last lines that a server wrote to standard error.
-type LastWords = Arc<Mutex<VecDeque<String>>>;
+/// The last lines that a server wrote to standard error, without known secrets.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
 
 const LAST_WORDS: usize = 5;
 
-async fn listen(mut stderr: pipe::Receiver, name: Arc<str>, logs: Arc<Logs>, last: LastWords) {
+impl LastWords {
+    fn clear(&self) {
+        self.lines().clear();
+    }
+
+    fn add(&self, line: &str) {
+        // Before it is cut: half a secret would not be found any more.
+        let line = crate::failure::cut(&scrub::text(line)).to_string();
+        let mut lines = self.lines();
+        if lines.len() == LAST_WORDS {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    /// The lines as one text; `None` if there are none.
+    pub(crate) fn told(&self) -> Option<String> {
+        let lines = self.lines();
+        let all: Vec<_> = lines.iter().map(String::as_str).collect();
+        (!all.is_empty()).then(|| all.join(" | "))
+    }
+
+    fn lines(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn listen(mut stderr: pipe::Receiver, name: Arc<str>, logs: Arc<Logs>, said: LastWords) {
     let mut splitter = Splitter::new(LINE_BYTES);
     loop {
         while let Some(line) = splitter.next_frame() {
@@ -291,11 +326,7 @@ async fn listen(mut stderr: pipe::Receiver, name: Arc<str>, logs: Arc<Logs>, las
                 Err(_) => "[a line that is too long]".to_owned(),
             };
             logs.line(&name, &line);
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.len() == LAST_WORDS {
-                last.pop_front();
-            }
-            last.push_back(line);
+            said.add(&line);
         }
         splitter.buffer().reserve(LINE_BYTES);
         match stderr.read_buf(splitter.buffer()).await {
@@ -318,7 +349,6 @@ struct Guarded {
     exit: Option<ExitStatus>,
     /// The rest of what it says; waited for so that its last words can be told with its end.
     listening: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    last_words: LastWords,
 }
 
 impl ProcessGuard for Guarded {
@@ -334,19 +364,10 @@ impl ProcessGuard for Guarded {
     }
 
     fn explain(&self) -> String {
-        let mut text = match self.exit {
+        match self.exit {
             Some(exit) => format!("the server ended ({exit})"),
             None => "the server closed its output".to_owned(),
-        };
-        let last = self
-            .last_words
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if !last.is_empty() {
-            let last: Vec<_> = last.iter().map(|line| crate::failure::cut(line)).collect();
-            text = format!("{text}; it last said: {}", last.join(" | "));
         }
-        text
     }
 }
 

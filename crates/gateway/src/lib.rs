@@ -56,6 +56,7 @@ mod random;
 mod relay;
 mod reload;
 mod restart;
+pub mod scrub;
 mod seal;
 mod server;
 mod session;
@@ -74,7 +75,7 @@ mod view;
 mod watch;
 
 pub use gateway::{Gateway, StartError};
-pub use health::{Health, Part, PartState, ServerState};
+pub use health::{Health, Part, PartState, Reason, ServerState};
 pub use reload::ChangeError;
 pub use server::{Doors, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
 pub use status::{ServerStatus, Status, describe};

@@ -16,7 +16,7 @@ use std::{
 
 use switchboard_config::Home;
 
-use crate::time;
+use crate::{scrub, time};
 
 /// A file this long is put aside as `NAME.log.1`, the one before as `NAME.log.2`.
 pub(crate) const FILE_BYTES: u64 = 5 * 1024 * 1024;
@@ -53,6 +53,8 @@ impl Logs {
 
     /// A line that the server wrote.
     pub(crate) fn line(&self, server: &Arc<str>, line: &str) {
+        // Before it is cut: half a secret would not be found any more.
+        let line = scrub::text(line);
         let line = &line[..line.floor_char_boundary(LINE_BYTES)];
         let line = format!("{} {line}\n", time::format(SystemTime::now()));
         self.write(Order::Line(Arc::clone(server), line));

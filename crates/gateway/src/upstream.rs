@@ -28,9 +28,9 @@ use crate::{
     cache::Freshness,
     context::Context,
     failure::Failure,
-    health::{Health, ServerState},
+    health::{Health, Reason, ServerState},
     judgement::{Due, Judged},
-    launch,
+    launch::{self, LastWords},
     learn::{self, Curiosity, Learnt, Lists},
     limit::Limiter,
     live::Live,
@@ -357,6 +357,8 @@ struct Task {
 struct Run {
     number: u64,
     client: Client,
+    /// The last lines of its standard error.
+    said: LastWords,
     state: watch::Receiver<Connection>,
     ready: bool,
     curiosity: Curiosity,
@@ -502,7 +504,8 @@ impl Task {
         if let Some(era) = self.era {
             builder = builder.known_era(era);
         }
-        let client = match launch::connect(builder, name, &settings, &self.context) {
+        let said = LastWords::default();
+        let client = match launch::connect(builder, name, &settings, &self.context, &said) {
             Ok(client) => client,
             Err(fault) => return self.fail(fault),
         };
@@ -510,6 +513,7 @@ impl Task {
             number: self.runs,
             state: client.watch_state(),
             client,
+            said,
             ready: false,
             curiosity: Curiosity::new(Instant::now()),
             since: Instant::now(),
@@ -535,14 +539,20 @@ impl Task {
                 self.tell(Health::new(ServerState::Ready));
                 self.learn();
             }
-            Connection::Backoff { reason, .. } => self.fail(Fault {
-                reason,
-                permanent: false,
-            }),
-            Connection::Failed { reason } => self.fail(Fault {
-                reason,
-                permanent: true,
-            }),
+            Connection::Backoff { reason, .. } => {
+                let reason = Reason::new(&reason, run.said.told().as_deref());
+                self.fail(Fault {
+                    reason,
+                    permanent: false,
+                });
+            }
+            Connection::Failed { reason } => {
+                let reason = Reason::new(&reason, run.said.told().as_deref());
+                self.fail(Fault {
+                    reason,
+                    permanent: true,
+                });
+            }
             Connection::Starting
             | Connection::Initializing
             | Connection::Ready(_)
@@ -593,7 +603,7 @@ impl Task {
             }
         };
         Health {
-            reason: Some(Arc::clone(reason)),
+            reason: Some(reason.clone()),
             action: Some(action.into()),
             next_try: Some(SystemTime::now() + until.saturating_duration_since(Instant::now())),
             ..Health::new(state)
@@ -776,7 +786,7 @@ impl Task {
     fn tell(&self, health: Health) {
         let name = &self.upstream.name;
         self.context.events.server(name, &health);
-        tracing::debug!(server = %name, state = health.state.as_str(), reason = health.reason.as_deref(), "Server state.");
+        tracing::debug!(server = %name, state = health.state.as_str(), reason = health.reason.as_ref().map(tracing::field::display), "Server state.");
         self.upstream.health.send_replace(health);
     }
 }

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_approvals::{
     Record,
-    redact::redact,
     rules::{self, Case, Match, Rule, matches},
 };
 use switchboard_client::Raw;
+use switchboard_redact::redact;
 use switchboard_store::{Change, Entry, OutcomeKind, Query, Which};
 use switchboard_wire::method;
 

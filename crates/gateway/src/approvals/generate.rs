@@ -7,7 +7,7 @@ use switchboard_client::Raw;
 use switchboard_config::ProviderKind;
 use switchboard_provider::{Kind, Prices, Provider, Settings};
 
-use crate::context::Context;
+use crate::{context::Context, scrub};
 
 /// A model's answer and its cost, or what went wrong.
 pub(super) type Generated = Result<(Raw, Usage), Arc<str>>;
@@ -41,6 +41,8 @@ async fn provider(context: &Arc<Context>) -> Result<Provider, Arc<str>> {
         .await
         .map_err(|error| Arc::from(error.to_string()))?
         .map_err(|error| Arc::from(error.to_string()))?;
+    scrub::register(&wanted.secrets);
+    let wanted = wanted.value;
     let settings = Settings {
         kind: match wanted.kind {
             ProviderKind::OpenAi => Kind::OpenAi,

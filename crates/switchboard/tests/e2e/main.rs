@@ -23,6 +23,7 @@ mod memory_crash;
 mod memory_start;
 mod orphans;
 mod reload;
+mod secrets;
 mod start;
 mod stdio;
 mod stop;

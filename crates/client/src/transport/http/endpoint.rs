@@ -261,15 +261,14 @@ fn redirect<'a>(method: &Method, response: &'a Response) -> Option<&'a str> {
         .and_then(|location| location.to_str().ok())
 }
 
-/// An address without user, password, query and fragment.
+/// The scheme, host and port of an address. Everything else of it may be a secret, the path too.
 fn display(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    // These fail only on addresses without a host, which have nothing to hide there.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url.into()
+    let scheme = url.scheme();
+    match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{scheme}://{host}:{port}"),
+        (Some(host), None) => format!("{scheme}://{host}"),
+        (None, _) => format!("{scheme}:"),
+    }
 }
 
 fn client(url: &Url) -> Result<Client, HttpConfigError> {
@@ -362,8 +361,9 @@ mod tests {
 
     #[test]
     fn an_address_is_shown_without_secrets() {
-        let endpoint = endpoint("https://user:secret@example.com:8443/mcp?key=secret#secret");
-        assert_eq!(endpoint.address(), "https://example.com:8443/mcp");
+        let endpoint =
+            endpoint("https://user:secret@example.com:8443/s/secret/mcp?key=secret#secret");
+        assert_eq!(endpoint.address(), "https://example.com:8443");
         assert_eq!(endpoint.url().fragment(), None);
     }
 

@@ -83,12 +83,15 @@ impl Look<'_> {
     fn server(mut self, server: &Server) -> Vec<Finding> {
         self.exposed(server);
         match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
-            Ok(resolved) => match &resolved.transport {
-                Transport::Command(line) => self.command(line),
-                Transport::Remote(remote) => self.remote(remote),
-                Transport::Container(container) => self.container(container),
-                Transport::BuiltIn => {}
-            },
+            Ok(resolved) => {
+                switchboard_gateway::scrub::register(&resolved.secrets);
+                match &resolved.value.transport {
+                    Transport::Command(line) => self.command(line),
+                    Transport::Remote(remote) => self.remote(remote),
+                    Transport::Container(container) => self.container(container),
+                    Transport::BuiltIn => {}
+                }
+            }
             Err(error) => self.unresolved(&error),
         }
         self.health(server);
