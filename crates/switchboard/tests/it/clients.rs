@@ -234,7 +234,7 @@ fn variables_that_an_added_server_misses_are_named() {
     let said = add(&given);
     assert!(!said.contains("inheritEnv"), "{said}");
     let config: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(place.config()).unwrap()).unwrap();
+        serde_json::from_slice(&fs::read(place.config()).unwrap()).unwrap();
     let servers = &config["mcpServers"];
     let user = place.user();
     let user = user.to_str().unwrap();
