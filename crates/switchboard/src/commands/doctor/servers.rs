@@ -247,9 +247,10 @@ impl Look<'_> {
                 "install one, or name it in `isolation.engine`",
             );
         };
-        let file = match engine.contains('/') {
-            true => self.home.base().join(engine),
-            false => engine.into(),
+        let file = if engine.contains('/') {
+            self.home.base().join(engine)
+        } else {
+            engine.into()
         };
         if program::find(&file, path).is_none() {
             return self.problem(
