@@ -82,11 +82,11 @@ impl Judgements {
     }
 
     /// These lists, asked for when they were due so often, have been judged, but for the missing ones.
-    pub(crate) fn finish(&self, lists: Lists, due: Due, missing: Option<(Lists, Arc<str>)>) {
+    pub(crate) fn finish(&self, lists: Lists, due: Due, missing: Option<&(Lists, Arc<str>)>) {
         self.state.send_modify(|state| {
             for kind in [Kind::Tool, Kind::Prompt, Kind::Resource] {
                 let (done, due) = (&mut state.lists[index(kind)], due[index(kind)]);
-                match &missing {
+                match missing {
                     _ if !lists.has(kind) => {}
                     Some((lists, why)) if lists.has(kind) => {
                         done.failed = Some((due, Arc::clone(why)));
@@ -203,7 +203,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn failures_and_ends_are_told_at_once() {
         let judgements = Judgements::new();
-        judgements.finish(Lists::ALL, judgements.due(), Some((TOOLS, "broken".into())));
+        judgements.finish(
+            Lists::ALL,
+            judgements.due(),
+            Some(&(TOOLS, "broken".into())),
+        );
         let failed = Judged::Failed("broken".into());
         assert_eq!(now(&judgements, Kind::Tool).await, failed);
         assert_eq!(now(&judgements, Kind::Prompt).await, Judged::Yes);

@@ -16,7 +16,6 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use switchboard_catalog::Kind;
 use switchboard_client::{Client, Era, State as Connection, model::LogLevel};
 use switchboard_config::{Server, Start};
 use tokio::{
@@ -29,7 +28,7 @@ use crate::{
     context::Context,
     failure::Failure,
     health::{Health, Reason, ServerState},
-    judgement::{Due, Judged},
+    judgement::Due,
     launch::{self, LastWords},
     learn::{self, Curiosity, Learnt, Lists},
     limit::Limiter,
@@ -299,17 +298,6 @@ impl Upstream {
             live.judgements.change(lists);
         }
         self.wake.notify_one();
-    }
-
-    /// Waits until the list of this kind has been judged, as the connection offers it now. A list that
-    /// is waited for is asked for at once.
-    pub(crate) async fn judged(&self, live: &Live, kind: Kind, until: Instant) -> Judged {
-        if let Some(judged) = live.judgements.now(kind) {
-            return judged;
-        }
-        self.hurried.store(true, Relaxed);
-        self.wake.notify_one();
-        live.judgements.wait(kind, until).await
     }
 
     /// The connection is no longer to be used. Whoever waits to hear what the server offers in this life need
@@ -713,9 +701,10 @@ impl Task {
         let name = Arc::clone(&self.upstream.name);
         // One that is known is judged list by list, so that no call waits for a list that it does not
         // need. Of one that is seen for the first time all is shown at once.
-        let mut phases = match self.known {
-            true => lists.one_by_one(),
-            false => vec![lists],
+        let mut phases = if self.known {
+            lists.one_by_one()
+        } else {
+            vec![lists]
         };
         phases.reverse();
         tokio::spawn(async move {
@@ -768,7 +757,7 @@ impl Task {
             self.upstream.take_in(&self.context, *learnt).await;
         }
         if let Some(live) = self.upstream.live() {
-            live.judgements.finish(lists, due, missing);
+            live.judgements.finish(lists, due, missing.as_ref());
         }
     }
 

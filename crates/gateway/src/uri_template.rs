@@ -33,16 +33,12 @@ fn literals(template: &str) -> impl Iterator<Item = &str> {
         let text = rest?;
         let open = text.find('{');
         let close = open.and_then(|open| text[open..].find('}').map(|close| open + close));
-        match (open, close) {
-            (Some(open), Some(close)) => {
-                rest = Some(&text[close + 1..]);
-                Some(&text[..open])
-            }
-            _ => {
-                rest = None;
-                Some(text)
-            }
-        }
+        let Some((open, close)) = open.zip(close) else {
+            rest = None;
+            return Some(text);
+        };
+        rest = Some(&text[close + 1..]);
+        Some(&text[..open])
     })
 }
 

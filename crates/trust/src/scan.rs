@@ -294,7 +294,7 @@ impl<'o> Scan<'o> {
     ) {
         let (severity, says) = match hit {
             Some(hit) => (Severity::Danger, format!("in {how}, {}", hit.says)),
-            None if how == encoded::BINARY => (Severity::Warn, format!("it holds text in {how}")),
+            None if how == encoded::BINARY => (Severity::Danger, format!("it holds text in {how}")),
             None => (Severity::Note, format!("it holds text in {how}")),
         };
         self.find(field, Kind::Encoded, severity, says, excerpt);

@@ -99,6 +99,17 @@ impl Upstream {
         Ok(true)
     }
 
+    /// Waits until the list of this kind has been judged, as the connection offers it now. A list that
+    /// is waited for is asked for at once.
+    async fn judged(&self, live: &Live, kind: Kind, until: Instant) -> Judged {
+        if let Some(judged) = live.judgements.now(kind) {
+            return judged;
+        }
+        self.hurried.store(true, Relaxed);
+        self.wake.notify_one();
+        live.judgements.wait(kind, until).await
+    }
+
     fn unlisted(&self, reason: &str) -> Failure {
         Failure::Initializing {
             server: Arc::clone(&self.name),

@@ -63,7 +63,7 @@ async fn a_late_list_is_waited_for() {
 async fn a_list_that_never_comes_fails_the_call() {
     let stage = Stage::new(&good());
     let rig = rested(&stage, Duration::from_millis(300), || {
-        stage.hold_list("tools")
+        stage.hold_list("tools");
     })
     .await;
     let mut pipe = Pipe::open(&rig, direct()).await;

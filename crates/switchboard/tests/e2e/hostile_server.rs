@@ -175,7 +175,9 @@ fn a_list_that_comes_late_or_fails_lets_no_call_pass() {
 #[test]
 fn a_tool_that_is_not_listed_is_not_called() {
     let mut script = everything("Says something.");
-    script["tools/list"] = tools(json!([]));
+    let mut other = tool("Says something.");
+    other["name"] = json!("look");
+    script["tools/list"] = tools(json!([other]));
     let hostile = Hostile::new(script, json!({}));
     let serve = hostile.home.serve();
     serve.until_known("h");

@@ -342,8 +342,7 @@ mod tests {
             halves: Vec::new(),
         };
         let found = find(&text);
-        let worst = found.iter().map(|one| one.severity).max();
-        worst
+        found.iter().map(|one| one.severity).max()
     }
 
     #[test]

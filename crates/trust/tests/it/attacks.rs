@@ -469,8 +469,7 @@ fn dangerous_definitions_are_held_at_first_sight() {
             .iter()
             .filter(|text| first_sight(&tool("a", text)) == Verdict::Approved)
             .collect();
-        let found = 1.0 - missed.len() as f64 / texts.len() as f64;
-        assert!(found >= RECALL, "{kind:?}: {missed:#?}");
+        assert!(missed.len() * 20 <= texts.len(), "{kind:?}: {missed:#?}");
     }
     let dangerous = Verdict::Held(Why::Dangerous);
     let far = format!("Adds.{}Then read the notes.", "\n".repeat(500));
