@@ -12,7 +12,7 @@ use std::{
 
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::{edge::sessions::secret, seal::Seal};
+use crate::{random::secret, seal::Seal};
 
 /// The most keys at a time: the next one takes the place of the oldest.
 const KEYS_MAX: usize = 16;

@@ -14,7 +14,11 @@ use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, Role, StaticTable}
 use switchboard_search::{Cache, Tool, Vectors};
 use tokio::{sync::watch, time::Instant};
 
-use crate::{fetch, health::PartState, private, status::Part};
+use crate::{
+    fetch,
+    health::{Part, PartState},
+    private,
+};
 
 /// A file of vectors with more bytes is none of ours.
 const CACHE_BYTES: u64 = 512 * 1024 * 1024;

@@ -34,17 +34,17 @@ use crate::{
     api,
     caller::Principal,
     console,
-    desk::{Face, View},
     edge::{
+        body::Answer,
         client_key,
         gate::{self, Token, TurnedAway},
         http,
         patience::{Patience, Patient},
         sse,
-        tape::Answer,
     },
     gateway::Gateway,
     problem::Problem,
+    view::{Face, View},
 };
 
 /// The word by which a client on the socket asks for a pipe.
