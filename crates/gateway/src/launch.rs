@@ -1,7 +1,6 @@
 //! How each kind of server is started or reached.
 
 use std::{
-    collections::VecDeque,
     future::Future,
     io,
     pin::Pin,
@@ -23,13 +22,13 @@ use switchboard_config::{
 use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Tree,
 };
-use switchboard_wire::Splitter;
-use tokio::{io::AsyncReadExt, net::unix::pipe, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 use crate::{
     context::Context,
-    logs::{LINE_BYTES, Logs},
+    logs::Logs,
     restart::Fault,
+    stderr::{LastWords, listen},
 };
 
 /// Starts to connect to the server. Fails for what no waiting can mend.
@@ -255,34 +254,6 @@ fn to_io(error: &LaunchError) -> io::Error {
         .split_once("`: ")
         .map_or(&*message, |(_, advice)| advice);
     io::Error::new(kind, advice)
-}
-
-/// The last lines that a server wrote to standard error.
-type LastWords = Arc<Mutex<VecDeque<String>>>;
-
-const LAST_WORDS: usize = 5;
-
-async fn listen(mut stderr: pipe::Receiver, name: Arc<str>, logs: Arc<Logs>, last: LastWords) {
-    let mut splitter = Splitter::new(LINE_BYTES);
-    loop {
-        while let Some(line) = splitter.next_frame() {
-            let line = match line {
-                Ok(line) => String::from_utf8_lossy(&line).into_owned(),
-                Err(_) => "[a line that is too long]".to_owned(),
-            };
-            logs.line(&name, &line);
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.len() == LAST_WORDS {
-                last.pop_front();
-            }
-            last.push_back(line);
-        }
-        splitter.buffer().reserve(LINE_BYTES);
-        match stderr.read_buf(splitter.buffer()).await {
-            Ok(read) if read > 0 => {}
-            _ => return,
-        }
-    }
 }
 
 /// Waits for the end of what a server says, once it has ended. Something that it left behind may hold

@@ -1,9 +1,14 @@
 //! Asking a server what it offers, and when to ask again.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 use switchboard_catalog::{Kind, Offers};
-use switchboard_client::{CacheHints, Client, Error, Lossless, Pages, Raw, model};
+use switchboard_client::{
+    CacheHints, Client, Error, Lossless, Pages, Raw, model, throttle::Limited,
+};
 use switchboard_wire::code;
 
 /// Which lists to ask for.
@@ -188,7 +193,10 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
             Some((Vec::new(), None))
         }
         Err(error) => {
-            tracing::warn!(server = name, %error, "Cannot learn what the server offers.");
+            static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
+            TOLD.report(|missed| {
+                tracing::warn!(server = name, %error, missed, "Cannot learn what the server offers.");
+            });
             missing = missing.and(which);
             None
         }

@@ -35,6 +35,7 @@ use crate::{
     metrics::Meter,
     question::Questions,
     restart::{Fault, Restart, Settings, State},
+    stderr,
     watch::Watched,
 };
 
@@ -461,6 +462,11 @@ impl Task {
             .backoff(NEVER, NEVER)
             .max_in_flight(settings.max_in_flight + IN_FLIGHT_SPARE)
             .capabilities(talk::capabilities())
+            .label(name)
+            .on_violation({
+                let (logs, server) = (Arc::clone(&self.context.logs), Arc::clone(name));
+                move |violation| logs.note(&server, &stderr::words(violation))
+            })
             .on_asked(move |asked| {
                 let (questions, server) = (Arc::clone(&questions), Arc::clone(&server));
                 let context = Arc::clone(&asking);

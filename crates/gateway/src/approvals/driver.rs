@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     future::pending,
-    sync::{Arc, Weak},
+    sync::{Arc, LazyLock, Weak},
     time::Duration,
 };
 
@@ -12,6 +12,7 @@ use switchboard_approvals::{
     Action, Ask, Broker, Decision, Effect, Fault, Id, Input, Outcome, Record, Refusal, Status,
     broker::{Asker, Change, Decider},
 };
+use switchboard_client::throttle::Limited;
 use switchboard_config::{Approvals as Settings, Notify};
 use switchboard_store::{Store, StoreError, Which};
 use tokio::{
@@ -351,7 +352,10 @@ async fn write(store: Store, record: Arc<Record>, why: Change, now: u64) -> Done
     let to = store.clone();
     let mut writing = tokio::spawn(async move { to.write(changes).await });
     let Ok(written) = timeout(WRITE_WITHIN, &mut writing).await else {
-        tracing::error!(approval = %record.id, "It takes too long to write down what became of a request.");
+        static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
+        TOLD.report(|missed| {
+            tracing::error!(approval = %record.id, missed, "It takes too long to write down what became of a request.");
+        });
         return Done::Doubtful(record, "the disk takes too long".into(), Some(writing));
     };
     let id = Arc::clone(&record.id);
@@ -360,7 +364,10 @@ async fn write(store: Store, record: Arc<Record>, why: Change, now: u64) -> Done
         Ok(Err(error)) => error,
         Err(_) => return Done::Written(id, Some(Fault::Failed(BROKEN.into()))),
     };
-    tracing::error!(%error, approval = %id, "Cannot write down what became of a request.");
+    static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
+    TOLD.report(|missed| {
+        tracing::error!(%error, approval = %id, missed, "Cannot write down what became of a request.");
+    });
     let failed = |error: &StoreError| Fault::Failed(error.to_string().into());
     let fault = match &error {
         StoreError::Conflict => match timeout(WRITE_WITHIN, store.approval(&id)).await {
