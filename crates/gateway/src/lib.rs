@@ -50,7 +50,6 @@ mod model;
 mod notify;
 mod pace;
 mod park;
-mod private;
 mod problem;
 mod question;
 mod random;
