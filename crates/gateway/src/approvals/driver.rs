@@ -346,14 +346,17 @@ fn is_louder(settings: &Settings, why: Change) -> bool {
         || (why == Change::Escalated && settings.notify == Notify::Auto)
 }
 
+/// Tell of a disk that is slow or fails, at a bounded rate.
+static SLOW: LazyLock<Limited> = LazyLock::new(Limited::default);
+static FAILED: LazyLock<Limited> = LazyLock::new(Limited::default);
+
 /// Writes down what became of a request, and says what came of that before anybody has waited too long.
 async fn write(store: Store, record: Arc<Record>, why: Change, now: u64) -> Done {
     let changes = audit::changes(&record, why, now);
     let to = store.clone();
     let mut writing = tokio::spawn(async move { to.write(changes).await });
     let Ok(written) = timeout(WRITE_WITHIN, &mut writing).await else {
-        static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
-        TOLD.report(|missed| {
+        SLOW.report(|missed| {
             tracing::error!(approval = %record.id, missed, "It takes too long to write down what became of a request.");
         });
         return Done::Doubtful(record, "the disk takes too long".into(), Some(writing));
@@ -364,8 +367,7 @@ async fn write(store: Store, record: Arc<Record>, why: Change, now: u64) -> Done
         Ok(Err(error)) => error,
         Err(_) => return Done::Written(id, Some(Fault::Failed(BROKEN.into()))),
     };
-    static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
-    TOLD.report(|missed| {
+    FAILED.report(|missed| {
         tracing::error!(%error, approval = %id, missed, "Cannot write down what became of a request.");
     });
     let failed = |error: &StoreError| Fault::Failed(error.to_string().into());
