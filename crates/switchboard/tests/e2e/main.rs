@@ -16,6 +16,7 @@ mod asking;
 mod bad_input;
 mod crowds;
 mod faults;
+mod hostile_floods;
 mod memory_crash;
 mod memory_start;
 mod orphans;
