@@ -10,6 +10,7 @@
 #![allow(clippy::missing_panics_doc)] // To panic is what a check is for.
 
 mod chunks;
+mod edit;
 mod envelope;
 mod header;
 mod json;
@@ -19,6 +20,7 @@ mod sse;
 
 use std::io::Write as _;
 
+pub use edit::edit;
 pub use envelope::envelope;
 pub use header::header;
 pub use splitter::splitter;
@@ -28,7 +30,8 @@ pub use sse::sse;
 pub type Check = fn(&[u8]);
 
 /// Every check under its name, which is also that of its fuzz target and its folder in `seeds/`.
-pub const CHECKS: [(&str, Check); 4] = [
+pub const CHECKS: [(&str, Check); 5] = [
+    ("edit", edit),
     ("splitter", splitter),
     ("envelope", envelope),
     ("sse", sse),

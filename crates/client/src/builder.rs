@@ -262,6 +262,8 @@ impl ClientBuilder {
         let handlers = Arc::new(handlers);
         let counters = Arc::new(Counters::default());
         let (calls_sender, calls) = mpsc::channel(settings.in_flight_max.clamp(1, CALLS_DEPTH));
+        // Unbounded, because `Drop` sends here and cannot wait. Each message belongs to a call, a request of
+        // the server or a stop by the caller: the first two are bounded, and each has one message or two.
         let (control_sender, control) = mpsc::unbounded_channel();
         let (notifications_sender, notifications) = mpsc::channel(NOTIFICATIONS_DEPTH);
         let (requests_sender, requests) = mpsc::channel(REQUESTS_DEPTH);

@@ -349,10 +349,27 @@ pub struct CommandLine {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables added to its environment.
+    /// Variables set in its environment.
     pub env: BTreeMap<String, String>,
-    /// Where it runs; absent is where the gateway runs.
+    /// Variables that it gets from the gateway's environment, beyond those that every server gets.
+    pub inherit_env: Inherit,
+    /// Its working directory; absent is a directory of its own in the home.
     pub cwd: Option<String>,
+}
+
+/// Variables that a program gets from the gateway's environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inherit {
+    /// Those of these names.
+    Names(Vec<String>),
+    /// Every one.
+    All,
+}
+
+impl Default for Inherit {
+    fn default() -> Self {
+        Self::Names(Vec::new())
+    }
 }
 
 impl fmt::Debug for CommandLine {
@@ -361,6 +378,7 @@ impl fmt::Debug for CommandLine {
             .field("command", &self.command)
             .field("args", &Count(self.args.len()))
             .field("env", &Names(&self.env))
+            .field("inherit_env", &self.inherit_env)
             .field("cwd", &self.cwd)
             .finish()
     }
@@ -506,6 +524,7 @@ mod tests {
                     command: "npx".to_owned(),
                     args: vec!["--key=s3cret".to_owned()],
                     env: secrets.clone(),
+                    inherit_env: Inherit::default(),
                     cwd: None,
                 })
             ),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use switchboard_config::{Config, Home};
+use switchboard_config::{Config, Environment, Home};
 use switchboard_contain::Containment;
 use switchboard_store::Store;
 use switchboard_wire::method;
@@ -37,6 +37,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) home: Arc<Home>,
+    /// The environment of this process, of which servers get a part.
+    pub(crate) environment: Environment,
     pub(crate) containment: Containment,
     pub(crate) logs: Arc<Logs>,
     pub(crate) metrics: Metrics,
@@ -103,6 +105,7 @@ impl Context {
     pub(crate) fn new(
         home: Arc<Home>,
         config: Config,
+        environment: Environment,
         containment: Containment,
         logs: Arc<Logs>,
         shelf: Arc<Shelf>,
@@ -117,6 +120,7 @@ impl Context {
             audit: Audit::start(store.clone()),
             waiting: Parking::new(lasting_seal.clone(), WAITING)?,
             rounds: Parking::new(Seal::new()?, WAITING)?,
+            environment,
             containment,
             audience: Audience::default(),
             parking: Parking::new(Seal::new()?, PARKED)?,

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use switchboard_catalog::{
     Catalogue, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
 };
-use switchboard_config::{Config, Server, Transport, Trust};
+use switchboard_config::{Config, Inherit, Server, Transport, Trust};
 use tokio::sync::watch;
 
 use crate::{
@@ -526,6 +526,10 @@ fn fingerprint(server: &Server) -> String {
                 put(value);
             });
             put(line.cwd.as_deref().unwrap_or_default());
+            match &line.inherit_env {
+                Inherit::All => put("inherits all"),
+                Inherit::Names(names) => names.iter().for_each(|name| put(name)),
+            }
         }
         Transport::Remote(remote) => {
             put("remote");

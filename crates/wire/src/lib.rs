@@ -27,6 +27,7 @@ mod id;
 pub mod limits;
 pub mod meta;
 pub mod method;
+mod name;
 pub mod percent;
 mod raw;
 mod revision;
@@ -37,6 +38,7 @@ pub use envelope::{EnvelopeError, Frame, Message, Notification, Outcome, Request
 pub use error_object::{ErrorObject, code};
 pub use frame::{FrameTooLarge, Splitter, put_line};
 pub use id::Id;
+pub use name::Name;
 pub use raw::{Raw, RawError};
 pub use revision::{Elicitation, Era, Facts, Revision};
 pub use sse::{SseEvent, SseField, SseParser, SseTooLarge};

@@ -331,3 +331,65 @@ fn mutate(mut data: Vec<u8>, mutation: Mutation) -> Vec<u8> {
     }
     data
 }
+
+/// A configuration with comments in odd places, which may be damaged, behind the byte that chooses a name.
+pub(crate) fn configuration() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop::sample::select(vec![
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        " ",
+        "\n",
+        "\r\n",
+        "\t",
+        "// note\n",
+        "/* note */",
+        "\"mcpServers\"",
+        "\"a\"",
+        "\"b\"",
+        "\"new\"",
+        "\"command\"",
+        "\"enabled\"",
+        "\"disabled\"",
+        "true",
+        "false",
+        "null",
+        "\"x\"",
+        "\"//\"",
+        "\"\\\"\"",
+        "1",
+        "{\"mcpServers\": {",
+        "\"a\": {\"command\": \"x\"}",
+        "\"b\": {\"command\": \"y\", \"enabled\": false}",
+        "}}",
+        "},\n}\n",
+    ]);
+    let trivia = prop::sample::select(vec!["", " ", "\n  ", "// c\n", "/* d */", "\r\n"]);
+    let random = prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat());
+    let tokens = [
+        "{",
+        "\"mcpServers\"",
+        ":",
+        "{",
+        "\"a\"",
+        ":",
+        "{\"command\":",
+        "\"x\"",
+        "},",
+        "\"b\":{}",
+        "}",
+        "}",
+    ];
+    let well_formed = prop::collection::vec(trivia, tokens.len()).prop_map(move |trivia| {
+        let pairs = trivia.into_iter().zip(tokens);
+        pairs.flat_map(|(trivia, token)| [trivia, token]).collect()
+    });
+    (any::<u8>(), prop_oneof![random, well_formed]).prop_map(|(name, text)| {
+        let mut data = vec![name];
+        data.extend_from_slice(text.as_bytes());
+        data
+    })
+}

@@ -51,6 +51,11 @@ fn generated_streams_of_lines_hold() {
 }
 
 #[test]
+fn generated_configurations_hold() {
+    run(3_000, switchboard_fuzz::edit, generate::configuration());
+}
+
+#[test]
 fn generated_frames_hold() {
     run(2_500, switchboard_fuzz::envelope, generate::frame());
 }

@@ -61,6 +61,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.type", r#""sse""#),
     ("mcpServers.*.transport", r#""http-only""#),
     ("mcpServers.*.image", r#""other""#),
+    ("mcpServers.*.inheritEnv", r#"["KUBECONFIG"]"#),
     ("mcpServers.*.isolation.engine", r#"["podman", "--remote"]"#),
     ("mcpServers.*.isolation.network", "true"),
     ("mcpServers.*.isolation.memory", r#""1g""#),

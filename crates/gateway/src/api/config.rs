@@ -10,8 +10,8 @@ use hyper::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use switchboard_config::{
-    Approvals, Budget, Config, Guard, McpAuth, Network, Notify, Prices, Provider, ProviderKind,
-    RemoteKind, Route, Server, Start, Transport, View,
+    Approvals, Budget, Config, Guard, Inherit, McpAuth, Network, Notify, Prices, Provider,
+    ProviderKind, RemoteKind, Route, Server, Start, Transport, View,
 };
 
 use super::failure::{configuration, refuse_if_stopping};
@@ -239,6 +239,13 @@ fn way(transport: &Transport) -> Map<String, Value> {
             ("command", Some(line.command.as_str().into())),
             ("args", Some(list(&line.args))),
             ("env", Some(values(&line.env))),
+            (
+                "inheritEnv",
+                match &line.inherit_env {
+                    Inherit::All => Some(true.into()),
+                    Inherit::Names(names) => (!names.is_empty()).then(|| names.clone().into()),
+                },
+            ),
             ("cwd", line.cwd.as_deref().map(Into::into)),
         ]),
         Transport::Remote(remote) => sparse([

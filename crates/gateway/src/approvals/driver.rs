@@ -9,7 +9,7 @@ use std::{
 };
 
 use switchboard_approvals::{
-    Action, Ask, Broker, Decision, Effect, Fault, Id, Input, Outcome, Record, Refusal, Status,
+    Ask, Broker, Decision, Effect, Fault, Id, Input, Outcome, Record, Refusal,
     broker::{Asker, Change, Decider},
 };
 use switchboard_client::throttle::Limited;
@@ -45,7 +45,7 @@ pub(super) enum Command {
 /// Drives the broker.
 #[derive(Debug)]
 pub(crate) struct Driver {
-    commands: mpsc::UnboundedReceiver<Command>,
+    commands: mpsc::Receiver<Command>,
     loaded: watch::Sender<bool>,
     clock: Clock,
     broker: Broker,
@@ -97,7 +97,7 @@ const LOADED_MAX: usize = 2 * switchboard_approvals::broker::OPEN_MAX;
 
 impl Driver {
     pub(super) fn new(
-        commands: mpsc::UnboundedReceiver<Command>,
+        commands: mpsc::Receiver<Command>,
         loaded: watch::Sender<bool>,
         clock: Clock,
     ) -> Self {
@@ -114,6 +114,12 @@ impl Driver {
             models: HashMap::new(),
             stopping: false,
         }
+    }
+
+    /// The next command, if one waits.
+    #[cfg(test)]
+    pub(super) fn next_command(&mut self) -> Option<Command> {
+        self.commands.try_recv().ok()
     }
 
     /// Drives the broker for as long as there is a gateway.
@@ -314,19 +320,6 @@ impl Driver {
         if is_louder(&context.config.load().approvals, why) {
             context.megaphone.tell(event(why), shown::outside(record));
         }
-        if let Some(rule) = record.ask.allowed_by.as_ref().filter(|_| {
-            record.status == Status::Pending && matches!(why, Change::Created | Change::Resumed)
-        }) {
-            let decision = Decision::new(Action::Approve, format!("rule: {rule}"));
-            let context = Arc::clone(context);
-            let id = Arc::clone(&record.id);
-            tokio::spawn(async move {
-                let decided = context.approvals.decide(&context, id, decision).await;
-                if let Err(error) = decided {
-                    tracing::debug!(%error, "A rule allows what cannot be done.");
-                }
-            });
-        }
         if let Some(decided) = record.decided.as_ref().filter(|_| why == Change::Decided)
             && decided.remember.is_some()
         {
@@ -469,7 +462,7 @@ mod tests {
     use super::*;
 
     fn driver() -> Driver {
-        let (_, commands) = mpsc::unbounded_channel();
+        let (_, commands) = mpsc::channel(1);
         let (loaded, _) = watch::channel(false);
         Driver::new(commands, loaded, Clock::new())
     }

@@ -37,9 +37,10 @@ pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generat
 async fn provider(context: &Arc<Context>) -> Result<Provider, Arc<str>> {
     let wanted = context.config.load().sampling.provider.clone();
     let wanted = wanted.ok_or("no model is configured any more: `sampling.provider` is gone")?;
-    let secrets = context.home.secrets();
+    let context = Arc::clone(context);
     let reading = tokio::task::spawn_blocking(move || {
-        wanted.resolve(&secrets, &|name| std::env::var_os(name))
+        let variable = |name: &str| context.environment.get(name).map(Into::into);
+        wanted.resolve(&context.home.secrets(), &variable)
     });
     let wanted = reading
         .await

@@ -2,13 +2,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, LazyLock},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use memchr::memmem::Finder;
 use switchboard_client::{ErrorObject, InputRequired, Raw};
-use switchboard_wire::{code, method};
+use switchboard_wire::{Name, code, method};
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
@@ -140,16 +139,20 @@ struct Gathered {
 
 /// Whether a person is to answer something that this result asks.
 pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> bool {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"inputRequests\""));
-    // Most results ask nothing, and many are long. One that spells it in another way goes to the client as it is.
-    if SAYS.find(result.as_bytes()).is_none() {
-        return false;
-    }
-    InputRequired::of(result).is_some_and(|input| {
+    asked_by(result).is_some_and(|input| {
         let questions = input.questions().iter();
         let mut answerers = questions.map(|(_, question)| who(way, question));
         answerers.any(|answerer| answerer == Answerer::Person)
     })
+}
+
+/// The questions in a result. Most results ask nothing, and many are long.
+fn asked_by(result: &Raw) -> Option<InputRequired> {
+    static INPUT_REQUESTS: Name = Name::new("inputRequests");
+    if !result.may_name(&INPUT_REQUESTS) {
+        return None;
+    }
+    InputRequired::of(result)
 }
 
 fn who(way: &Way<'_>, question: &Raw) -> Answerer {
@@ -328,6 +331,14 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
+
+    #[test]
+    fn escaped_questions_are_found() {
+        let result =
+            r#"{"resultType":"input_required","input\u0052equests":{"a":{"method":"roots/list"}}}"#;
+        let input = asked_by(&Raw::parse(result).unwrap()).unwrap();
+        assert_eq!(input.questions().len(), 1);
+    }
 
     #[test]
     fn what_is_not_answered_is_asked_again() {

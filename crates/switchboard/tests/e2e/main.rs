@@ -15,8 +15,10 @@
 mod asking;
 mod bad_input;
 mod crowds;
+mod environment;
 mod faults;
 mod hostile_floods;
+mod hostile_repository;
 mod memory_crash;
 mod memory_start;
 mod orphans;

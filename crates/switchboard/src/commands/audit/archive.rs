@@ -75,20 +75,18 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Failure> {
             return Ok(());
         }
     };
-    match switchboard_store::forget_archived(&log, &until).map_err(|error| failure(&error))? {
-        true => {
-            print::say(&format!(
-                "moved {} to {}\nlast  {}:{}",
-                count(until.seq - began.seq, "entry", "entries"),
-                path.display(),
-                until.seq,
-                hex(&until.hash)
-            ));
-            Ok(())
-        }
-        false => Err(Failure::new("the log has changed while it was archived")
-            .hint("another archive was made at the same time: compare the two files")),
+    if !switchboard_store::forget_archived(&log, &until).map_err(|error| failure(&error))? {
+        return Err(Failure::new("the log has changed while it was archived")
+            .hint("another archive was made at the same time: compare the two files"));
     }
+    print::say(&format!(
+        "moved {} to {}\nlast  {}:{}",
+        count(until.seq - began.seq, "entry", "entries"),
+        path.display(),
+        until.seq,
+        hex(&until.hash)
+    ));
+    Ok(())
 }
 
 /// Writes the entries to the file, each checked. Returns the last of them.
