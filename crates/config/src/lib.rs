@@ -60,9 +60,9 @@ pub use home::{Home, HomeError};
 pub use listen::{ListenError, parse_listen};
 pub use load::{ConfigError, parse};
 pub use model::{
-    Approvals, Auth, CommandLine, Config, Container, DEFAULT_LISTEN, Embeddings, Guard, Inherit,
-    McpAuth, Memory, Notify, Prices, Provider, ProviderKind, Remote, RemoteKind, Results, Route,
-    Sampling, Search, Server, Shutdown, Start, Transport, Trust, View, Webhook,
+    Approvals, Auth, Budget, CommandLine, Config, Container, DEFAULT_LISTEN, Embeddings, Guard,
+    Inherit, McpAuth, Memory, Notify, Prices, Provider, ProviderKind, Remote, RemoteKind, Results,
+    Route, Sampling, Search, Server, Shutdown, Start, Transport, Trust, View, Webhook,
 };
 pub use name::{NameError, check_server_name};
 pub use network::Network;

@@ -7,7 +7,7 @@
 mod asking;
 
 pub use asking::{
-    Approvals, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
+    Approvals, Budget, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
 };
 
 use std::collections::BTreeMap;
@@ -545,7 +545,7 @@ mod tests {
                     model: "small".to_owned(),
                     models: Vec::new(),
                     api_key: Some("s3cret".to_owned()),
-                    max_tokens: None,
+                    max_tokens: 8_192,
                     timeout: Duration::from_secs(1),
                     prices: None,
                 }

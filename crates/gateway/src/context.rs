@@ -13,6 +13,7 @@ use switchboard_wire::method;
 
 use crate::{
     approvals::{Approvals, driver::Driver},
+    asking::Asking,
     audit::Audit,
     cache::Reads,
     call::{Kept, gate::Round, patience::Running},
@@ -55,6 +56,8 @@ pub(crate) struct Context {
     pub(crate) audience: Audience,
     /// Asking a person.
     pub(crate) approvals: Arc<Approvals>,
+    /// The limits of what servers ask for.
+    pub(crate) asking: Asking,
     /// The audit log, for everything that approvals do not record themselves.
     pub(crate) audit: Audit,
     /// Calls that go on while their clients are away.
@@ -113,6 +116,7 @@ impl Context {
         let (approvals, driver) = Approvals::new(&config, home.rules());
         let context = Self {
             approvals: Arc::new(approvals),
+            asking: Asking::default(),
             audit: Audit::start(store.clone()),
             waiting: Parking::new(lasting_seal.clone(), WAITING)?,
             rounds: Parking::new(Seal::new()?, WAITING)?,

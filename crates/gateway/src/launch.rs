@@ -1,13 +1,12 @@
 //! How each kind of server is started or reached.
 
 use std::{
-    collections::VecDeque,
     future::Future,
     io,
     path::{Path, PathBuf},
     pin::Pin,
     process::ExitStatus,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     task::{Context as TaskContext, Poll},
 };
 
@@ -24,14 +23,14 @@ use switchboard_config::{
 use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Tree,
 };
-use switchboard_wire::Splitter;
-use tokio::{io::AsyncReadExt, net::unix::pipe, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 use crate::{
     context::Context,
-    logs::{LINE_BYTES, Logs},
+    logs::Logs,
     restart::Fault,
     scrub,
+    stderr::{LastWords, listen},
 };
 
 /// Starts to connect to the server. Fails for what no waiting can mend. The server's standard error
@@ -282,58 +281,6 @@ fn to_io(error: &LaunchError) -> io::Error {
         .split_once("`: ")
         .map_or(&*message, |(_, advice)| advice);
     io::Error::new(kind, advice)
-}
-
-/// The last lines that a server wrote to standard error, without known secrets.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
-
-const LAST_WORDS: usize = 5;
-
-impl LastWords {
-    fn clear(&self) {
-        self.lines().clear();
-    }
-
-    fn add(&self, line: &str) {
-        // Before it is cut: half a secret would not be found any more.
-        let line = crate::failure::cut(&scrub::text(line)).to_string();
-        let mut lines = self.lines();
-        if lines.len() == LAST_WORDS {
-            lines.pop_front();
-        }
-        lines.push_back(line);
-    }
-
-    /// The lines as one text; `None` if there are none.
-    pub(crate) fn told(&self) -> Option<String> {
-        let lines = self.lines();
-        let all: Vec<_> = lines.iter().map(String::as_str).collect();
-        (!all.is_empty()).then(|| all.join(" | "))
-    }
-
-    fn lines(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-async fn listen(mut stderr: pipe::Receiver, name: Arc<str>, logs: Arc<Logs>, said: LastWords) {
-    let mut splitter = Splitter::new(LINE_BYTES);
-    loop {
-        while let Some(line) = splitter.next_frame() {
-            let line = match line {
-                Ok(line) => String::from_utf8_lossy(&line).into_owned(),
-                Err(_) => "[a line that is too long]".to_owned(),
-            };
-            logs.line(&name, &line);
-            said.add(&line);
-        }
-        splitter.buffer().reserve(LINE_BYTES);
-        match stderr.read_buf(splitter.buffer()).await {
-            Ok(read) if read > 0 => {}
-            _ => return,
-        }
-    }
 }
 
 /// Waits for the end of what a server says, once it has ended. Something that it left behind may hold

@@ -17,6 +17,7 @@
 mod answer;
 mod api;
 mod approvals;
+mod asking;
 mod audit;
 mod builtin;
 mod cache;
@@ -63,6 +64,7 @@ mod session;
 mod shelf;
 mod shown;
 mod status;
+mod stderr;
 mod supervisor;
 mod tally;
 mod tasks;

@@ -29,13 +29,14 @@ use crate::{
     failure::Failure,
     health::{Health, Reason, ServerState},
     judgement::Due,
-    launch::{self, LastWords},
+    launch,
     learn::{self, Curiosity, Learnt, Lists},
     limit::Limiter,
     live::Live,
     metrics::Meter,
     question::Questions,
     restart::{Fault, Restart, Settings, State},
+    stderr::{self, LastWords},
     watch::Watched,
 };
 
@@ -479,6 +480,11 @@ impl Task {
             .backoff(NEVER, NEVER)
             .max_in_flight(settings.max_in_flight + IN_FLIGHT_SPARE)
             .capabilities(talk::capabilities())
+            .label(name)
+            .on_violation({
+                let (logs, server) = (Arc::clone(&self.context.logs), Arc::clone(name));
+                move |violation| logs.note(&server, &stderr::words(violation))
+            })
             .on_asked(move |asked| {
                 let (questions, server) = (Arc::clone(&questions), Arc::clone(&server));
                 let context = Arc::clone(&asking);

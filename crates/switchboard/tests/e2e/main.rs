@@ -17,6 +17,7 @@ mod bad_input;
 mod crowds;
 mod environment;
 mod faults;
+mod hostile_floods;
 mod hostile_repository;
 mod hostile_server;
 mod memory_crash;
