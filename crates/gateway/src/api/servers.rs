@@ -25,8 +25,8 @@ use super::{
     failure::refuse_if_stopping,
 };
 use crate::{
-    failure::Failure, gateway::Gateway, problem::Problem, server::Door, status::ServerStatus,
-    upstream::Upstream,
+    audit::Actor, failure::Failure, gateway::Gateway, problem::Problem, server::Door,
+    status::ServerStatus, upstream::Upstream,
 };
 
 #[derive(Serialize)]
@@ -94,11 +94,11 @@ pub(super) struct New {
 
 pub(super) async fn add(
     State(gateway): State<Arc<Gateway>>,
-    Extension(door): Extension<Door>,
+    Extension(actor): Extension<Actor>,
     Said(New { name, mut server }): Said<New>,
 ) -> Result<impl IntoResponse, Problem> {
     // Whoever can reach the socket can write the file, too. Others add servers that a person has to approve.
-    if door == Door::Tcp
+    if actor.door != Door::Socket.as_str()
         && let Some(entry) = server.as_object_mut()
     {
         entry.insert("trust".to_owned(), "ask".into());
