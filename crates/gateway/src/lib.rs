@@ -14,6 +14,7 @@
 //! | `notify` | who is told, over HTTP and on the desktop, that a request waits |
 //! | `api` | REST, for the command line and the console |
 
+mod actor;
 mod answer;
 mod api;
 mod approvals;

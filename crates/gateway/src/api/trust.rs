@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::{
+    Json,
+    extract::{Extension, State},
+};
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use switchboard_catalog::Kind;
@@ -13,7 +16,7 @@ use switchboard_trust::{
 
 use super::ask::{Asked, Named, Said, find};
 use crate::{
-    audit,
+    audit::{self, Actor},
     gateway::Gateway,
     problem::Problem,
     trust::{Decision, INSTRUCTIONS, Seen, Undecided},
@@ -162,15 +165,17 @@ pub(super) struct Decided {
 
 pub(super) async fn approve(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Named(upstream): Named,
     Said(decided): Said<Decided>,
 ) -> Result<Json<ServerTrust>, Problem> {
     let seen = decided.seen()?;
-    decide(gateway, upstream, Decision::Approve(seen)).await
+    decide(gateway, actor, upstream, Decision::Approve(seen)).await
 }
 
 pub(super) async fn reject(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Named(upstream): Named,
     Said(decided): Said<Decided>,
 ) -> Result<Json<ServerTrust>, Problem> {
@@ -178,7 +183,7 @@ pub(super) async fn reject(
         let detail = "`tool` is missing: which tool is rejected?";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     };
-    decide(gateway, upstream, Decision::Reject(seen)).await
+    decide(gateway, actor, upstream, Decision::Reject(seen)).await
 }
 
 impl Decided {
@@ -195,6 +200,7 @@ impl Decided {
 
 async fn decide(
     gateway: Arc<Gateway>,
+    actor: Actor,
     upstream: Arc<Upstream>,
     decision: Decision,
 ) -> Result<Json<ServerTrust>, Problem> {
@@ -221,8 +227,8 @@ async fn decide(
     context.audit.record(audit::Event {
         what: "trust",
         subject: Arc::clone(&upstream.name),
-        actor: None,
-        details: serde_json::json!({ "tool": tool, "decision": decision.as_str(), "by": "api" }),
+        actor: Some(actor),
+        details: serde_json::json!({ "tool": tool, "decision": decision.as_str() }),
     });
     for tool in &approved {
         crate::approvals::trust::forget(&context, &upstream.name, tool).await;

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use switchboard_approvals::{Decided, Kind, Record, Remember, Usage, redact};
+use switchboard_approvals::{Decided, Kind, Record, Remember, Source, Usage, redact};
 use switchboard_client::Raw;
 
 use super::time_of;
@@ -77,6 +77,10 @@ pub(crate) struct Shown {
 pub(crate) struct Decision {
     action: &'static str,
     by: String,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    from: Option<Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     #[serde(serialize_with = "time::rfc3339")]
     at: SystemTime,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +96,8 @@ impl Decision {
         Self {
             action: decided.action.as_str(),
             by: decided.by.to_string(),
+            from: decided.from.clone(),
+            note: decided.note.as_deref().map(str::to_owned),
             at: time_of(decided.at),
             reason: decided.reason.as_deref().map(str::to_owned),
             edits: decided.edits.clone(),
@@ -176,6 +182,7 @@ pub(super) fn outside(record: &Record) -> Value {
     if let Some(decision) = &mut shown.decision {
         redacted(&mut decision.edits);
         decision.reason = decision.reason.as_deref().map(redact::redact_text);
+        decision.note = decision.note.as_deref().map(redact::redact_text);
     }
     json!({ "approval": serde_json::to_value(shown).unwrap_or_default() })
 }
