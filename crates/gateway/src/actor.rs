@@ -59,9 +59,6 @@ mod tests {
             pid: 123,
             program: Some("/usr/bin/switchboard".into()),
         });
-        assert_eq!(
-            actor.to_string(),
-            "owner via socket (switchboard, pid 123)"
-        );
+        assert_eq!(actor.to_string(), "owner via socket (switchboard, pid 123)");
     }
 }

@@ -32,7 +32,6 @@ use self::{
 use crate::{
     caller::{Caller, Guest},
     context::Context,
-    desk::View,
     failure::Failure,
     limit::Permit,
     line::Line,
@@ -43,6 +42,7 @@ use crate::{
     relay::Told,
     translate,
     upstream::Upstream,
+    view::View,
 };
 
 /// What is asked of a server.

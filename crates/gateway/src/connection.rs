@@ -19,10 +19,10 @@ use tokio::{
 use crate::{
     audit::{Actor, Event, PeerProcess},
     edge::{
+        body::Answer,
         client_key,
         patience::{Patience, Patient},
         places::{Place, Places, Seldom},
-        tape::Answer,
     },
     gateway::Gateway,
     peer::{self, Peer, Stranger},

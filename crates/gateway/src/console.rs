@@ -15,7 +15,7 @@ use serde::Serialize;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::{edge::sessions::secret, seal::hex, time};
+use crate::{random::secret, seal::hex, time};
 
 /// The most keys at a time: the next one takes the place of the oldest.
 const KEYS_MAX: usize = 16;

@@ -62,8 +62,6 @@ pub(crate) struct Context {
     /// Calls that wait for their clients.
     pub(crate) parking: Arc<Parking<Kept>>,
     pub(crate) seal: Seal,
-    /// For what has to be good after the next start too.
-    pub(crate) lasting_seal: Seal,
     pub(crate) console: Console,
     pub(crate) reads: Reads,
     pub(crate) config: ArcSwap<Config>,
@@ -111,13 +109,12 @@ impl Context {
         let context = Self {
             approvals: Arc::new(approvals),
             audit: Audit::start(store.clone()),
-            waiting: Parking::new(lasting_seal.clone(), WAITING)?,
+            waiting: Parking::new(lasting_seal, WAITING)?,
             rounds: Parking::new(Seal::new()?, WAITING)?,
             containment,
             audience: Audience::default(),
             parking: Parking::new(Seal::new()?, PARKED)?,
             seal: Seal::new()?,
-            lasting_seal,
             console: Console::default(),
             reads: Reads::default(),
             logs,

@@ -7,7 +7,6 @@ pub(crate) mod fit;
 pub(crate) mod menu;
 
 use std::{
-    borrow::Cow,
     sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
@@ -30,40 +29,8 @@ use crate::{
     session::Session,
     tasks, translate,
     upstream::Upstream,
+    view::{Face, View},
 };
-
-/// What a client sees.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum View {
-    /// All servers together: prompts and resources under names of the gateway's making, and tools as the
-    /// face says.
-    All(Face),
-    /// One server, names untouched.
-    Server(Arc<str>),
-}
-
-/// How the tools of all servers are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Face {
-    /// As the configuration says.
-    Configured,
-    /// Every tool of every server as `server__tool`.
-    Direct,
-    /// A small menu to find and call tools with.
-    Search,
-}
-
-impl View {
-    /// Tells one view from the others; what comes after `/mcp/` in its address.
-    pub fn place(&self) -> Cow<'_, str> {
-        match self {
-            Self::All(Face::Configured) => "".into(),
-            Self::All(Face::Direct) => "direct".into(),
-            Self::All(Face::Search) => "search".into(),
-            Self::Server(name) => format!("s/{}", switchboard_catalog::escape(name)).into(),
-        }
-    }
-}
 
 /// A request, as the edges hand it in: everything that is known of it.
 #[derive(Debug)]
@@ -488,11 +455,7 @@ impl Room<'_> {
         session.set_level(level);
         let mut telling = JoinSet::new();
         for (name, upstream) in self.gateway.upstreams().iter() {
-            let sees = match self.view {
-                View::All(_) => true,
-                View::Server(server) => **server == **name,
-            };
-            if sees {
+            if self.view.sees(name) {
                 let upstream = Arc::clone(upstream);
                 telling.spawn(async move { upstream.want_level(level).await });
             }
@@ -520,10 +483,7 @@ impl Room<'_> {
         let exposed = text(&params, "taskId")?;
         let seal = &self.gateway.context().seal;
         let found = tasks::locate(seal, self.caller.principal, &exposed);
-        let found = found.filter(|(server, _)| match self.view {
-            View::All(_) => true,
-            View::Server(name) => **name == **server,
-        });
+        let found = found.filter(|(server, _)| self.view.sees(server));
         let Some((server, task)) = found else {
             return Err(Failure::invalid_params("there is no such task"));
         };

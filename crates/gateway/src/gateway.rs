@@ -22,7 +22,6 @@ use tokio::{
 use crate::{
     approvals,
     context::Context,
-    desk::View,
     edge::{
         pipe,
         sessions::{SWEEP, Sessions},
@@ -32,11 +31,13 @@ use crate::{
     launch,
     logs::Logs,
     notify,
+    pace::AFTER_FIRST_ANSWERS,
     session::Session,
     shelf::Shelf,
     supervisor::{Supervisor, Upstreams},
     tally,
     upstream::Upstream,
+    view::View,
 };
 
 /// The gateway. Made once, shared by everything that serves a client.
@@ -274,11 +275,7 @@ impl Gateway {
     /// A client says that its roots have changed: the servers that it sees are told.
     pub(crate) fn roots_changed(&self, session: &Session) {
         for (name, upstream) in self.upstreams().iter() {
-            let sees = match &session.view {
-                View::All(_) => true,
-                View::Server(server) => **server == **name,
-            };
-            if sees {
+            if session.view.sees(name) {
                 let (upstream, line) = (Arc::clone(upstream), session.line());
                 let principal = session.caller.principal;
                 tokio::spawn(async move { upstream.roots_changed(principal, line).await });
@@ -332,8 +329,6 @@ impl Gateway {
     }
 }
 
-/// What nobody waits for begins so long after the start, when the first clients have been answered.
-pub(crate) const AFTER_FIRST_ANSWERS: Duration = Duration::from_millis(200);
 /// How long the store may take to write what it still has.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -415,7 +410,7 @@ fn instance(home: &Home) -> Option<Instance> {
     {
         return Some(known);
     }
-    let name = crate::edge::sessions::secret()?;
+    let name = crate::random::secret()?;
     if let Err(error) = std::fs::write(&path, &name) {
         tracing::warn!(%error, path = %path.display(), "Cannot keep the name of this instance.");
     }

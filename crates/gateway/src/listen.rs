@@ -8,13 +8,8 @@ use switchboard_wire::{encode, meta, method};
 use tokio::sync::watch;
 
 use crate::{
-    desk::{View, locate_resource},
-    failure::Failure,
-    gateway::Gateway,
-    mailbox::Mailbox,
-    shown::Shown,
-    upstream::Upstream,
-    watch::Watch,
+    desk::locate_resource, failure::Failure, gateway::Gateway, mailbox::Mailbox, shown::Shown,
+    upstream::Upstream, view::View, watch::Watch,
 };
 
 /// An open stream. Dropping it ends what was asked of servers for it.

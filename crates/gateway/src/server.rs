@@ -10,7 +10,7 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use switchboard_config::McpAuth;
-use switchboard_wire::code;
+use switchboard_wire::{code, percent};
 use tokio::net::{TcpListener, UnixListener};
 use tower_service::Service;
 
@@ -19,15 +19,15 @@ use crate::{
     audit::Actor,
     caller::Principal,
     connection::{self, Entrance, Visit},
-    desk::{Face, View},
     edge::{
+        body::Answer,
         gate::{self, Token, TurnedAway},
         http, sse,
-        tape::Answer,
     },
     gateway::Gateway,
     peer::{Peer, Stranger},
     problem::Problem,
+    view::{Face, View},
 };
 
 /// The word by which a client on the socket asks for a pipe.
@@ -309,25 +309,10 @@ fn view(path: &str) -> Option<View> {
         "direct" => Some(View::All(Face::Direct)),
         "search" => Some(View::All(Face::Search)),
         path => {
-            let name = percent_decode(path.strip_prefix("s/")?)?;
-            (!name.is_empty()).then(|| View::Server(name.into()))
+            let name = percent::decode(path.strip_prefix("s/")?)?;
+            (!name.is_empty()).then(|| View::Server((&*name).into()))
         }
     }
-}
-
-fn percent_decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digits = [rest.next()?, rest.next()?];
-        let digits = std::str::from_utf8(&digits).ok()?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// Turns a connection on the socket into a pipe.
@@ -355,7 +340,7 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
     }
     let project = request.headers().get(PIPE_PROJECT);
-    let project = project.and_then(|said| percent_decode(said.to_str().ok()?));
+    let project = project.and_then(|said| Some(percent::decode(said.to_str().ok()?)?.into_owned()));
     let project = project.map(Arc::from);
     // A client on a pipe may be suspended for as long as its user likes.
     visit.patience.keep();
@@ -395,7 +380,13 @@ mod tests {
         }
         assert_eq!(view("/mcp/s/files"), server("files"));
         assert_eq!(view("/mcp/s/My%20Server"), server("My Server"));
-        for wrong in ["/mcp/s/", "/mcp/s/%ff", "/mcp/s/%4", "/mcp/other"] {
+        for wrong in [
+            "/mcp/s/",
+            "/mcp/s/%ff",
+            "/mcp/s/%4",
+            "/mcp/s/a%+5",
+            "/mcp/other",
+        ] {
             assert_eq!(view(wrong), Some(None), "{wrong}");
         }
         assert_eq!(view("/mcpx"), None);

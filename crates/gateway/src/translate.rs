@@ -265,7 +265,7 @@ pub(crate) fn question_for_legacy(asked: &str, params: Option<Raw>) -> Option<Ra
     if params.member("elicitationId").is_some() {
         return Some(params);
     }
-    let name = crate::edge::sessions::secret().unwrap_or_else(|| "elicitation".to_owned());
+    let name = crate::random::secret().unwrap_or_else(|| "elicitation".to_owned());
     let named = params.with_member("elicitationId", &Raw::string(&name));
     Some(named.unwrap_or(params))
 }

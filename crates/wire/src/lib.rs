@@ -27,6 +27,7 @@ mod id;
 pub mod limits;
 pub mod meta;
 pub mod method;
+pub mod percent;
 mod raw;
 mod revision;
 mod scan;

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 
 use super::ask::{Asked, MaySay, number};
 use crate::{
-    audit::Actor,
     approvals::shown::{Decision as ShownDecision, Shown},
+    audit::Actor,
     context::Context,
     failure::cut,
     gateway::Gateway,

@@ -20,8 +20,8 @@ use switchboard_wire::method;
 
 use super::{approvals::patiently, ask::Said};
 use crate::{
-    audit::Actor,
     approvals::{millis, policy, time_of},
+    audit::Actor,
     failure::cut,
     gateway::Gateway,
     problem::Problem,

@@ -21,12 +21,13 @@ use crate::{
     builtin,
     caller::{Caller, Guest, Principal},
     desk::{
-        self, Face, Inquiry, View,
+        self, Inquiry,
         menu::{look_up, split},
     },
     failure::cut,
     gateway::Gateway,
     problem::Problem,
+    view::{Face, View},
 };
 
 /// Whoever calls through here has one turn among the clients of a server. No client has this key.

@@ -8,9 +8,9 @@ use switchboard_approvals::{
 };
 use switchboard_client::Raw;
 use switchboard_config::{Config, Guard as Wanted};
+use switchboard_files::write_private;
 
 use super::time_of;
-use crate::private;
 
 /// All rules that hold. It never changes; each change makes the next one.
 #[derive(Clone, Debug)]
@@ -143,7 +143,7 @@ pub(super) fn read_file(file: &Path) -> Vec<Remembered> {
 pub(super) fn write_file(file: &Path, policy: &Policy) {
     // Plain data becomes JSON.
     let text = serde_json::to_vec_pretty(&policy.lasting()).unwrap_or_default();
-    if let Err(error) = private::write(file, &text) {
+    if let Err(error) = write_private(file, &text) {
         tracing::error!(%error, file = %file.display(), "Cannot keep which decisions are remembered where they are read at the start.");
     }
 }

@@ -17,7 +17,8 @@ use tokio::{sync::watch, task::JoinHandle, time::sleep};
 use super::question::About;
 use crate::{
     context::Context,
-    gateway::{AFTER_FIRST_ANSWERS, Gateway},
+    gateway::Gateway,
+    pace::AFTER_FIRST_ANSWERS,
     trust::{Decision, Seen},
     upstream::Upstream,
 };

@@ -25,11 +25,11 @@ use super::Way;
 use crate::{
     approvals::question::{About, REQUEST_BYTES},
     context::Context,
-    desk::View,
     failure::{Failure, codes},
     line::{Line, Outlet},
     relay::Told,
     translate,
+    view::View,
 };
 
 /// How often a client is shown that its call is alive.

@@ -19,10 +19,10 @@ use crate::{
     answer::{self, Detail},
     builtin,
     context::Context,
-    desk::{Face, View},
     failure::{Failure, cut},
     finder::{Finder, LANGUAGE, Wish},
     memory, translate,
+    view::{Face, View},
 };
 
 pub(crate) const RETRIEVE: &str = "retrieve_tools";

@@ -22,13 +22,14 @@ use tokio::{task::JoinSet, time::timeout};
 use super::{batch_of, client_key, era_of, heed, modern_fault, nameless, reply, withdrawn};
 use crate::{
     caller::{Caller, Guest, Principal, said},
-    desk::{self, Inquiry, View},
+    desk::{self, Inquiry},
     gateway::Gateway,
     handshake,
     line::{Cancel, Cancelled, Line, Outlet},
     listen::Listening,
     session::Session,
     shown::Shown,
+    view::View,
 };
 
 /// Requests of one client under way; more of them wait, up to so many, and those after them are refused.

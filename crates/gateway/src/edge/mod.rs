@@ -3,6 +3,7 @@
 //! An edge reads messages, knows whom they come from, asks the [desk](crate::desk) and writes the
 //! answers. It decides nothing about servers.
 
+pub(crate) mod body;
 pub(crate) mod conversation;
 pub(crate) mod gate;
 pub(crate) mod http;
@@ -81,7 +82,7 @@ fn heed(gateway: &Arc<Gateway>, session: &Arc<Session>, notification: &Notificat
     let roots = match &*notification.method {
         method::ROOTS_CHANGED => true,
         // Servers that were running already have asked somebody else, or nobody.
-        method::INITIALIZED => matches!(session.view, crate::desk::View::Server(_)),
+        method::INITIALIZED => matches!(session.view, crate::view::View::Server(_)),
         _ => false,
     };
     if roots && session.has_roots() {

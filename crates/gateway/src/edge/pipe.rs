@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::conversation::{Conversation, LAST_ANSWERS, Sink, Source};
-use crate::{caller::Principal, desk::View, gateway::Gateway, line::Outlet};
+use crate::{caller::Principal, gateway::Gateway, line::Outlet, view::View};
 
 /// With so many bytes waiting to be written, those who answer wait as well.
 const ANSWERS_BYTES: usize = 4 * 1024 * 1024;

@@ -113,8 +113,6 @@ pub(crate) fn run(home: &Home, args: &Approvals) -> Result<(), Failure> {
 const ID_CHARS: usize = 8;
 /// How many requests are looked through for the beginning of a name.
 const LOOKED_AT: usize = 1_000;
-/// The longest name of a person.
-const USER_BYTES: usize = 60;
 
 /// The whole name of a request of which the beginning is given: one that is open, or else any.
 fn find(link: &Link, given: &str) -> Result<String, Failure> {
