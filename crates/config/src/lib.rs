@@ -50,7 +50,7 @@ mod server;
 mod shape;
 mod write;
 
-pub use edit::{EditError, add_server, remove_server, set_enabled};
+pub use edit::{EditError, add_server, release_server, remove_server, set_enabled};
 pub use filter::ToolFilter;
 pub use home::{Home, HomeError};
 pub use listen::{ListenError, parse_listen};

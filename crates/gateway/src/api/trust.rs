@@ -18,6 +18,7 @@ use super::ask::{Asked, Named, Said, find};
 use crate::{
     audit::{self, Actor},
     gateway::Gateway,
+    hold::{self, Waiting},
     problem::Problem,
     trust::{Decision, INSTRUCTIONS, Seen, Undecided},
     upstream::Upstream,
@@ -43,6 +44,9 @@ pub(super) struct ServerTrust {
     trust: &'static str,
     /// How many definitions are approved.
     approved: usize,
+    /// What would be started, if a person has to agree first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<Waiting>,
     held: Vec<HeldTool>,
     /// Tools that are shown and say something suspicious.
     flagged: Vec<Flagged>,
@@ -161,6 +165,8 @@ pub(super) struct Decided {
     tool: Option<String>,
     /// What the person has looked at; if that is not what is held any more, nothing is decided.
     fingerprint: Option<String>,
+    /// The fingerprint of the entry that is to be started.
+    start: Option<String>,
 }
 
 pub(super) async fn approve(
@@ -169,6 +175,9 @@ pub(super) async fn approve(
     Named(upstream): Named,
     Said(decided): Said<Decided>,
 ) -> Result<Json<ServerTrust>, Problem> {
+    if let Some(fingerprint) = &decided.start {
+        return start(gateway, actor, upstream, fingerprint).await;
+    }
     let seen = decided.seen()?;
     decide(gateway, actor, upstream, Decision::Approve(seen)).await
 }
@@ -184,6 +193,25 @@ pub(super) async fn reject(
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     };
     decide(gateway, actor, upstream, Decision::Reject(seen)).await
+}
+
+/// Starts a server that is held.
+async fn start(
+    gateway: Arc<Gateway>,
+    actor: Actor,
+    upstream: Arc<Upstream>,
+    fingerprint: &str,
+) -> Result<Json<ServerTrust>, Problem> {
+    let name = &upstream.name;
+    if !gateway.release(name, fingerprint, Some(actor)).await? {
+        let detail = format!(
+            "the server {name:?} is not held with this fingerprint; look at it again with `switchboard trust list {name}`"
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    let upstream = find(&gateway, name)?;
+    let looking = tokio::task::spawn_blocking(move || look_at(&gateway, &upstream));
+    looking.await.map(Json).map_err(|_| stopping())
 }
 
 impl Decided {
@@ -291,6 +319,7 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
     ServerTrust {
         name: Arc::clone(name),
         trust: upstream.settings().trust.as_str(),
+        start: hold::waiting(&upstream.settings()),
         approved: ledger.pins().filter(counts).count(),
         held,
         flagged: flagged.collect(),
