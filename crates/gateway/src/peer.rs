@@ -4,7 +4,7 @@
 //! is told by its ancestors; see [`Containment::lineage`].
 
 use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv6Addr, SocketAddr},
     sync::Arc,
 };
 
@@ -110,38 +110,44 @@ fn shown(process: Process) -> PeerProcess {
 
 /// The inode of the socket from `local` to `remote` in a table of the kernel:
 /// `SL LOCAL REMOTE STATE QUEUES TIMER RETRANSMITS UID TIMEOUT INODE …`. A socket without an owner has none.
+///
+/// The table may have thousands of rows, so it is searched as text.
 fn inode_of(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
-    let (local, remote) = (canonical(local), canonical(remote));
-    table.lines().skip(1).find_map(|line| {
-        let mut fields = line.split_ascii_whitespace().skip(1);
-        let is_it = address(fields.next()?)? == local && address(fields.next()?)? == remote;
-        let inode = fields.nth(6).filter(|_| is_it)?;
+    [Family::V4, Family::V6].into_iter().find_map(|family| {
+        let row = format!(": {} {} ", family.write(local)?, family.write(remote)?);
+        let rest = &table[table.find(&row)? + row.len()..];
+        let inode = rest.lines().next()?.split_ascii_whitespace().nth(6)?;
         inode.parse().ok().filter(|inode| *inode != 0)
     })
 }
 
-fn canonical(address: SocketAddr) -> (IpAddr, u16) {
-    (address.ip().to_canonical(), address.port())
+/// The two ways in which the kernel writes addresses.
+#[derive(Debug, Clone, Copy)]
+enum Family {
+    V4,
+    V6,
 }
 
-/// `0100007F:1E61`, or 32 digits for IPv6: words of 32 bits as they are in memory, and the port.
-fn address(text: &str) -> Option<(IpAddr, u16)> {
-    let (ip, port) = text.split_once(':')?;
-    let port = u16::from_str_radix(port, 16).ok()?;
-    let word = |at: usize| {
-        let digits = ip.get(at * 8..at * 8 + 8)?;
-        Some(u32::from_str_radix(digits, 16).ok()?.to_ne_bytes())
-    };
-    let ip = match ip.len() {
-        8 => IpAddr::V4(Ipv4Addr::from(word(0)?)),
-        32 => {
-            let words = [word(0)?, word(1)?, word(2)?, word(3)?];
-            let bytes: [u8; 16] = words.concat().try_into().ok()?;
-            IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical()
-        }
-        _ => return None,
-    };
-    Some((ip, port))
+impl Family {
+    /// `0100007F:1E61`, or 32 digits for IPv6: words of 32 bits as they are in memory, and the port.
+    fn write(self, address: SocketAddr) -> Option<String> {
+        let ip = match (self, address.ip().to_canonical()) {
+            (Self::V4, IpAddr::V4(ip)) => word(ip.octets()),
+            (Self::V4, IpAddr::V6(_)) => return None,
+            (Self::V6, IpAddr::V4(ip)) => words(ip.to_ipv6_mapped()),
+            (Self::V6, IpAddr::V6(ip)) => words(ip),
+        };
+        Some(format!("{ip}:{:04X}", address.port()))
+    }
+}
+
+fn word(bytes: [u8; 4]) -> String {
+    format!("{:08X}", u32::from_ne_bytes(bytes))
+}
+
+fn words(ip: Ipv6Addr) -> String {
+    let (words, _) = ip.octets().as_chunks::<4>();
+    words.iter().map(|bytes| word(*bytes)).collect()
 }
 
 #[cfg(test)]
@@ -176,6 +182,44 @@ mod tests {
         assert_eq!(inode_of(V6, at("[::1]:49156"), ours), Some(15));
         for broken in ["", "x", "head\n 0: 1", "head\n 0: 0100007F:1E61 x"] {
             assert_eq!(inode_of(broken, ours, ours), None);
+        }
+    }
+
+    #[test]
+    fn zz_cost() {
+        let folder = tempfile::tempdir().unwrap();
+        let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
+        let _kids: Vec<_> = (0..30)
+            .map(|_| {
+                std::process::Command::new("sleep")
+                    .arg("20")
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = listener.local_addr().unwrap();
+        let clients: Vec<_> = (0..500)
+            .map(|_| std::net::TcpStream::connect(ours).unwrap())
+            .collect();
+        let began = std::time::Instant::now();
+        for client in clients.iter().take(50) {
+            assert_eq!(
+                on_tcp(&containment, client.local_addr().unwrap(), ours),
+                Peer::Welcome(None)
+            );
+        }
+        eprintln!("COST tcp {:?}", began.elapsed() / 50);
+        let me = rustix::process::geteuid().as_raw();
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        let began = std::time::Instant::now();
+        for _ in 0..50 {
+            on_socket(&containment, me, Some(pid));
+        }
+        eprintln!("COST socket {:?}", began.elapsed() / 50);
+        for mut kid in _kids {
+            kid.kill().unwrap();
+            kid.wait().unwrap();
         }
     }
 

@@ -18,8 +18,8 @@ use super::question::About;
 use crate::{
     context::Context,
     gateway::Gateway,
-    pace::AFTER_FIRST_ANSWERS,
     hold::{self, Waiting},
+    pace::AFTER_FIRST_ANSWERS,
     trust::{Decision, Seen},
     upstream::Upstream,
 };

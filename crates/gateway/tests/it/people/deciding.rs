@@ -36,7 +36,7 @@ async fn of_two_who_decide_at_once_one_wins_and_the_other_hears_who() {
         approved += usize::from(by == "ada");
         assert_eq!(winner.json()["status"], was);
         let detail = loser.problem(409);
-        assert!(detail.contains(by), "{detail}");
+        assert!(detail.contains("by owner via tcp"), "{detail}");
         let problem = loser.json();
         assert_eq!(problem["was"], was);
         assert_eq!(problem["approval"], asked["id"]);
