@@ -53,7 +53,7 @@ mod shape;
 mod wanted;
 mod write;
 
-pub use edit::{EditError, add_server, remove_server, set_enabled};
+pub use edit::{EditError, add_server, release_server, remove_server, set_enabled};
 pub use environment::Environment;
 pub use filter::ToolFilter;
 pub use home::{Home, HomeError};

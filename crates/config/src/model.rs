@@ -272,6 +272,8 @@ pub struct Server {
     pub max_result_tokens: Option<usize>,
     /// Which calls of its tools are asked about, if other than everywhere.
     pub approve: Option<Guard>,
+    /// Whether it is not started until a person agrees.
+    pub hold: bool,
 }
 
 impl Server {
@@ -293,6 +295,7 @@ impl Server {
             max_result_bytes: None,
             max_result_tokens: None,
             approve: None,
+            hold: false,
         }
     }
 }

@@ -14,6 +14,7 @@
 //! | `notify` | who is told, over HTTP and on the desktop, that a request waits |
 //! | `api` | REST, for the command line and the console |
 
+mod actor;
 mod answer;
 mod api;
 mod approvals;
@@ -23,6 +24,8 @@ mod builtin;
 mod cache;
 mod call;
 mod caller;
+mod changes;
+mod connection;
 mod console;
 mod context;
 mod desk;
@@ -35,6 +38,7 @@ mod finder;
 mod gateway;
 mod handshake;
 mod health;
+mod hold;
 mod judgement;
 mod launch;
 mod learn;
@@ -51,6 +55,7 @@ mod model;
 mod notify;
 mod pace;
 mod park;
+mod peer;
 mod problem;
 mod question;
 mod random;

@@ -28,6 +28,7 @@ use crate::{
     context::Context,
     failure::Failure,
     health::{Health, Reason, ServerState},
+    hold,
     judgement::Due,
     launch,
     learn::{self, Curiosity, Learnt, Lists},
@@ -120,12 +121,17 @@ impl Upstream {
         let (control, orders) = mpsc::channel(CONTROL_DEPTH);
         // It may be another server than the one that had the name before.
         context.reads.forget(name);
-        let state = match server.enabled {
-            false => ServerState::Disabled,
+        let off = off(name, &server);
+        let is_off = off.is_some();
+        let health = off.unwrap_or_else(|| {
             // Its turn has not come, but nobody has to do anything for it to come.
-            true if is_kept_up(&server) || !known.offers => ServerState::Starting,
-            true => ServerState::Idle,
-        };
+            let starts = is_kept_up(&server) || !known.offers;
+            Health::new(if starts {
+                ServerState::Starting
+            } else {
+                ServerState::Idle
+            })
+        });
         let upstream = Arc::new(Self {
             name: name.into(),
             limiter: Limiter::new(server.max_in_flight, server.max_queued),
@@ -137,7 +143,7 @@ impl Upstream {
             refreshing: tokio::sync::Mutex::default(),
             live: ArcSwapOption::empty(),
             level: Mutex::default(),
-            health: watch::Sender::new(Health::new(state)),
+            health: watch::Sender::new(health),
             demand: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
             changed: Mutex::new(Lists::NONE),
@@ -153,6 +159,7 @@ impl Upstream {
             runs: 0,
             known: known.offers,
             era: known.era,
+            is_off,
         };
         tokio::spawn(async move {
             if let Some(predecessor) = predecessor {
@@ -340,6 +347,8 @@ struct Task {
     runs: u64,
     known: bool,
     era: Option<Era>,
+    /// Whether its settings keep it from running.
+    is_off: bool,
 }
 
 /// One life of the server.
@@ -421,7 +430,7 @@ impl Task {
 
     fn wanted(&self) -> Wanted {
         let settings = self.upstream.settings.load();
-        if !settings.enabled || self.upstream.ending.load(Relaxed) {
+        if !runs(&settings) || self.upstream.ending.load(Relaxed) {
             Wanted::No
         } else if self.upstream.demand.load(Relaxed) > 0 {
             Wanted::Now
@@ -647,29 +656,30 @@ impl Task {
         match order {
             Control::Stop(done) => return Next::End(done),
             Control::Tune(done) => {
-                let enabled = self.upstream.settings.load().enabled;
-                let disabled = self.upstream.health.borrow().state == ServerState::Disabled;
-                if enabled && disabled {
+                let off = off(&self.upstream.name, &self.upstream.settings.load());
+                let was_off = std::mem::replace(&mut self.is_off, off.is_some());
+                if let Some(off) = off {
+                    if !was_off {
+                        self.let_go();
+                        self.restart.stopped(Instant::now());
+                    }
+                    self.tell(off);
+                } else if was_off {
                     self.restart.pardon();
                     let state = match self.wanted() {
                         Wanted::No => ServerState::Idle,
                         Wanted::Now | Wanted::Sometime => ServerState::Starting,
                     };
                     self.tell(Health::new(state));
-                } else if !enabled && !disabled {
-                    self.let_go();
-                    self.restart.stopped(Instant::now());
-                    self.tell(Health::new(ServerState::Disabled));
                 }
                 let _ = done.send(());
             }
             Control::Restart(done) => {
                 self.end(ServerState::Starting).await;
                 self.restart.pardon();
-                if self.upstream.settings.load().enabled {
-                    self.launch();
-                } else {
-                    self.tell(Health::new(ServerState::Disabled));
+                match off(&self.upstream.name, &self.upstream.settings.load()) {
+                    None => self.launch(),
+                    Some(off) => self.tell(off),
                 }
                 let _ = done.send(());
             }
@@ -790,6 +800,29 @@ impl Task {
 const NEVER: Duration = Duration::from_hours(24);
 /// The gateway's own requests (lists) beside the calls.
 const IN_FLIGHT_SPARE: usize = 16;
+
+/// Whether the settings let the server run.
+fn runs(settings: &Server) -> bool {
+    settings.enabled && !settings.hold
+}
+
+/// Why the server does not run, if its settings keep it from that.
+fn off(name: &str, settings: &Server) -> Option<Health> {
+    if runs(settings) {
+        return None;
+    }
+    if !settings.enabled {
+        return Some(Health::new(ServerState::Disabled));
+    }
+    let action = format!(
+        "look at what it would start, and approve that with `switchboard trust approve {name}` or in the console"
+    );
+    Some(Health {
+        reason: Some(hold::REASON.into()),
+        action: Some(action.into()),
+        ..Health::new(ServerState::Parked)
+    })
+}
 
 /// Whether the server runs all the time.
 fn is_kept_up(settings: &Server) -> bool {

@@ -196,6 +196,7 @@ fn server_without_secrets(server: &Server) -> Value {
         max_result_bytes,
         max_result_tokens,
         approve,
+        hold,
     } = server;
     let start = start.map(|start| match start {
         Start::Lazy => "lazy",
@@ -221,6 +222,7 @@ fn server_without_secrets(server: &Server) -> Value {
         ("maxQueued", Some((*max_queued).into())),
         ("tools", Some(sparse(filter).into())),
         ("trust", Some(trust.as_str().into())),
+        ("hold", Some((*hold).into())),
         ("maxResultBytes", max_result_bytes.map(Into::into)),
         ("maxResultTokens", max_result_tokens.map(Into::into)),
         (

@@ -4,7 +4,7 @@ use std::{borrow::Cow, time::SystemTime};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use switchboard_approvals::{Decided, Kind, Record, Remember, Usage};
+use switchboard_approvals::{Decided, Kind, Record, Remember, Source, Usage};
 use switchboard_client::Raw;
 use switchboard_redact::{redact, redact_text};
 
@@ -78,6 +78,10 @@ pub(crate) struct Shown {
 pub(crate) struct Decision {
     action: &'static str,
     by: String,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    from: Option<Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     #[serde(serialize_with = "time::rfc3339")]
     at: SystemTime,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +97,8 @@ impl Decision {
         Self {
             action: decided.action.as_str(),
             by: decided.by.to_string(),
+            from: decided.from.clone(),
+            note: decided.note.as_deref().map(str::to_owned),
             at: time_of(decided.at),
             reason: decided.reason.as_deref().map(str::to_owned),
             edits: decided.edits.clone(),
@@ -195,6 +201,7 @@ pub(super) fn outside(record: &Record) -> Value {
     if let Some(decision) = &mut shown.decision {
         redacted(&mut decision.edits);
         decision.reason = decision.reason.as_deref().map(redact_text);
+        decision.note = decision.note.as_deref().map(redact_text);
     }
     // Plain data becomes JSON, and stays it.
     let shown = serde_json::to_string(&shown).unwrap_or_default();

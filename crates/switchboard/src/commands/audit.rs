@@ -226,12 +226,29 @@ fn about(body: &str) -> String {
         place,
         text("action").or_else(|| text("status")),
         text("by").map(|by| format!("by {by}")),
+        body.get("actor").map(actor),
+        text("note").map(|note| format!("(note: {note})")),
+        text("why"),
         text("rule").map(|rule| format!("because of {rule}")),
         text("reason").map(|reason| format!("({reason})")),
         text("error"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     visible_line(&parts.join(" "))
+}
+
+/// `via socket (switchboard, pid 123)`.
+fn actor(actor: &Value) -> String {
+    let door = actor.get("door").and_then(Value::as_str);
+    let peer = actor.get("peer");
+    let pid = peer.and_then(|peer| peer.get("pid")?.as_u64());
+    let program = peer.and_then(|peer| peer.get("program")?.as_str()?.rsplit('/').next());
+    let door = door.unwrap_or("an unknown door");
+    match (program, pid) {
+        (Some(program), Some(pid)) => format!("via {door} ({program}, pid {pid})"),
+        (None, Some(pid)) => format!("via {door} (pid {pid})"),
+        (_, None) => format!("via {door}"),
+    }
 }
 
 fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
