@@ -187,44 +187,6 @@ mod tests {
     }
 
     #[test]
-    fn zz_cost() {
-        let folder = tempfile::tempdir().unwrap();
-        let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
-        let _kids: Vec<_> = (0..30)
-            .map(|_| {
-                std::process::Command::new("sleep")
-                    .arg("20")
-                    .spawn()
-                    .unwrap()
-            })
-            .collect();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let ours = listener.local_addr().unwrap();
-        let clients: Vec<_> = (0..500)
-            .map(|_| std::net::TcpStream::connect(ours).unwrap())
-            .collect();
-        let began = std::time::Instant::now();
-        for client in clients.iter().take(50) {
-            assert_eq!(
-                on_tcp(&containment, client.local_addr().unwrap(), ours),
-                Peer::Welcome(None)
-            );
-        }
-        eprintln!("COST tcp {:?}", began.elapsed() / 50);
-        let me = rustix::process::geteuid().as_raw();
-        let pid = rustix::process::getpid().as_raw_nonzero().get();
-        let began = std::time::Instant::now();
-        for _ in 0..50 {
-            on_socket(&containment, me, Some(pid));
-        }
-        eprintln!("COST socket {:?}", began.elapsed() / 50);
-        for mut kid in _kids {
-            kid.kill().unwrap();
-            kid.wait().unwrap();
-        }
-    }
-
-    #[test]
     fn another_user_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
