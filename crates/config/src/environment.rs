@@ -455,7 +455,7 @@ mod tests {
         let given = environment.of_server(&line);
         assert_eq!(given[OsStr::new("PATH")], "/own");
         // An empty one would mean the working directory.
-        let nothing = super::tests::environment(&[("PATH", ".:")], None);
+        let nothing = Environment::new([("PATH".into(), ".:".into())], None);
         assert_eq!(nothing.get("PATH"), None);
     }
 
