@@ -5,7 +5,6 @@
 
 use sha2::{Digest as _, Sha256};
 use switchboard_wire::Raw;
-pub use switchboard_wire::tree::is_alike;
 pub(crate) use switchboard_wire::tree::{Json, Tree, Twice, canonical_number};
 
 /// The most values of which a digest is made by their meaning. More are taken byte by byte.
@@ -65,7 +64,7 @@ pub fn says_twice(value: &Raw) -> bool {
             Json::Object(members) => {
                 let mut names: Vec<String> = members
                     .iter()
-                    .map(|(name, _)| name.to_uppercase())
+                    .map(|(name, _)| name.to_lowercase().to_uppercase())
                     .collect();
                 names.sort_unstable();
                 names.windows(2).any(|pair| pair[0] == pair[1])

@@ -15,7 +15,8 @@ mod words;
 
 pub use broker::{Broker, Effect, Fault, Input, Outcome};
 pub use decision::{Decision, Refusal};
-pub use json::{is_alike, says_twice};
+pub use json::says_twice;
 pub use record::{
-    Action, Arguments, Ask, Decided, Id, Kind, Patience, Record, Remember, Scope, Status, Usage,
+    Action, Arguments, Ask, Decided, Id, Kind, Patience, Peer, Record, Remember, Scope, Source,
+    Status, Usage,
 };

@@ -18,16 +18,22 @@ pub enum Kind {
     Elicitation,
     /// A client calls a tool that is asked about.
     ToolCall,
+    /// A client reads a resource that is asked about.
+    Resource,
+    /// A client gets a prompt that is asked about.
+    Prompt,
     /// A server's tools are new, or have changed.
     Trust,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::Sampling,
         Self::Elicitation,
         Self::ToolCall,
+        Self::Resource,
+        Self::Prompt,
         Self::Trust,
     ];
 
@@ -37,6 +43,8 @@ impl Kind {
             Self::Sampling => "sampling",
             Self::Elicitation => "elicitation",
             Self::ToolCall => "tool_call",
+            Self::Resource => "resource",
+            Self::Prompt => "prompt",
             Self::Trust => "trust",
         }
     }
@@ -204,14 +212,40 @@ pub enum Arguments {
     Exact,
 }
 
+/// The way that a decision came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// `socket`, `tcp` or `console`.
+    pub door: Arc<str>,
+    /// The process at the other end, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Peer>,
+}
+
+/// The process that sent a decision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its number.
+    pub pid: u32,
+    /// The path of its program, if it could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Arc<str>>,
+}
+
 /// Who decided, what, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decided {
     /// What was done.
     pub action: Action,
-    /// Who did it.
+    /// Who did it, as the gateway established it.
     pub by: Arc<str>,
+    /// The door that it came through, and the process that sent it.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Source>,
+    /// Free text of the sender. It says nothing about who that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Arc<str>>,
     /// When, in milliseconds since 1970.
     pub at: u64,
     /// Why, in the person's words.
@@ -252,9 +286,12 @@ pub struct Ask {
     pub kind: Kind,
     /// Which server asks, or is called.
     pub server: Arc<str>,
-    /// Which tool is called.
+    /// The tool or prompt, or the URI of the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<Arc<str>>,
+    /// The fingerprint of the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Arc<str>>,
     /// Which client's call it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Arc<str>>,

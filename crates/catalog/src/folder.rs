@@ -2,9 +2,11 @@
 
 use std::{
     fs, io,
-    io::Read,
+    io::Write as _,
     path::{Path, PathBuf},
 };
+
+use switchboard_files::{Draft, Durability, Links, create_dir};
 
 use crate::{Snapshot, SnapshotError, limits, names, parallel};
 
@@ -56,11 +58,15 @@ pub fn write(dir: &Path, snapshot: &Snapshot) -> Result<(), SnapshotError> {
     if file.len() > limits::SNAPSHOT_BYTES {
         return Err(SnapshotError::TooLarge(file.len() as u64));
     }
-    fs::create_dir_all(dir).map_err(|error| io_error("create", dir, error))?;
+    create_dir(dir).map_err(|error| io_error("create", dir, error))?;
     let path = dir.join(file_name(&snapshot.server));
-    let new = path.with_extension("new");
-    fs::write(&new, &file).map_err(|error| io_error("write", &new, error))?;
-    fs::rename(&new, &path).map_err(|error| io_error("replace", &path, error))
+    // A snapshot that a crash damages is found by its checksum, and the server can be asked again.
+    Draft::beside(&path)
+        .and_then(|mut draft| {
+            draft.write_all(&file)?;
+            draft.place(Durability::Eventual)
+        })
+        .map_err(|error| io_error("write", &path, error))
 }
 
 /// Removes the snapshot of a server, if there is one.
@@ -75,21 +81,15 @@ pub fn remove(dir: &Path, server: &str) -> Result<(), SnapshotError> {
 }
 
 fn load(path: &Path) -> Result<Snapshot, SnapshotError> {
-    let failed = |error| io_error("read", path, error);
-    // A pipe or a device would be waited for, so it is not opened.
-    let found = fs::symlink_metadata(path).map_err(failed)?;
-    if !found.is_file() {
-        return Err(SnapshotError::NotASnapshot);
-    }
     let most = limits::SNAPSHOT_BYTES as u64;
-    if found.len() > most {
-        return Err(SnapshotError::TooLarge(found.len()));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or_default() + 1);
-    let file = fs::File::open(path).map_err(failed)?;
-    file.take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
+    let bytes =
+        switchboard_files::read(path, most, Links::Refuse).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => SnapshotError::NotASnapshot,
+            io::ErrorKind::FileTooLarge => {
+                SnapshotError::TooLarge(fs::metadata(path).map_or(most + 1, |found| found.len()))
+            }
+            _ => io_error("read", path, error),
+        })?;
     let snapshot = Snapshot::decode(bytes)?;
     let expected = file_name(&snapshot.server);
     if path.file_name().is_none_or(|name| *name != *expected) {

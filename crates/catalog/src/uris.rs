@@ -9,7 +9,7 @@ use std::{borrow::Cow, fmt::Write, sync::LazyLock};
 use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use switchboard_wire::Raw;
+use switchboard_wire::{Raw, percent};
 
 const SCHEME: &str = "switchboard://";
 
@@ -74,7 +74,7 @@ pub fn expose_updated(server: &str, params: &Raw) -> Raw {
 /// The server's name and its own URI.
 pub(crate) fn split(exposed: &str) -> Option<(Cow<'_, str>, &str)> {
     let (server, uri) = exposed.strip_prefix(SCHEME)?.split_once('/')?;
-    Some((decode(server)?, uri))
+    Some((percent::decode(server)?, uri))
 }
 
 /// What may have content: a tool's result, or a message of a prompt; or else messages.
@@ -176,25 +176,4 @@ pub fn escape(name: &str) -> String {
         }
     }
     out
-}
-
-fn decode(name: &str) -> Option<Cow<'_, str>> {
-    if !name.contains('%') {
-        return Some(Cow::Borrowed(name));
-    }
-    let mut out = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        if byte == b'%' {
-            let (digits, after) = after.split_first_chunk::<2>()?;
-            let high = char::from(digits[0]).to_digit(16)?;
-            let low = char::from(digits[1]).to_digit(16)?;
-            out.push(u8::try_from(high << 4 | low).ok()?);
-            rest = after;
-        } else {
-            out.push(byte);
-            rest = after;
-        }
-    }
-    String::from_utf8(out).ok().map(Cow::Owned)
 }

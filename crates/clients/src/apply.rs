@@ -47,7 +47,7 @@ pub fn apply(plan: &Plan, backups: &Path) -> Result<Applied, Error> {
             backup: None,
         });
     }
-    let file = files::resolve(&plan.file)?;
+    let file = switchboard_files::follow(&plan.file).map_err(Error::io("write", &plan.file))?;
     let unchanged = || match files::read(&file) {
         Ok(text) if text == plan.before => Ok(()),
         Ok(_) => Err(Error::Changed {
@@ -104,7 +104,7 @@ pub(crate) fn copy(text: &str, file: &Path, backups: &Path, id: &str) -> Result<
 
 /// A name for a backup that sorts by time and is not taken.
 pub(crate) fn free_id(backups: &Path, client: &str) -> Result<String, Error> {
-    files::make_private_folder(backups)?;
+    switchboard_files::create_dir(backups).map_err(Error::io("make", backups))?;
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

@@ -7,7 +7,7 @@
 mod asking;
 
 pub use asking::{
-    Approvals, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
+    Approvals, Budget, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
 };
 
 use std::collections::BTreeMap;
@@ -272,6 +272,8 @@ pub struct Server {
     pub max_result_tokens: Option<usize>,
     /// Which calls of its tools are asked about, if other than everywhere.
     pub approve: Option<Guard>,
+    /// Whether it is not started until a person agrees.
+    pub hold: bool,
 }
 
 impl Server {
@@ -293,6 +295,7 @@ impl Server {
             max_result_bytes: None,
             max_result_tokens: None,
             approve: None,
+            hold: false,
         }
     }
 }
@@ -349,10 +352,27 @@ pub struct CommandLine {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables added to its environment.
+    /// Variables set in its environment.
     pub env: BTreeMap<String, String>,
-    /// Where it runs; absent is where the gateway runs.
+    /// Variables that it gets from the gateway's environment, beyond those that every server gets.
+    pub inherit_env: Inherit,
+    /// Its working directory; absent is a directory of its own in the home.
     pub cwd: Option<String>,
+}
+
+/// Variables that a program gets from the gateway's environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inherit {
+    /// Those of these names.
+    Names(Vec<String>),
+    /// Every one.
+    All,
+}
+
+impl Default for Inherit {
+    fn default() -> Self {
+        Self::Names(Vec::new())
+    }
 }
 
 impl fmt::Debug for CommandLine {
@@ -361,6 +381,7 @@ impl fmt::Debug for CommandLine {
             .field("command", &self.command)
             .field("args", &Count(self.args.len()))
             .field("env", &Names(&self.env))
+            .field("inherit_env", &self.inherit_env)
             .field("cwd", &self.cwd)
             .finish()
     }
@@ -497,6 +518,7 @@ mod tests {
                     command: "npx".to_owned(),
                     args: vec!["--key=s3cret".to_owned()],
                     env: secrets.clone(),
+                    inherit_env: Inherit::default(),
                     cwd: None,
                 })
             ),
@@ -526,7 +548,7 @@ mod tests {
                     model: "small".to_owned(),
                     models: Vec::new(),
                     api_key: Some("s3cret".to_owned()),
-                    max_tokens: None,
+                    max_tokens: 8_192,
                     timeout: Duration::from_secs(1),
                     prices: None,
                 }

@@ -188,6 +188,7 @@ impl<'a> Resolver<'a> {
                 command: self.text("command", &line.command)?,
                 args: self.list("args", &line.args)?,
                 env: self.map("env", &line.env)?,
+                inherit_env: line.inherit_env.clone(),
                 cwd: self.optional("cwd", line.cwd.as_deref())?,
             }),
             Transport::Remote(remote) => Transport::Remote(Remote {

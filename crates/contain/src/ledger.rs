@@ -5,14 +5,13 @@
 //! when it says, and it names no command to run.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
+use switchboard_files::{Draft, Durability, Links};
 
 use crate::{
     instance::{Marker, Token},
@@ -74,31 +73,16 @@ impl Record {
         };
         let text = serde_json::to_vec(&written)?;
         let path = path(ledger, &self.marker.token);
-        let draft = path.with_extension("draft");
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&draft)?;
+        let mut draft = Draft::beside(&path)?;
+        draft.write_all(&text)?;
         // It need not survive a power cut: after one, no process of it does either.
-        file.write_all(&text)?;
-        fs::rename(&draft, &path)
+        draft.place(Durability::Eventual)
     }
 
     /// Reads one, if its file is what it should be.
     fn read(file: &Path) -> Option<Self> {
         // Neither a link nor a pipe that would keep us waiting.
-        let opened: File = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-            .open(file)
-            .ok()?;
-        if !opened.metadata().ok()?.is_file() {
-            return None;
-        }
-        let mut text = Vec::new();
-        opened.take(RECORD_BYTES).read_to_end(&mut text).ok()?;
+        let text = switchboard_files::read(file, RECORD_BYTES, Links::Refuse).ok()?;
         let written: Written = serde_json::from_slice(&text).ok()?;
         let marker = Marker::parse(&written.marker)?;
         let named_right = file.file_stem()?.to_str()? == marker.token.as_str();
@@ -124,10 +108,7 @@ impl Record {
 
 /// Makes the directory, for this user alone.
 pub(crate) fn create(ledger: &Path) -> io::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(ledger)
+    switchboard_files::create_dir(ledger)
 }
 
 /// Removes a record, if it is there.
@@ -150,29 +131,16 @@ pub(crate) fn read(ledger: &Path) -> io::Result<Found> {
     };
     for entry in entries.take(RECORDS) {
         let file = entry?.path();
-        let kind = file.extension().and_then(|kind| kind.to_str());
-        // Somebody may have named a directory that has other things in it.
-        let (Some("json" | "draft"), false) = (kind, file.is_dir()) else {
+        // The directory may hold other things, and drafts of guards at work.
+        if file.extension().is_none_or(|kind| kind != "json") || file.is_dir() {
             continue;
-        };
+        }
         match Record::read(&file) {
             Some(record) => found.records.push(record),
-            // A draft of this moment belongs to a guard at work; its record will follow.
-            None if kind == Some("draft") && is_young(&file) => {}
             None => found.damaged.push(file),
         }
     }
     Ok(found)
-}
-
-fn is_young(file: &Path) -> bool {
-    fs::symlink_metadata(file)
-        .and_then(|data| data.modified())
-        .is_ok_and(|written| {
-            written
-                .elapsed()
-                .is_ok_and(|age| age < Duration::from_mins(1))
-        })
 }
 
 fn path(ledger: &Path, token: &Token) -> PathBuf {

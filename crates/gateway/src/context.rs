@@ -6,13 +6,15 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use switchboard_config::{Config, Home};
+use switchboard_config::{Config, Environment, Home};
 use switchboard_contain::Containment;
 use switchboard_store::Store;
 use switchboard_wire::method;
 
 use crate::{
     approvals::{Approvals, driver::Driver},
+    asking::Asking,
+    audit::Audit,
     cache::Reads,
     call::{Kept, gate::Round, patience::Running},
     console::Console,
@@ -35,6 +37,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) home: Arc<Home>,
+    /// The environment of this process, of which servers get a part.
+    pub(crate) environment: Environment,
     pub(crate) containment: Containment,
     pub(crate) logs: Arc<Logs>,
     pub(crate) metrics: Metrics,
@@ -52,6 +56,10 @@ pub(crate) struct Context {
     pub(crate) audience: Audience,
     /// Asking a person.
     pub(crate) approvals: Arc<Approvals>,
+    /// The limits of what servers ask for.
+    pub(crate) asking: Asking,
+    /// The audit log, for everything that approvals do not record themselves.
+    pub(crate) audit: Audit,
     /// Calls that go on while their clients are away.
     pub(crate) waiting: Arc<Parking<Running>>,
     /// What was decided about calls whose clients are to come back.
@@ -59,8 +67,6 @@ pub(crate) struct Context {
     /// Calls that wait for their clients.
     pub(crate) parking: Arc<Parking<Kept>>,
     pub(crate) seal: Seal,
-    /// For what has to be good after the next start too.
-    pub(crate) lasting_seal: Seal,
     pub(crate) console: Console,
     pub(crate) reads: Reads,
     pub(crate) config: ArcSwap<Config>,
@@ -97,6 +103,7 @@ impl Context {
     pub(crate) fn new(
         home: Arc<Home>,
         config: Config,
+        environment: Environment,
         containment: Containment,
         logs: Arc<Logs>,
         shelf: Arc<Shelf>,
@@ -107,13 +114,15 @@ impl Context {
         let (approvals, driver) = Approvals::new(&config, home.rules());
         let context = Self {
             approvals: Arc::new(approvals),
-            waiting: Parking::new(lasting_seal.clone(), WAITING)?,
+            asking: Asking::default(),
+            audit: Audit::start(store.clone()),
+            waiting: Parking::new(lasting_seal, WAITING)?,
             rounds: Parking::new(Seal::new()?, WAITING)?,
+            environment,
             containment,
             audience: Audience::default(),
             parking: Parking::new(Seal::new()?, PARKED)?,
             seal: Seal::new()?,
-            lasting_seal,
             console: Console::default(),
             reads: Reads::default(),
             logs,

@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use switchboard_client::{CallError, Error, ErrorObject, Raw};
 use switchboard_store::Outcome;
+use switchboard_trust::ItemKind;
 use switchboard_wire::{Era, code};
 
 use crate::{health::Reason, scrub};
@@ -79,26 +80,31 @@ pub(crate) enum Failure {
     Denied {
         server: Arc<str>,
         tool: Arc<str>,
+        /// `called`, `read`, …
+        done: &'static str,
         why: Arc<str>,
     },
     /// A person has refused the call.
     Rejected {
         server: Arc<str>,
         tool: Arc<str>,
+        done: &'static str,
         reason: Option<Arc<str>>,
     },
     /// No person answered in time.
     Unanswered {
         server: Arc<str>,
         tool: Arc<str>,
+        done: &'static str,
         after: Duration,
     },
     /// A person could not be asked.
     Unasked { server: Arc<str>, why: Arc<str> },
-    /// Nobody has approved the tool, or nothing of its server.
+    /// The item is not approved, or nothing of its server is.
     Unapproved {
         server: Arc<str>,
-        tool: Option<Arc<str>>,
+        /// Its key in the ledger.
+        item: Option<Arc<str>>,
     },
 }
 
@@ -280,8 +286,8 @@ impl Failure {
                 let message = "the gateway is stopping, and tools cannot be searched any more";
                 (codes::UNAVAILABLE, message.to_owned(), None)
             }
-            Self::Unapproved { server, tool } => {
-                let message = unapproved(server, tool.as_deref());
+            Self::Unapproved { server, item } => {
+                let message = unapproved(server, item.as_deref());
                 (code::INVALID_PARAMS, message, Some(named(server)))
             }
             Self::Denied { .. }
@@ -307,17 +313,25 @@ impl Failure {
     /// The same of calls that no person, or no rule, lets pass.
     fn unapproved(&self, reader: Reader) -> (i64, String, Option<Raw>) {
         let (code, message, server, approval) = match self {
-            Self::Denied { server, tool, why } => {
-                let message = format!("{server}:{tool} was not called: {why}");
+            Self::Denied {
+                server,
+                tool,
+                done,
+                why,
+            } => {
+                let message = format!("{server}:{} was not {done}: {why}", cut(tool));
                 (codes::REFUSED, message, server, "denied")
             }
             Self::Rejected {
                 server,
                 tool,
+                done,
                 reason,
             } => {
-                let mut message =
-                    format!("{server}:{tool} was not called: a person rejected the call");
+                let mut message = format!(
+                    "{server}:{} was not {done}: a person rejected the call",
+                    cut(tool)
+                );
                 if let Some(reason) = reason {
                     message = format!("{message}: {reason}");
                 }
@@ -326,10 +340,12 @@ impl Failure {
             Self::Unanswered {
                 server,
                 tool,
+                done,
                 after,
             } => {
                 let message = format!(
-                    "{server}:{tool} was not called: it needs a person's approval, and nobody answered within {} s; call it again to ask again",
+                    "{server}:{} was not {done}: it needs a person's approval, and nobody answered within {} s; call it again to ask again",
+                    cut(tool),
                     after.as_secs_f64()
                 );
                 (codes::UNANSWERED, message, server, "timed_out")
@@ -382,11 +398,16 @@ fn retry(after: Duration) -> (&'static str, Raw) {
     ("retryAfterMs", millis(after))
 }
 
-fn unapproved(server: &str, tool: Option<&str>) -> String {
-    let (what, name) = match tool {
-        Some(tool) => (
+fn unapproved(server: &str, item: Option<&str>) -> String {
+    let (what, name) = match item.map(|item| (ItemKind::of_key(item), item)) {
+        Some((ItemKind::Tool, tool)) => (
             format!("tool '{tool}' of server '{server}'"),
             format!("{server}:{tool}"),
+        ),
+        // Its key has brackets and spaces, which a shell would take apart.
+        Some((_, key)) => (
+            format!("{key} of server '{server}'"),
+            format!("'{server}:{key}'"),
         ),
         None => (format!("server '{server}'"), server.to_owned()),
     };

@@ -24,10 +24,9 @@ use tokio::sync::watch;
 use crate::{
     context::Context,
     failure::Failure,
-    health::PartState,
+    health::{Part, PartState},
     lessons::Lessons,
     model::{Model, Models},
-    status::Part,
 };
 
 #[derive(Debug)]

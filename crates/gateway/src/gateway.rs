@@ -11,8 +11,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use switchboard_config::{Config, Home};
-use switchboard_contain::{Containment, Instance, Sweep};
+use switchboard_config::{Config, Environment, Home};
+use switchboard_contain::{Containment, Engine, Instance, Sweep};
+use switchboard_files::{Links, write_private};
 use switchboard_store::Store;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -21,8 +22,8 @@ use tokio::{
 
 use crate::{
     approvals,
+    audit::Actor,
     context::Context,
-    desk::View,
     edge::{
         pipe,
         sessions::{SWEEP, Sessions},
@@ -32,11 +33,13 @@ use crate::{
     launch,
     logs::Logs,
     notify,
+    pace::AFTER_FIRST_ANSWERS,
     session::Session,
     shelf::Shelf,
     supervisor::{Supervisor, Upstreams},
     tally,
     upstream::Upstream,
+    view::View,
 };
 
 /// The gateway. Made once, shared by everything that serves a client.
@@ -79,7 +82,7 @@ pub enum StartError {
 
 impl Gateway {
     /// Brings the gateway up: reads what is known, and leaves everything slow to the background.
-    /// `guard` is the program that looks after servers, this very one if `None`.
+    /// Servers get a part of `environment`. `guard` is the program that looks after servers, this very one if `None`.
     ///
     /// # Panics
     ///
@@ -87,6 +90,7 @@ impl Gateway {
     pub fn start(
         home: Arc<Home>,
         config: Config,
+        environment: Environment,
         guard: Option<PathBuf>,
     ) -> Result<Arc<Self>, StartError> {
         if let Err(error) = switchboard_contain::become_subreaper() {
@@ -102,11 +106,12 @@ impl Gateway {
         let steps = Arc::clone(&logs);
         containment =
             containment.on_step(move |server, step| launch::note_step(&steps, server, step));
-        sweep(&home, instance, &config);
+        let engines = launch::engines(&config, &home, &environment);
+        sweep(&home, instance, engines);
         let config = config.with_memory();
         let shelf = Arc::new(Shelf::open(home.catalog(), home.trust(), &config));
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
-        let context = Context::new(home, config, containment, logs, shelf, store);
+        let context = Context::new(home, config, environment, containment, logs, shelf, store);
         let (context, driver) = context.ok_or(StartError::Random)?;
         let context = Arc::new(context);
         let gateway = Arc::new(Self {
@@ -156,13 +161,18 @@ impl Gateway {
 
     /// Makes the servers what this configuration wants.
     pub async fn apply(&self, config: Config) {
+        self.apply_as(config, None).await;
+    }
+
+    /// The same on behalf of an actor.
+    pub(crate) async fn apply_as(&self, config: Config, actor: Option<Actor>) {
         self.set_config_problem(None);
         let config = config.with_memory();
         let embeddings = config.search.embeddings.clone();
         let before = self.context.config.load().search.embeddings.clone();
         // On its own, so that it is carried through even if whoever asked for it leaves.
         let supervisor = Arc::clone(&self.supervisor);
-        let applying = tokio::spawn(async move { supervisor.apply(config).await });
+        let applying = tokio::spawn(async move { supervisor.apply(config, actor.as_ref()).await });
         // An error means that the runtime ends.
         let _ = applying.await;
         self.context.memory.set(&self.context.config.load());
@@ -213,6 +223,7 @@ impl Gateway {
             context.logs.flush();
         });
         let _ = closing.await;
+        self.context.audit.flush().await;
         self.context.store.close();
         let _ = tokio::time::timeout(CLOSE_PATIENCE, self.context.store.closed()).await;
         self.stage.send_replace(Stage::Stopped);
@@ -273,11 +284,7 @@ impl Gateway {
     /// A client says that its roots have changed: the servers that it sees are told.
     pub(crate) fn roots_changed(&self, session: &Session) {
         for (name, upstream) in self.upstreams().iter() {
-            let sees = match &session.view {
-                View::All(_) => true,
-                View::Server(server) => **server == **name,
-            };
-            if sees {
+            if session.view.sees(name) {
                 let (upstream, line) = (Arc::clone(upstream), session.line());
                 let principal = session.caller.principal;
                 tokio::spawn(async move { upstream.roots_changed(principal, line).await });
@@ -331,8 +338,6 @@ impl Gateway {
     }
 }
 
-/// What nobody waits for begins so long after the start, when the first clients have been answered.
-pub(crate) const AFTER_FIRST_ANSWERS: Duration = Duration::from_millis(200);
 /// How long the store may take to write what it still has.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -376,8 +381,7 @@ impl Drop for Present<'_> {
 
 /// Ends what an earlier gateway of this home left behind, in the background: what it left is in nobody's
 /// way.
-fn sweep(home: &Home, instance: Instance, config: &Config) {
-    let engines = launch::engines(config);
+fn sweep(home: &Home, instance: Instance, engines: Vec<Engine>) {
     let sweep = Sweep::new(home.groups(), instance);
     let sweep = engines.into_iter().fold(sweep, Sweep::engine);
     tokio::spawn(async move {
@@ -405,17 +409,20 @@ fn run_sweep(sweep: &Sweep) {
     }
 }
 
+/// A name is far shorter.
+const INSTANCE_BYTES: u64 = 4096;
+
 /// The name of this home's gateway, by which its containers are known from one run to the next.
 fn instance(home: &Home) -> Option<Instance> {
     let path = home.instance_file();
-    if let Some(known) = std::fs::read_to_string(&path)
+    if let Some(known) = switchboard_files::read(&path, INSTANCE_BYTES, Links::Refuse)
         .ok()
-        .and_then(|name| name.trim().parse().ok())
+        .and_then(|name| String::from_utf8(name).ok()?.trim().parse().ok())
     {
         return Some(known);
     }
-    let name = crate::edge::sessions::secret()?;
-    if let Err(error) = std::fs::write(&path, &name) {
+    let name = crate::random::secret()?;
+    if let Err(error) = write_private(&path, name.as_bytes()) {
         tracing::warn!(%error, path = %path.display(), "Cannot keep the name of this instance.");
     }
     name.parse().ok()

@@ -8,10 +8,11 @@ use switchboard_wire::Era;
 
 use crate::{
     builtin,
-    desk::{LIST_TTL, View, coarse_millis, menu},
+    desk::{LIST_TTL, coarse_millis, menu},
     failure::{Failure, cut},
     gateway::Gateway,
     translate::own_info,
+    view::View,
 };
 
 /// What a view says of itself in a handshake.

@@ -170,6 +170,19 @@ impl Health {
     }
 }
 
+/// Something that may be slow to come up.
+#[derive(Debug, Clone, Serialize)]
+pub struct Part {
+    /// Which.
+    pub name: String,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub state: PartState,
+    /// What a person should know all the same, or can do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<Arc<str>>,
+}
+
 /// The state of anything that may be slow to come up.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 #[serde(tag = "state", rename_all = "lowercase")]

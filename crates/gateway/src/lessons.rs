@@ -10,9 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use switchboard_files::{Links, read, write_private};
 use switchboard_search::{Hit, Language, Learnt};
-
-use crate::private;
 
 /// What searches teach.
 #[derive(Debug)]
@@ -56,7 +55,7 @@ impl Lessons {
 
     /// Reads what was learnt before. It reads a file.
     pub(crate) fn load(&self) {
-        let Some(file) = private::read(&self.file, FILE_BYTES) else {
+        let Ok(file) = read(&self.file, FILE_BYTES, Links::Follow) else {
             return;
         };
         match Learnt::decode(&file) {
@@ -141,7 +140,7 @@ impl Lessons {
         if !self.unwritten.swap(false, Relaxed) {
             return;
         }
-        if let Err(error) = private::write(&self.file, &self.with(Learnt::encode)) {
+        if let Err(error) = write_private(&self.file, &self.with(Learnt::encode)) {
             tracing::warn!(%error, file = %self.file.display(), "Cannot keep what searches have taught.");
         }
     }

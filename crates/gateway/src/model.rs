@@ -11,10 +11,14 @@ use std::{
 
 use switchboard_config::Embeddings;
 use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, Role, StaticTable};
+use switchboard_files::{Links, read, write_private};
 use switchboard_search::{Cache, Tool, Vectors};
 use tokio::{sync::watch, time::Instant};
 
-use crate::{fetch, health::PartState, private, status::Part};
+use crate::{
+    fetch,
+    health::{Part, PartState},
+};
 
 /// A file of vectors with more bytes is none of ours.
 const CACHE_BYTES: u64 = 512 * 1024 * 1024;
@@ -216,7 +220,8 @@ impl Models {
             Embeddings::MiniLm => Some((own(), Some(fetch::Source::published()))),
             Embeddings::Folder(folder) => Some(match fetch::Source::at(folder) {
                 Some(source) => (self.folder.join(source.folder_name()), Some(source)),
-                None => (PathBuf::from(folder), None),
+                // A relative one is in the folder of models.
+                None => (self.folder.join(folder), None),
             }),
         }
     }
@@ -277,7 +282,7 @@ impl Models {
     /// The vectors that were kept of this model.
     pub(crate) fn read_cache(&self, model: &Model) -> Cache {
         let file = self.cache_file(model);
-        let found = private::read(&file, CACHE_BYTES);
+        let found = read(&file, CACHE_BYTES, Links::Follow).ok();
         let cache = found.and_then(|bytes| Cache::decode(&bytes));
         cache.unwrap_or_else(|| Cache::new(model.embedder().dimensions()))
     }
@@ -285,7 +290,7 @@ impl Models {
     /// Keeps vectors for the next start.
     pub(crate) fn write_cache(&self, model: &Model, cache: &Cache) {
         let file = self.cache_file(model);
-        if let Err(error) = private::write(&file, &cache.encode()) {
+        if let Err(error) = write_private(&file, &cache.encode()) {
             tracing::warn!(%error, file = %file.display(), "Cannot keep vectors for the next start.");
         }
     }

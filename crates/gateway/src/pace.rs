@@ -10,8 +10,9 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::gateway::AFTER_FIRST_ANSWERS;
-
+/// Work that no client waits for begins this long after the start, when the first clients have their
+/// answers.
+pub(crate) const AFTER_FIRST_ANSWERS: Duration = Duration::from_millis(200);
 /// And the next ones so long after each other.
 const APART: Duration = Duration::from_millis(100);
 

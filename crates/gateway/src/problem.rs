@@ -13,7 +13,7 @@ use hyper::{
 use serde::Serialize;
 use switchboard_client::Raw;
 
-use crate::edge::tape::Answer;
+use crate::edge::body::Answer;
 
 /// What went wrong, and what to do.
 #[derive(Debug, Serialize)]

@@ -5,8 +5,7 @@ use std::{fmt::Write, fs, io, path::Path};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-
-use crate::private;
+use switchboard_files::write_private;
 
 /// Makes and checks seals. The key lives as long as the gateway, or in a file for as long as its home.
 #[derive(Clone)]
@@ -38,7 +37,7 @@ impl Seal {
             }
         }
         let seal = Self::new()?;
-        if let Err(error) = private::write(path, &seal.0) {
+        if let Err(error) = write_private(path, &seal.0) {
             tracing::warn!(%error, path = %path.display(), "Cannot keep the key of seals: what is sealed now is good until the gateway stops.");
         }
         Some(seal)

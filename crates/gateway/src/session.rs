@@ -10,11 +10,11 @@ use switchboard_wire::method;
 
 use crate::{
     caller::{About, Caller, Guest, Logs, answers},
-    desk::View,
     handshake,
     line::{Asks, Cancel, Cancelled, Line},
     mailbox::Mailbox,
     upstream::Upstream,
+    view::View,
     watch::Watch,
 };
 
@@ -177,10 +177,7 @@ impl Audience {
     pub(crate) fn hear(&self, server: &Upstream, said: &str, params: Option<&Raw>) {
         let members: Vec<_> = lock(&self.0).values().filter_map(Weak::upgrade).collect();
         for session in members {
-            let sees = match &session.view {
-                View::All(_) => true,
-                View::Server(name) => *name == server.name,
-            };
+            let sees = session.view.sees(&server.name);
             let may_be_meant = server.questions.all_of(session.caller.principal);
             let wants = match said {
                 // Who has not asked for messages gets those of its own calls only.
@@ -205,7 +202,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::caller::Principal;
-    use crate::desk::Face;
+    use crate::view::Face;
 
     fn session() -> Arc<Session> {
         let caller = Caller::new(1, "a".into(), Principal::Owner);

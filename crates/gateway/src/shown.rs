@@ -1,9 +1,6 @@
 //! What a client has been shown: tells which lists have changed since.
 
-use crate::{
-    context::Context,
-    desk::{View, menu},
-};
+use crate::{context::Context, desk::menu, view::View};
 
 /// Fingerprints of what a client has been shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

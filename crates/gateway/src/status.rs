@@ -9,7 +9,7 @@ use switchboard_store::Status as StoreStatus;
 
 use crate::{
     gateway::Gateway,
-    health::{Health, PartState},
+    health::{Health, Part, PartState},
     scrub, time,
     upstream::Upstream,
 };
@@ -44,19 +44,6 @@ pub struct Status {
     /// What is wrong with the configuration file, if it was changed and could not be applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_problem: Option<Arc<str>>,
-}
-
-/// Something that may be slow to come up.
-#[derive(Debug, Clone, Serialize)]
-pub struct Part {
-    /// Which.
-    pub name: String,
-    /// Where it stands.
-    #[serde(flatten)]
-    pub state: PartState,
-    /// What a person should know all the same, or can do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<Arc<str>>,
 }
 
 /// One server.

@@ -14,7 +14,7 @@ use switchboard_client::memory::ServerEnd;
 use switchboard_store::memory::MemoryChange;
 use switchboard_wire::{
     ErrorObject, Frame, Id, Message, Notification, Raw, Request, Revision, code, encode, meta,
-    method,
+    method, percent,
 };
 use tokio::{sync::mpsc, task::AbortHandle};
 
@@ -405,7 +405,7 @@ enum Address {
 
 fn address(uri: &str) -> Option<Address> {
     if let Some(id) = uri.strip_prefix(ONE) {
-        return Some(Address::One(unescaped(id)?));
+        return Some(Address::One(percent::decode(id)?.into_owned()));
     }
     let query = match uri.strip_prefix(DIGEST)? {
         "" => "",
@@ -417,27 +417,11 @@ fn address(uri: &str) -> Option<Address> {
         if !scope::PARTS.contains(&name) {
             return None;
         }
-        members.insert(name.to_owned(), json!(unescaped(value)?));
+        members.insert(name.to_owned(), json!(percent::decode(value)?));
     }
     serde_json::from_value(Value::Object(members))
         .ok()
         .map(Address::Digest)
-}
-
-/// A part of an address without its escapes.
-fn unescaped(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let mut digit = || char::from(rest.next()?).to_digit(16);
-            let (high, low) = (digit()?, digit()?);
-            bytes.push(u8::try_from(high * 16 + low).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// The end of a tool: what is wrong with a part of the server is an error, anything else a result.

@@ -3,12 +3,13 @@
 //! The name of the file is that of the result. It begins with a line that says what it is, whose
 //! result it is (as a digest), until when it is kept and a checksum over all of that and the rest.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
+use switchboard_files::{Draft, Durability};
 
 use crate::ledger::Owner;
 
@@ -57,28 +58,14 @@ impl Head {
     }
 }
 
-/// Writes a file that only its owner can read, whole or not at all: first under another name.
+/// Writes a file that only its owner can read, whole or not at all.
 pub(crate) fn write(path: &Path, head: &Head, body: &[u8]) -> io::Result<()> {
-    let new = path.with_extension(NEW);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&new).and_then(|mut file| {
-        file.write_all(&head.encode())?;
-        file.write_all(body)
-    });
-    // No waiting for the disk: what a crash damages is found by its checksum, and the tool can be
-    // called again.
-    written
-        .and_then(|()| fs::rename(&new, path))
-        .inspect_err(|_| {
-            let _ = fs::remove_file(&new);
-        })
+    let mut draft = Draft::beside(path)?;
+    draft.write_all(&head.encode())?;
+    draft.write_all(body)?;
+    // A file that a crash damages is found by its checksum, and the tool can be called again.
+    draft.place(Durability::Eventual)
 }
-
-/// The ending of files that are being written.
-pub(crate) const NEW: &str = "new";
 
 /// What a file says of itself, and how long the rest is; `None` if it is no file of ours.
 pub(crate) fn read_head(path: &Path) -> Option<(Head, u64)> {

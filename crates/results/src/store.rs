@@ -101,6 +101,8 @@ impl Store {
     /// Opens the folder and takes over what an earlier process kept in it. What is too old, damaged or
     /// half written is removed. Files that are not this store's are left alone.
     pub fn open(folder: &Path, limits: Limits, now: SystemTime) -> Self {
+        // A draft that cannot be removed takes room, and does no harm.
+        let _ = switchboard_files::sweep(folder);
         let mut found = Vec::new();
         for path in files(folder) {
             match taken_over(&path, &limits, now) {
@@ -220,7 +222,7 @@ impl Store {
         let path = self.path(id);
         match file::write(&path, head, body) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make_folder(&self.folder)?;
+                switchboard_files::create_dir(&self.folder)?;
                 file::write(&path, head, body)
             }
             other => other,
@@ -280,20 +282,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     paths.filter(|path| name(path).is_some()).collect()
 }
 
-/// The result that a file is, or was to become.
+/// The result that a file holds.
 fn name(path: &Path) -> Option<ResultId> {
-    let name = path.file_name()?.to_str()?;
-    let id = name
-        .strip_suffix(&format!(".{}", file::NEW))
-        .unwrap_or(name);
+    let id = path.file_name()?.to_str()?;
     ResultId::parse(id).filter(|parsed| parsed.as_str() == id)
 }
 
 /// What a file says of itself, if it is whole as far as that can be told without reading it all.
 fn taken_over(path: &Path, limits: &Limits, now: SystemTime) -> Option<(ResultId, Entry)> {
-    if path.extension().is_some() {
-        return None;
-    }
     let id = name(path)?;
     let (head, body) = file::read_head(path)?;
     let entry = Entry {
@@ -305,14 +301,6 @@ fn taken_over(path: &Path, limits: &Limits, now: SystemTime) -> Option<(ResultId
     let latest = later(now, limits.ttl.saturating_add(CLOCK_SLACK));
     let right = entry.bytes <= limits.each_bytes && entry.expires > now && entry.expires <= latest;
     right.then_some((id, entry))
-}
-
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// A time so much later. Nothing is kept for longer than a year, for times have an end.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use switchboard_wire::percent;
+
 use crate::value::Value;
 
 /// What a reference refers to; `None` if that is not in this schema, or is not to be told.
@@ -13,7 +15,7 @@ pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value>
             return None;
         }
     }
-    let fragment = decoded(fragment)?;
+    let fragment = percent::decode(fragment)?;
     if fragment.is_empty() {
         return Some(root);
     }
@@ -57,26 +59,6 @@ pub(crate) fn is_rebased(root: &Value) -> bool {
     }
 }
 
-/// The text with its percent signs resolved.
-fn decoded(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains('%') {
-        return Some(Cow::Borrowed(text));
-    }
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        rest = after;
-        if *byte == b'%' {
-            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
-            out.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &after[2..];
-        } else {
-            out.push(*byte);
-        }
-    }
-    String::from_utf8(out).ok().map(Cow::Owned)
-}
-
 #[cfg(test)]
 mod tests {
     use switchboard_wire::Raw;
@@ -101,6 +83,7 @@ mod tests {
             ("other.json", None),
             ("#/$defs/c~0d/9", None),
             ("#/%2", None),
+            ("#/$defs/%+5", None),
             ("#/%ff", None),
             ("#anchor", None),
         ] {

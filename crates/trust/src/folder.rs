@@ -2,9 +2,10 @@
 
 use std::{
     fs, io,
-    io::{Read, Write},
     path::{Path, PathBuf},
 };
+
+use switchboard_files::{Links, Mode, create_dir, replace};
 
 use crate::{Fingerprint, Ledger, LedgerError, limits};
 
@@ -65,11 +66,8 @@ pub fn load(dir: &Path, server: &str) -> Result<Option<Ledger>, LedgerError> {
 pub fn write(dir: &Path, ledger: &Ledger) -> Result<(), LedgerError> {
     let file = ledger.encode();
     let path = dir.join(file_name(ledger.server()));
-    let new = path.with_extension("new");
-    make_dir(dir).map_err(|error| io_error("create", dir, error))?;
-    write_new(&new, &file).map_err(|error| io_error("write", &new, error))?;
-    fs::rename(&new, &path).map_err(|error| io_error("replace", &path, error))?;
-    sync_dir(dir).map_err(|error| io_error("replace", &path, error))
+    create_dir(dir).map_err(|error| io_error("create", dir, error))?;
+    replace(&path, &file, Mode::Private).map_err(|error| io_error("write", &path, error))
 }
 
 /// Removes the ledger of a server, if there is one.
@@ -84,21 +82,15 @@ pub fn remove(dir: &Path, server: &str) -> Result<(), LedgerError> {
 }
 
 fn read(path: &Path) -> Result<Ledger, LedgerError> {
-    let failed = |error| io_error("read", path, error);
-    // A pipe or a device would be waited for, so it is not opened.
-    let found = fs::symlink_metadata(path).map_err(failed)?;
-    if !found.is_file() {
-        return Err(LedgerError::NotALedger);
-    }
-    let most = limits::LEDGER_BYTES as u64;
-    if found.len() > most {
-        return Err(LedgerError::TooLarge(found.len()));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or_default() + 1);
-    let file = fs::File::open(path).map_err(failed)?;
-    file.take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
+    let bytes = switchboard_files::read(path, limits::LEDGER_BYTES as u64, Links::Refuse).map_err(
+        |error| match error.kind() {
+            io::ErrorKind::InvalidInput => LedgerError::NotALedger,
+            io::ErrorKind::FileTooLarge => LedgerError::TooLarge(
+                fs::metadata(path).map_or(limits::LEDGER_BYTES as u64 + 1, |found| found.len()),
+            ),
+            _ => io_error("read", path, error),
+        },
+    )?;
     let ledger = Ledger::decode(&bytes)?;
     let expected = file_name(ledger.server());
     if path.file_name().is_none_or(|name| *name != *expected) {
@@ -106,39 +98,6 @@ fn read(path: &Path) -> Result<Ledger, LedgerError> {
         return Err(LedgerError::Misplaced { server, expected });
     }
     Ok(ledger)
-}
-
-fn make_dir(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
-}
-
-/// Writes a file that did not exist: what was left of an attempt before is removed, so that its mode
-/// and what it may point to are of no matter.
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// Makes a rename last.
-fn sync_dir(dir: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    fs::File::open(dir)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = dir;
-    Ok(())
 }
 
 /// The file of a server: its name if that is safe everywhere, else what can be kept of it and a hash.

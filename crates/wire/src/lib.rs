@@ -27,6 +27,8 @@ mod id;
 pub mod limits;
 pub mod meta;
 pub mod method;
+mod name;
+pub mod percent;
 mod raw;
 mod revision;
 mod scan;
@@ -37,6 +39,7 @@ pub use envelope::{EnvelopeError, Frame, Message, Notification, Outcome, Request
 pub use error_object::{ErrorObject, code};
 pub use frame::{FrameTooLarge, Splitter, put_line};
 pub use id::Id;
-pub use raw::{Raw, RawError};
+pub use name::Name;
+pub use raw::{Raw, RawError, is_alike};
 pub use revision::{Elicitation, Era, Facts, Revision};
 pub use sse::{SseEvent, SseField, SseParser, SseTooLarge};

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::Raw;
+use crate::{Raw, is_alike};
 
 /// How deep a tree is read. A frame may be somewhat deeper, arguments that make sense are not.
 pub const DEPTH: usize = 100;
@@ -51,7 +51,8 @@ impl<'a> Tree<'a> {
         Self::read_text(raw.as_str(), nodes)
     }
 
-    fn read_text(text: &'a str, nodes: usize) -> Self {
+    /// Reads a text that is known to be JSON.
+    pub fn read_text(text: &'a str, nodes: usize) -> Self {
         let mut reader = Reader {
             text,
             at: 0,
@@ -139,13 +140,6 @@ impl<'a> Json<'a> {
         }
         Ok(())
     }
-}
-
-/// Whether two names are the same to a reader that does not look at case, as some parsers do.
-pub fn is_alike(one: &str, other: &str) -> bool {
-    one == other
-        || one.eq_ignore_ascii_case(other)
-        || (!(one.is_ascii() && other.is_ascii()) && one.to_uppercase() == other.to_uppercase())
 }
 
 /// A number by its digits and where they stand, so that `1`, `1.0` and `10e-1` are one.

@@ -11,6 +11,7 @@ mod forms;
 mod interleavings;
 mod naive;
 mod rules;
+mod spellings;
 mod timelines;
 mod world;
 mod writing;

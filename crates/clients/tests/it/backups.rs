@@ -222,12 +222,15 @@ mod unix {
         let file = machine.write(Client::Cursor, BEFORE);
         let plan = machine.connect(Client::Cursor);
         let folder = file.parent().unwrap();
-        // A folder in the draft's place cannot be replaced, not even by root.
-        let draft = folder.join(format!(".mcp.json.{}.draft", std::process::id()));
-        std::fs::create_dir(&draft).unwrap();
+        // Folders under every name that a draft could have are in the way, even of root.
+        let taken = 300;
+        for count in 0..taken {
+            let draft = format!(".mcp.json.{}.{count}.new", std::process::id());
+            std::fs::create_dir(folder.join(draft)).unwrap();
+        }
         let error = apply(&plan, &machine.backups()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::System);
         assert_eq!(text(&file), BEFORE);
-        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 2);
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), taken + 1);
     }
 }

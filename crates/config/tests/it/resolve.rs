@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use switchboard_config::{CommandLine, ResolveError, Server, Transport};
+use switchboard_config::{CommandLine, Inherit, ResolveError, Server, Transport};
 
 use super::{config, server};
 
@@ -39,7 +39,7 @@ fn a_command() {
     let folder = tempfile::tempdir().unwrap();
     secret(folder.path(), "key", "  s3cret\r\n", 0o600);
     let text = r#"{"command": "${env:A}/x", "args": ["$HOME $${HOME} $$", "${secret:key}${env:EMPTY}"],
-        "env": {"K": "<${secret:key}>"}, "cwd": "/${env:A}", "maxQueued": 3}"#;
+        "env": {"K": "<${secret:key}>"}, "inheritEnv": ["TZ"], "cwd": "/${env:A}", "maxQueued": 3}"#;
     let original = server(text);
     let resolved = resolve(&original, folder.path()).unwrap();
     assert_eq!(original, server(text), "the original keeps its references");
@@ -50,6 +50,7 @@ fn a_command() {
             command: "alpha/x".to_owned(),
             args: vec!["$HOME ${HOME} $$".to_owned(), "s3cret".to_owned()],
             env: BTreeMap::from([("K".to_owned(), "<s3cret>".to_owned())]),
+            inherit_env: Inherit::Names(vec!["TZ".to_owned()]),
             cwd: Some("/alpha".to_owned()),
         })
     );

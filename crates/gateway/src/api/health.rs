@@ -6,7 +6,10 @@ use axum::{Json, extract::State, response::IntoResponse};
 use hyper::StatusCode;
 use serde::Serialize;
 
-use crate::{gateway::Gateway, health::PartState, status::Part};
+use crate::{
+    gateway::Gateway,
+    health::{Part, PartState},
+};
 
 pub(super) async fn alive() -> &'static str {
     "ok"

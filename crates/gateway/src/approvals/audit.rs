@@ -54,6 +54,10 @@ struct Said<'a> {
     rule: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    from: Option<&'a switchboard_approvals::Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     action: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +87,10 @@ struct Said<'a> {
 #[serde(rename_all = "camelCase")]
 struct Agreed<'a> {
     by: &'a str,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    from: Option<&'a switchboard_approvals::Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     action: &'static str,
     at_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,6 +118,8 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
         .filter(|_| matches!(why, Change::Decided | Change::Generated));
     let agreed = decided.and(record.agreed.as_ref()).map(|agreed| Agreed {
         by: &agreed.by,
+        from: agreed.from.as_ref(),
+        note: agreed.note.as_deref().map(redact_text),
         action: agreed.action.as_str(),
         at_ms: agreed.at,
         reason: agreed.reason.as_deref().map(redact_text),
@@ -123,6 +133,10 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
         client: record.ask.client.as_deref(),
         rule: record.ask.rule.as_deref(),
         by: decided.map(|decided| &*decided.by),
+        from: decided.and_then(|decided| decided.from.as_ref()),
+        note: decided
+            .and_then(|decided| decided.note.as_deref())
+            .map(redact_text),
         action: decided.map(|decided| decided.action.as_str()),
         reason: decided
             .and_then(|decided| decided.reason.as_deref())

@@ -14,6 +14,10 @@ pub(super) type Generated = Result<(Raw, Usage), Arc<str>>;
 
 pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generated {
     let provider = provider(context).await?;
+    let server = &record.ask.server;
+    if record.ask.allowed_by.is_none() {
+        context.asking.approved(server);
+    }
     let (request, model) = record.effective_request();
     let generated = provider.generate(&request, model.as_deref()).await;
     let generated = generated.map_err(|error| Arc::from(error.to_string()))?;
@@ -25,6 +29,7 @@ pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generat
         cost: usage.cost,
         seconds: usage.took.as_secs_f64(),
     };
+    context.asking.spend(server, &usage);
     Ok((generated.result, usage))
 }
 
@@ -32,9 +37,10 @@ pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generat
 async fn provider(context: &Arc<Context>) -> Result<Provider, Arc<str>> {
     let wanted = context.config.load().sampling.provider.clone();
     let wanted = wanted.ok_or("no model is configured any more: `sampling.provider` is gone")?;
-    let secrets = context.home.secrets();
+    let context = Arc::clone(context);
     let reading = tokio::task::spawn_blocking(move || {
-        wanted.resolve(&secrets, &|name| std::env::var_os(name))
+        let variable = |name: &str| context.environment.get(name).map(Into::into);
+        wanted.resolve(&context.home.secrets(), &variable)
     });
     let wanted = reading
         .await
@@ -51,7 +57,7 @@ async fn provider(context: &Arc<Context>) -> Result<Provider, Arc<str>> {
         model: wanted.model,
         models: wanted.models,
         api_key: wanted.api_key,
-        max_tokens: wanted.max_tokens,
+        max_tokens: Some(wanted.max_tokens),
         timeout: wanted.timeout,
         prices: wanted.prices.map(|prices| Prices {
             input: prices.input,

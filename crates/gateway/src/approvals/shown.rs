@@ -4,7 +4,7 @@ use std::{borrow::Cow, time::SystemTime};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use switchboard_approvals::{Decided, Kind, Record, Remember, Usage};
+use switchboard_approvals::{Decided, Kind, Record, Remember, Source, Usage};
 use switchboard_client::Raw;
 use switchboard_redact::{redact, redact_text};
 
@@ -78,6 +78,10 @@ pub(crate) struct Shown {
 pub(crate) struct Decision {
     action: &'static str,
     by: String,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    from: Option<Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     #[serde(serialize_with = "time::rfc3339")]
     at: SystemTime,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +97,8 @@ impl Decision {
         Self {
             action: decided.action.as_str(),
             by: decided.by.to_string(),
+            from: decided.from.clone(),
+            note: decided.note.as_deref().map(str::to_owned),
             at: time_of(decided.at),
             reason: decided.reason.as_deref().map(str::to_owned),
             edits: decided.edits.clone(),
@@ -106,9 +112,13 @@ impl Shown {
     /// everything else known secrets are left out, because a server may ask with its own key in the text.
     pub(crate) fn whole(record: &Record) -> Self {
         let text = |text: &str| scrub::text(text).into_owned();
-        let is_call = record.ask.kind == Kind::ToolCall;
+        let asked_by_server = matches!(
+            record.ask.kind,
+            Kind::Sampling | Kind::Elicitation | Kind::Trust
+        );
         let arguments = record.ask.request.member("arguments");
-        let arguments = arguments.filter(|_| is_call);
+        let arguments =
+            arguments.filter(|_| matches!(record.ask.kind, Kind::ToolCall | Kind::Prompt));
         Self {
             id: record.id.to_string(),
             kind: record.ask.kind.as_str(),
@@ -123,9 +133,9 @@ impl Shown {
             escalated_at: record.escalated.map(time_of),
             expires_at: record.expires.map(time_of),
             rule: record.ask.rule.as_deref().map(str::to_owned),
-            request: Some(match is_call {
-                true => record.ask.request.clone(),
-                false => scrubbed(&record.ask.request),
+            request: Some(match asked_by_server {
+                true => scrubbed(&record.ask.request),
+                false => record.ask.request.clone(),
             }),
             arguments_text: arguments.map(|arguments| arguments.as_str().to_owned()),
             truncated: false,
@@ -191,6 +201,7 @@ pub(super) fn outside(record: &Record) -> Value {
     if let Some(decision) = &mut shown.decision {
         redacted(&mut decision.edits);
         decision.reason = decision.reason.as_deref().map(redact_text);
+        decision.note = decision.note.as_deref().map(redact_text);
     }
     // Plain data becomes JSON, and stays it.
     let shown = serde_json::to_string(&shown).unwrap_or_default();

@@ -22,13 +22,14 @@ use tokio::{task::JoinSet, time::timeout};
 use super::{batch_of, client_key, era_of, heed, modern_fault, nameless, reply, withdrawn};
 use crate::{
     caller::{Caller, Guest, Principal, said},
-    desk::{self, Inquiry, View},
+    desk::{self, Inquiry},
     gateway::Gateway,
     handshake,
     line::{Cancel, Cancelled, Line, Outlet},
     listen::Listening,
     session::Session,
     shown::Shown,
+    view::View,
 };
 
 /// Requests of one client under way; more of them wait, up to so many, and those after them are refused.
@@ -199,7 +200,7 @@ impl<S: Sink> Conversation<S> {
 
     async fn request(&mut self, request: Request) {
         let id = request.id.clone();
-        let era = era_of(request.frame(), request.params.as_ref());
+        let era = era_of(request.params.as_ref());
         if request.method == method::INITIALIZE && era == Era::Legacy {
             return self.initialize(&request).await;
         }
@@ -255,7 +256,7 @@ impl<S: Sink> Conversation<S> {
         if !self.sink.is_full()
             && let Some(request) = self.waiting.pop_front()
         {
-            let era = era_of(request.frame(), request.params.as_ref());
+            let era = era_of(request.params.as_ref());
             self.begin(era, false, request).await;
         }
     }
@@ -341,13 +342,13 @@ impl<S: Sink> Conversation<S> {
     /// A stream of what changes, until it ends.
     fn listen(&self, request: Request) -> impl Future<Output = ()> + use<S> {
         let (gateway, view) = (Arc::clone(&self.gateway), self.view.clone());
-        let sink = Arc::clone(&self.sink);
+        let (sink, caller) = (Arc::clone(&self.sink), self.caller.clone());
         async move {
             let params = request.params.as_ref();
             if let Some(error) = modern_fault(params) {
                 return sink.say(encode::error(Some(&request.id), &error)).await;
             }
-            match Listening::open(&gateway, view, request.id.clone(), params).await {
+            match Listening::open(&gateway, view, &caller, request.id.clone(), params).await {
                 Ok(mut listening) => {
                     while let Some(message) = listening.next().await {
                         sink.say(message).await;

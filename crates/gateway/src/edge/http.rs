@@ -18,21 +18,24 @@ use switchboard_wire::{Era, Frame, Message, Request, code, encode, header, limit
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
-    batch_of, era_of, heed, modern_fault, nameless, reply,
+    batch_of,
+    body::Answer,
+    era_of, heed, modern_fault, nameless, reply,
     sessions::HttpSession,
-    tape::{Answer, Tape, read_name},
+    tape::{Tape, read_name},
     work::{Ongoing, Stream, Unhurried, begun, work},
 };
 use crate::{
     api::BODY_PATIENCE,
     caller::{Caller, Guest, Principal, said},
-    desk::{self, Inquiry, View},
+    desk::{self, Inquiry},
     gateway::Gateway,
     handshake,
     line::{Line, Outlet as _},
     listen::Listening,
     session::{NotTaken, Session},
     shown::Shown,
+    view::View,
 };
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -128,8 +131,8 @@ struct Visitor<'a> {
     headers: &'a HeaderMap,
 }
 
-/// Whom a request comes from.
-pub(super) enum From {
+/// The kind of client that a request comes from.
+pub(super) enum Peer {
     /// A session of an older revision.
     Session(Arc<HttpSession>),
     /// An older client that keeps no session.
@@ -140,18 +143,18 @@ pub(super) enum From {
 
 impl Visitor<'_> {
     async fn request(self, request: Request) -> Response<Answer> {
-        let is_modern = era_of(request.frame(), request.params.as_ref()) == Era::Modern;
+        let is_modern = era_of(request.params.as_ref()) == Era::Modern;
         if request.method == method::INITIALIZE && !is_modern {
             return self.initialize(&request);
         }
-        let from = match self.recognise(&request, is_modern) {
-            Ok(from) => from,
+        let peer = match self.recognise(&request, is_modern) {
+            Ok(peer) => peer,
             Err(response) => return *response,
         };
-        if matches!(from, From::Modern) && request.method == method::LISTEN {
+        if matches!(peer, Peer::Modern) && request.method == method::LISTEN {
             return self.listen(request).await;
         }
-        if matches!(from, From::Modern)
+        if matches!(peer, Peer::Modern)
             && request.method == method::TOOLS_CALL
             && let Some(name) = self.odd_param_header(&request)
         {
@@ -159,7 +162,7 @@ impl Visitor<'_> {
             let error = ErrorObject::new(code::HEADER_MISMATCH, message);
             return bad_request(&request.id, &error);
         }
-        self.run(from, request).await
+        self.run(peer, request).await
     }
 
     fn initialize(&self, request: &Request) -> Response<Answer> {
@@ -185,13 +188,13 @@ impl Visitor<'_> {
         response
     }
 
-    fn recognise(&self, request: &Request, is_modern: bool) -> Result<From, Box<Response<Answer>>> {
+    fn recognise(&self, request: &Request, is_modern: bool) -> Result<Peer, Box<Response<Answer>>> {
         let said = self.text(PROTOCOL_VERSION);
         let session = self.text(SESSION_ID);
         let is_modern = is_modern || said == Some(Revision::LATEST.as_str());
         if is_modern {
             return match self.contradiction(request, said) {
-                None => Ok(From::Modern),
+                None => Ok(Peer::Modern),
                 Some(error) => Err(Box::new(bad_request(&request.id, &error))),
             };
         }
@@ -203,9 +206,9 @@ impl Visitor<'_> {
             return Err(Box::new(bad_request(&request.id, &error)));
         }
         match session {
-            None => Ok(From::Stranger),
+            None => Ok(Peer::Stranger),
             Some(id) => match self.session(id) {
-                Some(session) => Ok(From::Session(session)),
+                Some(session) => Ok(Peer::Session(session)),
                 None => Err(Box::new(no_session())),
             },
         }
@@ -264,11 +267,11 @@ impl Visitor<'_> {
         headers.disagreement(arguments.as_ref().map(Raw::as_str), |name| self.text(name))
     }
 
-    fn caller(&self, from: &From, request: &Request) -> Caller {
-        let (client, person) = match from {
-            From::Session(session) => return session.session.caller.clone(),
-            From::Stranger => (nameless(), self.key),
-            From::Modern => {
+    fn caller(&self, peer: &Peer, request: &Request) -> Caller {
+        let (client, person) = match peer {
+            Peer::Session(session) => return session.session.caller.clone(),
+            Peer::Stranger => (nameless(), self.key),
+            Peer::Modern => {
                 let info = said(request.params.as_ref(), meta::CLIENT_INFO);
                 let person = info.as_ref().map_or(self.key, |info| {
                     FxBuildHasher.hash_one((self.principal, info.as_bytes()))
@@ -286,10 +289,10 @@ impl Visitor<'_> {
     }
 
     /// Answers with one message, or, if there is something to be said ahead of it, with a stream.
-    async fn run(self, from: From, request: Request) -> Response<Answer> {
-        let caller = self.caller(&from, &request);
+    async fn run(self, peer: Peer, request: Request) -> Response<Answer> {
+        let caller = self.caller(&peer, &request);
         let id = request.id.clone();
-        let (ongoing, inquiry, stream) = match self.take_in(&from, request) {
+        let (ongoing, inquiry, stream) = match self.take_in(&peer, request) {
             Ok(taken) => taken,
             Err(not_taken) => return not_taken_response(&id, not_taken),
         };
@@ -331,23 +334,23 @@ impl Visitor<'_> {
     /// Takes a request in, with all that is known of it.
     fn take_in(
         &self,
-        from: &From,
+        peer: &Peer,
         request: Request,
     ) -> Result<(Ongoing, Inquiry, Option<Stream>), NotTaken> {
-        let ongoing = Ongoing::new(from, &request.id)?;
-        let stream = accepts_events(self.headers).then(|| Stream::new(from));
-        let asks = match from {
-            From::Session(session) => Some(Arc::clone(&session.session.asks)),
-            From::Stranger | From::Modern => None,
+        let ongoing = Ongoing::new(peer, &request.id)?;
+        let stream = accepts_events(self.headers).then(|| Stream::new(peer));
+        let asks = match peer {
+            Peer::Session(session) => Some(Arc::clone(&session.session.asks)),
+            Peer::Stranger | Peer::Modern => None,
         };
         let line = stream.as_ref().map(|stream| {
             let reason = Arc::clone(&ongoing.reason);
             Line::new(Arc::<Tape>::clone(&stream.tape), asks, reason)
         });
-        let (guest, session) = match from {
-            From::Session(session) => (session.session.guest(), Some(Arc::clone(&session.session))),
-            From::Stranger => (Guest::stranger(), None),
-            From::Modern => (Guest::Modern, None),
+        let (guest, session) = match peer {
+            Peer::Session(session) => (session.session.guest(), Some(Arc::clone(&session.session))),
+            Peer::Stranger => (Guest::stranger(), None),
+            Peer::Modern => (Guest::Modern, None),
         };
         let inquiry = Inquiry {
             guest,
@@ -365,8 +368,10 @@ impl Visitor<'_> {
             let message = "Accept has to say text/event-stream";
             return refuse(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, message);
         }
+        let caller = self.caller(&Peer::Modern, &request);
         let params = request.params.as_ref();
-        let listening = Listening::open(self.gateway, self.view, request.id.clone(), params).await;
+        let id = request.id.clone();
+        let listening = Listening::open(self.gateway, self.view, &caller, id, params).await;
         let mut listening = match listening {
             Ok(listening) => listening,
             Err(failure) => {
@@ -437,9 +442,7 @@ impl Visitor<'_> {
                 .map_or(Some(Revision::V2025_03_26), Revision::parse),
         };
         let is_modern = |message: &Message| match message {
-            Message::Request(request) => {
-                era_of(request.frame(), request.params.as_ref()) == Era::Modern
-            }
+            Message::Request(request) => era_of(request.params.as_ref()) == Era::Modern,
             Message::Notification(_) | Message::Response(_) => false,
         };
         if !revision.is_some_and(|revision| revision.facts().batches)
@@ -453,10 +456,10 @@ impl Visitor<'_> {
         for message in messages {
             match message {
                 Ok(Message::Request(request)) => {
-                    let from = session.clone().map_or(From::Stranger, From::Session);
-                    let caller = self.caller(&from, &request);
+                    let peer = session.clone().map_or(Peer::Stranger, Peer::Session);
+                    let caller = self.caller(&peer, &request);
                     let id = request.id.clone();
-                    match self.take_in(&from, request) {
+                    match self.take_in(&peer, request) {
                         Ok((ongoing, mut inquiry, _)) => {
                             // There is no stream to say anything on ahead of the answers.
                             inquiry.line = None;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::tape::Tape;
-use crate::{caller::Principal, desk::View, session::Session, shown::Shown};
+use crate::{caller::Principal, random::secret, session::Session, shown::Shown, view::View};
 
 /// A session over HTTP.
 #[derive(Debug)]
@@ -178,13 +178,6 @@ impl Sessions {
     }
 }
 
-/// 128 random bits in hexadecimal digits.
-pub(crate) fn secret() -> Option<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(crate::seal::hex(&bytes))
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -193,7 +186,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::caller::Caller;
-    use crate::desk::Face;
+    use crate::view::Face;
 
     const OWNER: Principal = Principal::Owner;
 

@@ -13,12 +13,12 @@ use switchboard_wire::code;
 use tokio::sync::mpsc;
 
 use super::{
+    body::Answer,
     conversation::{Conversation, Sink, Source},
     http::{event_stream, refuse, status},
-    sessions::secret,
-    tape::{Answer, Tape},
+    tape::Tape,
 };
-use crate::{caller::Principal, desk::View, gateway::Gateway};
+use crate::{caller::Principal, gateway::Gateway, random::secret, view::View};
 
 /// Messages go to this path with the name of the stream after it.
 pub(crate) const MESSAGES: &str = "/sse/messages/";

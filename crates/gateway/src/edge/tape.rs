@@ -5,34 +5,18 @@
 
 use std::{
     collections::VecDeque,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
     time::Duration,
 };
 
-use axum::body::Body as AxumBody;
 use bytes::{BufMut, Bytes, BytesMut};
-use hyper::body::{Body, Frame, SizeHint};
 use tokio::{
     sync::Notify,
     time::{Interval, interval_at},
 };
 
 use crate::line::Outlet;
-
-/// What an answer is made of.
-pub(crate) enum Answer {
-    Whole(Option<Bytes>),
-    Events(Player),
-    Page(AxumBody),
-}
-
-impl Answer {
-    pub(crate) const fn empty() -> Self {
-        Self::Whole(None)
-    }
-}
 
 /// A stream of events.
 #[derive(Debug)]
@@ -307,7 +291,7 @@ impl Player {
         self.number
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         {
             let mut inner = self.tape.lock();
             if inner.player != self.number {
@@ -339,42 +323,6 @@ impl Drop for Player {
             inner.playing = false;
             drop(inner);
             self.tape.changed.notify_waiters();
-        }
-    }
-}
-
-impl Body for Answer {
-    type Data = Bytes;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        match &mut *self {
-            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Events(player) => player
-                .poll_next(cx)
-                .map(|next| next.map(|event| Ok(Frame::data(event)))),
-            Self::Page(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Whole(bytes) => bytes.is_none(),
-            Self::Events(_) => false,
-            Self::Page(body) => body.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(bytes) => {
-                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
-            }
-            Self::Events(_) => SizeHint::default(),
-            Self::Page(body) => body.size_hint(),
         }
     }
 }

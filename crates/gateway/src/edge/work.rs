@@ -12,17 +12,19 @@ use switchboard_client::{ErrorObject, Id, Raw, Reason};
 use switchboard_wire::Era;
 
 use super::{
-    http::{From, event_stream},
+    body::Answer,
+    http::{Peer, event_stream},
     reply,
     sessions::HttpSession,
-    tape::{Answer, Tape},
+    tape::Tape,
 };
 use crate::{
     caller::Caller,
-    desk::{self, Inquiry, View},
+    desk::{self, Inquiry},
     gateway::Gateway,
     line::Cancelled,
     session::{NotTaken, Session},
+    view::View,
 };
 
 /// The stream of one request, if it comes to that.
@@ -33,16 +35,16 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(from: &From) -> Self {
-        match from {
-            From::Session(session) => {
+    pub(super) fn new(peer: &Peer) -> Self {
+        match peer {
+            Peer::Session(session) => {
                 let (number, tape) = session.tape();
                 Self {
                     tape,
                     of: Some((Arc::clone(session), number)),
                 }
             }
-            From::Stranger | From::Modern => Self {
+            Peer::Stranger | Peer::Modern => Self {
                 tape: Tape::new(),
                 of: None,
             },
@@ -91,9 +93,9 @@ pub(super) struct Ongoing {
 }
 
 impl Ongoing {
-    pub(super) fn new(from: &From, id: &Id) -> Result<Self, NotTaken> {
-        Ok(match from {
-            From::Session(session) => {
+    pub(super) fn new(peer: &Peer, id: &Id) -> Result<Self, NotTaken> {
+        Ok(match peer {
+            Peer::Session(session) => {
                 let session = Arc::clone(&session.session);
                 let (cancelled, reason) = session.take_in(id)?;
                 Self {
@@ -102,7 +104,7 @@ impl Ongoing {
                     reason,
                 }
             }
-            From::Stranger | From::Modern => Self {
+            Peer::Stranger | Peer::Modern => Self {
                 session: None,
                 cancelled: None,
                 reason: Reason::default(),

@@ -11,7 +11,7 @@ use sha2::Sha256;
 use switchboard_config::Webhook;
 
 use super::Event;
-use crate::{edge::sessions, time};
+use crate::{random, time};
 
 /// How long an attempt may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ impl Message {
             }
             text = body(&approval);
         }
-        let random = sessions::secret().unwrap_or_else(|| time::format(event.at));
+        let random = random::secret().unwrap_or_else(|| time::format(event.at));
         Self {
             id: format!("msg_{random:.24}"),
             body: text.into(),

@@ -205,7 +205,14 @@ fn the_next_process_takes_over_what_is_whole() {
     fs::write(path(&cut), &bytes[..bytes.len() / 2]).unwrap();
     // Another's name in the head does not make it another's.
     let theirs = fs::read(path(&claimed)).unwrap();
-    fs::write(path(&whole).with_extension("new"), &theirs).unwrap();
+    let own = std::process::id();
+    let draft = folder
+        .path()
+        .join(format!(".{}.{own}.0.new", whole.as_str()));
+    fs::write(&draft, &theirs).unwrap();
+    let killed = SystemTime::now() - Duration::from_mins(6);
+    let draft = fs::File::options().write(true).open(&draft).unwrap();
+    draft.set_modified(killed).unwrap();
     fs::write(path(&claimed), b"nothing like it").unwrap();
     fs::write(folder.path().join("notes.txt"), "not ours").unwrap();
 

@@ -20,6 +20,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use switchboard_wire::{header, limits};
 
 use super::{super::RequestFailure, failure};
+use crate::throttle::Limited;
 
 /// How long reaching the server may take, until it is asked.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -104,6 +105,8 @@ pub(in crate::transport) struct Endpoint {
     headers: HeaderMap,
     /// The largest message to accept.
     pub(in crate::transport) limit: usize,
+    /// Tells of messages that the server did not accept.
+    pub(in crate::transport) undelivered: Arc<Limited>,
 }
 
 impl Endpoint {
@@ -121,6 +124,7 @@ impl Endpoint {
             url,
             headers: HeaderMap::new(),
             limit: limits::FRAME_BYTES,
+            undelivered: Arc::default(),
         })
     }
 

@@ -47,6 +47,7 @@ pub(super) struct Approval {
 pub(super) struct Decision {
     pub(super) action: String,
     pub(super) by: String,
+    pub(super) note: Option<String>,
     pub(super) at: String,
     pub(super) reason: Option<String>,
     pub(super) edits: Option<Raw>,
@@ -83,6 +84,7 @@ impl Approval {
     pub(super) fn kind_word(&self) -> String {
         match self.kind.as_str() {
             "tool_call" => "call".to_owned(),
+            "resource" => "read".to_owned(),
             "elicitation" => "question".to_owned(),
             other => visible_line(other),
         }
@@ -162,6 +164,11 @@ impl Decision {
         if let Some(reason) = &self.reason {
             said.push_str(": ");
             said.push_str(&visible_line(reason));
+        }
+        if let Some(note) = &self.note {
+            said.push_str(" (note: ");
+            said.push_str(&visible_line(note));
+            said.push(')');
         }
         said
     }

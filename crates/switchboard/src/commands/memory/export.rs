@@ -1,16 +1,14 @@
 //! `switchboard memory export`: everything that is remembered, in a file.
 
 use std::{
-    fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
 use clap::{Args, ValueEnum};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::Deserialize;
 use switchboard_config::Home;
+use switchboard_files::{Draft, Durability};
 
 use super::{
     super::{config_file::cannot, shapes::count},
@@ -80,11 +78,23 @@ pub(super) fn run(home: &Home, args: &Export) -> Result<(), Failure> {
     if !args.force && path.symlink_metadata().is_ok() {
         return Err(is_there(path));
     }
-    let mut draft = Draft::new(path)?;
+    let mut draft = Draft::beside(path).map_err(|error| cannot("make", path, &error))?;
+    let failed = |error| cannot("write", path, &error);
     let lines = session::with(home, async |memory| {
-        pages(memory, &wish, |data| draft.write(data)).await
+        pages(memory, &wish, |data| {
+            draft.write_all(data.as_bytes()).map_err(failed)
+        })
+        .await
     })?;
-    draft.finish(args.force)?;
+    let placed = if args.force {
+        draft.place(Durability::Synced)
+    } else {
+        draft.place_new()
+    };
+    placed.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => is_there(path),
+        _ => failed(error),
+    })?;
     let lines = count(lines, "entry", "entries");
     print::say(&format!("wrote {lines} to {}", path.display()));
     Ok(())
@@ -114,72 +124,6 @@ async fn pages(
             ));
         }
         cursor = page.next_cursor;
-    }
-}
-
-/// A file beside the one that is wanted, which takes its place when it is whole.
-struct Draft {
-    path: PathBuf,
-    /// Where it is written until then.
-    beside: PathBuf,
-    file: File,
-}
-
-impl Draft {
-    fn new(path: &Path) -> Result<Self, Failure> {
-        let Some(name) = path.file_name() else {
-            return Err(Failure::usage(format!("{} names no file", path.display())));
-        };
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.part", std::process::id()));
-        let beside = path.with_file_name(hidden);
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&beside)
-            .map_err(|error| cannot("make", path, &error))?;
-        Ok(Self {
-            path: path.to_owned(),
-            beside,
-            file,
-        })
-    }
-
-    fn write(&mut self, data: &str) -> Result<(), Failure> {
-        self.file
-            .write_all(data.as_bytes())
-            .map_err(|error| cannot("write", &self.path, &error))
-    }
-
-    fn finish(self, force: bool) -> Result<(), Failure> {
-        let synced = self.file.sync_all();
-        synced.map_err(|error| cannot("write", &self.path, &error))?;
-        let placed = if force {
-            fs::rename(&self.beside, &self.path)
-        } else {
-            let placed = renameat_with(CWD, &self.beside, CWD, &self.path, RenameFlags::NOREPLACE);
-            match placed.map_err(io::Error::from) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    return Err(is_there(&self.path));
-                }
-                // Not every file system can do it in one step.
-                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                    fs::rename(&self.beside, &self.path)
-                }
-                placed => placed,
-            }
-        };
-        placed.map_err(|error| cannot("write", &self.path, &error))
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // It is gone already if it has taken its place.
-        let _ = fs::remove_file(&self.beside);
     }
 }
 

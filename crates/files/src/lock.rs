@@ -1,0 +1,75 @@
+//! Advisory locks between processes.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::read::{Links, open_regular};
+
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The reason why a lock was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process held it for all of the time.
+    #[error("another process has held {} for {} s", path.display(), waited.as_secs())]
+    Held {
+        /// The lock file.
+        path: PathBuf,
+        /// The time that was waited.
+        waited: Duration,
+    },
+    /// The file cannot be opened or locked.
+    #[error("cannot lock {}", path.display())]
+    File {
+        /// The lock file.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A lock on a file of its own, held until it is dropped. The system lets it go with the process, and
+/// the file stays: to remove it would let two processes hold the lock.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "held, not read")] File);
+
+impl Lock {
+    /// Takes the lock, and waits for at most `timeout` if another process holds it. Blocks the thread.
+    pub fn wait(path: &Path, timeout: Duration) -> Result<Self, LockError> {
+        let failed = |source| LockError::File {
+            path: path.to_owned(),
+            source,
+        };
+        let file = open_private(path).map_err(failed)?;
+        let start = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self(file)),
+                Err(TryLockError::WouldBlock) if start.elapsed() < timeout => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(LockError::Held {
+                        path: path.to_owned(),
+                        waited: timeout,
+                    });
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+        }
+    }
+}
+
+/// Opens a regular file to read and write, and makes it if there is none, for the owner only. Fails
+/// if it is a symbolic link.
+pub fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).mode(0o600);
+    open_regular(path, &mut options, Links::Refuse)
+}
