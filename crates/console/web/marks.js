@@ -22,7 +22,7 @@ const MARKS = {
   pending: ["half", "busy"], orphaned: ["triangle", "warn"], generating: ["half", "busy"], reviewing: ["half", "busy"],
   approved: ["tick", "good"], accepted: ["tick", "good"], rejected: ["cross", "bad"], declined: ["cross", "bad"],
   timed_out: ["clock", "warn"], withdrawn: ["dash", "calm"], failed: ["square", "bad"], escalated: ["triangle", "warn"],
-  changed: ["triangle", "warn"], new: ["ring", "busy"], hidden: ["square", "bad"], warn: ["triangle", "warn"], note: ["ring", "calm"], held: ["triangle", "warn"],
+  changed: ["triangle", "warn"], new: ["ring", "busy"], hidden: ["square", "bad"], danger: ["square", "bad"], dangerous: ["square", "bad"], warn: ["triangle", "warn"], note: ["ring", "calm"], held: ["triangle", "warn"],
   allow: ["tick", "good"], ask: ["half", "busy"], deny: ["cross", "bad"],
 };
 

@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::scan;
+use crate::{Name, scan};
 
 /// One JSON value, exactly as it was spelled: a shared slice of the frame it arrived in.
 ///
@@ -128,6 +128,12 @@ impl Raw {
     pub fn member(&self, name: &str) -> Option<Self> {
         let (value, _) = self.find(name).ok()?;
         value.map(|value| Self(self.0.slice(value)))
+    }
+
+    /// Tests if this value, or one within it, may have a member of this name or be this string, without parsing. `false`
+    /// is certain, however the name is spelled; `true` asks for a look with [`member`](Self::member).
+    pub fn may_name(&self, name: &Name) -> bool {
+        name.may_be_in(&self.0)
     }
 
     /// The member of the first of these names, as long as none of them stands there twice or in another spelling:

@@ -2,21 +2,26 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::{
+    Json,
+    extract::{Extension, State},
+};
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use switchboard_catalog::Kind;
 use switchboard_client::Raw;
 use switchboard_trust::{
-    Change, DecisionError, Finding, Fingerprint, Held, Ledger, Others, Pin, Severity, Why, scan,
+    Change, DecisionError, Finding, Fingerprint, Held, ItemKind, Ledger, Others, Pin, Severity,
+    Why, scan,
 };
 
 use super::ask::{Asked, Named, Said, find};
 use crate::{
-    audit,
+    audit::{self, Actor},
     gateway::Gateway,
+    hold::{self, Waiting},
     problem::Problem,
-    trust::{Decision, INSTRUCTIONS, Seen, Undecided},
+    trust::{Decision, Seen, Undecided, item_kind},
     upstream::Upstream,
 };
 
@@ -40,18 +45,22 @@ pub(super) struct ServerTrust {
     trust: &'static str,
     /// How many definitions are approved.
     approved: usize,
+    /// What would be started, if a person has to agree first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<Waiting>,
     held: Vec<HeldTool>,
-    /// Tools that are shown and say something suspicious.
+    /// Definitions that are shown and say something suspicious.
     flagged: Vec<Flagged>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
 }
 
-/// A tool that is held back.
+/// A definition that is held back.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct HeldTool {
     name: String,
+    kind: ItemKind,
     tool: Arc<str>,
     why: Why,
     fingerprint: Fingerprint,
@@ -69,6 +78,7 @@ struct HeldTool {
 #[derive(Serialize)]
 struct Flagged {
     name: String,
+    kind: ItemKind,
     tool: Arc<str>,
     findings: Vec<Finding>,
 }
@@ -108,6 +118,7 @@ pub(super) struct Shown {
 #[serde(rename_all = "camelCase")]
 struct Approved {
     name: String,
+    kind: ItemKind,
     tool: Arc<str>,
     fingerprint: Fingerprint,
     at_ms: u64,
@@ -158,19 +169,26 @@ pub(super) struct Decided {
     tool: Option<String>,
     /// What the person has looked at; if that is not what is held any more, nothing is decided.
     fingerprint: Option<String>,
+    /// The fingerprint of the entry that is to be started.
+    start: Option<String>,
 }
 
 pub(super) async fn approve(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Named(upstream): Named,
     Said(decided): Said<Decided>,
 ) -> Result<Json<ServerTrust>, Problem> {
+    if let Some(fingerprint) = &decided.start {
+        return start(gateway, actor, upstream, fingerprint).await;
+    }
     let seen = decided.seen()?;
-    decide(gateway, upstream, Decision::Approve(seen)).await
+    decide(gateway, actor, upstream, Decision::Approve(seen)).await
 }
 
 pub(super) async fn reject(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Named(upstream): Named,
     Said(decided): Said<Decided>,
 ) -> Result<Json<ServerTrust>, Problem> {
@@ -178,7 +196,26 @@ pub(super) async fn reject(
         let detail = "`tool` is missing: which tool is rejected?";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     };
-    decide(gateway, upstream, Decision::Reject(seen)).await
+    decide(gateway, actor, upstream, Decision::Reject(seen)).await
+}
+
+/// Starts a server that is held.
+async fn start(
+    gateway: Arc<Gateway>,
+    actor: Actor,
+    upstream: Arc<Upstream>,
+    fingerprint: &str,
+) -> Result<Json<ServerTrust>, Problem> {
+    let name = &upstream.name;
+    if !gateway.release(name, fingerprint, Some(actor)).await? {
+        let detail = format!(
+            "the server {name:?} is not held with this fingerprint; look at it again with `switchboard trust list {name}`"
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    let upstream = find(&gateway, name)?;
+    let looking = tokio::task::spawn_blocking(move || look_at(&gateway, &upstream));
+    looking.await.map(Json).map_err(|_| stopping())
 }
 
 impl Decided {
@@ -195,6 +232,7 @@ impl Decided {
 
 async fn decide(
     gateway: Arc<Gateway>,
+    actor: Actor,
     upstream: Arc<Upstream>,
     decision: Decision,
 ) -> Result<Json<ServerTrust>, Problem> {
@@ -221,8 +259,8 @@ async fn decide(
     context.audit.record(audit::Event {
         what: "trust",
         subject: Arc::clone(&upstream.name),
-        actor: None,
-        details: serde_json::json!({ "tool": tool, "decision": decision.as_str(), "by": "api" }),
+        actor: Some(actor),
+        details: serde_json::json!({ "tool": tool, "decision": decision.as_str() }),
     });
     for tool in &approved {
         crate::approvals::trust::forget(&context, &upstream.name, tool).await;
@@ -264,27 +302,31 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
     let ledger = ledger(gateway, upstream);
     let name = &upstream.name;
     let catalogue = gateway.context().shelf.catalogue();
-    let tools = catalogue.server(name).into_iter();
-    let flagged = tools
-        .flat_map(|part| part.items(Kind::Tool))
-        .filter_map(|tool| {
-            let findings = suspicious(tool.raw(), &others);
-            (!findings.is_empty()).then(|| Flagged {
-                name: format!("{name}:{}", tool.name()),
-                tool: tool.name().into(),
-                findings,
-            })
-        });
+    let parts = catalogue.server(name).into_iter();
+    let items = parts.flat_map(|part| Kind::ALL.map(|kind| (kind, part.items(kind))));
+    let items = items.flat_map(|(kind, items)| items.map(move |item| (item_kind(kind), item)));
+    let flagged = items.filter_map(|(kind, item)| {
+        let findings = suspicious(item.raw(), &others);
+        let key = kind.key(item.name());
+        (!findings.is_empty()).then(|| Flagged {
+            name: format!("{name}:{key}"),
+            kind,
+            tool: key.into(),
+            findings,
+        })
+    });
     let held: Vec<HeldTool> = ledger
         .held()
         .map(|held| held_tool(name, held, &others))
         .collect();
     let is_held = |pin: &Pin| held.iter().any(|held| held.tool == pin.tool);
-    let counts =
-        |pin: &Pin| pin.vanished_ms.is_none() && *pin.tool != *INSTRUCTIONS && !is_held(pin);
+    let counts = |pin: &Pin| {
+        pin.vanished_ms.is_none() && pin.kind != ItemKind::Instructions && !is_held(pin)
+    };
     ServerTrust {
         name: Arc::clone(name),
         trust: upstream.settings().trust.as_str(),
+        start: hold::waiting(&upstream.settings()),
         approved: ledger.pins().filter(counts).count(),
         held,
         flagged: flagged.collect(),
@@ -301,6 +343,7 @@ fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {
     let diff = held.diff();
     HeldTool {
         name: format!("{server}:{}", held.tool),
+        kind: held.kind,
         why: held.why,
         fingerprint: held.fingerprint,
         since_ms: held.since_ms,
@@ -317,6 +360,7 @@ fn approved(server: &str, pin: Pin, others: &Others) -> Approved {
     let definition = pin.definition;
     Approved {
         name: format!("{server}:{}", pin.tool),
+        kind: pin.kind,
         tool: pin.tool,
         fingerprint: pin.fingerprint,
         at_ms: pin.at_ms,

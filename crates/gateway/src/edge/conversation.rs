@@ -200,7 +200,7 @@ impl<S: Sink> Conversation<S> {
 
     async fn request(&mut self, request: Request) {
         let id = request.id.clone();
-        let era = era_of(request.frame(), request.params.as_ref());
+        let era = era_of(request.params.as_ref());
         if request.method == method::INITIALIZE && era == Era::Legacy {
             return self.initialize(&request).await;
         }
@@ -256,7 +256,7 @@ impl<S: Sink> Conversation<S> {
         if !self.sink.is_full()
             && let Some(request) = self.waiting.pop_front()
         {
-            let era = era_of(request.frame(), request.params.as_ref());
+            let era = era_of(request.params.as_ref());
             self.begin(era, false, request).await;
         }
     }

@@ -143,7 +143,7 @@ pub(super) enum Peer {
 
 impl Visitor<'_> {
     async fn request(self, request: Request) -> Response<Answer> {
-        let is_modern = era_of(request.frame(), request.params.as_ref()) == Era::Modern;
+        let is_modern = era_of(request.params.as_ref()) == Era::Modern;
         if request.method == method::INITIALIZE && !is_modern {
             return self.initialize(&request);
         }
@@ -442,9 +442,7 @@ impl Visitor<'_> {
                 .map_or(Some(Revision::V2025_03_26), Revision::parse),
         };
         let is_modern = |message: &Message| match message {
-            Message::Request(request) => {
-                era_of(request.frame(), request.params.as_ref()) == Era::Modern
-            }
+            Message::Request(request) => era_of(request.params.as_ref()) == Era::Modern,
             Message::Notification(_) | Message::Response(_) => false,
         };
         if !revision.is_some_and(|revision| revision.facts().batches)

@@ -104,13 +104,27 @@ fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<
 
 fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure> {
     let trust = super::ask_one(link, server)?;
+    if let Some(start) = &trust.start {
+        print::say(&format!(
+            "`{server}` was added over HTTP and has not been started: {}",
+            print::one_line(&start.program)
+        ));
+        APPROVE.agree(args.yes, &format!("Start {server}?"))?;
+        let body = json!({ "start": start.fingerprint });
+        link.post(
+            &format!("/api/v1/trust/{}/approve", escape(server)),
+            Some(&body),
+        )?;
+        print::say(&format!("`{server}` may start"));
+        return Ok(());
+    }
     let pending: Vec<&Held> = trust.pending().collect();
     let begins_anew = args.all && trust.note.is_some();
     if pending.is_empty() && !begins_anew {
         print::say(&format!("nothing of `{server}` waits to be approved"));
         return Ok(());
     }
-    let tools = count(pending.len() as u64, "tool", "tools");
+    let tools = count(pending.len() as u64, "definition", "definitions");
     if !pending.is_empty() {
         list::held(pending.iter().copied()).print()?;
         let word = shell_word(server);
@@ -133,7 +147,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
         }
     }
     if done > 0 {
-        let tools = count(done, "tool", "tools");
+        let tools = count(done, "definition", "definitions");
         print::say(&format!("approved {tools} of `{server}`"));
     }
     if let Some(failure) = failed {
@@ -169,7 +183,7 @@ fn more(trust: &ServerTrust) {
         let name = &trust.name;
         print::hint(&format!(
             "{} held back of `{name}`: `switchboard trust list {}` shows which",
-            count(pending, "more tool is", "more tools are"),
+            count(pending, "more definition is", "more definitions are"),
             shell_word(name)
         ));
     }
