@@ -222,20 +222,21 @@ container_engine() {
     fi
 }
 
+# Installs packages of the system as root; for any other user it prints the command, and fails.
 system_packages() {
-    local sudo=()
-    if [[ $(id -u) != 0 ]]; then
-        sudo=(sudo -n)
+    if ! command -v apt-get >/dev/null; then
+        echo "install $* with the package manager of this system, then try again" >&2
+        return 1
     fi
-    if ! command -v apt-get >/dev/null || { ((${#sudo[@]})) && ! sudo -n true 2>/dev/null; }; then
-        echo "install $* first: there is no apt-get, or no right to use it" >&2
+    if [[ $(id -u) != 0 ]]; then
+        echo "run this, then try again: sudo apt-get install -y --no-install-recommends $*" >&2
         return 1
     fi
     # One at a time: several steps may want packages, side by side.
     (
         flock 8
-        logged "apt-update" "${sudo[@]}" apt-get update
-        logged "apt-$1" "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+        logged "apt-update" apt-get update
+        logged "apt-$1" env DEBIAN_FRONTEND=noninteractive \
             apt-get install -y --no-install-recommends "$@"
     ) 8>"$tools/.apt.lock"
 }

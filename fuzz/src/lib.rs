@@ -10,17 +10,29 @@
 #![allow(clippy::missing_panics_doc)] // To panic is what a check is for.
 
 mod chunks;
+mod definition;
+mod edit;
 mod envelope;
 mod header;
 mod json;
+mod ledger;
 mod raw;
+mod redact;
+mod rules;
+mod snapshot;
 mod splitter;
 mod sse;
 
 use std::io::Write as _;
 
+pub use definition::definition;
+pub use edit::edit;
 pub use envelope::envelope;
 pub use header::header;
+pub use ledger::ledger;
+pub use redact::redaction;
+pub use rules::rules;
+pub use snapshot::snapshot;
 pub use splitter::splitter;
 pub use sse::sse;
 
@@ -28,11 +40,17 @@ pub use sse::sse;
 pub type Check = fn(&[u8]);
 
 /// Every check under its name, which is also that of its fuzz target and its folder in `seeds/`.
-pub const CHECKS: [(&str, Check); 4] = [
+pub const CHECKS: [(&str, Check); 10] = [
+    ("edit", edit),
     ("splitter", splitter),
     ("envelope", envelope),
     ("sse", sse),
     ("header", header),
+    ("redaction", redaction),
+    ("ledger", ledger),
+    ("definition", definition),
+    ("snapshot", snapshot),
+    ("rules", rules),
 ];
 
 /// Runs one check on the files named on the command line: the way back from a crash to a debugger.

@@ -37,7 +37,7 @@ use switchboard_wire::Raw;
 use crate::{
     decision::{Decision, Refusal},
     record::{Ask, Id, Record, Status, Usage},
-    step::{Event, Model, Step, became, outcome, step},
+    step::{Event, Model, Step, became, by_rule, outcome, step},
 };
 
 /// Somebody who waits for an answer.
@@ -325,12 +325,12 @@ impl Broker {
                 Some(entry) => {
                     let decides = |event: &&Event| matches!(event, Event::Decide(..));
                     if entry.queued.iter().filter(decides).count() >= QUEUED_MAX {
-                        self.reply(decider, Err(Refusal::Busy));
+                        self.reply(Some(decider), Err(Refusal::Busy));
                     } else {
-                        self.happen(now, &id, Event::Decide(decider, Box::new(decision)));
+                        self.happen(now, &id, Event::Decide(Some(decider), Box::new(decision)));
                     }
                 }
-                None => self.reply(decider, Err(Refusal::Unknown)),
+                None => self.reply(Some(decider), Err(Refusal::Unknown)),
             },
             Input::Written { id, failed } => self.written(now, &id, failed),
             Input::Found(record) => self.found(now, &record),
@@ -346,7 +346,7 @@ impl Broker {
             match input {
                 Input::Raise { asker, id, .. } => self.turn_away(asker, &id, STOPPING),
                 Input::Decide { decider, .. } => {
-                    self.reply(decider, Err(Refusal::Unavailable(STOPPING.into())));
+                    self.reply(Some(decider), Err(Refusal::Unavailable(STOPPING.into())));
                 }
                 _ => {}
             }
@@ -594,6 +594,10 @@ impl Broker {
         entry.record = Arc::clone(next);
         entry.is_new = false;
         self.waiting += usize::from(entry.waits());
+        if let Some(decision) = by_rule(next, why).filter(|_| !self.stopped) {
+            let decision = Event::Decide(None, Box::new(decision));
+            entry.queued.push_back(decision);
+        }
         if why != Change::Forgotten {
             let record = Arc::clone(next);
             self.effects.push(Effect::Tell { why, record });
@@ -626,7 +630,7 @@ impl Broker {
             Event::Attach(_) => {
                 self.deliver(id, Outcome::Unavailable(Arc::clone(reason)));
             }
-            Event::Decide(decider, _) => {
+            Event::Decide(decider @ Some(_), _) => {
                 self.reply(decider, Err(Refusal::Unavailable(Arc::clone(reason))));
             }
             Event::Time if next.status == Status::TimedOut => {
@@ -636,7 +640,7 @@ impl Broker {
                 }
             }
             Event::Time => {}
-            Event::Leave | Event::Generated(_) | Event::Orphan => {
+            Event::Leave | Event::Generated(_) | Event::Orphan | Event::Decide(None, _) => {
                 let Some(entry) = self.entries.get_mut(id) else {
                     return;
                 };
@@ -744,8 +748,10 @@ impl Broker {
         self.effects.push(Effect::Deliver { asker, id, outcome });
     }
 
-    fn reply(&mut self, decider: Decider, result: Result<Arc<Record>, Refusal>) {
-        self.effects.push(Effect::Reply { decider, result });
+    fn reply(&mut self, decider: Option<Decider>, result: Result<Arc<Record>, Refusal>) {
+        if let Some(decider) = decider {
+            self.effects.push(Effect::Reply { decider, result });
+        }
     }
 }
 

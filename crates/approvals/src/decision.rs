@@ -93,7 +93,7 @@ pub(crate) fn decide(
         Kind::Sampling => sampling(&mut next, decision, can_generate)?,
         Kind::Elicitation => action = elicitation(&mut next, decision)?,
         Kind::ToolCall => tool_call(&mut next, decision)?,
-        Kind::Trust => verdict(&mut next, decision, &[])?,
+        Kind::Resource | Kind::Prompt | Kind::Trust => verdict(&mut next, decision, &[])?,
     }
     check_remember(record, decision)?;
     if record.status == Status::Reviewing {
@@ -108,8 +108,10 @@ fn check_remember(record: &Record, decision: &Decision) -> Result<(), Refusal> {
     let Some(remember) = &decision.remember else {
         return Ok(());
     };
-    if !matches!(record.ask.kind, Kind::ToolCall | Kind::Sampling) {
-        return Err(unfit("only tool calls and sampling can be remembered"));
+    if matches!(record.ask.kind, Kind::Elicitation | Kind::Trust) {
+        return Err(unfit(
+            "only tool calls, resources, prompts and sampling can be remembered",
+        ));
     }
     if remember.scope == Scope::Project && record.ask.project.is_none() {
         return Err(unfit(

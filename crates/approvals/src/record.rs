@@ -18,16 +18,22 @@ pub enum Kind {
     Elicitation,
     /// A client calls a tool that is asked about.
     ToolCall,
+    /// A client reads a resource that is asked about.
+    Resource,
+    /// A client gets a prompt that is asked about.
+    Prompt,
     /// A server's tools are new, or have changed.
     Trust,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::Sampling,
         Self::Elicitation,
         Self::ToolCall,
+        Self::Resource,
+        Self::Prompt,
         Self::Trust,
     ];
 
@@ -37,6 +43,8 @@ impl Kind {
             Self::Sampling => "sampling",
             Self::Elicitation => "elicitation",
             Self::ToolCall => "tool_call",
+            Self::Resource => "resource",
+            Self::Prompt => "prompt",
             Self::Trust => "trust",
         }
     }
@@ -278,9 +286,12 @@ pub struct Ask {
     pub kind: Kind,
     /// Which server asks, or is called.
     pub server: Arc<str>,
-    /// Which tool is called.
+    /// The tool or prompt, or the URI of the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<Arc<str>>,
+    /// The fingerprint of the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Arc<str>>,
     /// Which client's call it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Arc<str>>,

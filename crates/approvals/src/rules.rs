@@ -17,8 +17,15 @@
 //!       before one for a project before one for always.
 //! 3. If that leaves both, ask wins.
 //! 4. If no rule matches, the [`Guard`] of the server decides, and the annotations of the tool as far
-//!    as they are [believed](Hints::believed). Sampling and elicitation are then asked about: they are
-//!    questions to a person to begin with.
+//!    as they are [believed](Hints::believed). To read a resource or get a prompt changes nothing.
+//!    Sampling and elicitation are then asked about: they are questions to a person to begin with.
+//!
+//! A rule without a kind is about tools. If it is about all tools of a server (`deny files:*`), it is
+//! about all its resources and prompts too, unless it looks at arguments; a deny then covers what the
+//! server asks as well.
+//!
+//! A remembered yes is bound to the server that it was given for: under the same name, another server
+//! [does not have it](Rules::is_inert).
 //!
 //! A rule that cannot be judged (arguments that are no object, too large, or with one member twice
 //! where the rule looks) denies: not to know is no reason to let pass.
@@ -43,9 +50,13 @@ mod guard;
 mod hints;
 pub mod limits;
 mod look;
+mod number;
 mod parse;
+mod pattern;
 mod remembered;
 mod rule;
+mod same;
+mod spelling;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,6 +83,12 @@ use self::rule::Specificity;
 pub enum Kind {
     /// A client calls a tool.
     ToolCall,
+    /// A client reads a resource, watches it, or asks for completions of its URI.
+    #[serde(rename = "resources")]
+    Resource,
+    /// A client gets a prompt, or asks for completions of its arguments.
+    #[serde(rename = "prompts")]
+    Prompt,
     /// A server asks for a model's answer.
     Sampling,
     /// A server asks the person a question.
@@ -85,8 +102,8 @@ pub struct Case<'a> {
     pub kind: Kind,
     /// Whose tool it is, or which server asks.
     pub server: &'a str,
-    /// The tool, by the name that its server gave it; for a question the one whose call is under way,
-    /// or nothing.
+    /// The tool or prompt, by the name that its server gave it, or the URI of the resource; for a question
+    /// the tool whose call is under way, or nothing.
     pub tool: &'a str,
     /// The name of the client.
     pub client: &'a str,
@@ -154,6 +171,8 @@ pub struct Listed<'r> {
     pub source: Source,
     /// The decision, if it is one.
     pub remembered: Option<&'r Remembered>,
+    /// Whether it is a decision about another server, which has no effect.
+    pub is_inert: bool,
 }
 
 /// All that counts. See the head of this module for what wins.
@@ -163,6 +182,8 @@ pub struct Rules {
     remembered: Vec<Remembered>,
     guards: BTreeMap<String, Guard>,
     default: Guard,
+    /// The fingerprints of the servers that are configured.
+    identities: BTreeMap<String, String>,
 }
 
 impl<'a> Case<'a> {
@@ -197,7 +218,36 @@ impl Rules {
             remembered: Vec::new(),
             guards: guards.into_iter().collect(),
             default,
+            identities: BTreeMap::new(),
         })
+    }
+
+    /// The same rules, with the fingerprints of the servers that remembered decisions are bound to.
+    #[must_use]
+    pub fn with_identities(
+        mut self,
+        identities: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
+        self.identities = identities.into_iter().collect();
+        self
+    }
+
+    /// Whether a remembered decision has no effect, since it was made about another server.
+    ///
+    /// A remembered no goes by the name of the server alone: to refuse too much is safe.
+    pub fn is_inert(&self, decision: &Remembered) -> bool {
+        if decision.rule.action != Action::Allow {
+            return false;
+        }
+        let mut servers = self.identities.keys();
+        !servers.any(|name| decision.rule.server.matches(name) && self.is_bound(decision, name))
+    }
+
+    /// Whether a remembered decision holds for the server that now has this name.
+    fn is_bound(&self, decision: &Remembered, server: &str) -> bool {
+        let identity = self.identities.get(server);
+        decision.rule.action != Action::Allow
+            || (identity.is_some() && identity == decision.identity.as_ref())
     }
 
     /// These rules and one more, for a look at what it would do.
@@ -242,11 +292,10 @@ impl Rules {
         &self.remembered
     }
 
-    /// Whether every call of every tool is allowed, so that none need be judged.
-    pub fn asks_nothing(&self) -> bool {
+    /// Whether every request of this kind is allowed, so that none need be judged.
+    pub fn asks_nothing(&self, kind: Kind) -> bool {
         let holds_back = |rule: &Rule| {
-            rule.kind == Kind::ToolCall
-                && (rule.action != Action::Allow || rule.looks_at_arguments())
+            rule.covers(kind) && (rule.action != Action::Allow || rule.looks_at_arguments())
         };
         let never = |guard: &Guard| *guard == Guard::Never;
         never(&self.default)
@@ -261,7 +310,14 @@ impl Rules {
         let mut best: Option<(Specificity, Entry<'_>)> = None;
         let mut fault: Option<(Entry<'_>, Fault)> = None;
         for entry in self.entries() {
-            match entry.applies(&look, now) {
+            let applies = entry.applies(&look, now);
+            if let Entry::Remembered(one) = &entry
+                && applies != Ok(false)
+                && !self.is_bound(one, case.server)
+            {
+                continue;
+            }
+            match applies {
                 Ok(false) => {}
                 Ok(true) if entry.rule().action == Action::Deny => return entry.verdict(),
                 Ok(true) => {
@@ -304,6 +360,7 @@ impl Rules {
                     rule: entry.rule().clone(),
                     source,
                     remembered,
+                    is_inert: remembered.is_some_and(|one| self.is_inert(one)),
                 }
             })
             .collect();
@@ -313,6 +370,7 @@ impl Rules {
                 rule: guard.rule(Glob::literal(server))?,
                 source: Source::Server,
                 remembered: None,
+                is_inert: false,
             })
         });
         let default = self.default.rule(Glob::any()).map(|rule| Listed {
@@ -320,6 +378,7 @@ impl Rules {
             rule,
             source: Source::Config,
             remembered: None,
+            is_inert: false,
         });
         listed.extend(guards.chain(default));
         listed
@@ -343,7 +402,7 @@ impl Rules {
     fn unruled(&self, look: &Look<'_, '_>) -> Verdict {
         let case = look.case;
         let why = match case.kind {
-            Kind::ToolCall => {
+            Kind::ToolCall | Kind::Resource | Kind::Prompt => {
                 let (id, guard) = self.guard(case.server);
                 return guard.verdict(id, look);
             }
@@ -370,7 +429,7 @@ pub fn matches(rule: &Rule, case: &Case<'_>, now: u64) -> Match {
     }
     let told = case
         .arguments
-        .filter(|arguments| !crate::redact::is_marked(arguments));
+        .filter(|arguments| !switchboard_redact::is_marked(arguments));
     if told.is_none() {
         return Match::Unsure;
     }
@@ -443,6 +502,8 @@ impl Kind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ToolCall => "tool_call",
+            Self::Resource => "resources",
+            Self::Prompt => "prompts",
             Self::Sampling => "sampling",
             Self::Elicitation => "elicitation",
         }

@@ -7,7 +7,7 @@ use switchboard_wire::Raw;
 use crate::{
     broker::{Change, Decider, KEEP, Outcome},
     decision::{Decision, Refusal, decide},
-    record::{Ask, Kind, Record, Status, Usage},
+    record::{Action, Ask, Kind, Record, Status, Usage},
 };
 
 /// Whether there is a model that can answer, and whether a person looks at what it says.
@@ -24,7 +24,8 @@ pub(crate) enum Event {
     /// Somebody who waits asks the same again.
     Attach(Box<Ask>),
     Leave,
-    Decide(Decider, Box<Decision>),
+    /// A person decides, who wants to know if it holds; or a rule does, which does not.
+    Decide(Option<Decider>, Box<Decision>),
     Generated(Result<(Raw, Usage), Arc<str>>),
     Orphan,
     Time,
@@ -33,7 +34,7 @@ pub(crate) enum Event {
 /// What comes of something that happens to a request.
 pub(crate) enum Step {
     Nothing,
-    Refuse(Decider, Box<Refusal>),
+    Refuse(Option<Decider>, Box<Refusal>),
     Write(Box<Record>, Change),
 }
 
@@ -188,6 +189,14 @@ pub(crate) fn outcome(record: &Record) -> Option<Outcome> {
         | Status::Reviewing
         | Status::Withdrawn => return None,
     })
+}
+
+/// The decision of the rule that allows a request which has just come to wait for a person.
+pub(crate) fn by_rule(record: &Record, why: Change) -> Option<Decision> {
+    let waits =
+        record.status == Status::Pending && matches!(why, Change::Created | Change::Resumed);
+    let rule = record.ask.allowed_by.as_ref().filter(|_| waits)?;
+    Some(Decision::new(Action::Approve, format!("rule: {rule}")))
 }
 
 /// What happened to a request, going by what it was and what it is.

@@ -31,10 +31,10 @@ pub struct Target<'a> {
 }
 
 impl Catalogue {
-    /// Merges what these servers offer. Each comes with a filter that says of a tool's name whether
-    /// it may be seen. Of two servers of one name the last counts.
+    /// Merges what these servers offer. Each comes with a filter that says of an item whether it
+    /// may be seen. Of two servers of one name the last counts.
     pub fn build<'a>(
-        servers: impl IntoIterator<Item = (&'a str, Arc<Offers>, &'a dyn Fn(&str) -> bool)>,
+        servers: impl IntoIterator<Item = (&'a str, Arc<Offers>, &'a dyn Fn(Kind, &str) -> bool)>,
     ) -> Self {
         Self::from_parts(
             servers.into_iter().map(|(name, offers, permits)| {

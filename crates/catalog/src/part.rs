@@ -18,7 +18,7 @@ use crate::{
 /// The share of one server in the catalogue: its lists read, checked and named, once.
 ///
 /// It is what a client sees that talks to this server alone: names untouched, definitions as they
-/// came, without the tools that the filter hides and without the items that are broken.
+/// came, without the items that the filter hides and without the items that are broken.
 pub struct ServerPart {
     name: Arc<str>,
     offers: Arc<Offers>,
@@ -35,15 +35,19 @@ pub struct Problems {
     pub messages: Vec<String>,
 }
 
-/// Says of a tool's name whether the tool may be seen.
-pub type Permits<'a> = dyn Fn(&str) -> bool + Sync + 'a;
+/// Says whether the item of this kind and name (or URI) may be seen.
+pub type Permits<'a> = dyn Fn(Kind, &str) -> bool + Sync + 'a;
 
 impl ServerPart {
-    /// Reads what a server offers. `permits` says of a tool's name whether the tool may be seen.
-    pub fn prepare(server: &str, offers: Arc<Offers>, permits: &dyn Fn(&str) -> bool) -> Self {
+    /// Reads what a server offers. `permits` says of an item whether it may be seen.
+    pub fn prepare(
+        server: &str,
+        offers: Arc<Offers>,
+        permits: &dyn Fn(Kind, &str) -> bool,
+    ) -> Self {
         let mut problems = Problems::default();
         let lists = Kind::ALL.map(|kind| {
-            let permits = |key: &str| kind != Kind::Tool || permits(key);
+            let permits = |key: &str| permits(kind, key);
             List::read(server, kind, &offers, &permits, &mut problems)
         });
         Self {

@@ -51,14 +51,15 @@ pub struct Snapshot {
 pub struct Held {
     /// Everything it offers, since nobody has approved anything of it.
     pub all: bool,
-    /// These tools.
-    pub tools: BTreeSet<String>,
+    /// The items of these keys: the names of tools, and other kinds as the ledger spells them.
+    #[serde(alias = "tools")]
+    pub items: BTreeSet<String>,
 }
 
 impl Held {
     /// Whether nothing is held back.
     pub fn is_nothing(&self) -> bool {
-        !self.all && self.tools.is_empty()
+        !self.all && self.items.is_empty()
     }
 }
 
@@ -140,10 +141,7 @@ impl Snapshot {
                 .flat_map(|list| list.iter().take(limits::ITEMS)),
         );
 
-        let mut out = format!("{OPEN}{VERSION}{CHECKSUM}").into_bytes();
-        let checksum = out.len()..out.len() + CHECKSUM_DIGITS;
-        out.resize(checksum.end, b'0');
-        out.extend_from_slice(HEAD.as_bytes());
+        let mut out = HEAD.as_bytes().to_vec();
         // A struct of strings and numbers has no way to fail on a vector.
         let _ = serde_json::to_writer(&mut out, &head);
         out.extend_from_slice(BODY.as_bytes());
@@ -153,9 +151,13 @@ impl Snapshot {
         }
         out.push(b'\n');
         out.extend_from_slice(CLOSE);
-        let sum = format!("{:016x}", Digest::of(&out[checksum.end..]));
-        out[checksum].copy_from_slice(sum.as_bytes());
-        out
+        Self::seal(&out)
+    }
+
+    /// The file with these bytes after the checksum, which is right whatever they are.
+    pub fn seal(rest: &[u8]) -> Vec<u8> {
+        let start = format!("{OPEN}{VERSION}{CHECKSUM}{:016x}", Digest::of(rest));
+        [start.as_bytes(), rest].concat()
     }
 
     /// Reads a file. The items are slices of it.
@@ -357,10 +359,8 @@ fn era_named(name: &str) -> Option<Era> {
 mod tests {
     use super::*;
 
-    /// A file whose checksum is right, whatever else is wrong with it.
     fn sealed(rest: &str) -> Vec<u8> {
-        let sum = Digest::of(rest.as_bytes());
-        format!("{OPEN}{VERSION}{CHECKSUM}{sum:016x}{rest}").into_bytes()
+        Snapshot::seal(rest.as_bytes())
     }
 
     fn head(tools: &str) -> String {

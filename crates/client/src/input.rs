@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_wire::Raw;
+use switchboard_wire::{Name, Raw};
 
 use crate::{
     Error,
@@ -36,7 +36,8 @@ pub struct InputRequired {
 impl ResultKind {
     pub(crate) fn of(result: &Raw) -> Self {
         // Most results do not say, and many are large: a search is far cheaper than a parse.
-        if memchr::memmem::find(result.as_bytes(), b"\"resultType\"").is_none() {
+        static RESULT_TYPE: Name = Name::new("resultType");
+        if !result.may_name(&RESULT_TYPE) {
             return Self::Complete;
         }
         let kind = result.member("resultType").and_then(|kind| kind.to_text());
@@ -140,5 +141,17 @@ impl InputRequired {
             Some(state) => set(params, "requestState", state),
             None => Ok(params),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_result_type_is_read() {
+        let result = r#"{"result\u0054ype":"input_required","inputRequests":{"a":{}}}"#;
+        let input = InputRequired::of(&Raw::parse(result).unwrap()).unwrap();
+        assert_eq!(input.questions().len(), 1);
     }
 }

@@ -50,5 +50,5 @@ pub use error::{Error, ErrorKind};
 pub use import::Imported;
 pub use locations::{Dirs, Os};
 pub use plan::{GatewayEntry, Plan, plan_connect, plan_disconnect};
-pub use read::{Found, read, read_file};
+pub use read::{Found, read, read_file, read_project};
 pub use undo::{How, Undone, Which, undo};

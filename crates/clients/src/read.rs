@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::client::Client;
 use crate::error::Error;
 use crate::import::{Imported, import};
-use crate::locations::Dirs;
+use crate::locations::{self, Dirs};
 use crate::{files, json, toml};
 
 /// The most servers that are taken over from one file.
@@ -30,9 +30,21 @@ pub struct Found {
     pub notes: Vec<String>,
 }
 
-/// The servers in all the files that a client has here: the user's, and the current project's.
+/// The servers in the user's own files of a client.
 pub fn read(client: Client, dirs: &Dirs) -> Result<Vec<Found>, Error> {
-    let looked = client.config_files(dirs);
+    read_all(client, locations::of_the_user(client, dirs))
+}
+
+/// The servers in the files that the current project has for a client. They come with a repository,
+/// which may be another person's.
+pub fn read_project(client: Client, dirs: &Dirs) -> Result<Vec<Found>, Error> {
+    let of_the_user = locations::of_the_user(client, dirs);
+    let mut files = locations::all(client, dirs);
+    files.retain(|file| !of_the_user.contains(file));
+    read_all(client, files)
+}
+
+fn read_all(client: Client, looked: Vec<PathBuf>) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     for file in &looked {
         if let Some(text) = files::read(file)? {

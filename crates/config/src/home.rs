@@ -1,9 +1,10 @@
 //! Where things are: the configuration file and the folders for everything else.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use switchboard_files::{create_dir, private_dir};
 
 /// The configuration file's name in its folder.
 const CONFIG_FILE: &str = "switchboard.json";
@@ -140,6 +141,24 @@ impl Home {
         self.logs().join(format!("{}.log", file_name(server)))
     }
 
+    /// `servers/NAME/`, where a server runs that is not configured to run elsewhere. Every name has a directory of
+    /// its own, encoded as in [`log_of`](Self::log_of).
+    pub fn server_dir(&self, server: &str) -> PathBuf {
+        self.data.join("servers").join(file_name(server))
+    }
+
+    /// Makes the directory of a server, with access for its owner only.
+    pub fn create_server_dir(&self, server: &str) -> Result<PathBuf, HomeError> {
+        let folder = self.server_dir(server);
+        private_dir(&folder).map_err(|source| create_error(&folder, source))?;
+        Ok(folder)
+    }
+
+    /// The directory that relative paths in the configuration count from: that of its file.
+    pub fn base(&self) -> &Path {
+        self.config_file.parent().unwrap_or(Path::new("/"))
+    }
+
     /// `run/`, for what lives as long as the gateway; only its owner may look in.
     pub fn run(&self) -> PathBuf {
         self.data.join("run")
@@ -186,7 +205,8 @@ impl Home {
     }
 
     /// Makes the folders, for the owner's eyes only. `run/` and `secrets/` are closed to others
-    /// even if they were there and open; a folder that was there is otherwise left as it is.
+    /// even if they were there and open, and refused if they are links or belong to another user; a
+    /// folder that was there is otherwise left as it is.
     pub fn create(&self) -> Result<(), HomeError> {
         let socket = self.socket();
         if socket.as_os_str().len() > SOCKET_PATH_MAX {
@@ -199,8 +219,7 @@ impl Home {
             make(folder)?;
         }
         for folder in [self.run(), self.secrets()] {
-            make(&folder)?;
-            close(&folder)?;
+            private_dir(&folder).map_err(|source| create_error(&folder, source))?;
         }
         Ok(())
     }
@@ -258,31 +277,7 @@ fn absolute_variable(env: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Opti
 }
 
 fn make(folder: &Path) -> Result<(), HomeError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(folder)
-        .map_err(|source| create_error(folder, source))
-}
-
-/// Takes away what others may do with the folder.
-#[cfg(unix)]
-fn close(folder: &Path) -> Result<(), HomeError> {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let fail = |source| create_error(folder, source);
-    let mode = fs::metadata(folder).map_err(fail)?.permissions().mode() & 0o777;
-    if mode != 0o700 {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).map_err(fail)?;
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn close(_folder: &Path) -> Result<(), HomeError> {
-    Ok(())
+    create_dir(folder).map_err(|source| create_error(folder, source))
 }
 
 fn create_error(folder: &Path, source: io::Error) -> HomeError {

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use switchboard_files::{access, follow};
+
 use crate::json::{self, TEXT_MAX};
 use crate::keys::ROOT;
 use crate::model::Config;
@@ -22,6 +24,16 @@ pub enum ConfigError {
         /// What the system said.
         #[source]
         source: io::Error,
+    },
+    /// Another user could have written the file.
+    #[error("{} is not trusted: {why}; {fix}", path.display())]
+    Unsafe {
+        /// The file, or the folder that holds it.
+        path: PathBuf,
+        /// Its owner or mode.
+        why: String,
+        /// The command that puts it right.
+        fix: String,
     },
     /// The file is wrong; every problem on a line of its own.
     #[error("{}", lines(problems))]
@@ -55,8 +67,10 @@ pub fn parse(text: &str, name: &str) -> Result<Config, Vec<Problem>> {
 }
 
 impl Config {
-    /// Reads a configuration file. A missing file is an empty configuration.
+    /// Reads a configuration file. A missing file is an empty configuration. Since it names programs
+    /// to run, a file that another user could have written is refused.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        check_owner(path)?;
         let name = path.display().to_string();
         let parsed = match read_bounded(path) {
             Ok(bytes) => match str::from_utf8(&bytes) {
@@ -73,6 +87,34 @@ impl Config {
         };
         parsed.map_err(|problems| ConfigError::Invalid { problems })
     }
+}
+
+/// Refuses a file that a user other than this one and root owns or may change, or that stands in such
+/// a folder.
+fn check_owner(path: &Path) -> Result<(), ConfigError> {
+    let target = follow(path).unwrap_or_else(|_| path.to_owned());
+    for place in [Some(target.as_path()), target.parent()]
+        .into_iter()
+        .flatten()
+    {
+        // What is missing, or may not be looked at, is told when it is read.
+        let Ok(found) = access(place) else { continue };
+        let refused = |why, fix| ConfigError::Unsafe {
+            path: place.to_owned(),
+            why,
+            fix,
+        };
+        let shown = place.display();
+        if found.is_foreign() {
+            let why = format!("it belongs to another user (uid {})", found.owner);
+            return Err(refused(why, format!("run: chown \"$(id -u)\" '{shown}'")));
+        }
+        if found.is_world_writable() && !found.is_sticky() {
+            let why = format!("every user may change it (mode {:o})", found.mode);
+            return Err(refused(why, format!("run: chmod go-w '{shown}'")));
+        }
+    }
+    Ok(())
 }
 
 /// The file, or enough of it to see that it is too large.

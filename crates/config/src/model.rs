@@ -7,7 +7,7 @@
 mod asking;
 
 pub use asking::{
-    Approvals, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
+    Approvals, Budget, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
 };
 
 use std::collections::BTreeMap;
@@ -352,10 +352,27 @@ pub struct CommandLine {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables added to its environment.
+    /// Variables set in its environment.
     pub env: BTreeMap<String, String>,
-    /// Where it runs; absent is where the gateway runs.
+    /// Variables that it gets from the gateway's environment, beyond those that every server gets.
+    pub inherit_env: Inherit,
+    /// Its working directory; absent is a directory of its own in the home.
     pub cwd: Option<String>,
+}
+
+/// Variables that a program gets from the gateway's environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inherit {
+    /// Those of these names.
+    Names(Vec<String>),
+    /// Every one.
+    All,
+}
+
+impl Default for Inherit {
+    fn default() -> Self {
+        Self::Names(Vec::new())
+    }
 }
 
 impl fmt::Debug for CommandLine {
@@ -364,6 +381,7 @@ impl fmt::Debug for CommandLine {
             .field("command", &self.command)
             .field("args", &Count(self.args.len()))
             .field("env", &Names(&self.env))
+            .field("inherit_env", &self.inherit_env)
             .field("cwd", &self.cwd)
             .finish()
     }
@@ -477,21 +495,12 @@ impl fmt::Debug for Names<'_> {
     }
 }
 
-/// An address without the parts that may carry a secret: user, password and query.
+/// The origin of an address: the rest may carry a secret.
 struct Url<'a>(&'a str);
 
 impl fmt::Debug for Url<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (address, rest) = match self.0.find(['?', '#']) {
-            Some(at) => (&self.0[..at], "?(hidden)"),
-            None => (self.0, ""),
-        };
-        let Some((scheme, after)) = address.split_once("://") else {
-            return Hidden.fmt(f);
-        };
-        let authority = after.find('/').unwrap_or(after.len());
-        let host = after[..authority].rfind('@').map_or(0, |at| at + 1);
-        write!(f, "\"{scheme}://{}{rest}\"", &after[host..])
+        write!(f, "{:?}", switchboard_redact::origin(self.0))
     }
 }
 
@@ -509,13 +518,14 @@ mod tests {
                     command: "npx".to_owned(),
                     args: vec!["--key=s3cret".to_owned()],
                     env: secrets.clone(),
+                    inherit_env: Inherit::default(),
                     cwd: None,
                 })
             ),
             format!(
                 "{:?}",
                 Server::new(Transport::Remote(Remote {
-                    url: "https://me:s3cret@example.com/mcp?key=s3cret".to_owned(),
+                    url: "https://me:s3cret@example.com/s3cret/mcp?key=s3cret".to_owned(),
                     headers: secrets.clone(),
                     kind: RemoteKind::Auto,
                 }))
@@ -538,7 +548,7 @@ mod tests {
                     model: "small".to_owned(),
                     models: Vec::new(),
                     api_key: Some("s3cret".to_owned()),
-                    max_tokens: None,
+                    max_tokens: 8_192,
                     timeout: Duration::from_secs(1),
                     prices: None,
                 }
@@ -556,10 +566,6 @@ mod tests {
             assert!(!text.contains("s3cret"), "{text}");
         }
         assert!(shown[0].contains("NAME"), "{}", shown[0]);
-        assert!(
-            shown[1].contains("https://example.com/mcp?"),
-            "{}",
-            shown[1]
-        );
+        assert!(shown[1].contains("https://example.com\""), "{}", shown[1]);
     }
 }

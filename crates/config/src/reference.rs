@@ -82,8 +82,8 @@ fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
 }
 
-/// A name that stays inside its folder on every system.
-fn is_secret_name(name: &str) -> bool {
+/// Returns whether a secret can have this name: one that stays inside its folder on every system.
+pub fn is_secret_name(name: &str) -> bool {
     (1..=SECRET_NAME_MAX).contains(&name.len())
         && !name.starts_with('.')
         && name

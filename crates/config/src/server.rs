@@ -6,16 +6,17 @@ use crate::filter::ToolFilter;
 use crate::json::{Json, Member, Node, quote};
 use crate::keys::{SERVER, WAYS};
 use crate::model::{
-    CommandLine, Container, Guard, Remote, RemoteKind, Server, Start, Transport, Trust,
+    CommandLine, Container, Guard, Inherit, Remote, RemoteKind, Server, Start, Transport, Trust,
 };
 use crate::network::Network;
 use crate::problem::Problems;
 use crate::read::{Block, check_references, texts};
 
 /// Keys that go with some ways to reach a server and not with others.
-const COMPANIONS: [(&str, &[Way]); 5] = [
+const COMPANIONS: [(&str, &[Way]); 6] = [
     ("args", &[Way::Command, Way::Container]),
     ("env", &[Way::Command, Way::Container]),
+    ("inheritEnv", &[Way::Command]),
     ("cwd", &[Way::Command]),
     ("headers", &[Way::Remote]),
     ("isolation", &[Way::Container]),
@@ -150,6 +151,9 @@ fn companions(block: Block<'_, '_>, way_key: &str, way: Way, problems: &mut Prob
             ("cwd", Way::Container) => {
                 "give [\"--workdir\", \"DIR\"] as \"runArgs\" in \"isolation\""
             }
+            ("inheritEnv", Way::Container) => {
+                "set the variable in \"env\", such as {\"TZ\": \"${env:TZ}\"}"
+            }
             ("env", Way::Remote) => "remove it, or send it in \"headers\"",
             _ => "remove it",
         };
@@ -197,6 +201,7 @@ fn command(block: Block<'_, '_>, problems: &mut Problems) -> Option<CommandLine>
         command: command.to_owned(),
         args: block.texts("args").unwrap_or_default(),
         env: block.map("env").unwrap_or_default(),
+        inherit_env: inherit(block, problems),
         cwd: block
             .text("cwd")
             .filter(|cwd| !cwd.is_empty())
@@ -377,6 +382,29 @@ fn references(block: Block<'_, '_>, keys: &[&str], problems: &mut Problems) {
             check_references(&member.node, problems);
         }
     }
+}
+
+fn inherit(block: Block<'_, '_>, problems: &mut Problems) -> Inherit {
+    if block.flag("inheritEnv") == Some(true) {
+        return Inherit::All;
+    }
+    for name in items(block, "inheritEnv") {
+        if let Json::Text(text) = &name.value
+            && !is_variable(text)
+        {
+            let message = format!("{} cannot be the name of a variable", quote(text));
+            problems.add_with_hint(
+                name.start,
+                message,
+                "write one name, such as \"KUBECONFIG\"",
+            );
+        }
+    }
+    Inherit::Names(block.texts("inheritEnv").unwrap_or_default())
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0', '*', ' '])
 }
 
 /// Notes names in `env` that no environment can hold.

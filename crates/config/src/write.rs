@@ -1,12 +1,69 @@
-//! Writing a file so that a reader sees the old or the new text and never a part.
+//! Changing the configuration file: one process at a time, and in one step.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use switchboard_files::{Mode, follow, replace};
+use switchboard_files::{Access, Lock, LockError, Mode, follow, replace, sweep};
 
-/// Replaces the text of a file in one step. The file keeps its mode; a new one is for its owner
-/// only (0600). If the path is a link, the file that it leads to is replaced, and the link stays.
-pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
-    replace(&follow(path)?, text.as_bytes(), Mode::Keep)
+use crate::parse;
+
+/// The longest wait for another process that changes the file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The right to change a configuration file, held by one process at a time. Read the file, decide and
+/// write while it is held, or changes of other processes are lost.
+///
+/// The lock is a file beside the configuration (`.switchboard.json.lock`), so that all homes that
+/// share one configuration share the lock, too.
+#[derive(Debug)]
+pub struct ConfigLock {
+    target: PathBuf,
+    #[expect(dead_code, reason = "held, not read")]
+    lock: Lock,
+}
+
+/// The result of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// The file has the mode that it had; a new one is for its owner only (0600).
+    SameMode,
+    /// The file holds secrets in clear and others could read it; its mode is 0600 now.
+    Narrowed,
+}
+
+impl ConfigLock {
+    /// Takes the lock, and waits for up to 10 s while another process holds it. Also removes drafts
+    /// that killed processes left beside the file. Blocks the thread.
+    pub fn take(path: &Path) -> Result<Self, LockError> {
+        let failed = |source| LockError::File {
+            path: path.to_owned(),
+            source,
+        };
+        let target = follow(path).map_err(failed)?;
+        let name = target
+            .file_name()
+            .ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(".lock");
+        let lock = Lock::wait(&target.with_file_name(hidden), PATIENCE)?;
+        // Drafts that cannot be removed do no harm.
+        let _ = sweep(target.parent().unwrap_or(Path::new(".")));
+        Ok(Self { target, lock })
+    }
+
+    /// Replaces the text in one step. If the path is a link, the file that it leads to is replaced,
+    /// and the link stays.
+    pub fn write(&self, text: &str) -> io::Result<Written> {
+        let in_clear = parse(text, "").is_ok_and(|config| !config.clear_secrets().is_empty());
+        let is_open = switchboard_files::access(&self.target).is_ok_and(Access::is_open);
+        let (mode, written) = if in_clear && is_open {
+            (Mode::Private, Written::Narrowed)
+        } else {
+            (Mode::Keep, Written::SameMode)
+        };
+        replace(&self.target, text.as_bytes(), mode)?;
+        Ok(written)
+    }
 }

@@ -13,7 +13,7 @@ import { toolCall } from "./tool-call.js";
 import { trustRequest } from "./trust-request.js";
 import { agoTime, everySecond, gatewayTime, left, leftTime } from "./words.js";
 
-const KINDS = { __proto__: null, sampling: modelAnswer, elicitation: question, tool_call: toolCall, trust: trustRequest };
+const KINDS = { __proto__: null, sampling: modelAnswer, elicitation: question, tool_call: toolCall, resource: toolCall, prompt: toolCall, trust: trustRequest };
 
 export function openApproval(id) {
   const title = h("h2", { tabindex: "-1", class: "approval-title" }, "Reading…");

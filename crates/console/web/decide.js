@@ -180,7 +180,7 @@ const EXPIRY = [["", "until I forget it"], ["3600", "for an hour"], ["86400", "f
 // What is to be remembered of a decision; nothing, unless somebody says so.
 export function rememberFields(kind) {
   const scope = select([["", "Just this once"], ["session", "For this session"], ["project", "For this project"], ["always", "Always"]], "", { id: newId("remember") });
-  const args = kind === "tool_call" ? select([["exact", "these exact arguments"], ["any", "any arguments"]], "exact", { "aria-label": "For which arguments" }) : null;
+  const args = kind === "tool_call" || kind === "prompt" ? select([["exact", "these exact arguments"], ["any", "any arguments"]], "exact", { "aria-label": "For which arguments" }) : null;
   const expiry = select(EXPIRY, "", { "aria-label": "For how long" });
   const rest = h("span", { class: "remember-rest", hidden: true }, args ? [" with ", args] : null, " ", expiry);
   scope.addEventListener("change", () => {

@@ -8,7 +8,8 @@ import { mark } from "./marks.js";
 import { notice } from "./notices.js";
 import { json, list, longText, WHOLE } from "./payload.js";
 
-const WHY = { __proto__: null, changed: "changed since it was approved", new: "new on this server", hidden: "has text that a person cannot see", rejected: "you have rejected it" };
+const WHY = { __proto__: null, changed: "changed since it was approved", new: "new on this server", hidden: "has text that a person cannot see", dangerous: "has dangerous text", rejected: "you have rejected it" };
+const SEVERITY = { __proto__: null, note: "note", hidden: "hidden text", danger: "dangerous" };
 // How the gateway says that it does not tell all that changed.
 const isCut = (change) => change.field === "and more" || /… \(\d+ more characters\)$/.test(plain(change.after));
 
@@ -45,6 +46,6 @@ export function heldText(tool) {
 
 export function findings(found) {
   if (!list(found).length) return null;
-  return h("ul", { class: "findings" }, found.map((finding) => h("li", null, mark(finding.severity, finding.severity === "note" ? "note" : finding.severity === "hidden" ? "hidden text" : "suspicious"),
+  return h("ul", { class: "findings" }, found.map((finding) => h("li", null, mark(finding.severity, SEVERITY[finding.severity] ?? "suspicious"),
     h("span", null, finding.says, " ", h("code", null, finding.field)), finding.excerpt ? h("blockquote", null, finding.excerpt) : null)));
 }

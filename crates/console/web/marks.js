@@ -22,7 +22,7 @@ const MARKS = {
   pending: ["half", "busy"], orphaned: ["triangle", "warn"], generating: ["half", "busy"], reviewing: ["half", "busy"],
   approved: ["tick", "good"], accepted: ["tick", "good"], rejected: ["cross", "bad"], declined: ["cross", "bad"],
   timed_out: ["clock", "warn"], withdrawn: ["dash", "calm"], failed: ["square", "bad"], escalated: ["triangle", "warn"],
-  changed: ["triangle", "warn"], new: ["ring", "busy"], hidden: ["square", "bad"], warn: ["triangle", "warn"], note: ["ring", "calm"], held: ["triangle", "warn"],
+  changed: ["triangle", "warn"], new: ["ring", "busy"], hidden: ["square", "bad"], danger: ["square", "bad"], dangerous: ["square", "bad"], warn: ["triangle", "warn"], note: ["ring", "calm"], held: ["triangle", "warn"],
   allow: ["tick", "good"], ask: ["half", "busy"], deny: ["cross", "bad"],
 };
 
@@ -32,11 +32,11 @@ const WORDS = {
   initializing: "starting", hidden: "hidden text", parked: "needs you",
 };
 
-export const KIND_WORDS = { __proto__: null, sampling: "Model answer", elicitation: "Question", tool_call: "Tool call", trust: "Trust" };
+export const KIND_WORDS = { __proto__: null, sampling: "Model answer", elicitation: "Question", tool_call: "Tool call", resource: "Resource", prompt: "Prompt", trust: "Trust" };
 
 // An approval in one sentence. Its summary says what is wanted, and this adds who wants it.
 export function sentence(approval) {
-  const who = approval.kind === "tool_call" ? approval.client || "A client" : approval.server;
+  const who = ["tool_call", "resource", "prompt"].includes(approval.kind) ? approval.client || "A client" : approval.server;
   const { summary } = approval;
   if (!summary) return `${who}: ${KIND_WORDS[approval.kind] ?? approval.kind}`;
   return /^\p{Ll}/u.test(summary) ? `${who} ${summary}` : summary;

@@ -56,7 +56,7 @@ export function open() {
       ["Errors in the last minute", state.callsLoaded ? number(failed.length) : "–", failed.length ? "bad" : null, "#activity"],
       ["Servers ready", `${up} of ${on}`, null, "#servers"],
       ["Tools", number(status.tools), null, "#tools"],
-      ["Tools held back", number(held), held ? "warn" : null, "#tools"],
+      ["Held back", number(held), held ? "warn" : null, "#tools"],
       ["Clients", number(status.clients), null, null],
     ]);
     keyed(servers, [...status.servers].sort((a, b) => Number(TROUBLE.has(b.state)) - Number(TROUBLE.has(a.state)) || a.name.localeCompare(b.name)),

@@ -1,4 +1,4 @@
-// A tool call that a rule says to ask about: its arguments, to be read, changed, allowed or refused.
+// A tool call, a read or a prompt that a rule says to ask about: to be read, allowed or refused; arguments of a call can be changed.
 
 import { withRaw } from "./api.js";
 import { arrange, keysTo, panel, readFirst, rejection, rememberFields } from "./decide.js";
@@ -8,20 +8,23 @@ import { indent, longText, pretty, WHOLE } from "./payload.js";
 import { isWaiting } from "./store.js";
 import { hints } from "./tool.js";
 
+const TITLES = { __proto__: null, tool_call: "Call of ", resource: "Read of ", prompt: "Prompt " };
+
 export function toolCall(approval) {
+  const isCall = approval.kind === "tool_call";
   const request = approval.request ?? {};
   // As they were written, since that is how they are sent.
   const before = approval.argumentsText ? indent(approval.argumentsText) : pretty(request.arguments ?? {});
   const reading = longText(before, { class: "json", "aria-label": "Arguments" }, WHOLE);
-  const shown = h("div", null, reading);
+  const shown = h("div", null, approval.kind === "resource" ? null : [h("h4", null, "Arguments"), reading]);
   const node = h("div", { class: "stack" },
-    h("section", { class: "card" }, h("h3", null, "Call of ", h("code", null, `${approval.server}:${plain(request.name ?? approval.tool)}`)), hints(request.annotations), h("h4", null, "Arguments"), shown));
+    h("section", { class: "card" }, h("h3", null, TITLES[approval.kind], h("code", null, `${approval.server}:${plain(request.name ?? request.uri ?? approval.tool)}`)), isCall ? hints(request.annotations) : null, shown));
   if (!isWaiting(approval)) return { node };
 
   const own = panel(approval);
   const editor = h("textarea", { class: "code", rows: Math.min(24, before.split("\n").length + 2), spellcheck: "false", "aria-label": "Arguments as JSON", value: before });
   const changes = h("div");
-  const remember = rememberFields("tool_call");
+  const remember = rememberFields(approval.kind);
   let editing = false;
 
   // What was written, or null if it is no object.
@@ -53,7 +56,7 @@ export function toolCall(approval) {
     editing = !editing;
     say(editButton, editing ? "Stop editing" : "Edit");
     if (!editing) editor.value = before;
-    fill(shown, editing ? editor : reading);
+    fill(shown, [h("h4", null, "Arguments"), editing ? editor : reading]);
     first.look();
     drawChanges();
     if (editing) editor.focus();
@@ -64,11 +67,11 @@ export function toolCall(approval) {
   const first = readFirst(approve, shown);
   const editButton = own.button("Edit", edit);
   const reject = rejection(own, (reason) => own.decide("reject", { ...reason, ...remember.read() }));
-  add(node, [arrange(own, changes, remember.node, first.node, h("div", { class: "decide-row" }, approve, editButton, reject.node))]);
+  add(node, [arrange(own, changes, remember.node, first.node, h("div", { class: "decide-row" }, approve, isCall ? editButton : null, reject.node))]);
   return {
     node,
     dirty: changed,
     own,
-    keys: { ...keysTo(approve, accept, shown), e: () => (editing ? editor.focus() : edit()), r: reject.focus },
+    keys: { ...keysTo(approve, accept, shown), ...(isCall ? { e: () => (editing ? editor.focus() : edit()) } : null), r: reject.focus },
   };
 }

@@ -9,7 +9,7 @@ import { mark } from "./marks.js";
 import { json, list, longText, WHOLE } from "./payload.js";
 import { isWaiting } from "./store.js";
 
-const WHY = { __proto__: null, changed: "changed since it was approved", new: "new", hidden: "has text that a person cannot see", rejected: "was rejected" };
+const WHY = { __proto__: null, changed: "changed since it was approved", new: "new", hidden: "has text that a person cannot see", dangerous: "has dangerous text", rejected: "was rejected" };
 // A diff that is as long as this was cut by the gateway, but for a character that did not fit.
 const CUT_BYTES = 4096 - 3;
 

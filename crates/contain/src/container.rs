@@ -9,13 +9,14 @@ use std::{
     ffi::{OsStr, OsString},
     fmt,
     path::PathBuf,
+    process::Command,
     time::Duration,
 };
 
 use rustix::fs::{Access, access};
 
 use crate::{
-    heeded::heeded,
+    heeded::{heeded, is_needed},
     instance::{Instance, Token},
 };
 
@@ -24,10 +25,11 @@ pub const INSTANCE_LABEL: &str = "switchboard.instance";
 /// The label that names the server that a container runs.
 pub const SERVER_LABEL: &str = "switchboard.server";
 
-/// A container engine: the words its commands start with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A container engine: the words that its commands start with, and their environment.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Engine {
     command: Vec<String>,
+    env: Vec<(OsString, OsString)>,
 }
 
 impl Engine {
@@ -39,19 +41,31 @@ impl Engine {
     ) -> Self {
         let mut command = vec![program.into()];
         command.extend(options.into_iter().map(Into::into));
-        Self { command }
+        Self {
+            command,
+            env: Vec::new(),
+        }
     }
 
-    /// The engine that is installed: `docker` or else `podman`, as found in `PATH`.
-    pub fn detect() -> Option<Self> {
-        let path = env::var_os("PATH")?;
-        ["docker", "podman"]
-            .into_iter()
-            .find(|program| {
-                env::split_paths(&path)
-                    .any(|dir| access(dir.join(program), Access::EXEC_OK).is_ok())
-            })
-            .map(|program| Self::new(program, [""; 0]))
+    /// Takes from these variables the ones that engines need. An engine inherits no others.
+    #[must_use]
+    pub fn inherit(mut self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let variables = variables.into_iter();
+        self.env = variables.filter(|(name, _)| is_needed(name)).collect();
+        self
+    }
+
+    /// The engine that is installed: `docker` or else `podman`, as found in this search path. Relative
+    /// directories do not count.
+    pub fn detect(path: &OsStr) -> Option<Self> {
+        let find = |program: &str| {
+            env::split_paths(path)
+                .filter(|dir| dir.is_absolute())
+                .map(|dir| dir.join(program))
+                .find(|file| access(file, Access::EXEC_OK).is_ok())
+        };
+        let file = ["docker", "podman"].into_iter().find_map(find)?;
+        Some(Self::new(file.to_str()?, [""; 0]))
     }
 
     /// The engine's name, for people.
@@ -62,6 +76,41 @@ impl Engine {
 
     pub(crate) fn words(&self) -> &[String] {
         &self.command
+    }
+
+    pub(crate) fn variables(&self) -> &[(OsString, OsString)] {
+        &self.env
+    }
+
+    pub(crate) fn push_word(&mut self, word: String) {
+        self.command.push(word);
+    }
+
+    pub(crate) fn push_variable(&mut self, variable: (OsString, OsString)) {
+        self.env.push(variable);
+    }
+
+    /// A command of the engine, such as `["rm", "-f", "NAME"]`, with the engine's environment and no other, in
+    /// a directory that holds nothing of others. None if the engine has no name.
+    pub(crate) fn run(&self, words: &[&str]) -> Option<Command> {
+        let (program, options) = self.command.split_first()?;
+        let mut command = Command::new(program);
+        command
+            .args(options)
+            .args(words)
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .current_dir("/");
+        Some(command)
+    }
+}
+
+/// Values may be secrets.
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("command", &self.command)
+            .finish_non_exhaustive()
     }
 }
 
@@ -188,7 +237,7 @@ impl Container {
         token: &Token,
     ) -> Run {
         let named = Named {
-            engine: engine.words().to_vec(),
+            engine: engine.clone(),
             name: format!(
                 "switchboard-{instance}-{}-{}",
                 plain(server),
@@ -228,7 +277,7 @@ impl Container {
         for mount in &self.mounts {
             words.extend(["--mount".into(), mount.words()]);
         }
-        let mut env = Vec::new();
+        let mut env = engine.env.clone();
         for (name, value) in &self.env {
             words.push("-e".into());
             let mut word = name.clone();
@@ -287,7 +336,7 @@ pub(crate) struct Run {
 /// A container that runs, or ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Named {
-    pub(crate) engine: Vec<String>,
+    pub(crate) engine: Engine,
     pub(crate) name: String,
 }
 
@@ -296,24 +345,18 @@ pub(crate) const ENGINE_TIME: Duration = Duration::from_secs(3);
 
 impl Named {
     /// Sends it SIGTERM, and kills it after `time`.
-    pub(crate) fn stop(&self, time: Duration) -> Vec<String> {
+    pub(crate) fn stop(&self, time: Duration) -> Option<Command> {
         let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
-        self.words(&["stop", "-t", &seconds.max(1).to_string()])
+        let seconds = seconds.max(1).to_string();
+        self.engine.run(&["stop", "-t", &seconds, &self.name])
     }
 
-    pub(crate) fn kill(&self) -> Vec<String> {
-        self.words(&["kill"])
+    pub(crate) fn kill(&self) -> Option<Command> {
+        self.engine.run(&["kill", &self.name])
     }
 
-    pub(crate) fn remove(&self) -> Vec<String> {
-        self.words(&["rm", "-f"])
-    }
-
-    fn words(&self, command: &[&str]) -> Vec<String> {
-        let mut words = self.engine.clone();
-        words.extend(command.iter().map(|&word| word.to_owned()));
-        words.push(self.name.clone());
-        words
+    pub(crate) fn remove(&self) -> Option<Command> {
+        self.engine.run(&["rm", "-f", &self.name])
     }
 }
 
@@ -371,7 +414,7 @@ mod tests {
     #[test]
     fn a_stop_has_whole_seconds_and_never_none() {
         let named = Named {
-            engine: vec!["docker".into()],
+            engine: Engine::new("docker", [""; 0]),
             name: "x".into(),
         };
         for (millis, seconds) in [
@@ -381,8 +424,10 @@ mod tests {
             (1_001, "2"),
             (14_000, "14"),
         ] {
-            let words = named.stop(Duration::from_millis(millis));
-            assert_eq!(words, ["docker", "stop", "-t", seconds, "x"]);
+            let command = named.stop(Duration::from_millis(millis)).unwrap();
+            assert_eq!(command.get_program(), "docker");
+            let words: Vec<_> = command.get_args().collect();
+            assert_eq!(words, ["stop", "-t", seconds, "x"]);
         }
     }
 

@@ -99,8 +99,11 @@ impl Containment {
             program: program(),
             source,
         })?;
-        let (pipes, child, control) = self.guard(&launch.name).map_err(guard_failed)?;
+        let guard = self.guard(&launch.name, &commission.marker);
+        let (pipes, child, control) = guard.map_err(guard_failed)?;
 
+        // Unbounded, because `Drop` sends here and cannot wait. Only the gateway's own code gives orders, a
+        // few for each server, and the keeper reads them for as long as the server runs.
         let (orders, receiver) = mpsc::unbounded_channel();
         let (state, watched) = watch::channel(State::default());
         let (started, starting) = oneshot::channel();
@@ -189,8 +192,7 @@ impl Containment {
             program,
             args,
             env,
-            env_clear: launch.env_clear,
-            cwd: launch.cwd.as_ref().map(path::absolute).transpose()?,
+            cwd: path::absolute(&launch.cwd)?,
             marker: Marker {
                 instance: self.instance.clone(),
                 token,
@@ -204,8 +206,9 @@ impl Containment {
         })
     }
 
-    /// Starts a guard, with the server's ends of the pipes on their way to it.
-    fn guard(&self, name: &str) -> io::Result<(Pipes, Child, UnixStream)> {
+    /// Starts a guard, with the server's ends of the pipes on their way to it. It has no variable but the
+    /// marker: the server may read the environment of its parent.
+    fn guard(&self, name: &str, marker: &Marker) -> io::Result<(Pipes, Child, UnixStream)> {
         let (ours, theirs) = StdUnixStream::pair()?;
         let (stdin, server_stdin) = pipe::pipe()?;
         let (server_stdout, stdout) = pipe::pipe()?;
@@ -222,6 +225,8 @@ impl Containment {
             .arg0("switchboard")
             .arg(GUARD_ARGUMENT)
             .arg(name.replace('\0', " "))
+            .env_clear()
+            .env(crate::MARKER, marker.to_string())
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())

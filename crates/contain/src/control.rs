@@ -14,7 +14,11 @@ use std::{
 };
 
 use crate::{
-    container::Named, error::StartFailure, instance::Marker, launch::Ladder, process::Identity,
+    container::{Engine, Named},
+    error::StartFailure,
+    instance::Marker,
+    launch::Ladder,
+    process::Identity,
     report::Rung,
 };
 
@@ -30,8 +34,7 @@ pub(crate) struct Commission {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
-    pub(crate) env_clear: bool,
-    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) cwd: PathBuf,
     pub(crate) marker: Marker,
     /// The directory of records.
     pub(crate) ledger: PathBuf,
@@ -49,29 +52,17 @@ impl Commission {
         for arg in &self.args {
             out.field(b'a', arg.as_bytes())?;
         }
-        for (name, value) in &self.env {
-            let name = name.as_bytes();
-            if name.is_empty() || name.contains(&b'=') {
-                return Err(invalid(
-                    "the name of an environment variable is empty or holds `=`",
-                ));
-            }
-            out.field(b'e', &[name, b"=", value.as_bytes()].concat())?;
-        }
-        if self.env_clear {
-            out.field(b'x', b"")?;
-        }
-        if let Some(cwd) = &self.cwd {
-            out.field(b'd', cwd.as_os_str().as_bytes())?;
-        }
+        out.variables(b'e', &self.env)?;
+        out.field(b'd', self.cwd.as_os_str().as_bytes())?;
         out.field(b'm', self.marker.to_string().as_bytes())?;
         out.field(b'l', self.ledger.as_os_str().as_bytes())?;
         out.field(b's', ladder_words(self.leftovers).as_bytes())?;
         if let Some(container) = &self.container {
             out.field(b'c', container.name.as_bytes())?;
-            for word in &container.engine {
+            for word in container.engine.words() {
                 out.field(b'g', word.as_bytes())?;
             }
+            out.variables(b'v', container.engine.variables())?;
         }
         out.0.push(0);
         if out.0.len() > COMMISSION_BYTES {
@@ -86,7 +77,6 @@ impl Commission {
         let mut program = None;
         let mut args = Vec::new();
         let mut env = Vec::new();
-        let mut env_clear = false;
         let mut cwd = None;
         let mut marker = None;
         let mut ledger = None;
@@ -101,26 +91,19 @@ impl Commission {
                 b'n' => name = Some(text(value)?),
                 b'p' => program = Some(os()),
                 b'a' => args.push(os()),
-                b'e' => {
-                    let equals = value.iter().position(|&byte| byte == b'=')?;
-                    let (name, value) = value.split_at(equals);
-                    env.push((
-                        OsString::from_vec(name.to_vec()),
-                        OsString::from_vec(value.get(1..)?.to_vec()),
-                    ));
-                }
-                b'x' => env_clear = true,
+                b'e' => env.push(variable(value)?),
                 b'd' => cwd = Some(PathBuf::from(os())),
                 b'm' => marker = Some(Marker::parse(&text(value)?)?),
                 b'l' => ledger = Some(PathBuf::from(os())),
                 b's' => leftovers = Some(parse_ladder(&text(value)?)?),
                 b'c' => {
                     container = Some(Named {
-                        engine: Vec::new(),
+                        engine: Engine::default(),
                         name: text(value)?,
                     });
                 }
-                b'g' => container.as_mut()?.engine.push(text(value)?),
+                b'g' => container.as_mut()?.engine.push_word(text(value)?),
+                b'v' => container.as_mut()?.engine.push_variable(variable(value)?),
                 _ => return None,
             }
         }
@@ -129,8 +112,7 @@ impl Commission {
             program: program?,
             args,
             env,
-            env_clear,
-            cwd,
+            cwd: cwd?,
             marker: marker?,
             ledger: ledger?,
             leftovers: leftovers?,
@@ -153,6 +135,29 @@ impl Fields {
         self.0.push(0);
         Ok(())
     }
+
+    fn variables(&mut self, tag: u8, variables: &[(OsString, OsString)]) -> io::Result<()> {
+        for (name, value) in variables {
+            let name = name.as_bytes();
+            if name.is_empty() || name.contains(&b'=') {
+                return Err(invalid(
+                    "the name of an environment variable is empty or holds `=`",
+                ));
+            }
+            self.field(tag, &[name, b"=", value.as_bytes()].concat())?;
+        }
+        Ok(())
+    }
+}
+
+/// `NAME=value`.
+fn variable(field: &[u8]) -> Option<(OsString, OsString)> {
+    let equals = field.iter().position(|&byte| byte == b'=')?;
+    let (name, value) = field.split_at(equals);
+    Some((
+        OsString::from_vec(name.to_vec()),
+        OsString::from_vec(value.get(1..)?.to_vec()),
+    ))
 }
 
 fn invalid(what: &str) -> io::Error {
@@ -333,8 +338,7 @@ mod tests {
                 OsString::from_vec(vec![0xff, b'\n']),
             ],
             env: vec![("A".into(), "1=2".into()), ("B".into(), "".into())],
-            env_clear: true,
-            cwd: Some("/tmp".into()),
+            cwd: "/tmp".into(),
             marker: Marker {
                 instance: "main".parse().unwrap(),
                 token: Token::random().unwrap(),
@@ -345,7 +349,8 @@ mod tests {
                 term: Duration::from_secs(2),
             },
             container: Some(Named {
-                engine: vec!["podman".into(), "--runtime".into(), "runc".into()],
+                engine: Engine::new("podman", ["--runtime", "runc"])
+                    .inherit([("PATH".into(), "/a=b".into())]),
                 name: "switchboard-main-files-1".into(),
             }),
         }
@@ -413,10 +418,30 @@ mod tests {
         }
     }
 
+    /// A commission that can be read and sent says the same once more.
+    fn decoded_is_encoded_again(bytes: &[u8]) {
+        let read = Commission::decode(bytes);
+        if let Some(Ok(sent)) = read.as_ref().map(Commission::encode) {
+            assert_eq!(Commission::decode(&sent), read);
+        }
+    }
+
     proptest! {
         #[test]
+        fn damaged_commission_is_refused_or_consistent(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let mut bytes = commission().encode().unwrap();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            decoded_is_encoded_again(&bytes);
+        }
+
+        #[test]
         fn noise_is_no_message(bytes: Vec<u8>, line: String) {
-            let _ = Commission::decode(&bytes);
+            decoded_is_encoded_again(&bytes);
             let _ = Order::parse(&line);
             let _ = Report::parse(&line);
             let mut lines = Lines::default();

@@ -13,16 +13,14 @@ use crate::container::{ENGINE_TIME, Named};
 /// Kills and removes a container, as far as the engine can be reached. Whether it said that it did.
 pub(crate) fn end_container(container: &Named) -> bool {
     // One that does not run cannot be killed, so that only the removal counts.
-    let _ = run(&container.kill(), ENGINE_TIME);
-    run(&container.remove(), ENGINE_TIME).is_some()
+    let _ = run(container.kill(), ENGINE_TIME);
+    run(container.remove(), ENGINE_TIME).is_some()
 }
 
 /// Runs a command for at most `time`, and gives what it wrote if it went well. Blocks.
-pub(crate) fn run(words: &[String], time: Duration) -> Option<String> {
+pub(crate) fn run(command: Option<Command>, time: Duration) -> Option<String> {
     let until = Instant::now() + time;
-    let (program, args) = words.split_first()?;
-    let mut child = Command::new(program)
-        .args(args)
+    let mut child = command?
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -1,18 +1,21 @@
 //! Why a server could not be started.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// The program itself did not start.
-    #[error("cannot start `{program}`: {}", .failure.advice(.cwd.as_ref()))]
+    #[error("cannot start `{program}`: {}", .failure.advice(.cwd))]
     Start {
         /// The program.
         program: String,
-        /// In which directory, if one was asked for.
-        cwd: Option<PathBuf>,
+        /// Its working directory.
+        cwd: PathBuf,
         /// What was wrong.
         failure: StartFailure,
         /// What the system said.
@@ -84,7 +87,7 @@ impl StartFailure {
         Self::ALL.into_iter().find(|failure| failure.word() == word)
     }
 
-    fn advice(self, cwd: Option<&PathBuf>) -> String {
+    fn advice(self, cwd: &Path) -> String {
         match self {
             Self::NotFound => "command not found; check the spelling and PATH".to_owned(),
             Self::Interpreter => {
@@ -97,12 +100,10 @@ impl StartFailure {
             Self::NotExecutable => {
                 "not a program for this system; check that the file is what it should be".to_owned()
             }
-            Self::WorkingDirectory => {
-                let dir = cwd.map_or("its working directory".into(), |dir| {
-                    format!("the working directory `{}`", dir.display())
-                });
-                format!("{dir} is missing or cannot be entered; create it or change the setting")
-            }
+            Self::WorkingDirectory => format!(
+                "the working directory `{}` is missing or cannot be entered; create it or change the setting",
+                cwd.display()
+            ),
             Self::Other => "the system refused; try again when it has room".to_owned(),
         }
     }

@@ -146,7 +146,7 @@ impl Guard {
             && !self.removed
         {
             self.removed = true;
-            return !self.engine(&container.remove(), ENGINE_TIME);
+            return !self.engine(container.remove(), ENGINE_TIME);
         }
         true
     }
@@ -166,7 +166,7 @@ impl Guard {
     /// SIGTERM to all; a container is asked through its engine.
     fn ask(&mut self, time: Duration) {
         if let Some(container) = self.container.clone()
-            && self.engine(&container.stop(time), time)
+            && self.engine(container.stop(time), time)
         {
             self.report(&Report::StoppingContainer);
             return;
@@ -199,7 +199,7 @@ impl Guard {
     fn insist(&mut self) {
         self.end_helper();
         if let Some(container) = self.container.clone()
-            && self.engine(&container.kill(), ENGINE_TIME)
+            && self.engine(container.kill(), ENGINE_TIME)
         {
             self.report(&Report::KillingContainer);
         }
@@ -323,14 +323,12 @@ impl Guard {
     }
 
     /// Starts a command of the engine. Whether it started.
-    fn engine(&mut self, words: &[String], time: Duration) -> bool {
+    fn engine(&mut self, command: Option<Command>, time: Duration) -> bool {
         self.end_helper();
-        let Some((program, args)) = words.split_first() else {
+        let Some(mut command) = command else {
             return false;
         };
-        let mut command = Command::new(program);
         command
-            .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());

@@ -1,4 +1,4 @@
-//! The environment variables that an engine's command heeds itself.
+//! The environment variables that an engine's command heeds itself, and those that it is given.
 
 use std::ffi::OsStr;
 
@@ -86,9 +86,84 @@ pub(crate) fn heeded(name: &OsStr) -> bool {
     NAMES.contains(&&*name) || name.starts_with("_CONTAINERS_") || name.starts_with("DYLD_")
 }
 
+/// Reports whether the engine's command needs this variable of the gateway's environment: to find its
+/// programs, its configuration, its daemon, a registry. Those of the loader and of Go, which change how a program
+/// runs, are not among them.
+pub(crate) fn is_needed(name: &OsStr) -> bool {
+    const NEEDED: [&str; 44] = [
+        "ALL_PROXY",
+        "CONTAINERS_CONF",
+        "CONTAINERS_CONF_OVERRIDE",
+        "CONTAINERS_HELPER_BINARY_DIR",
+        "CONTAINERS_REGISTRIES_CONF",
+        "CONTAINERS_SHORT_NAME_ALIASING",
+        "CONTAINERS_STORAGE_CONF",
+        "CONTAINER_CONNECTION",
+        "CONTAINER_HOST",
+        "CONTAINER_SSHKEY",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "DOCKER_API_VERSION",
+        "DOCKER_CERT_PATH",
+        "DOCKER_CONFIG",
+        "DOCKER_CONTENT_TRUST",
+        "DOCKER_CONTENT_TRUST_SERVER",
+        "DOCKER_CONTEXT",
+        "DOCKER_CUSTOM_HEADERS",
+        "DOCKER_DEFAULT_PLATFORM",
+        "DOCKER_HOST",
+        "DOCKER_TLS",
+        "DOCKER_TLS_VERIFY",
+        "HOME",
+        "HTTPS_PROXY",
+        "HTTP_PROXY",
+        "LANG",
+        "NO_PROXY",
+        "PATH",
+        "PODMAN_CONNECTIONS_CONF",
+        "PODMAN_USERNS",
+        "REGISTRY_AUTH_FILE",
+        "SSH_AUTH_SOCK",
+        "SSL_CERT_DIR",
+        "SSL_CERT_FILE",
+        "STORAGE_DRIVER",
+        "STORAGE_OPTS",
+        "TMPDIR",
+        "USER",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_RUNTIME_DIR",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+    ];
+    NEEDED.iter().any(|needed| name == *needed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn engine_needs_neither_keys_nor_loader_settings() {
+        for name in [
+            "AWS_SECRET_ACCESS_KEY",
+            "DOCKER_PASSWORD",
+            "GODEBUG",
+            "LD_PRELOAD",
+            "DYLD_INSERT_LIBRARIES",
+        ] {
+            assert!(!is_needed(OsStr::new(name)), "{name}");
+        }
+        for name in [
+            "PATH",
+            "HOME",
+            "DOCKER_HOST",
+            "XDG_RUNTIME_DIR",
+            "https_proxy",
+        ] {
+            assert!(is_needed(OsStr::new(name)), "{name}");
+        }
+    }
 
     #[test]
     fn a_key_is_not_shown_for_how_it_begins() {

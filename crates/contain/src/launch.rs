@@ -42,15 +42,15 @@ impl Default for Ladder {
 
 /// A server to start, as often as wanted.
 ///
-/// Its standard input, output and error are pipes. It gets the environment of this program, changed
-/// by [`env`](Self::env), and `SWITCHBOARD_CONTAINED`, by which it and all that it starts are known.
+/// Its standard input, output and error are pipes. It inherits neither environment nor working directory:
+/// it gets the variables of [`env`](Self::env) and `SWITCHBOARD_CONTAINED`, by which it and all that it
+/// starts are known, and runs in [`cwd`](Self::cwd).
 #[derive(Clone)]
 pub struct Launch {
     pub(crate) name: String,
     pub(crate) what: What,
     pub(crate) env: Vec<(OsString, OsString)>,
-    pub(crate) env_clear: bool,
-    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) cwd: PathBuf,
     pub(crate) ladder: Ladder,
 }
 
@@ -67,7 +67,8 @@ pub(crate) enum What {
 }
 
 impl Launch {
-    /// A program, looked up in `PATH` if it is a bare name. `name` is the server's, for people.
+    /// A program. A bare name is looked up in the `PATH` of [`env`](Self::env), or in the system's default
+    /// directories if there is none. `name` is the server's, for people.
     pub fn program(name: impl Into<String>, program: impl Into<OsString>) -> Self {
         Self::new(
             name.into(),
@@ -79,8 +80,8 @@ impl Launch {
         )
     }
 
-    /// A container. [`env`](Self::env), [`env_clear`](Self::env_clear) and [`cwd`](Self::cwd) are
-    /// about the engine's command, not about what runs inside: for that see [`Container`].
+    /// A container. [`env`](Self::env) and [`cwd`](Self::cwd) apply to the engine's command, not to the program
+    /// inside: for that see [`Container`].
     pub fn container(name: impl Into<String>, engine: Engine, container: Container) -> Self {
         Self::new(
             name.into(),
@@ -97,8 +98,7 @@ impl Launch {
             name,
             what,
             env: Vec::new(),
-            env_clear: false,
-            cwd: None,
+            cwd: "/".into(),
             ladder,
         }
     }
@@ -127,18 +127,10 @@ impl Launch {
         self
     }
 
-    /// Keeps the environment of this program from the server: it gets what is set with
-    /// [`env`](Self::env) and its marker, not even `PATH`.
-    #[must_use]
-    pub fn env_clear(mut self) -> Self {
-        self.env_clear = true;
-        self
-    }
-
-    /// Sets the working directory.
+    /// Sets the working directory, which is `/` by default.
     #[must_use]
     pub fn cwd(mut self, dir: impl Into<PathBuf>) -> Self {
-        self.cwd = Some(dir.into());
+        self.cwd = dir.into();
         self
     }
 

@@ -174,10 +174,8 @@ impl Sweep {
     /// Containers are found by their label, which names the instance and cannot be mistaken for another's.
     fn end_containers(&self, engine: &Engine, boot: &str, report: &mut SweepReport) {
         let filter = format!("label={INSTANCE_LABEL}={}", self.instance);
-        let mut words = engine.words().to_vec();
-        words
-            .extend(["ps", "-a", "--filter", &filter, "--format", "{{.Names}}"].map(str::to_owned));
-        let Some(listing) = engine::run(&words, ENGINE_LIST) else {
+        let list = engine.run(&["ps", "-a", "--filter", &filter, "--format", "{{.Names}}"]);
+        let Some(listing) = engine::run(list, ENGINE_LIST) else {
             report.silent_engines.push(engine.name().to_owned());
             return;
         };
@@ -187,7 +185,7 @@ impl Sweep {
                 continue;
             }
             let container = Named {
-                engine: engine.words().to_vec(),
+                engine: engine.clone(),
                 name: name.to_owned(),
             };
             if engine::end_container(&container) {

@@ -11,6 +11,8 @@ pub struct Access {
     pub owner: u32,
     /// The permission bits.
     pub mode: u32,
+    /// A directory in which users may remove only what is theirs, such as `/tmp`.
+    sticky: bool,
 }
 
 /// Reads owner and mode of the file behind a path, through links.
@@ -19,6 +21,7 @@ pub fn access(path: &Path) -> io::Result<Access> {
     Ok(Access {
         owner: found.uid(),
         mode: found.mode() & 0o777,
+        sticky: found.is_dir() && found.mode() & 0o1000 != 0,
     })
 }
 
@@ -31,6 +34,11 @@ impl Access {
     /// Every user of the machine may change it.
     pub fn is_world_writable(self) -> bool {
         self.mode & 0o002 != 0
+    }
+
+    /// It is a directory in which users may remove only what is theirs.
+    pub fn is_sticky(self) -> bool {
+        self.sticky
     }
 
     /// Other members of its group may change it.

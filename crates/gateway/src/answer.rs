@@ -193,8 +193,8 @@ fn score(hit: &Hit) -> Raw {
 
 fn definition(tool: &Item<'_>) -> Raw {
     let name = Raw::string(&format!("{}:{}", tool.server(), tool.name()));
-    // What is not judged is not for a model to read.
-    let judged = tool.raw().without(&switchboard_trust::LEFT_OUT);
+    // These are for programs, and are not scanned for what they tell a model.
+    let judged = tool.raw().without(&switchboard_trust::UNREAD);
     judged.with_member("name", &name).unwrap_or(judged)
 }
 

@@ -41,7 +41,9 @@ use crate::context::Context;
 /// Asking a person.
 #[derive(Debug)]
 pub(crate) struct Approvals {
-    commands: mpsc::UnboundedSender<Command>,
+    commands: mpsc::Sender<Command>,
+    /// The place for [`Command::Stop`], which is sent once, by code that cannot wait.
+    stop: Mutex<Option<mpsc::OwnedPermit<Command>>>,
     last: AtomicU64,
     /// Whether it is known what an earlier run left behind.
     ready: watch::Receiver<bool>,
@@ -57,11 +59,13 @@ impl Approvals {
     /// What is asked waits until the driver runs. Decisions that are remembered are read from the file, which is
     /// small: rules hold from the first call on, whatever the store does.
     pub(crate) fn new(config: &Config, file: PathBuf) -> (Self, Driver) {
-        let (commands, received) = mpsc::unbounded_channel();
+        let (commands, received) = mpsc::channel(COMMANDS_MAX);
+        let stop = commands.clone().try_reserve_owned().ok();
         let (loaded, ready) = watch::channel(false);
         let clock = Clock::new();
         let approvals = Self {
             commands,
+            stop: Mutex::new(stop),
             last: AtomicU64::new(0),
             ready,
             policy: ArcSwap::from_pointee(Policy::new(config, policy::read_file(&file))),
@@ -95,7 +99,10 @@ impl Approvals {
     /// next start.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Relaxed);
-        self.send(Command::Stop);
+        let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = stop.take() {
+            place.send(Command::Stop);
+        }
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -116,20 +123,27 @@ impl Approvals {
         let Some(id) = new_id() else {
             return Outcome::Unavailable("the system gives no random numbers".into());
         };
+        let gone = || Outcome::Unavailable("the gateway is stopping".into());
+        // Both places at once: askers that have one each and wait for another would wait for ever.
+        let Ok(mut places) = self.commands.reserve_many(2).await else {
+            return gone();
+        };
+        let (Some(asking), Some(leaving)) = (places.next(), places.next()) else {
+            return gone();
+        };
         let asker = self.last.fetch_add(1, Relaxed) + 1;
         let (sender, outcome) = oneshot::channel();
         let _waiting = Waiting {
-            approvals: self,
+            leaving: Some(leaving),
             asker,
         };
-        self.send(Command::Ask {
+        asking.send(Command::Ask {
             asker,
             id,
             ask: Box::new(ask),
             outcome: sender,
         });
-        let gone = |_| Outcome::Unavailable("the gateway is stopping".into());
-        outcome.await.unwrap_or_else(gone)
+        outcome.await.unwrap_or_else(|_| gone())
     }
 
     /// Carries out what a person decides.
@@ -143,11 +157,13 @@ impl Approvals {
             return Err(Refusal::Unavailable("the store is not ready".into()));
         }
         let (reply, result) = oneshot::channel();
-        self.send(Command::Decide {
+        let command = Command::Decide {
             id,
             decision: Box::new(decision),
             reply,
-        });
+        };
+        // An error means that the gateway is stopping, which the reply says, too.
+        let _ = self.commands.send(command).await;
         let gone = |_| Err(Refusal::Unavailable("the gateway is stopping".into()));
         result.await.unwrap_or_else(gone)
     }
@@ -161,24 +177,26 @@ impl Approvals {
         let waiting = ready.wait_for(|ready| *ready);
         matches!(timeout(patience, waiting).await, Ok(Ok(_)))
     }
-
-    fn send(&self, command: Command) {
-        // An error means that the gateway is stopping: whoever waits hears so.
-        let _ = self.commands.send(command);
-    }
 }
 
-/// Somebody who waits for an answer; the question is withdrawn when this is dropped.
+/// A caller that waits for an answer; the question is withdrawn when this is dropped.
 struct Waiting<'a> {
-    approvals: &'a Approvals,
+    /// The place for [`Command::Leave`], so that it cannot be lost in a full channel.
+    leaving: Option<mpsc::Permit<'a, Command>>,
     asker: Asker,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.approvals.send(Command::Leave(self.asker));
+        if let Some(place) = self.leaving.take() {
+            place.send(Command::Leave(self.asker));
+        }
     }
 }
+
+/// The capacity of the channel to the driver. Each caller that waits keeps one place; the broker lets at
+/// most `OPEN_MAX` wait and refuses the others, who pass through the places that are left.
+const COMMANDS_MAX: usize = switchboard_approvals::broker::OPEN_MAX + 1_024;
 
 /// The clock is looked at at least this often while something is to happen.
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
@@ -231,4 +249,40 @@ fn new_id() -> Option<Id> {
     getrandom::fill(&mut bytes).ok()?;
     let letters = bytes.map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
     Some(letters.iter().collect::<String>().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn approvals() -> (tempfile::TempDir, Approvals, Driver) {
+        let home = tempfile::tempdir().unwrap();
+        let (approvals, driver) = Approvals::new(&Config::default(), home.path().join("rules"));
+        (home, approvals, driver)
+    }
+
+    #[tokio::test]
+    async fn stop_and_leave_fit_into_a_full_channel() {
+        let (_home, approvals, mut driver) = approvals();
+        let mut places = approvals.commands.reserve_many(2).await.unwrap();
+        let (asking, leaving) = (places.next().unwrap(), places.next());
+        drop(asking);
+        let waiting = Waiting { leaving, asker: 7 };
+        let mut sent = 0;
+        while approvals.commands.try_send(Command::Leave(0)).is_ok() {
+            sent += 1;
+        }
+        assert_eq!(sent, COMMANDS_MAX - 2);
+        drop(waiting);
+        approvals.stop();
+        approvals.stop();
+        let mut received = Vec::new();
+        while let Some(command) = driver.next_command() {
+            received.push(command);
+        }
+        let is_leave = |command: &Command| matches!(command, Command::Leave(7));
+        let is_stop = |command: &Command| matches!(command, Command::Stop);
+        assert_eq!(received.iter().filter(|it| is_leave(it)).count(), 1);
+        assert_eq!(received.iter().filter(|it| is_stop(it)).count(), 1);
+    }
 }

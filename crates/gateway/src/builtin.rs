@@ -29,7 +29,7 @@ pub(crate) fn part() -> ServerPart {
             .collect(),
         ..Offers::default()
     };
-    ServerPart::prepare(SERVER, Arc::new(offers), &|_| true)
+    ServerPart::prepare(SERVER, Arc::new(offers), &|_, _| true)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! of 2026-07-28 gets the questions as the result of its request, and if the server is older the call is
 //! [parked](crate::park) until it comes back.
 
+mod completion;
 pub(crate) mod gate;
 pub(crate) mod human;
 mod journey;
@@ -14,13 +15,14 @@ mod record;
 mod rounds;
 
 use std::{
-    sync::{Arc, LazyLock, OnceLock},
+    borrow::Cow,
+    sync::{Arc, OnceLock},
     time::Instant,
 };
 
-use memchr::memmem::Finder;
+use switchboard_catalog::Kind;
 use switchboard_client::{CallError, Error, InputRequired, Raw, Revision};
-use switchboard_wire::{Era, method};
+use switchboard_wire::{Era, Name, method};
 use tokio::time::timeout_at;
 
 use self::{
@@ -60,6 +62,33 @@ pub(crate) struct Errand<'a> {
     /// Whether it may come back with answers: what does not is not looked through again.
     pub(crate) returns: bool,
 }
+
+impl Errand<'_> {
+    /// The items of the server that it is about. A completion may name a template or a resource.
+    pub(crate) fn items(&self) -> Items<'_> {
+        let named = |kind| [Some((kind, Cow::Borrowed(&*self.name))), None, None];
+        match self.method {
+            method::TOOLS_CALL => named(Kind::Tool),
+            method::PROMPTS_GET => named(Kind::Prompt),
+            method::RESOURCES_READ => named(Kind::Resource),
+            method::COMPLETE => {
+                let of = self.params.as_ref().and_then(|params| params.member("ref"));
+                let text = |member| -> Option<Cow<'_, str>> {
+                    Some(of.as_ref()?.member(member)?.to_text()?.into())
+                };
+                [
+                    text("name").map(|name| (Kind::Prompt, name)),
+                    text("uri").map(|uri| (Kind::Template, uri)),
+                    text("uri").map(|uri| (Kind::Resource, uri)),
+                ]
+            }
+            _ => [None, None, None],
+        }
+    }
+}
+
+/// The items of a server that a request is about, as the server calls them.
+pub(crate) type Items<'a> = [Option<(Kind, Cow<'a, str>)>; 3];
 
 /// What is kept of a call while its client is away.
 #[derive(Debug)]
@@ -104,9 +133,6 @@ async fn walk(
 ) -> Result<Raw, Failure> {
     let mut record = Record::new(context, caller, upstream, &errand);
     let reads = context.reads.generation();
-    if let Some(kept) = remembered(context, caller, upstream, &errand) {
-        return record.finish(Ok(kept));
-    }
     let way = Way {
         context,
         caller,
@@ -120,6 +146,10 @@ async fn walk(
         Ok(pass) => pass,
         Err(failure) => return record.finish(Err(failure)),
     };
+    // What may not be read may not be read from memory either.
+    if let Some(kept) = remembered(context, caller, upstream, &errand) {
+        return record.finish(Ok(kept));
+    }
     let mut lost = None;
     let mut consented = false;
     let patience = context.config.load().approvals.long_timeout;
@@ -236,13 +266,9 @@ fn remembered(
 
 /// Whether a request of 2026-07-28 is one that comes back with answers.
 fn returns(params: Option<&Raw>) -> bool {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"requestState\""));
-    // Most do not, which a glance at the bytes tells. An escape may spell any name.
-    let may_say = |params: &&Raw| {
-        let bytes = params.as_bytes();
-        SAYS.find(bytes).is_some() || memchr::memchr(b'\\', bytes).is_some()
-    };
-    let params = params.filter(may_say);
+    static REQUEST_STATE: Name = Name::new("requestState");
+    // Most do not, which a search in the bytes shows.
+    let params = params.filter(|params| params.may_name(&REQUEST_STATE));
     params.is_some_and(|params| params.member("requestState").is_some())
 }
 
@@ -266,7 +292,7 @@ impl Way<'_> {
     async fn arrive(
         &self,
         started: Instant,
-        lost: Option<Arc<Live>>,
+        mut lost: Option<Arc<Live>>,
     ) -> Result<(Arc<Live>, Permit), Failure> {
         let upstream = self.upstream;
         let deadline = started + upstream.request_timeout();
@@ -289,13 +315,12 @@ impl Way<'_> {
             let live =
                 live.filter(|live| lost.as_ref().is_none_or(|lost| !Arc::ptr_eq(live, lost)));
             if let Some(live) = live {
-                if self.errand.method == method::TOOLS_CALL {
-                    live.judged().await;
-                    let (server, tool) = (&upstream.name, &self.errand.name);
-                    let permitted = self.context.shelf.permits(server, Some(tool));
-                    permitted.map_err(|unapproved| unapproved.failure(server, Some(tool)))?;
+                let until = (Instant::now() + self.context.wait()).min(deadline);
+                let items = self.errand.items();
+                if upstream.admit(self.context, &live, &items, until).await? {
+                    return Ok((live, place));
                 }
-                return Ok((live, place));
+                lost = Some(live);
             }
             drop(place);
             let until = (Instant::now() + self.context.wait()).min(deadline);

@@ -6,13 +6,14 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use switchboard_config::{Config, Home};
+use switchboard_config::{Config, Environment, Home};
 use switchboard_contain::Containment;
 use switchboard_store::Store;
 use switchboard_wire::method;
 
 use crate::{
     approvals::{Approvals, driver::Driver},
+    asking::Asking,
     audit::Audit,
     cache::Reads,
     call::{Kept, gate::Round, patience::Running},
@@ -36,6 +37,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) home: Arc<Home>,
+    /// The environment of this process, of which servers get a part.
+    pub(crate) environment: Environment,
     pub(crate) containment: Containment,
     pub(crate) logs: Arc<Logs>,
     pub(crate) metrics: Metrics,
@@ -53,6 +56,8 @@ pub(crate) struct Context {
     pub(crate) audience: Audience,
     /// Asking a person.
     pub(crate) approvals: Arc<Approvals>,
+    /// The limits of what servers ask for.
+    pub(crate) asking: Asking,
     /// The audit log, for everything that approvals do not record themselves.
     pub(crate) audit: Audit,
     /// Calls that go on while their clients are away.
@@ -98,6 +103,7 @@ impl Context {
     pub(crate) fn new(
         home: Arc<Home>,
         config: Config,
+        environment: Environment,
         containment: Containment,
         logs: Arc<Logs>,
         shelf: Arc<Shelf>,
@@ -108,9 +114,11 @@ impl Context {
         let (approvals, driver) = Approvals::new(&config, home.rules());
         let context = Self {
             approvals: Arc::new(approvals),
+            asking: Asking::default(),
             audit: Audit::start(store.clone()),
             waiting: Parking::new(lasting_seal, WAITING)?,
             rounds: Parking::new(Seal::new()?, WAITING)?,
+            environment,
             containment,
             audience: Audience::default(),
             parking: Parking::new(Seal::new()?, PARKED)?,

@@ -7,15 +7,14 @@ pub(crate) mod fit;
 pub(crate) mod menu;
 
 use std::{
-    sync::{Arc, LazyLock},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use memchr::memmem::Finder;
 use switchboard_catalog::{BadCursor, Catalogue, Kind, Page, ServerPart, Target};
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_results::Structured;
-use switchboard_wire::{Era, code, header::ParamHeaders, meta, method};
+use switchboard_wire::{Era, Name, code, header::ParamHeaders, meta, method};
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
@@ -232,7 +231,7 @@ impl Room<'_> {
 
     async fn call_tool(&self, params: Option<Raw>) -> Result<Raw, Failure> {
         let params = required(params)?;
-        let exposed = text(&params, "name")?;
+        let exposed = distinct_text(&params, &["name", "arguments"])?;
         match self.view {
             View::All(face) => {
                 // The menu is served wherever it can have been shown: what `auto` shows may change.
@@ -263,9 +262,10 @@ impl Room<'_> {
             View::Server(server) => {
                 let upstream = upstream(self.gateway, server)?;
                 let shelf = &self.gateway.context().shelf;
+                let item = Some((Kind::Tool, exposed.as_str()));
                 shelf
-                    .permits(server, Some(&exposed))
-                    .map_err(|unapproved| unapproved.failure(server, Some(&exposed)))?;
+                    .permits(server, item)
+                    .map_err(|unapproved| unapproved.failure(server, item))?;
                 if !upstream.settings().tools.permits(&exposed) {
                     let message = format!("there is no tool '{}'", cut(&exposed));
                     return Err(Failure::invalid_params(message));
@@ -298,6 +298,7 @@ impl Room<'_> {
             .filter(|server: &Arc<str>| self.gateway.upstream(server).is_some())
             .ok_or_else(|| unknown.clone())?;
         let tool = exposed.get(server.len() + 2..);
+        let tool = tool.map(|tool| (Kind::Tool, tool));
         let shelf = &self.gateway.context().shelf;
         shelf
             .permits(&server, tool)
@@ -325,7 +326,7 @@ impl Room<'_> {
     }
 
     fn get_status(&self) -> Raw {
-        let status = self.gateway.status();
+        let status = self.gateway.status_for_agents();
         let status = Raw::from_value(&status).unwrap_or_else(|_| Raw::empty_object());
         answer::result(status.as_str(), status.clone())
     }
@@ -361,7 +362,7 @@ impl Room<'_> {
         find: Find,
     ) -> Result<(Option<Arc<str>>, Raw), Failure> {
         let params = required(params)?;
-        let exposed = text(&params, member)?;
+        let exposed = distinct_text(&params, &[member, "arguments"])?;
         let View::Server(server) = self.view else {
             let (server, own) = {
                 let catalogue = self.gateway.context().shelf.catalogue();
@@ -379,16 +380,9 @@ impl Room<'_> {
 
     async fn complete(&self, params: Option<Raw>) -> Result<Raw, Failure> {
         let params = required(params)?;
-        let View::Server(server) = self.view else {
-            return self.complete_direct(params).await;
-        };
-        self.errand(server, method::COMPLETE, "".into(), params)
-            .await
-    }
-
-    async fn complete_direct(&self, params: Raw) -> Result<Raw, Failure> {
         let of = params
-            .member("ref")
+            .distinct_member(&["ref", "argument", "context"])
+            .map_err(|error| Failure::invalid_params(error.to_string()))?
             .ok_or_else(|| Failure::invalid_params("`ref` is missing"))?;
         let member = match of.member("type").and_then(|kind| kind.to_text()).as_deref() {
             Some("ref/prompt") => "name",
@@ -398,19 +392,34 @@ impl Room<'_> {
                 return Err(Failure::invalid_params(message));
             }
         };
-        let exposed = text(&of, member)?;
+        let others = ["type", "name", "uri"];
+        let exposed = distinct_text(&of, &[&[member][..], &others].concat())?;
+        let View::Server(server) = self.view else {
+            return self.complete_direct(params, &of, member, &exposed).await;
+        };
+        let name = exposed.as_str().into();
+        self.errand(server, method::COMPLETE, name, params).await
+    }
+
+    async fn complete_direct(
+        &self,
+        params: Raw,
+        of: &Raw,
+        member: &str,
+        exposed: &str,
+    ) -> Result<Raw, Failure> {
         let (server, name) = {
             let catalogue = self.gateway.context().shelf.catalogue();
             let target = match member {
-                "name" => catalogue.prompt(&exposed),
-                _ => catalogue.template(&exposed),
+                "name" => catalogue.prompt(exposed),
+                _ => catalogue.template(exposed),
             };
             let target = target.ok_or_else(|| {
-                Failure::invalid_params(format!("there is nothing called '{}'", cut(&exposed)))
+                Failure::invalid_params(format!("there is nothing called '{}'", cut(exposed)))
             })?;
             (Arc::clone(target.server), Arc::<str>::from(target.name))
         };
-        let of = renamed(&of, member, &name)?;
+        let of = renamed(of, member, &name)?;
         let params = params
             .with_member("ref", &of)
             .map_err(|error| Failure::invalid_params(error.to_string()))?;
@@ -422,7 +431,7 @@ impl Room<'_> {
         session: Option<&Arc<Session>>,
         params: Option<Raw>,
     ) -> Result<Raw, Failure> {
-        let uri = text(&required(params)?, "uri")?;
+        let uri = distinct_text(&required(params)?, &["uri"])?;
         let Some(session) = session else {
             let message = "only a session can subscribe; open one with `initialize`";
             return Err(Failure::invalid_params(message));
@@ -431,6 +440,7 @@ impl Room<'_> {
         if !session.is_watching(&uri) {
             let exposed = matches!(self.view, View::All(_));
             let context = self.gateway.context();
+            call::gate::may_watch(context, self.caller, &upstream.name, &own).await?;
             let watching = upstream.watch(context, &own, &session.mailbox, exposed);
             if !session.keep_watching(&uri, watching.await?) {
                 let message = "this session watches too many resources already";
@@ -480,7 +490,7 @@ impl Room<'_> {
             let error = ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message);
             return Err(Failure::Refused(error.with_data(data)));
         }
-        let exposed = text(&params, "taskId")?;
+        let exposed = distinct_text(&params, &["taskId"])?;
         let seal = &self.gateway.context().seal;
         let found = tasks::locate(seal, self.caller.principal, &exposed);
         let found = found.filter(|(server, _)| self.view.sees(server));
@@ -510,18 +520,7 @@ impl Room<'_> {
 
     /// The result of a call, which may be a task to come back for.
     fn with_tasks(&self, server: &str, result: Raw) -> Raw {
-        static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"taskId\""));
-        if SAYS.find(result.as_bytes()).is_none() {
-            return result;
-        }
-        let is_task = match self.guest.era() {
-            Era::Legacy => result.member("task").is_some(),
-            Era::Modern => {
-                let kind = result.member("resultType").and_then(|kind| kind.to_text());
-                kind.as_deref() == Some("task")
-            }
-        };
-        if is_task {
+        if is_task(&result, self.guest.era()) {
             self.expose_tasks(server, result)
         } else {
             result
@@ -543,10 +542,6 @@ impl Room<'_> {
         params: Raw,
     ) -> Result<Raw, Failure> {
         let upstream = upstream(self.gateway, server)?;
-        let shelf = &self.gateway.context().shelf;
-        shelf
-            .permits(server, None)
-            .map_err(|unapproved| unapproved.failure(server, None))?;
         let errand = Errand {
             guest: &self.guest,
             line: self.line.as_ref(),
@@ -557,21 +552,51 @@ impl Room<'_> {
             bell: None,
             returns: false,
         };
+        let shelf = &self.gateway.context().shelf;
+        let permitted = |item| {
+            let permitted = shelf.permits(server, item);
+            permitted.map_err(|unapproved| unapproved.failure(server, item))
+        };
+        permitted(None)?;
+        for (kind, name) in errand.items().iter().flatten() {
+            permitted(Some((*kind, &**name)))?;
+        }
         call::carry(self.gateway.context(), self.caller, &upstream, errand).await
     }
 }
 
 /// Which arguments of a tool travel as headers, too; `None` if none do.
 pub(crate) fn param_headers(gateway: &Gateway, view: &View, tool: &str) -> Option<ParamHeaders> {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("x-mcp-header"));
     let catalogue = gateway.context().shelf.catalogue();
     let tool = match view {
         View::All(_) => catalogue.find(Kind::Tool, tool),
         View::Server(name) => catalogue.server(name)?.find(Kind::Tool, tool),
     };
-    let tool = tool?.raw();
-    SAYS.find(tool.as_bytes())?;
+    headers_of(tool?.raw())
+}
+
+/// The arguments of a tool that travel as headers, by its definition.
+fn headers_of(tool: &Raw) -> Option<ParamHeaders> {
+    static KEYWORD: Name = Name::new("x-mcp-header");
+    if !tool.may_name(&KEYWORD) {
+        return None;
+    }
     ParamHeaders::from_schema(tool.member("inputSchema")?.as_str()).ok()
+}
+
+/// Tests if the result of a call is a task to come back for.
+fn is_task(result: &Raw, era: Era) -> bool {
+    static TASK_ID: Name = Name::new("taskId");
+    if !result.may_name(&TASK_ID) {
+        return false;
+    }
+    match era {
+        Era::Legacy => result.member("task").is_some(),
+        Era::Modern => {
+            let kind = result.member("resultType").and_then(|kind| kind.to_text());
+            kind.as_deref() == Some("task")
+        }
+    }
 }
 
 /// The server of a resource, and its name there.
@@ -590,8 +615,9 @@ pub(crate) fn locate_resource(
             (upstream(gateway, target.server)?, target.name.to_owned())
         }
     };
-    let permitted = gateway.context().shelf.permits(&upstream.name, None);
-    permitted.map_err(|unapproved| unapproved.failure(&upstream.name, None))?;
+    let item = Some((Kind::Resource, own.as_str()));
+    let permitted = gateway.context().shelf.permits(&upstream.name, item);
+    permitted.map_err(|unapproved| unapproved.failure(&upstream.name, item))?;
     Ok((upstream, own))
 }
 
@@ -607,10 +633,9 @@ pub(crate) fn coarse_millis(time: Duration) -> u64 {
 
 /// A list of tools as older clients can read it.
 fn readable(list: Raw, with_tasks: bool) -> Raw {
-    static SAYS: LazyLock<[Finder<'static>; 2]> =
-        LazyLock::new(|| ["\"outputSchema\"", "\"taskSupport\""].map(Finder::new));
-    let says = |n: usize| SAYS[n].find(list.as_bytes()).is_some();
-    if !says(0) && (with_tasks || !says(1)) {
+    static OUTPUT_SCHEMA: Name = Name::new("outputSchema");
+    static TASK_SUPPORT: Name = Name::new("taskSupport");
+    if !list.may_name(&OUTPUT_SCHEMA) && (with_tasks || !list.may_name(&TASK_SUPPORT)) {
         return list;
     }
     let Some(tools) = list.member("tools").and_then(|tools| tools.elements()) else {
@@ -666,6 +691,19 @@ fn text(params: &Raw, member: &str) -> Result<String, Failure> {
         .ok_or_else(|| Failure::invalid_params(format!("`{member}` has to be a string")))
 }
 
+/// The text of the first of these members. Servers that ignore letter case would read another one that differs in
+/// nothing else, or the second of two.
+fn distinct_text(params: &Raw, names: &[&str]) -> Result<String, Failure> {
+    let member = params
+        .distinct_member(names)
+        .map_err(|error| Failure::invalid_params(error.to_string()))?;
+    let text = member.and_then(|text| text.to_text());
+    text.ok_or_else(|| {
+        let name = names.first().unwrap_or(&"");
+        Failure::invalid_params(format!("`{name}` has to be a string"))
+    })
+}
+
 fn renamed(params: &Raw, member: &str, name: &str) -> Result<Raw, Failure> {
     params
         .with_member(member, &Raw::string(name))
@@ -700,4 +738,41 @@ fn unknown(era: Era, member: &str, name: &str) -> Failure {
     let message = format!("there is no resource '{}'", cut(name));
     let data = Raw::object([("uri", Raw::string(name))]);
     Failure::Refused(ErrorObject::new(code, message).with_data(data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &'static str) -> Raw {
+        Raw::parse(json).unwrap()
+    }
+
+    #[test]
+    fn escaped_task_id_marks_a_task() {
+        let legacy = raw(r#"{"task":{"task\u0049d":"t"}}"#);
+        let modern = raw(r#"{"resultType":"task","\u0074askId":"t"}"#);
+        assert!(is_task(&legacy, Era::Legacy));
+        assert!(is_task(&modern, Era::Modern));
+        assert!(!is_task(&raw(r#"{"content":[]}"#), Era::Legacy));
+    }
+
+    #[test]
+    fn escaped_header_keyword_makes_headers() {
+        let tool = raw(
+            r#"{"inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-\u0068eader":"A"}}}}"#,
+        );
+        assert!(!headers_of(&tool).unwrap().is_empty());
+    }
+
+    #[test]
+    fn escaped_output_schema_is_removed_for_older_clients() {
+        let list = raw(
+            r#"{"tools":[{"name":"a","output\u0053chema":{"type":"array"}},{"name":"b","\u0065xecution":{"task\u0053upport":"required"}}]}"#,
+        );
+        assert_eq!(
+            readable(list, false).as_str(),
+            r#"{"tools":[{"name":"a"},{"name":"b"}]}"#
+        );
+    }
 }

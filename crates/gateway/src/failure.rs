@@ -6,7 +6,10 @@ use std::{sync::Arc, time::Duration};
 
 use switchboard_client::{CallError, Error, ErrorObject, Raw};
 use switchboard_store::Outcome;
+use switchboard_trust::ItemKind;
 use switchboard_wire::{Era, code};
+
+use crate::{health::Reason, scrub};
 
 /// The codes of the gateway's own errors for peers of the older revisions.
 pub(crate) mod codes {
@@ -41,13 +44,13 @@ pub(crate) enum Failure {
     /// The server is on its way.
     Initializing {
         server: Arc<str>,
-        reason: Option<Arc<str>>,
+        reason: Option<Reason>,
         retry_after: Duration,
     },
     /// The server cannot be started.
     InitializationFailed {
         server: Arc<str>,
-        reason: Arc<str>,
+        reason: Reason,
         action: Option<Arc<str>>,
         retry_after: Option<Duration>,
     },
@@ -77,26 +80,31 @@ pub(crate) enum Failure {
     Denied {
         server: Arc<str>,
         tool: Arc<str>,
+        /// `called`, `read`, …
+        done: &'static str,
         why: Arc<str>,
     },
     /// A person has refused the call.
     Rejected {
         server: Arc<str>,
         tool: Arc<str>,
+        done: &'static str,
         reason: Option<Arc<str>>,
     },
     /// No person answered in time.
     Unanswered {
         server: Arc<str>,
         tool: Arc<str>,
+        done: &'static str,
         after: Duration,
     },
     /// A person could not be asked.
     Unasked { server: Arc<str>, why: Arc<str> },
-    /// Nobody has approved the tool, or nothing of its server.
+    /// The item is not approved, or nothing of its server is.
     Unapproved {
         server: Arc<str>,
-        tool: Option<Arc<str>>,
+        /// Its key in the ledger.
+        item: Option<Arc<str>>,
     },
 }
 
@@ -152,7 +160,7 @@ impl Failure {
             Self::TimedOut { .. } => Outcome::Timeout,
             Self::Answered(error) | Self::Refused(error) => Outcome::Error { code: error.code },
             other => Outcome::Error {
-                code: other.own().0,
+                code: other.own(Reader::Person).0,
             },
         }
     }
@@ -161,7 +169,7 @@ impl Failure {
     pub(crate) fn into_error(self, era: Era) -> ErrorObject {
         let (code, message, data) = match self {
             Self::Answered(error) | Self::Refused(error) => return error,
-            other => other.own(),
+            other => other.own(Reader::Agent),
         };
         let code = match era {
             Era::Modern if is_own(code) => code + codes::MODERN_OFFSET,
@@ -179,7 +187,7 @@ impl Failure {
         if let Self::Answered(error) | Self::Refused(error) = self {
             return Err(error);
         }
-        let (_, message, data) = self.own();
+        let (_, message, data) = self.own(Reader::Agent);
         let content = Raw::object([
             ("type", Raw::string("text")),
             ("text", Raw::string(&message)),
@@ -192,8 +200,13 @@ impl Failure {
         Ok(Raw::object(members))
     }
 
-    /// Code, message and data of the gateway's own errors.
-    fn own(&self) -> (i64, String, Option<Raw>) {
+    /// Code, message and data of the gateway's own errors, without known secrets.
+    fn own(&self, reader: Reader) -> (i64, String, Option<Raw>) {
+        let (code, message, data) = self.composed(reader);
+        (code, scrub::text(&message).into_owned(), data)
+    }
+
+    fn composed(&self, reader: Reader) -> (i64, String, Option<Raw>) {
         match self {
             Self::Answered(error) | Self::Refused(error) | Self::Memory(error) => {
                 (error.code, error.message.clone(), error.data.clone())
@@ -205,7 +218,7 @@ impl Failure {
             } => {
                 let mut message = format!("initializing: server '{server}' is not ready yet");
                 if let Some(reason) = reason {
-                    message = format!("{message} ({reason})");
+                    message = format!("{message} ({})", reader.told(reason, server));
                 }
                 let data = [("part", Raw::string(server)), retry(*retry_after)];
                 (codes::INITIALIZING, message, Some(Raw::object(data)))
@@ -216,6 +229,7 @@ impl Failure {
                 action,
                 retry_after,
             } => {
+                let reason = reader.told(reason, server);
                 let mut message = format!("initialization failed: server '{server}': {reason}");
                 if let Some(action) = action {
                     message = format!("{message}; {action}");
@@ -272,14 +286,14 @@ impl Failure {
                 let message = "the gateway is stopping, and tools cannot be searched any more";
                 (codes::UNAVAILABLE, message.to_owned(), None)
             }
-            Self::Unapproved { server, tool } => {
-                let message = unapproved(server, tool.as_deref());
+            Self::Unapproved { server, item } => {
+                let message = unapproved(server, item.as_deref());
                 (code::INVALID_PARAMS, message, Some(named(server)))
             }
             Self::Denied { .. }
             | Self::Rejected { .. }
             | Self::Unanswered { .. }
-            | Self::Unasked { .. } => self.unapproved(),
+            | Self::Unasked { .. } => self.unapproved(reader),
             Self::Broken { server, reason } => {
                 let message = format!("server '{server}' gave no usable answer: {reason}");
                 (code::INTERNAL, message, Some(named(server)))
@@ -297,19 +311,27 @@ impl Failure {
     }
 
     /// The same of calls that no person, or no rule, lets pass.
-    fn unapproved(&self) -> (i64, String, Option<Raw>) {
+    fn unapproved(&self, reader: Reader) -> (i64, String, Option<Raw>) {
         let (code, message, server, approval) = match self {
-            Self::Denied { server, tool, why } => {
-                let message = format!("{server}:{tool} was not called: {why}");
+            Self::Denied {
+                server,
+                tool,
+                done,
+                why,
+            } => {
+                let message = format!("{server}:{} was not {done}: {why}", cut(tool));
                 (codes::REFUSED, message, server, "denied")
             }
             Self::Rejected {
                 server,
                 tool,
+                done,
                 reason,
             } => {
-                let mut message =
-                    format!("{server}:{tool} was not called: a person rejected the call");
+                let mut message = format!(
+                    "{server}:{} was not {done}: a person rejected the call",
+                    cut(tool)
+                );
                 if let Some(reason) = reason {
                     message = format!("{message}: {reason}");
                 }
@@ -318,10 +340,12 @@ impl Failure {
             Self::Unanswered {
                 server,
                 tool,
+                done,
                 after,
             } => {
                 let message = format!(
-                    "{server}:{tool} was not called: it needs a person's approval, and nobody answered within {} s; call it again to ask again",
+                    "{server}:{} was not {done}: it needs a person's approval, and nobody answered within {} s; call it again to ask again",
+                    cut(tool),
                     after.as_secs_f64()
                 );
                 (codes::UNANSWERED, message, server, "timed_out")
@@ -331,7 +355,7 @@ impl Failure {
                     format!("this needs a person's approval, and nobody could be asked: {why}");
                 (codes::REFUSED, message, server, "unavailable")
             }
-            other => return other.own(),
+            other => return other.composed(reader),
         };
         let data = [
             ("server", Raw::string(server)),
@@ -342,7 +366,23 @@ impl Failure {
 
     /// What a person reads in the activity log.
     pub(crate) fn message(&self) -> Arc<str> {
-        self.own().1.into()
+        self.own(Reader::Person).1.into()
+    }
+}
+
+/// The reader of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Agent,
+    Person,
+}
+
+impl Reader {
+    fn told(self, reason: &Reason, server: &str) -> String {
+        match self {
+            Self::Agent => reason.for_agents(server),
+            Self::Person => reason.to_string(),
+        }
     }
 }
 
@@ -358,11 +398,16 @@ fn retry(after: Duration) -> (&'static str, Raw) {
     ("retryAfterMs", millis(after))
 }
 
-fn unapproved(server: &str, tool: Option<&str>) -> String {
-    let (what, name) = match tool {
-        Some(tool) => (
+fn unapproved(server: &str, item: Option<&str>) -> String {
+    let (what, name) = match item.map(|item| (ItemKind::of_key(item), item)) {
+        Some((ItemKind::Tool, tool)) => (
             format!("tool '{tool}' of server '{server}'"),
             format!("{server}:{tool}"),
+        ),
+        // Its key has brackets and spaces, which a shell would take apart.
+        Some((_, key)) => (
+            format!("{key} of server '{server}'"),
+            format!("'{server}:{key}'"),
         ),
         None => (format!("server '{server}'"), server.to_owned()),
     };

@@ -32,11 +32,17 @@ enum File {
     Optional,
 }
 
-/// The files of a model as it is published, and the hash of its weights: whoever serves them, they are
-/// these or none.
+/// The files of the model as it is published, with their hashes: the address serves the newest revision,
+/// and another one is refused.
 const PUBLISHED: &[(&str, File)] = &[
-    ("config.json", File::Needed),
-    ("tokenizer.json", File::Needed),
+    (
+        "config.json",
+        File::Known("953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"),
+    ),
+    (
+        "tokenizer.json",
+        File::Known("be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
+    ),
     (
         "model.safetensors",
         File::Known("53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
@@ -202,4 +208,20 @@ fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_published_file_is_pinned() {
+        assert_eq!(PUBLISHED.len(), 3);
+        for (name, kind) in PUBLISHED {
+            assert!(
+                matches!(kind, File::Known(hash) if hash.len() == 64),
+                "{name}"
+            );
+        }
+    }
 }

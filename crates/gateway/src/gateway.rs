@@ -11,8 +11,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use switchboard_config::{Config, Home};
-use switchboard_contain::{Containment, Instance, Sweep};
+use switchboard_config::{Config, Environment, Home};
+use switchboard_contain::{Containment, Engine, Instance, Sweep};
+use switchboard_files::{Links, write_private};
 use switchboard_store::Store;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -81,7 +82,7 @@ pub enum StartError {
 
 impl Gateway {
     /// Brings the gateway up: reads what is known, and leaves everything slow to the background.
-    /// `guard` is the program that looks after servers, this very one if `None`.
+    /// Servers get a part of `environment`. `guard` is the program that looks after servers, this very one if `None`.
     ///
     /// # Panics
     ///
@@ -89,6 +90,7 @@ impl Gateway {
     pub fn start(
         home: Arc<Home>,
         config: Config,
+        environment: Environment,
         guard: Option<PathBuf>,
     ) -> Result<Arc<Self>, StartError> {
         if let Err(error) = switchboard_contain::become_subreaper() {
@@ -104,11 +106,12 @@ impl Gateway {
         let steps = Arc::clone(&logs);
         containment =
             containment.on_step(move |server, step| launch::note_step(&steps, server, step));
-        sweep(&home, instance, &config);
+        let engines = launch::engines(&config, &home, &environment);
+        sweep(&home, instance, engines);
         let config = config.with_memory();
         let shelf = Arc::new(Shelf::open(home.catalog(), home.trust(), &config));
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
-        let context = Context::new(home, config, containment, logs, shelf, store);
+        let context = Context::new(home, config, environment, containment, logs, shelf, store);
         let (context, driver) = context.ok_or(StartError::Random)?;
         let context = Arc::new(context);
         let gateway = Arc::new(Self {
@@ -184,7 +187,7 @@ impl Gateway {
     /// The configuration file was changed and cannot be applied: what was there stays.
     pub fn refuse_config(&self, problem: &str) {
         tracing::error!(%problem, "The configuration was changed and is not applied.");
-        self.set_config_problem(Some(problem.into()));
+        self.set_config_problem(Some(crate::scrub::shared(problem.into())));
         self.context.events.tell(
             "config.refused",
             || serde_json::json!({ "problem": problem }),
@@ -378,8 +381,7 @@ impl Drop for Present<'_> {
 
 /// Ends what an earlier gateway of this home left behind, in the background: what it left is in nobody's
 /// way.
-fn sweep(home: &Home, instance: Instance, config: &Config) {
-    let engines = launch::engines(config);
+fn sweep(home: &Home, instance: Instance, engines: Vec<Engine>) {
     let sweep = Sweep::new(home.groups(), instance);
     let sweep = engines.into_iter().fold(sweep, Sweep::engine);
     tokio::spawn(async move {
@@ -407,17 +409,20 @@ fn run_sweep(sweep: &Sweep) {
     }
 }
 
+/// A name is far shorter.
+const INSTANCE_BYTES: u64 = 4096;
+
 /// The name of this home's gateway, by which its containers are known from one run to the next.
 fn instance(home: &Home) -> Option<Instance> {
     let path = home.instance_file();
-    if let Some(known) = std::fs::read_to_string(&path)
+    if let Some(known) = switchboard_files::read(&path, INSTANCE_BYTES, Links::Refuse)
         .ok()
-        .and_then(|name| name.trim().parse().ok())
+        .and_then(|name| String::from_utf8(name).ok()?.trim().parse().ok())
     {
         return Some(known);
     }
     let name = crate::random::secret()?;
-    if let Err(error) = std::fs::write(&path, &name) {
+    if let Err(error) = write_private(&path, name.as_bytes()) {
         tracing::warn!(%error, path = %path.display(), "Cannot keep the name of this instance.");
     }
     name.parse().ok()

@@ -1,9 +1,9 @@
 //! How each kind of server is started or reached.
 
 use std::{
-    collections::VecDeque,
     future::Future,
     io,
+    path::{Path, PathBuf},
     pin::Pin,
     process::ExitStatus,
     sync::{Arc, Mutex, PoisonError},
@@ -18,32 +18,38 @@ use switchboard_client::{
     transport::Ended,
 };
 use switchboard_config::{
-    Config, Container as ContainerConfig, Network, RemoteKind, Server, Transport,
+    Config, Container as ContainerConfig, Environment, Home, Network, RemoteKind, Server, Transport,
 };
 use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Tree,
 };
-use switchboard_wire::Splitter;
-use tokio::{io::AsyncReadExt, net::unix::pipe, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 use crate::{
     context::Context,
-    logs::{LINE_BYTES, Logs},
+    logs::Logs,
     restart::Fault,
+    scrub,
+    stderr::{LastWords, listen},
 };
 
-/// Starts to connect to the server. Fails for what no waiting can mend.
+/// Starts to connect to the server. Fails for what no waiting can mend. The server's standard error
+/// goes to its log, and the last lines of it to `said`.
 pub(crate) fn connect(
     builder: ClientBuilder,
     name: &Arc<str>,
     server: &Server,
     context: &Arc<Context>,
+    said: &LastWords,
 ) -> Result<Client, Fault> {
     let resolved = server
         .resolve(name, &context.home.secrets(), &|variable| {
-            std::env::var_os(variable)
+            context.environment.get(variable).map(Into::into)
         })
         .map_err(permanent)?;
+    // Before anything can fail with one of them in its message.
+    scrub::register(&resolved.secrets);
+    let resolved = resolved.value;
     let ladder = Ladder {
         close: resolved.close_timeout,
         term: resolved.term_timeout,
@@ -69,18 +75,20 @@ pub(crate) fn connect(
             };
         }
         Transport::Command(line) => {
-            let mut launch = Launch::program(&**name, line.command).args(line.args);
-            for (name, value) in line.env {
+            let dir = match line.directory(&context.home) {
+                Some(dir) => dir,
+                None => own_directory(name, &context.home)?,
+            };
+            let mut launch = Launch::program(&**name, line.program(&context.home)).cwd(dir);
+            for (name, value) in context.environment.of_server(&line) {
                 launch = launch.env(name, value);
             }
-            if let Some(dir) = line.cwd {
-                launch = launch.cwd(dir);
-            }
-            launch.ladder(ladder)
+            launch.args(line.args).ladder(ladder)
         }
         Transport::Container(container) => {
             let patience = context.config.load().shutdown.container_timeout;
-            container_launch(name, container, ladder, patience)?
+            let launch = container_launch(name, container, ladder, patience, context)?;
+            launch.cwd(own_directory(name, &context.home)?)
         }
     };
     Ok(builder.connect(Stdio::new(Supervised {
@@ -88,8 +96,18 @@ pub(crate) fn connect(
         containment: context.containment.clone(),
         logs: Arc::clone(&context.logs),
         name: Arc::clone(name),
+        said: said.clone(),
         trees: Arc::default(),
     })))
+}
+
+/// The directory of a server that is not configured to run elsewhere. A full disk may have room again, so that
+/// this is worth another try.
+fn own_directory(name: &str, home: &Home) -> Result<PathBuf, Fault> {
+    home.create_server_dir(name).map_err(|error| Fault {
+        reason: error.to_string().into(),
+        permanent: false,
+    })
 }
 
 fn container_launch(
@@ -97,8 +115,9 @@ fn container_launch(
     config: ContainerConfig,
     ladder: Ladder,
     patience: std::time::Duration,
+    context: &Context,
 ) -> Result<Launch, Fault> {
-    let engine = engine(&config).ok_or_else(|| Fault {
+    let engine = engine(&config, &context.home, &context.environment).ok_or_else(|| Fault {
         reason: "no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`".into(),
         permanent: true,
     })?;
@@ -121,7 +140,7 @@ fn container_launch(
         container = container.pids(config.pids);
     }
     for mount in &config.mounts {
-        container = container.mount(parse_mount(mount)?);
+        container = container.mount(parse_mount(mount, context.home.base())?);
     }
     if config.read_only {
         container = container.read_only();
@@ -137,20 +156,27 @@ fn container_launch(
     Ok(launch.args(config.args).ladder(ladder))
 }
 
-/// The engine of a container: the one that is named, or the one that is there.
-fn engine(config: &ContainerConfig) -> Option<Engine> {
-    match config.engine.split_first() {
-        Some((program, options)) => Some(Engine::new(program, options.iter().cloned())),
-        None => Engine::detect(),
-    }
+/// The engine of a container: the one that is named, or the one that is there. A relative path counts from the
+/// directory of the configuration file.
+fn engine(config: &ContainerConfig, home: &Home, environment: &Environment) -> Option<Engine> {
+    let engine = match config.engine.split_first() {
+        Some((program, options)) if program.contains('/') => {
+            let program = home.base().join(program);
+            Engine::new(program.to_string_lossy(), options.iter().cloned())
+        }
+        Some((program, options)) => Engine::new(program, options.iter().cloned()),
+        None => Engine::detect(environment.get("PATH")?)?,
+    };
+    let variables = environment.iter();
+    Some(engine.inherit(variables.map(|(name, value)| (name.into(), value.into()))))
 }
 
 /// The engines that a configuration uses, each once.
-pub(crate) fn engines(config: &Config) -> Vec<Engine> {
+pub(crate) fn engines(config: &Config, home: &Home, environment: &Environment) -> Vec<Engine> {
     let mut engines = Vec::new();
     for server in config.servers.values() {
         if let Transport::Container(container) = &server.transport
-            && let Some(engine) = engine(container)
+            && let Some(engine) = engine(container, home, environment)
             && !engines.contains(&engine)
         {
             engines.push(engine);
@@ -159,8 +185,8 @@ pub(crate) fn engines(config: &Config) -> Vec<Engine> {
     engines
 }
 
-/// `SOURCE:TARGET[:ro]`, as engines write it.
-fn parse_mount(mount: &str) -> Result<Mount, Fault> {
+/// `SOURCE:TARGET[:ro]`, as engines write it. A relative source counts from `base`.
+fn parse_mount(mount: &str, base: &Path) -> Result<Mount, Fault> {
     let wrong = || Fault {
         reason: format!("the mount {mount:?} is not SOURCE:TARGET or SOURCE:TARGET:ro").into(),
         permanent: true,
@@ -174,7 +200,7 @@ fn parse_mount(mount: &str) -> Result<Mount, Fault> {
         return Err(wrong());
     }
     Ok(Mount {
-        source: source.into(),
+        source: base.join(source),
         target: target.into(),
         writable,
     })
@@ -193,6 +219,7 @@ struct Supervised {
     containment: Containment,
     logs: Arc<Logs>,
     name: Arc<str>,
+    said: LastWords,
     /// Everything that was started and may not have left.
     trees: Arc<Mutex<Vec<Tree>>>,
 }
@@ -201,7 +228,7 @@ impl Spawn for Supervised {
     fn spawn(&self) -> Spawning {
         let (launch, containment) = (self.launch.clone(), self.containment.clone());
         let (logs, name) = (Arc::clone(&self.logs), Arc::clone(&self.name));
-        let trees = Arc::clone(&self.trees);
+        let (trees, said) = (Arc::clone(&self.trees), self.said.clone());
         Box::pin(async move {
             let contained = containment
                 .launch(&launch)
@@ -212,8 +239,8 @@ impl Spawn for Supervised {
                 trees.retain(|tree| !tree.is_gone());
                 trees.push(contained.handle.tree().clone());
             }
-            let last_words = Arc::default();
-            let listening = listen(contained.stderr, name, logs, Arc::clone(&last_words));
+            said.clear();
+            let listening = listen(contained.stderr, name, logs, said);
             let listening = Box::pin(rest_of(tokio::spawn(listening)));
             Ok(Process {
                 stdin: Box::new(contained.stdin),
@@ -222,7 +249,6 @@ impl Spawn for Supervised {
                     handle: contained.handle,
                     exit: None,
                     listening: Some(listening),
-                    last_words,
                 }),
             })
         })
@@ -257,34 +283,6 @@ fn to_io(error: &LaunchError) -> io::Error {
     io::Error::new(kind, advice)
 }
 
-/// The last lines that a server wrote to standard error.
-type LastWords = Arc<Mutex<VecDeque<String>>>;
-
-const LAST_WORDS: usize = 5;
-
-async fn listen(mut stderr: pipe::Receiver, name: Arc<str>, logs: Arc<Logs>, last: LastWords) {
-    let mut splitter = Splitter::new(LINE_BYTES);
-    loop {
-        while let Some(line) = splitter.next_frame() {
-            let line = match line {
-                Ok(line) => String::from_utf8_lossy(&line).into_owned(),
-                Err(_) => "[a line that is too long]".to_owned(),
-            };
-            logs.line(&name, &line);
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.len() == LAST_WORDS {
-                last.pop_front();
-            }
-            last.push_back(line);
-        }
-        splitter.buffer().reserve(LINE_BYTES);
-        match stderr.read_buf(splitter.buffer()).await {
-            Ok(read) if read > 0 => {}
-            _ => return,
-        }
-    }
-}
-
 /// Waits for the end of what a server says, once it has ended. Something that it left behind may hold
 /// the pipe open, so not for long.
 async fn rest_of(listening: JoinHandle<()>) {
@@ -298,7 +296,6 @@ struct Guarded {
     exit: Option<ExitStatus>,
     /// The rest of what it says; waited for so that its last words can be told with its end.
     listening: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    last_words: LastWords,
 }
 
 impl ProcessGuard for Guarded {
@@ -314,19 +311,10 @@ impl ProcessGuard for Guarded {
     }
 
     fn explain(&self) -> String {
-        let mut text = match self.exit {
+        match self.exit {
             Some(exit) => format!("the server ended ({exit})"),
             None => "the server closed its output".to_owned(),
-        };
-        let last = self
-            .last_words
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if !last.is_empty() {
-            let last: Vec<_> = last.iter().map(|line| crate::failure::cut(line)).collect();
-            text = format!("{text}; it last said: {}", last.join(" | "));
         }
-        text
     }
 }
 
@@ -348,14 +336,17 @@ mod tests {
 
     #[test]
     fn mounts_are_read_as_engines_write_them() {
-        let mount = parse_mount("/data:/in:ro").unwrap();
+        let base = Path::new("/base");
+        let mount = parse_mount("/data:/in:ro", base).unwrap();
         assert_eq!(
             (mount.target.to_str(), mount.writable),
             (Some("/in"), false)
         );
-        assert!(parse_mount("/data:/in").unwrap().writable);
+        assert!(parse_mount("/data:/in", base).unwrap().writable);
+        let relative = parse_mount("data:/in", base).unwrap();
+        assert_eq!(relative.source, Path::new("/base/data"));
         for wrong in ["/data", ":/in", "/data:"] {
-            assert!(parse_mount(wrong).is_err(), "{wrong}");
+            assert!(parse_mount(wrong, base).is_err(), "{wrong}");
         }
     }
 }

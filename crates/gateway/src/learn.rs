@@ -1,9 +1,14 @@
 //! Asking a server what it offers, and when to ask again.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{Arc, LazyLock},
+    time::{Duration, Instant},
+};
 
 use switchboard_catalog::{Kind, Offers};
-use switchboard_client::{CacheHints, Client, Error, Lossless, Pages, Raw, model};
+use switchboard_client::{
+    CacheHints, Client, Error, Lossless, Pages, Raw, model, throttle::Limited,
+};
 use switchboard_wire::code;
 
 /// Which lists to ask for.
@@ -55,6 +60,21 @@ impl Lists {
         }
     }
 
+    /// Whether the list of this kind is one of them.
+    pub(crate) const fn has(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Tool => self.tools,
+            Kind::Prompt => self.prompts,
+            Kind::Resource | Kind::Template => self.resources,
+        }
+    }
+
+    /// Each of them alone, the tools first.
+    pub(crate) fn one_by_one(self) -> Vec<Self> {
+        let kinds = [Kind::Tool, Kind::Prompt, Kind::Resource].into_iter();
+        kinds.filter(|kind| self.has(*kind)).map(Self::of).collect()
+    }
+
     pub(crate) const fn and(self, other: Self) -> Self {
         Self {
             tools: self.tools || other.tools,
@@ -70,6 +90,8 @@ impl Lists {
 pub(crate) struct Curiosity {
     wanted: Lists,
     asking: bool,
+    /// Somebody waits for the answer to the next question.
+    hurried: bool,
     /// Not before this.
     from: Instant,
     /// How often in a row it was asked without a quiet time in between.
@@ -87,6 +109,7 @@ impl Curiosity {
         Self {
             wanted: Lists::NONE,
             asking: false,
+            hurried: false,
             from: now,
             restless: 0,
         }
@@ -111,10 +134,17 @@ impl Curiosity {
         Some(std::mem::replace(&mut self.wanted, Lists::NONE))
     }
 
+    /// Somebody waits for the answer: it is asked for without a pause.
+    pub(crate) fn hurry(&mut self, now: Instant) {
+        self.from = self.from.min(now);
+        self.hurried = self.asking;
+    }
+
     /// The question has been answered.
     pub(crate) fn answered(&mut self, now: Instant) {
         self.asking = false;
         let pause = match self.restless {
+            _ if std::mem::take(&mut self.hurried) => Duration::ZERO,
             0 => Duration::ZERO,
             n => FIRST_PAUSE
                 .saturating_mul(2_u32.saturating_pow(n - 1))
@@ -133,8 +163,8 @@ pub(crate) struct Learnt {
     resources: Option<Listed>,
     templates: Option<Listed>,
     about: Offers,
-    /// The lists that could not be had, and may be had later.
-    pub(crate) missing: Option<Lists>,
+    /// The lists that could not be had, and may be had later; and why, of the first.
+    pub(crate) missing: Option<(Lists, Arc<str>)>,
 }
 
 /// A list, and how long it may be kept, if the server says.
@@ -180,7 +210,7 @@ const BYTES_MAX: usize = 32 * 1024 * 1024;
 pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<Learnt> {
     let session = client.ready().await.ok()?;
     let has = |what: &str| session.capabilities.member(what).is_some();
-    let mut missing = Lists::NONE;
+    let mut missing: Option<(Lists, Arc<str>)> = None;
     let mut list = |result: Result<Listed, Error>, which: Lists| match result {
         Ok(items) => Some(items),
         // A server may say that it has a kind of thing and not know how to list it.
@@ -188,8 +218,14 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
             Some((Vec::new(), None))
         }
         Err(error) => {
-            tracing::warn!(server = name, %error, "Cannot learn what the server offers.");
-            missing = missing.and(which);
+            static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
+            TOLD.report(|missed| {
+                tracing::warn!(server = name, %error, missed, "Cannot learn what the server offers.");
+            });
+            missing = Some(match missing.take() {
+                Some((lists, why)) => (lists.and(which), why),
+                None => (which, error.to_string().into()),
+            });
             None
         }
     };
@@ -222,7 +258,7 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
             revision: Some(session.revision),
             ..Offers::default()
         },
-        missing: (missing != Lists::NONE).then_some(missing),
+        missing,
     })
 }
 
@@ -261,6 +297,30 @@ mod tests {
         assert_eq!(curiosity.ask(now), None);
         curiosity.answered(now);
         assert_eq!(curiosity.ask(now), Some(tools.and(prompts)));
+    }
+
+    #[test]
+    fn a_list_that_is_waited_for_comes_without_a_pause() {
+        let now = Instant::now();
+        let mut curiosity = Curiosity::new(now);
+        for _ in 0..5 {
+            curiosity.want(Lists::ALL);
+            curiosity.hurry(now);
+            assert!(curiosity.ask(now).is_some());
+            curiosity.answered(now);
+        }
+        // The same of one that is waited for while another is asked for.
+        curiosity.want(Lists::ALL);
+        assert_eq!(curiosity.ask(now), None);
+        curiosity.hurry(now);
+        assert!(curiosity.ask(now).is_some());
+        curiosity.want(Lists::ALL);
+        curiosity.hurry(now);
+        curiosity.answered(now);
+        assert!(curiosity.ask(now).is_some());
+        curiosity.answered(now);
+        curiosity.want(Lists::ALL);
+        assert_eq!(curiosity.ask(now), None);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use switchboard_wire::{encode, meta, method};
 use tokio::sync::watch;
 
 use crate::{
-    desk::locate_resource, failure::Failure, gateway::Gateway, mailbox::Mailbox, shown::Shown,
-    upstream::Upstream, view::View, watch::Watch,
+    call::gate::may_watch, caller::Caller, desk::locate_resource, failure::Failure,
+    gateway::Gateway, mailbox::Mailbox, shown::Shown, upstream::Upstream, view::View, watch::Watch,
 };
 
 /// An open stream. Dropping it ends what was asked of servers for it.
@@ -44,6 +44,7 @@ impl Listening {
     pub(crate) async fn open(
         gateway: &Arc<Gateway>,
         view: View,
+        caller: &Caller,
         id: Id,
         params: Option<&Raw>,
     ) -> Result<Self, Failure> {
@@ -77,7 +78,7 @@ impl Listening {
         changes.borrow_and_update();
         let shown = Shown::now(context, &view);
         let mailbox = Arc::new(Mailbox::of_stream(id.raw().clone()));
-        let (watches, honoured) = watch_all(gateway, &view, uris, &mailbox).await;
+        let (watches, honoured) = watch_all(gateway, &view, caller, uris, &mailbox).await;
         let opening = acknowledgement(&id, wanted, &honoured);
         Ok(Self {
             gateway: Arc::clone(gateway),
@@ -152,6 +153,7 @@ impl Wanted {
 async fn watch_all(
     gateway: &Arc<Gateway>,
     view: &View,
+    caller: &Caller,
     uris: Vec<String>,
     mailbox: &Arc<Mailbox>,
 ) -> (Vec<Watch>, Vec<String>) {
@@ -161,6 +163,11 @@ async fn watch_all(
         let Ok((upstream, own)) = locate_resource(gateway, view, &uri) else {
             continue;
         };
+        let permitted = may_watch(gateway.context(), caller, &upstream.name, &own).await;
+        if let Err(failure) = permitted {
+            tracing::debug!(%uri, reason = %failure.message(), "A resource is not watched.");
+            continue;
+        }
         // A server that is not there is waited for once.
         if away
             .as_ref()

@@ -1,13 +1,11 @@
 //! A connection to a server while it is ready, and what there is to know of it.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use switchboard_catalog::Kind;
 use switchboard_client::{Client, Era, Revision, Session, model::LogLevel};
-use tokio::{sync::watch, time::timeout};
+
+use crate::judgement::Judgements;
 
 /// A connection that is ready.
 #[derive(Debug)]
@@ -18,12 +16,9 @@ pub(crate) struct Live {
     tasks: bool,
     /// From which level on it sends messages, if it was told.
     level: Mutex<Option<LogLevel>>,
-    /// Whether what it offers in this life has been judged.
-    judged: watch::Sender<bool>,
+    /// Which of its lists have been judged since it was connected.
+    pub(crate) judgements: Judgements,
 }
-
-/// A call waits so long for what the server offers to be judged. After that it goes by what was known.
-const JUDGEMENT: Duration = Duration::from_secs(2);
 
 impl Live {
     pub(crate) fn new(client: Client, session: Arc<Session>) -> Self {
@@ -34,23 +29,8 @@ impl Live {
             client,
             session,
             level: Mutex::default(),
-            judged: watch::Sender::new(false),
+            judgements: Judgements::new(),
         }
-    }
-
-    /// What it offers has been judged, or cannot be.
-    pub(crate) fn set_judged(&self) {
-        self.judged.send_replace(true);
-    }
-
-    /// Waits until what it offers has been judged, bounded: it may have changed while it did not run.
-    pub(crate) async fn judged(&self) {
-        if *self.judged.borrow() {
-            return;
-        }
-        let mut judged = self.judged.subscribe();
-        let _ = timeout(JUDGEMENT, judged.wait_for(|judged| *judged)).await;
-        self.set_judged();
     }
 
     pub(crate) fn client(&self) -> &Client {

@@ -220,7 +220,8 @@ impl Models {
             Embeddings::MiniLm => Some((own(), Some(fetch::Source::published()))),
             Embeddings::Folder(folder) => Some(match fetch::Source::at(folder) {
                 Some(source) => (self.folder.join(source.folder_name()), Some(source)),
-                None => (PathBuf::from(folder), None),
+                // A relative one is in the folder of models.
+                None => (self.folder.join(folder), None),
             }),
         }
     }

@@ -96,10 +96,11 @@ struct Surroundings<N, E> {
 /// Starts the task, which ends with the gateway.
 pub(crate) fn start(gateway: &Arc<Gateway>) {
     let events = gateway.context().megaphone.subscribe();
+    let environment = gateway.context().environment.clone();
     let gateway = Arc::downgrade(gateway);
     let surroundings = Surroundings {
         now: move || now(&gateway),
-        env: |name: &str| std::env::var_os(name),
+        env: move |name: &str| environment.get(name).map(Into::into),
         backoff: &BACKOFF,
     };
     tokio::spawn(surroundings.attend(events));
@@ -158,7 +159,12 @@ where
                 && shown.len() < SHOWN_MAX
                 && let Some(desktop) = Desktop::find(&self.env)
             {
-                shown.spawn(desktop.show(&event.data["approval"], console.as_deref()));
+                let shows = desktop.show(
+                    &event.data["approval"],
+                    console.as_deref(),
+                    Desktop::variables(&self.env),
+                );
+                shown.spawn(shows);
             }
             let is_wanted = |on: &[String]| on.iter().any(|wanted| wanted == kind);
             if approvals
@@ -185,7 +191,9 @@ where
         let resolved = resolved.inspect_err(|error| {
             tracing::warn!(%error, "The webhook is not told.");
         });
-        Some(Delivery::new(message, &resolved.ok()?))
+        let resolved = resolved.ok()?;
+        crate::scrub::register(&resolved.secrets);
+        Some(Delivery::new(message, &resolved.value))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
-use switchboard_config::{Config, ConfigError, EditError, write_atomically};
+use switchboard_config::{Config, ConfigError, ConfigLock, EditError, LockError, Written};
 use tokio::{
     sync::mpsc,
     time::{sleep, timeout},
@@ -33,6 +33,9 @@ pub enum ChangeError {
         #[source]
         source: io::Error,
     },
+    /// Another process holds the file, or its lock cannot be taken.
+    #[error("cannot change the configuration: {0}; try again")]
+    Lock(#[from] LockError),
     /// What is in the file, or would be, is no configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -156,6 +159,7 @@ fn change_file(
     path: PathBuf,
     edit: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<Config, ChangeError> {
+    let lock = ConfigLock::take(&path)?;
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => "{}\n".to_owned(),
@@ -170,8 +174,12 @@ fn change_file(
             .unwrap_or(problems);
         ConfigError::Invalid { problems }
     })?;
-    if let Err(source) = write_atomically(&path, &edited) {
-        return Err(ChangeError::File { path, source });
+    match lock.write(&edited) {
+        Ok(Written::SameMode) => Ok(config),
+        Ok(Written::Narrowed) => {
+            tracing::warn!(file = %path.display(), "The configuration holds secrets in clear; only you may read it now.");
+            Ok(config)
+        }
+        Err(source) => Err(ChangeError::File { path, source }),
     }
-    Ok(config)
 }

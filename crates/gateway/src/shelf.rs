@@ -16,14 +16,16 @@ use sha2::{Digest, Sha256};
 use switchboard_catalog::{
     Catalogue, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
 };
-use switchboard_config::{Config, Server, Transport, Trust};
+use switchboard_config::{Config, Inherit, Server, Transport, Trust};
+use switchboard_trust::ItemKind;
 use tokio::sync::watch;
 
 use crate::{
     builtin,
     failure::Failure,
     memory,
-    trust::{Decision, INSTRUCTIONS, Ledgers, Undecided},
+    trust::{Decision, Ledgers, Undecided, item_kind},
+    uri_template,
 };
 
 #[derive(Debug)]
@@ -69,6 +71,8 @@ type Withheld = HashMap<Arc<str>, Withhold>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Withhold {
     held: Held,
+    /// The URI templates among it.
+    templates: Vec<String>,
     /// Whether also what was never seen is held back.
     unseen: bool,
 }
@@ -81,10 +85,12 @@ pub(crate) struct Unapproved {
 }
 
 impl Unapproved {
-    pub(crate) fn failure(self, server: &str, tool: Option<&str>) -> Failure {
+    /// The failure that a caller hears who asked for this item, or for anything of the server.
+    pub(crate) fn failure(self, server: &str, item: Option<(Kind, &str)>) -> Failure {
+        let item = item.filter(|_| !self.all);
         Failure::Unapproved {
             server: server.into(),
-            tool: tool.filter(|_| !self.all).map(Into::into),
+            item: item.map(|(kind, name)| item_kind(kind).key(name).into()),
         }
     }
 }
@@ -168,30 +174,54 @@ impl Shelf {
     /// How many things are held back, all servers together.
     pub(crate) fn held_count(&self) -> usize {
         let held = self.held.load();
-        held.values().map(|of| of.held.tools.len()).sum()
+        held.values().map(|of| of.held.items.len()).sum()
     }
 
-    /// Whether something of a server may be used: this tool, or with `None` anything at all.
-    pub(crate) fn permits(&self, server: &str, tool: Option<&str>) -> Result<(), Unapproved> {
+    /// Whether something of a server may be used: this item, or with `None` anything at all.
+    pub(crate) fn permits(
+        &self,
+        server: &str,
+        item: Option<(Kind, &str)>,
+    ) -> Result<(), Unapproved> {
         let held = self.held.load();
-        let Some(Withhold { held, unseen }) = held.get(server) else {
+        let Some(of) = held.get(server) else {
             return Ok(());
         };
-        if held.all {
+        if of.held.all {
             return Err(Unapproved { all: true });
         }
-        let Some(tool) = tool else {
+        let Some((kind, name)) = item else {
             return Ok(());
         };
-        let listed = || {
-            let catalogue = self.catalogue();
-            let part = catalogue.server(server);
-            part.is_some_and(|part| part.find(Kind::Tool, tool).is_some())
-        };
-        if held.tools.contains(tool) || (*unseen && !listed()) {
+        let is_held = of.held.items.contains(&*item_kind(kind).key(name))
+            || kind == Kind::Resource && self.is_of_held_template(server, of, name);
+        let is_named = matches!(kind, Kind::Tool | Kind::Prompt);
+        if is_held || of.unseen && is_named && !self.lists(server, kind, name) {
             return Err(Unapproved { all: false });
         }
         Ok(())
+    }
+
+    /// Whether the catalogue has this item.
+    pub(crate) fn lists(&self, server: &str, kind: Kind, name: &str) -> bool {
+        let catalogue = self.catalogue();
+        let part = catalogue.server(server);
+        part.is_some_and(|part| part.find(kind, name).is_some())
+    }
+
+    /// Whether a URI is made from a template that is held back, and from none that is approved.
+    fn is_of_held_template(&self, server: &str, of: &Withhold, uri: &str) -> bool {
+        let mut held = of.templates.iter();
+        if !held.any(|template| uri_template::matches(template, uri)) {
+            return false;
+        }
+        let catalogue = self.catalogue();
+        let Some(part) = catalogue.server(server) else {
+            return true;
+        };
+        let mut shown = part.items(Kind::Template);
+        part.find(Kind::Resource, uri).is_none()
+            && !shown.any(|template| uri_template::matches(template.name(), uri))
     }
 
     /// What this server is known to offer, also what is held back.
@@ -210,13 +240,13 @@ impl Shelf {
         let known = known.filter(|known| known.snapshot.fingerprint == fingerprint);
         all.expected.insert(name.to_owned(), Arc::clone(server));
         let Some(known) = known else {
-            self.withhold(name, server, &nothing_seen(server));
+            self.withhold(name, server, &nothing_seen(server), None);
             self.place(name, None);
             return None;
         };
         let snapshot = known.snapshot.clone();
         all.remembered.insert(name.to_owned(), known);
-        self.withhold(name, server, &snapshot.held);
+        self.withhold(name, server, &snapshot.held, Some(&snapshot.offers));
         let catalogue = self.catalogue.load();
         let placed = catalogue.server(name).map(|part| part.offers());
         let is_placed = placed.is_some_and(|placed| Arc::ptr_eq(placed, &snapshot.offers));
@@ -246,7 +276,7 @@ impl Shelf {
             let mut all = self.lock();
             all.expected.insert(name.to_owned(), Arc::clone(server));
             if !all.remembered.contains_key(name) {
-                return self.withhold(name, server, &nothing_seen(server));
+                return self.withhold(name, server, &nothing_seen(server), None);
             }
         }
         let (shelf, name) = (Arc::clone(self), name.to_owned());
@@ -347,7 +377,7 @@ impl Shelf {
             }
             let part = server.enabled.then(|| prepare(name, &server, &snapshot));
             // Held back first, shown later: nobody calls what is to be neither.
-            self.withhold(name, &server, &snapshot.held);
+            self.withhold(name, &server, &snapshot.held, Some(&snapshot.offers));
             if self.is_shown_otherwise(name, part.as_ref()) {
                 self.place(name, part);
             }
@@ -395,7 +425,7 @@ impl Shelf {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    fn withhold(&self, name: &str, server: &Server, held: &Held) {
+    fn withhold(&self, name: &str, server: &Server, held: &Held, offers: Option<&Offers>) {
         let unseen = server.trust == Trust::Ask;
         if held.is_nothing() && !unseen {
             if self.held.load().contains_key(name) {
@@ -405,6 +435,7 @@ impl Shelf {
             return;
         }
         let of = Withhold {
+            templates: offers.map_or_else(Vec::new, |offers| held_templates(held, offers)),
             held: held.clone(),
             unseen,
         };
@@ -468,7 +499,7 @@ fn prepare_all(config: &Config, remembered: &Snapshots) -> Vec<ServerPart> {
         .filter_map(|(name, server)| {
             let snapshot = &remembered.get(name)?.snapshot;
             let held = &snapshot.held;
-            let permits = |tool: &str| server.tools.permits(tool) && !held.tools.contains(tool);
+            let permits = |kind: Kind, name: &str| is_shown(server, held, kind, name);
             let is_same = snapshot.fingerprint == fingerprint(server);
             is_same.then_some((name, shown(snapshot), permits))
         })
@@ -484,13 +515,30 @@ fn prepare_all(config: &Config, remembered: &Snapshots) -> Vec<ServerPart> {
 }
 
 fn prepare(name: &str, server: &Server, snapshot: &Snapshot) -> ServerPart {
-    let held = &snapshot.held.tools;
-    ServerPart::prepare(name, shown(snapshot), &|tool| {
-        server.tools.permits(tool) && !held.contains(tool)
+    ServerPart::prepare(name, shown(snapshot), &|kind, name| {
+        is_shown(server, &snapshot.held, kind, name)
     })
 }
 
-/// What of a server's offers is shown, but for single tools.
+fn is_shown(server: &Server, held: &Held, kind: Kind, name: &str) -> bool {
+    (kind != Kind::Tool || server.tools.permits(name))
+        && (held.items.is_empty() || !held.items.contains(&*item_kind(kind).key(name)))
+}
+
+/// The URI templates that are held back.
+fn held_templates(held: &Held, offers: &Offers) -> Vec<String> {
+    let is_template = |key: &String| ItemKind::of_key(key) == ItemKind::Template;
+    if !held.items.iter().any(is_template) {
+        return Vec::new();
+    }
+    let templates = offers.templates.iter();
+    let templates = templates.filter_map(|raw| raw.member("uriTemplate")?.to_text());
+    templates
+        .filter(|uri| held.items.contains(&*ItemKind::Template.key(uri)))
+        .collect()
+}
+
+/// What of a server's offers is shown, but for single items.
 fn shown(snapshot: &Snapshot) -> Arc<Offers> {
     let Snapshot { offers, held, .. } = snapshot;
     if held.all {
@@ -500,7 +548,7 @@ fn shown(snapshot: &Snapshot) -> Arc<Offers> {
             ..Offers::default()
         });
     }
-    if held.tools.contains(INSTRUCTIONS) {
+    if held.items.contains(&*ItemKind::Instructions.key("")) {
         return Arc::new(Offers {
             instructions: None,
             ..Offers::clone(offers)
@@ -531,6 +579,10 @@ fn fingerprint(server: &Server) -> String {
                 put(value);
             });
             put(line.cwd.as_deref().unwrap_or_default());
+            match &line.inherit_env {
+                Inherit::All => put("inherits all"),
+                Inherit::Names(names) => names.iter().for_each(|name| put(name)),
+            }
         }
         Transport::Remote(remote) => {
             put("remote");

@@ -2,11 +2,8 @@
 //!
 //! What both sides say alike is not looked at. Everything here keeps every byte that it need not change.
 
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
 use switchboard_client::{ErrorObject, Raw, Revision};
-use switchboard_wire::{Era, code, meta, method};
+use switchboard_wire::{Era, Name, code, meta, method};
 
 use crate::caller::{Guest, asks_for_url, with_person};
 
@@ -71,7 +68,7 @@ fn unsaid(params: &Raw) -> Raw {
 
 /// The result of a server, for a client of another revision.
 pub(crate) fn result(result: Raw, of: &str, upstream: Revision, client: Revision) -> Raw {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"structuredContent\""));
+    static STRUCTURED_CONTENT: Name = Name::new("structuredContent");
     let result = match (upstream.era(), client.era()) {
         (Era::Modern, Era::Legacy) => without_type(result),
         (Era::Legacy, Era::Modern) => {
@@ -84,7 +81,7 @@ pub(crate) fn result(result: Raw, of: &str, upstream: Revision, client: Revision
         (Era::Legacy, Era::Legacy) | (Era::Modern, Era::Modern) => result,
     };
     let any = |revision: Revision| revision.facts().any_structured_content;
-    if any(upstream) && !any(client) && SAYS.find(result.as_bytes()).is_some() {
+    if any(upstream) && !any(client) && result.may_name(&STRUCTURED_CONTENT) {
         without_odd_structure(result)
     } else {
         result
@@ -92,8 +89,8 @@ pub(crate) fn result(result: Raw, of: &str, upstream: Revision, client: Revision
 }
 
 fn without_type(result: Raw) -> Raw {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"resultType\""));
-    if SAYS.find(result.as_bytes()).is_none() {
+    static RESULT_TYPE: Name = Name::new("resultType");
+    if !result.may_name(&RESULT_TYPE) {
         return result;
     }
     result.without(&["resultType"])
@@ -143,12 +140,11 @@ pub(crate) fn own_info() -> Raw {
 /// Content without what the client's revision does not have, which is told in words instead. For results
 /// whose addresses are those that the client knows.
 pub(crate) fn content(result: Raw, client: Revision) -> Raw {
-    static MAY_SAY: LazyLock<[Finder<'static>; 2]> =
-        LazyLock::new(|| ["\"resource_link\"", "\"audio\""].map(Finder::new));
+    static RESOURCE_LINK: Name = Name::new("resource_link");
+    static AUDIO: Name = Name::new("audio");
     let facts = client.facts();
-    let says = |n: usize| MAY_SAY[n].find(result.as_bytes()).is_some();
-    let links = !facts.resource_links && says(0);
-    let audio = !facts.audio && says(1);
+    let links = !facts.resource_links && result.may_name(&RESOURCE_LINK);
+    let audio = !facts.audio && result.may_name(&AUDIO);
     if !links && !audio {
         return result;
     }
@@ -300,6 +296,22 @@ mod tests {
             about: Arc::new(about),
             level,
         }
+    }
+
+    #[test]
+    fn escaped_members_are_translated() {
+        let older = |json| {
+            let client = Revision::V2025_06_18;
+            result(raw(json), method::TOOLS_CALL, Revision::LATEST, client).to_string()
+        };
+        assert_eq!(older(r#"{"result\u0054ype":"complete"}"#), "{}");
+        assert_eq!(
+            older(r#"{"content":[{}],"structured\u0043ontent":[1]}"#),
+            r#"{"content":[{}]}"#
+        );
+        let audio = raw(r#"{"content":[{"type":"aud\u0069o","data":"","mimeType":"audio/wav"}]}"#);
+        let content = content(audio, Revision::V2024_11_05).to_string();
+        assert!(content.contains(r#""type":"text""#), "{content}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which tools somebody has approved: the ledgers of all servers, on disk.
+//! The ledgers of approved definitions of all servers, on disk.
 //!
 //! A ledger is read when its server says what it offers, and written before any of that is shown. None is
 //! kept in memory: what is held back is, and that is little.
@@ -10,16 +10,13 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use switchboard_catalog::{Held, Offers};
+use sha2::{Digest as _, Sha256};
+use switchboard_catalog::{Held, Kind, Offers};
 use switchboard_client::Raw;
 use switchboard_config::{Server, Transport, Trust as Wanted};
-use switchboard_trust::{DecisionError, Fingerprint, Ledger, LeftOut, Policy, Verdict, folder};
-
-/// What a server wants models to know is judged like a tool, under a name that no tool has.
-pub(crate) const INSTRUCTIONS: &str = "(instructions)";
-
-/// Stands for a server that has nothing else to be approved.
-const WHOLE_SERVER: &str = "(server)";
+use switchboard_trust::{
+    DecisionError, Fingerprint, ItemKind, Ledger, LeftOut, Offer, Policy, Verdict, folder,
+};
 
 /// The ledgers of all servers. Its methods read and write files: they are for threads that may wait.
 #[derive(Debug)]
@@ -81,34 +78,32 @@ impl Ledgers {
         let mut ledger = open(&dir, name, &identity(server));
         let judged = judged(server, offers);
         let before = ledger.clone();
-        let mut verdicts = ledger.judge(policy(server.trust), &judged, now());
+        let offered = || {
+            let items = judged.iter();
+            items.map(|(kind, definition)| Offer {
+                kind: *kind,
+                definition,
+            })
+        };
+        let mut verdicts = ledger.judge(policy(server.trust), offered(), now());
         if verdicts.changed
             && let Err(error) = folder::write(&dir, &ledger)
         {
-            tracing::error!(server = name, %error, "Cannot keep which tools are approved, so none is that was not.");
-            // First sight that nobody remembers would be first sight for ever.
+            tracing::error!(server = name, %error, "Cannot write which definitions are approved; new ones are held.");
+            // First sight that is not written down would be first sight at every start.
             if server.trust == Wanted::First {
                 ledger = before;
-                verdicts = ledger.judge(Policy::Ask, &judged, now());
+                verdicts = ledger.judge(Policy::Ask, offered(), now());
             }
         }
-        let held = judged.iter().zip(&verdicts.tools);
+        let held = judged.iter().zip(&verdicts.items);
         let held = held.filter(|(_, verdict)| is_withheld(**verdict));
-        let mut tools: BTreeSet<String> = held
-            .filter_map(|(tool, _)| tool.member("name")?.to_text())
+        let items: BTreeSet<String> = held
+            .filter_map(|((kind, raw), _)| key_of(*kind, raw))
             .collect();
-        let named = |tool: &Raw| tool.member("name").and_then(|name| name.to_text());
-        if offers
-            .tools
-            .iter()
-            .any(|tool| named(tool).as_deref() == Some(INSTRUCTIONS))
-        {
-            // A tool that goes by this name is up to no good.
-            tools.insert(INSTRUCTIONS.to_owned());
-        }
         Held {
             all: server.trust == Wanted::Ask && ledger.pins().next().is_none(),
-            tools,
+            items,
         }
     }
 
@@ -179,30 +174,56 @@ fn policy(wanted: Wanted) -> Policy {
     }
 }
 
-/// What is judged of a server's offers: its tools, and what it says of itself. That comes first, so that no
-/// tool can take its place.
-fn judged(server: &Server, offers: &Offers) -> Vec<Raw> {
-    let item = |name: &str, text: &str| {
-        Raw::object([
-            ("name", Raw::string(name)),
-            ("description", Raw::string(text)),
-        ])
-    };
-    let mut judged = Vec::with_capacity(offers.tools.len() + 1);
-    if let Some(text) = &offers.instructions {
-        judged.push(item(INSTRUCTIONS, text));
-    } else if server.trust == Wanted::Ask && offers.tools.is_empty() {
-        judged.push(item(WHOLE_SERVER, "prompts and resources"));
+/// The kind of an item as the ledger knows it.
+pub(crate) const fn item_kind(kind: Kind) -> ItemKind {
+    match kind {
+        Kind::Tool => ItemKind::Tool,
+        Kind::Prompt => ItemKind::Prompt,
+        Kind::Resource => ItemKind::Resource,
+        Kind::Template => ItemKind::Template,
     }
-    judged.extend(offers.tools.iter().cloned());
+}
+
+/// The definitions that are judged: those of all lists, and the instructions of the server. These come
+/// first, so that no other definition takes their place.
+fn judged(server: &Server, offers: &Offers) -> Vec<(ItemKind, Raw)> {
+    let item = |kind: ItemKind, text: &str| {
+        let name = Raw::string(&kind.key(""));
+        let raw = Raw::object([("name", name), ("description", Raw::string(text))]);
+        (kind, raw)
+    };
+    let mut judged = Vec::new();
+    if let Some(text) = &offers.instructions {
+        judged.push(item(ItemKind::Instructions, text));
+    }
+    for kind in Kind::ALL {
+        let list = offers.list(kind).iter();
+        judged.extend(list.map(|raw| (item_kind(kind), raw.clone())));
+    }
+    if judged.is_empty() && server.trust == Wanted::Ask {
+        judged.push(item(ItemKind::Server, "prompts and resources"));
+    }
     judged
 }
 
-/// Whether a tool is not to be shown. One that came twice is shown as it came first.
+/// The key of a definition that is withheld. A tool with a reserved name has the key that it took.
+fn key_of(kind: ItemKind, definition: &Raw) -> Option<String> {
+    let member = match kind {
+        ItemKind::Resource => "uri",
+        ItemKind::Template => "uriTemplate",
+        _ => "name",
+    };
+    let name = definition.member(member)?.to_text()?;
+    Some(kind.key(&name).into_owned())
+}
+
+/// Whether an item is not to be shown. One that came twice is shown as it came first, and one without a
+/// name is in no catalogue.
 fn is_withheld(verdict: Verdict) -> bool {
     match verdict {
         Verdict::Approved | Verdict::LeftOut(LeftOut::Twice | LeftOut::Unnamed) => false,
-        Verdict::Held(_) | Verdict::LeftOut(LeftOut::LongName | LeftOut::TooMany) => true,
+        Verdict::Held(_)
+        | Verdict::LeftOut(LeftOut::LongName | LeftOut::TooMany | LeftOut::Reserved) => true,
     }
 }
 
@@ -223,6 +244,11 @@ fn identity(server: &Server) -> String {
     };
     // As JSON, so that no two lists are spelled alike.
     serde_json::to_string(&parts).unwrap_or_default()
+}
+
+/// A fingerprint of what makes a server the one that was approved.
+pub(crate) fn identity_hash(server: &Server) -> String {
+    crate::seal::hex(&Sha256::digest(identity(server)))
 }
 
 fn now() -> u64 {

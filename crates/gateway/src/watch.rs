@@ -2,6 +2,7 @@
 //! of every new connection.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -10,6 +11,7 @@ use std::{
     time::Instant,
 };
 
+use switchboard_catalog::Kind;
 use switchboard_client::{Client, Error, Raw};
 use switchboard_wire::method;
 
@@ -129,6 +131,10 @@ impl Upstream {
     ) -> Result<Watch, Failure> {
         let until = Instant::now() + context.wait();
         let live = self.ready(until, None).await?;
+        let resource = [Some((Kind::Resource, Cow::Borrowed(uri))), None, None];
+        if !self.admit(context, &live, &resource, until).await? {
+            return Err(self.initializing());
+        }
         let _asking = self.watched.asking.lock().await;
         let (known, crowded) = {
             let by_uri = self.watched.lock();

@@ -6,7 +6,12 @@
 //! ```text
 //! mcp_fixture [--tools N] [--init-delay MS] [--mute] [--ignore-eof] [--ignore-term]
 //!             [--child plain|setsid|double] [--fail-after MS] [--seen FILE] [--starts FILE]
+//!             [--script FILE]
 //! ```
+//!
+//! A script is a JSON object: by method (and cursor, after a space), the rest of the response, such as
+//! `{"result":{}}`, with `delayMs` if it comes late. It is read for every request, and every request is
+//! noted in `FILE.log`. Whatever is not in it is answered as ever.
 
 use std::{
     collections::BTreeSet,
@@ -54,6 +59,8 @@ struct Manners {
     seen: Option<String>,
     /// Where it writes that it was started.
     starts: Option<String>,
+    /// Where it reads what to answer.
+    script: Option<String>,
     /// Has prompts of the names of its tools.
     prompts: bool,
     /// Says that its tools have changed whenever it is asked for them, and notes that here.
@@ -111,6 +118,7 @@ fn run(args: &[String]) -> io::Result<()> {
             "--seen" => manners.seen = Some(value()?.clone()),
             "--prompts" => manners.prompts = true,
             "--restless" => manners.restless = Some(value()?.clone()),
+            "--script" => manners.script = Some(value()?.clone()),
             "--starts" => manners.starts = Some(value()?.clone()),
             "--linger" => manners.linger = Some(Child::parse(value()?)?),
             other => return Err(wrong(other)),
@@ -219,6 +227,25 @@ fn append(file: &str, line: &str) -> io::Result<()> {
     file.write_all(format!("{line}\n").as_bytes())
 }
 
+/// The response to a request that a script has, when its time has come.
+fn scripted(script: &str, method: &str, params: &Value, id: &Value) -> io::Result<Option<Value>> {
+    let script: Value = serde_json::from_slice(&std::fs::read(script)?)?;
+    let key = match params["cursor"].as_str() {
+        Some(cursor) => format!("{method} {cursor}"),
+        None => method.to_owned(),
+    };
+    let Some(answer) = script.get(key) else {
+        return Ok(None);
+    };
+    let mut answer = answer.clone();
+    if let Some(delay) = answer["delayMs"].as_u64() {
+        thread::sleep(Duration::from_millis(delay));
+    }
+    answer["jsonrpc"] = json!("2.0");
+    answer["id"] = id.clone();
+    Ok(Some(answer))
+}
+
 impl Server {
     fn take(self: &Arc<Self>, message: Value) -> io::Result<()> {
         let method = message["method"].as_str().unwrap_or_default().to_owned();
@@ -230,6 +257,15 @@ impl Server {
             }
             return Ok(());
         };
+        if let Some(script) = &self.manners.script {
+            append(
+                &format!("{script}.log"),
+                &format!("{method} {}", message["params"]),
+            )?;
+            if let Some(answer) = scripted(script, &method, &message["params"], &id)? {
+                return say(&answer);
+            }
+        }
         let result = match &*method {
             "initialize" => return self.initialize(&id),
             "ping" => json!({}),

@@ -115,6 +115,7 @@ Example, as an entry of `mcpServers` in a client's configuration:
 Examples:
   switchboard add files -- npx -y @modelcontextprotocol/server-filesystem /data
   switchboard add time --env TZ=UTC -- uvx mcp-server-time
+  switchboard add k8s --inherit-env KUBECONFIG -- npx -y kubernetes-mcp-server
   switchboard add issues https://example.com/mcp --header 'Authorization=Bearer ${secret:issues}'
   switchboard add boxed --image mcp/time")]
     Add(commands::servers::Add),
@@ -142,9 +143,16 @@ Example:
 Examples:
   switchboard import                        everything that is found
   switchboard import cursor --dry-run       look only
+  switchboard import --project              also the files of this folder, each after a question
   switchboard import .mcp.json --yes
   switchboard import --undo")]
     Import(commands::import::Import),
+    #[command(after_long_help = "\
+Examples:
+  switchboard secret set github            asks for the value
+  pass show github | switchboard secret set github
+  switchboard secret list")]
+    Secret(commands::secret::Secret),
     #[command(after_long_help = "\
 Examples:
   switchboard connect claude-desktop
@@ -264,6 +272,7 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
         Command::Disable(args) => commands::servers::disable(&home, args),
         Command::Restart(args) => commands::servers::restart(&home, args),
         Command::Import(args) => commands::import::run(&home, args),
+        Command::Secret(args) => commands::secret::run(&home, args),
         Command::Connect(args) => commands::connect::run(&home, place, args),
         Command::Status(args) => commands::status::run(&home, args),
         Command::List(args) => commands::list::run(&home, args),

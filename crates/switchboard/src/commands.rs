@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod memory;
 pub(crate) mod search;
+pub(crate) mod secret;
 pub(crate) mod servers;
 pub(crate) mod status;
 pub(crate) mod stop;
@@ -20,6 +21,7 @@ pub(crate) mod trust;
 mod agree;
 mod backups;
 mod config_file;
+mod launching;
 mod shapes;
 mod visible;
 

@@ -103,15 +103,23 @@ pub(crate) fn is_terminal() -> bool {
 
 /// Asks on standard error, and takes anything but a yes for a no.
 pub(crate) fn confirm(question: &str) -> io::Result<bool> {
+    let answer = ask(&format!("{question} [y/N] "))?;
+    Ok(matches!(answer.as_str(), "y" | "yes"))
+}
+
+/// Asks on standard error, and takes an empty line for a yes.
+pub(crate) fn confirm_unless_no(question: &str) -> io::Result<bool> {
+    let answer = ask(&format!("{question} [Y/n] "))?;
+    Ok(matches!(answer.as_str(), "" | "y" | "yes"))
+}
+
+fn ask(question: &str) -> io::Result<String> {
     let mut to = io::stderr();
-    write!(to, "{question} [y/N] ")?;
+    to.write_all(clean(question).as_bytes())?;
     to.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
-    Ok(matches!(
-        answer.trim().to_ascii_lowercase().as_str(),
-        "y" | "yes"
-    ))
+    Ok(answer.trim().to_ascii_lowercase())
 }
 
 /// Rows under a heading, and lines between them.
@@ -194,12 +202,37 @@ impl Table {
     }
 }
 
-/// Control characters from elsewhere may move the cursor, rename the window or worse.
+/// Replaces characters of foreign text that take over a terminal (controls), reorder what is shown
+/// (bidirectional marks) or are not seen at all (zero width, tags).
 pub(crate) fn clean(text: &str) -> String {
-    let allowed = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    let allowed = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_hidden(c));
     text.chars()
         .map(|c| if allowed(c) { c } else { '\u{fffd}' })
         .collect()
+}
+
+fn is_hidden(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0e}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// The first line of a text, clean.
@@ -309,5 +342,18 @@ mod tests {
     #[test]
     fn nothing_takes_over_the_terminal() {
         assert_eq!(clean("a\u{1b}[2Jb\u{9b}c\nd"), "a\u{fffd}[2Jb\u{fffd}c\nd");
+    }
+
+    #[test]
+    fn hidden_characters_are_marked_in_tables() {
+        let mut table = Table::new(&["NAME"]);
+        table.row(["rm\u{202e}gpj.\u{200b}x\u{e0041}".into()]);
+        assert_eq!(
+            table.render(None),
+            "NAME\nrm\u{fffd}gpj.\u{fffd}x\u{fffd}\n"
+        );
+        for plain in ["grün, 日本語, العربية", "☎️", "e\u{301}"] {
+            assert_eq!(clean(plain), plain);
+        }
     }
 }

@@ -1,17 +1,18 @@
 //! What `serve` and `stdio` share: the lock, the token, the doors, the signals.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     future::Future,
     io::{self, Read, Seek, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
-    path::Path,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use switchboard_config::Home;
+use switchboard_files::{Access, Links, write_private};
 use switchboard_gateway::{Doors, Gateway};
 use tokio::{
     net::UnixListener,
@@ -26,13 +27,29 @@ use tracing_subscriber::{
 /// Writes what the gateway has to say to standard error.
 pub(crate) fn log_to_stderr(level: LevelFilter) {
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
+        .with_writer(|| Scrubbed)
         .with_ansi(false)
         .with_target(false);
     let wanted = filter_fn(move |about| is_wanted(about, level)).with_max_level_hint(level);
     tracing_subscriber::registry()
         .with(lines.with_filter(wanted))
         .init();
+}
+
+/// Standard error, without known secrets. The subscriber writes a whole line at a time.
+struct Scrubbed;
+
+impl Write for Scrubbed {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let text = switchboard_gateway::scrub::text(&text);
+        io::stderr().write_all(text.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }
 
 /// Every step of every connection is for whoever looks for a fault; so is what the libraries say,
@@ -61,6 +78,15 @@ pub(crate) fn block_on<F: Future>(work: F) -> anyhow::Result<F::Output> {
     Ok(done)
 }
 
+/// Leaves the directory that the program was started in, and returns it. It belongs to a client's project: what this
+/// process and its children look for by a relative name must not be found there. Paths that the user gave have
+/// to be absolute by now.
+pub(crate) fn leave_directory() -> anyhow::Result<Option<PathBuf>> {
+    let directory = std::env::current_dir().ok();
+    std::env::set_current_dir("/").context("cannot change to the directory /")?;
+    Ok(directory)
+}
+
 /// The right to be the gateway of a home, held by one process at a time and let go with it.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "held, not read")] File);
@@ -69,13 +95,7 @@ impl Lock {
     /// Takes the lock; `Err` with the process that has it, if another does.
     pub(crate) fn take(home: &Home) -> anyhow::Result<Result<Self, Option<u32>>> {
         let path = home.lock_file();
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
+        let mut file = switchboard_files::open_private(&path)
             .with_context(|| format!("cannot open {}", path.display()))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -96,19 +116,61 @@ impl Lock {
         };
         let mut write = write;
         write().with_context(|| format!("cannot write {}", path.display()))?;
+        sweep(home);
+        warn_of_group(home.config_file());
         Ok(Ok(Self(file)))
     }
 }
 
-/// The token that clients over TCP show; made when there is none.
+/// Says that other users may change which programs are run.
+fn warn_of_group(config: &Path) {
+    if switchboard_files::access(config).is_ok_and(Access::is_group_writable) {
+        tracing::warn!(file = %config.display(), "The group may change the configuration, which names programs to run; `chmod g-w` takes that away.");
+    }
+}
+
+/// Removes the drafts that killed processes left in the home.
+fn sweep(home: &Home) {
+    let data = home.database();
+    for folder in [
+        data.parent(),
+        home.config_file().parent(),
+        Some(&home.run()),
+        Some(&home.groups()),
+        Some(&home.secrets()),
+        Some(&home.catalog()),
+        Some(&home.trust()),
+        Some(&home.search()),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        match switchboard_files::sweep(folder) {
+            Ok(0) => {}
+            Ok(removed) => {
+                tracing::info!(removed, folder = %folder.display(), "Removed drafts of processes that were killed.");
+            }
+            Err(error) => {
+                tracing::debug!(%error, folder = %folder.display(), "Cannot look for drafts.");
+            }
+        }
+    }
+}
+
+/// The token that clients over TCP show. It is made when there is none, or one that is too short to be
+/// a secret.
 pub(crate) fn token(home: &Home) -> anyhow::Result<String> {
     let path = home.token_file();
-    match fs::read_to_string(&path) {
-        Ok(token) if !token.trim().is_empty() => {
-            private(&path)?;
-            return Ok(token.trim().to_owned());
-        }
-        Ok(_) => {}
+    match switchboard_files::read(&path, TOKEN_BYTES_MAX, Links::Refuse) {
+        Ok(token) => match String::from_utf8(token) {
+            Ok(token) if token.trim().len() >= TOKEN_BYTES_MIN => {
+                private(&path)?;
+                return Ok(token.trim().to_owned());
+            }
+            _ => {
+                tracing::warn!(path = %path.display(), "The token is shorter than {TOKEN_BYTES_MIN} characters, or not text; it is replaced by a new one.");
+            }
+        },
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => {
             return Err(error).with_context(|| format!("cannot read {}", path.display()));
@@ -119,19 +181,14 @@ pub(crate) fn token(home: &Home) -> anyhow::Result<String> {
     let token = bytes
         .iter()
         .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
-    let write = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&path)?;
-        writeln!(file, "{token}")
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))?;
-    private(&path)?;
+    write_private(&path, format!("{token}\n").as_bytes())
+        .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(token)
 }
+
+/// The least length of a token: 128 bits in hexadecimal digits.
+const TOKEN_BYTES_MIN: usize = 32;
+const TOKEN_BYTES_MAX: u64 = 4096;
 
 fn private(path: &Path) -> anyhow::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
@@ -141,6 +198,9 @@ fn private(path: &Path) -> anyhow::Result<()> {
 /// Opens the gateway's own socket. The lock is held, so that one that is there is a leftover.
 pub(crate) fn bind_socket(home: &Home) -> anyhow::Result<UnixListener> {
     let path = home.socket();
+    if path.is_symlink() {
+        bail!("{} is a symbolic link; remove it", path.display());
+    }
     match fs::remove_file(&path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -226,6 +286,7 @@ pub(crate) fn open_doors(
 /// some.
 pub(crate) fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
+    /// Closing all descriptors before a program is started takes longer with a limit of millions.
     const ENOUGH: u64 = 65_536;
     let mut limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(ENOUGH).min(ENOUGH);

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use switchboard_config::{Config, Home};
+use switchboard_config::{Config, Environment, Home};
 use switchboard_gateway::Gateway;
 use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
@@ -42,6 +42,7 @@ pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
     runtime::log_to_stderr(args.log_level);
     runtime::raise_file_limit();
     home.create()?;
+    let directory = runtime::leave_directory()?;
     let lock = match take_lock(&home)? {
         Ok(lock) => lock,
         Err(holder) => {
@@ -59,7 +60,8 @@ pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
             "--listen {address}: the gateway serves its own machine only; choose a loopback address such as 127.0.0.1:7777"
         );
     }
-    runtime::block_on(serve(home, config, address, lock))?
+    let environment = Environment::current(directory.as_deref());
+    runtime::block_on(serve(home, config, environment, address, lock))?
 }
 
 /// Takes the lock. A command that is the gateway for a moment, without letting anybody join, is waited for.
@@ -75,7 +77,13 @@ fn take_lock(home: &Home) -> anyhow::Result<Result<Lock, Option<u32>>> {
     }
 }
 
-async fn serve(home: Home, config: Config, address: SocketAddr, lock: Lock) -> anyhow::Result<()> {
+async fn serve(
+    home: Home,
+    config: Config,
+    environment: Environment,
+    address: SocketAddr,
+    lock: Lock,
+) -> anyhow::Result<()> {
     let signals = Signals::listen()?;
     let token = runtime::token(&home)?;
     let tcp = TcpListener::bind(address).await.map_err(|error| {
@@ -90,7 +98,7 @@ async fn serve(home: Home, config: Config, address: SocketAddr, lock: Lock) -> a
     let socket = runtime::bind_socket(&home)?;
     let address = tcp.local_addr().context("cannot tell where it listens")?;
     let home = Arc::new(home);
-    let gateway = Gateway::start(Arc::clone(&home), config, None)?;
+    let gateway = Gateway::start(Arc::clone(&home), config, environment, None)?;
     let doors = runtime::open_doors(&gateway, &token, Some(socket), Some(tcp));
     gateway.watch_config();
     announce(&home, address, gateway.console_link(address).as_deref());

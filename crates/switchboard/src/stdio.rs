@@ -3,10 +3,10 @@
 mod join;
 mod pipes;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
-use switchboard_config::{Config, Home};
+use switchboard_config::{Config, Environment, Home};
 use switchboard_gateway::{Face, Gateway, View};
 use tokio::{net::TcpListener, time::Instant};
 use tracing::level_filters::LevelFilter;
@@ -40,9 +40,34 @@ impl StdioArgs {
     }
 }
 
+/// A client on a pipe: the view that it has, and the directory that it works in.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    view: View,
+    directory: Option<PathBuf>,
+}
+
+impl Client {
+    /// A client with this view, in the directory of this process.
+    pub(crate) fn here(view: View) -> Self {
+        let directory = std::env::current_dir().ok();
+        Self { view, directory }
+    }
+
+    /// The directory, as it is told to the gateway.
+    pub(crate) fn project(&self) -> Option<Arc<str>> {
+        Some(self.directory.as_deref()?.to_str()?.into())
+    }
+
+    /// The environment of this process, as a gateway in it may hand it on.
+    pub(crate) fn environment(&self) -> Environment {
+        Environment::current(self.directory.as_deref())
+    }
+}
+
 /// Joins the gateway that runs, if one does and answers.
-pub(crate) async fn join(home: &Home, view: &View) -> Option<(Reader, Writer)> {
-    join::connect(home, view).await.map(join::Link::into_ends)
+pub(crate) async fn join(home: &Home, client: &Client) -> Option<(Reader, Writer)> {
+    join::connect(home, client).await.map(join::Link::into_ends)
 }
 
 fn parse_view(text: &str) -> Result<View, String> {
@@ -57,17 +82,20 @@ fn parse_view(text: &str) -> Result<View, String> {
 
 pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
     runtime::log_to_stderr(args.log_level);
-    let view = args.view.clone();
+    let client = Client {
+        view: args.view.clone(),
+        directory: runtime::leave_directory()?,
+    };
     runtime::block_on(async move {
         let until = Instant::now() + join::PATIENCE;
         loop {
             // Most often there is one; and to ask costs next to nothing.
-            if let Some(link) = join::connect(&home, &view).await {
-                return join::relay(home, view, link).await;
+            if let Some(link) = join::connect(&home, &client).await {
+                return join::relay(home, client, link).await;
             }
             home.create()?;
             match Lock::take(&home)? {
-                Ok(lock) => return be(home, view, lock).await,
+                Ok(lock) => return be(home, client, lock).await,
                 // Somebody is about to be the gateway, or to stop being it.
                 Err(_) if Instant::now() < until => join::pause().await,
                 Err(holder) => {
@@ -81,20 +109,16 @@ pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
     })?
 }
 
-/// The folder that the client works in: it has started this process there.
-pub(crate) fn project() -> Option<Arc<str>> {
-    let folder = std::env::current_dir().ok()?;
-    Some(folder.to_str()?.into())
-}
-
 /// Is the gateway, for the client on standard input and whoever joins.
-async fn be(home: Home, view: View, lock: Lock) -> anyhow::Result<()> {
+async fn be(home: Home, client: Client, lock: Lock) -> anyhow::Result<()> {
     let config = Config::load(home.config_file())?;
-    let hosted = Hosted::start(home, config, lock)?;
+    let hosted = Hosted::start(home, config, &client, lock)?;
     let (reader, writer) = pipes::open();
     let gateway = Arc::clone(&hosted.gateway);
-    let client = tokio::spawn(async move {
-        if let Err(error) = gateway.serve_pipe(view, project(), reader, writer).await {
+    let serving = tokio::spawn(async move {
+        let project = client.project();
+        let served = gateway.serve_pipe(client.view, project, reader, writer);
+        if let Err(error) = served.await {
             tracing::debug!(%error, "The client's pipe ended early.");
         }
         // Those who have joined keep the gateway for as long as they need it.
@@ -102,7 +126,7 @@ async fn be(home: Home, view: View, lock: Lock) -> anyhow::Result<()> {
         gateway.stop().await;
     });
     hosted.until_stopped().await;
-    client.abort();
+    serving.abort();
     Ok(())
 }
 
@@ -116,12 +140,12 @@ struct Hosted {
 }
 
 impl Hosted {
-    fn start(home: Home, config: Config, lock: Lock) -> anyhow::Result<Self> {
+    fn start(home: Home, config: Config, client: &Client, lock: Lock) -> anyhow::Result<Self> {
         let signals = Signals::listen()?;
         runtime::raise_file_limit();
         let address = config.listen_address();
         let home = Arc::new(home);
-        let gateway = Gateway::start(Arc::clone(&home), config, None)?;
+        let gateway = Gateway::start(Arc::clone(&home), config, client.environment(), None)?;
         // After the first answer: others can wait for a moment, the client cannot.
         let (host, place) = (Arc::clone(&gateway), Arc::clone(&home));
         tokio::spawn(async move {

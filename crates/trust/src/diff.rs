@@ -10,8 +10,9 @@ use serde::Serialize;
 use switchboard_wire::Raw;
 
 use crate::{
+    ItemKind, Offer,
     fields::Field,
-    fingerprint::{self, LEFT_OUT},
+    fingerprint,
     json::{Text, Value},
     show,
 };
@@ -63,13 +64,19 @@ pub struct Change {
     pub after: Option<String>,
 }
 
-/// What changed between two definitions: nothing exactly if they have one
+/// The changes between two definitions of one kind: none exactly if they have one
 /// [`fingerprint`](crate::fingerprint()).
-pub fn diff(approved: &Raw, now: &Raw) -> Diff {
-    let (before, after) = (Value::read(approved), Value::read(now));
+pub fn diff<'a>(approved: impl Into<Offer<'a>>, now: impl Into<Offer<'a>>) -> Diff {
+    let (approved, now) = (approved.into(), now.into());
+    let (before, after) = (
+        pinned(now.kind, approved.definition),
+        pinned(now.kind, now.definition),
+    );
     let mut compare = Compare::default();
-    match (without_left_out(&before), without_left_out(&after)) {
-        (Some(before), Some(after)) => {
+    match (&before, &after) {
+        (Value::Object(before), Value::Object(after)) => {
+            let (before, after): (Vec<_>, Vec<_>) =
+                (before.iter().collect(), after.iter().collect());
             compare.members(&mut Field::default(), &before, &after, &ORDER);
         }
         _ => compare.values(&mut Field::default(), Some(&before), Some(&after)),
@@ -95,15 +102,15 @@ impl fmt::Display for Diff {
     }
 }
 
-/// The members of a definition that are part of what is agreed to.
-fn without_left_out<'v, 'a>(value: &'v Value<'a>) -> Option<Vec<&'v (Text<'a>, Value<'a>)>> {
-    let Value::Object(members) = value else {
-        return None;
-    };
-    let kept = members
-        .iter()
-        .filter(|(key, _)| !LEFT_OUT.contains(&&*key.text));
-    Some(kept.collect())
+/// A definition with the members that are pinned.
+fn pinned(kind: ItemKind, definition: &Raw) -> Value<'_> {
+    match Value::read(definition) {
+        Value::Object(members) => {
+            let kept = fingerprint::pinned(kind, &members).into_iter();
+            Value::Object(kept.map(std::borrow::Cow::into_owned).collect())
+        }
+        other => other,
+    }
 }
 
 #[derive(Default)]

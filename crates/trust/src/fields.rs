@@ -5,7 +5,7 @@
 //! called `output`, and the `properties` of what is nested in them are not named at all.
 
 use crate::{
-    fingerprint::LEFT_OUT,
+    fingerprint::UNREAD,
     json::{Text, Value},
     show,
 };
@@ -33,7 +33,7 @@ pub(crate) fn each<'v>(value: &'v Value<'v>, show: &mut dyn FnMut(&Field<'v>, Ro
     };
     let mut field = Field::default();
     for (key, value) in members {
-        if LEFT_OUT.contains(&&*key.text) {
+        if UNREAD.contains(&&*key.text) {
             continue;
         }
         field.0.push(&key.text);
@@ -59,6 +59,11 @@ impl<'v> Field<'v> {
 
     pub(crate) fn pop(&mut self) {
         self.0.pop();
+    }
+
+    /// Whether it is the name of the tool, prompt or resource itself.
+    pub(crate) fn is_item_name(&self) -> bool {
+        self.0.as_slice() == ["name"]
     }
 
     /// What a person calls it.

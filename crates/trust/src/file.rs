@@ -1,11 +1,15 @@
 //! A ledger as a file: one JSON document that a person can read.
 //!
 //! ```text
-//! {"version":1,"checksum":"8d0e…","server":"math","identity":"33ab…","loss":null,"tools":{
-//! "add":{"approved":{"fingerprint":"0b1f…","by":"first","at_ms":1,"definition":{…}}},
+//! {"version":2,"checksum":"8d0e…","server":"math","identity":"33ab…","loss":null,"items":{
+//! "(prompt) greet":{"approved":{"fingerprint":"91aa…","scheme":2,"by":"first","at_ms":1,"definition":{…}}},
+//! "add":{"approved":{"fingerprint":"0b1f…","scheme":2,"by":"first","at_ms":1,"definition":{…}}},
 //! "subtract":{"held":{"why":"new","fingerprint":"77c2…","since_ms":1,"definition":{…}}}
 //! }}
 //! ```
+//!
+//! The first version had tools and instructions only, under `tools`, and fingerprints of the first
+//! scheme. It is read, and written in the second version from then on.
 //!
 //! The checksum is the SHA-256 of what follows it. It tells damage, not forgery: who may write the file
 //! may also write the sum, just as they may write the configuration.
@@ -23,12 +27,14 @@ use crate::{
     limits,
 };
 
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+const FIRST_VERSION: u64 = 1;
+const RECORDS: usize = limits::PINS + limits::RESOURCES;
 const OPEN: &str = "{\"version\":";
 const CHECKSUM: &str = ",\"checksum\":\"";
 const CHECKSUM_DIGITS: usize = 64;
 const AFTER: &str = "\",";
-const TOOLS: &str = ",\"tools\":{";
+const ITEMS: &str = ",\"items\":{";
 const CLOSE: &str = "\n}}\n";
 
 /// Why a ledger cannot be read or written. What it held is not known then, so its place is taken by
@@ -98,13 +104,14 @@ impl Ledger {
             server: &self.server,
             identity: self.identity,
             loss: self.loss,
+            tools_only: self.tools_only,
         };
         let mut body = Vec::new();
         // Structs of strings, numbers and valid JSON have no way to fail on a vector.
         let _ = serde_json::to_writer(&mut body, &head);
         // The members of the head are the first ones of the document.
         body.pop();
-        body.extend_from_slice(TOOLS.as_bytes());
+        body.extend_from_slice(ITEMS.as_bytes());
         for (n, (tool, record)) in self.records.iter().enumerate() {
             body.extend_from_slice(if n == 0 { b"\n" } else { b",\n" });
             let _ = serde_json::to_writer(&mut body, tool);
@@ -112,11 +119,15 @@ impl Ledger {
             let _ = serde_json::to_writer(&mut body, record);
         }
         body.extend_from_slice(CLOSE.as_bytes());
-        body.splice(..1, AFTER.bytes());
+        Self::seal(VERSION, body.get(1..).unwrap_or_default())
+    }
 
-        let sum = Fingerprint::of(&body);
-        let mut out = format!("{OPEN}{VERSION}{CHECKSUM}{sum}").into_bytes();
-        out.append(&mut body);
+    /// The file of a version with these members after the checksum, which is right whatever they are.
+    pub fn seal(version: u64, members: &[u8]) -> Vec<u8> {
+        let rest = [AFTER.as_bytes(), members].concat();
+        let sum = Fingerprint::of(&rest);
+        let mut out = format!("{OPEN}{version}{CHECKSUM}{sum}").into_bytes();
+        out.extend(rest);
         out
     }
 
@@ -125,19 +136,20 @@ impl Ledger {
         if file.len() > limits::LEDGER_BYTES {
             return Err(LedgerError::TooLarge(file.len() as u64));
         }
-        check(file)?;
+        let version = check(file)?;
         let document: Document = serde_json::from_slice(file).map_err(LedgerError::Content)?;
         Ok(Self {
             server: document.server,
             identity: document.identity,
             loss: document.loss,
-            records: document.tools.0,
+            tools_only: document.tools_only || version == FIRST_VERSION,
+            records: document.items.0,
         })
     }
 }
 
-/// Whether the file is of this version, and what the checksum was made of.
-fn check(file: &[u8]) -> Result<(), LedgerError> {
+/// The version of the file, if it is one that is read and the file is what the checksum was made of.
+fn check(file: &[u8]) -> Result<u64, LedgerError> {
     let rest = file
         .strip_prefix(OPEN.as_bytes())
         .ok_or(LedgerError::NotALedger)?;
@@ -149,7 +161,7 @@ fn check(file: &[u8]) -> Result<(), LedgerError> {
     let (version, rest) = rest.split_at(digits);
     let version = std::str::from_utf8(version).unwrap_or_default();
     let version = version.parse().map_err(|_| LedgerError::NotALedger)?;
-    if version != VERSION {
+    if !(FIRST_VERSION..=VERSION).contains(&version) {
         return Err(LedgerError::Version(version));
     }
     let rest = rest
@@ -163,7 +175,7 @@ fn check(file: &[u8]) -> Result<(), LedgerError> {
     if sum != Fingerprint::of(rest) {
         return Err(LedgerError::Damaged);
     }
-    Ok(())
+    Ok(version)
 }
 
 #[derive(Serialize)]
@@ -171,6 +183,8 @@ struct Head<'a> {
     server: &'a str,
     identity: Fingerprint,
     loss: Option<Loss>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tools_only: bool,
 }
 
 #[derive(Deserialize)]
@@ -183,7 +197,10 @@ struct Document {
     server: String,
     identity: Fingerprint,
     loss: Option<Loss>,
-    tools: Records,
+    #[serde(default)]
+    tools_only: bool,
+    #[serde(alias = "tools")]
+    items: Records,
 }
 
 /// The records, none twice and none beyond the limits.
@@ -196,16 +213,16 @@ impl<'de> Deserialize<'de> for Records {
             type Value = Records;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "the records of at most {} tools", limits::PINS)
+                write!(f, "the records of at most {RECORDS} items")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Records, A::Error> {
                 let mut records = BTreeMap::new();
                 while let Some((tool, record)) = map.next_entry::<Arc<str>, Record>()? {
-                    if records.len() == limits::PINS {
+                    if records.len() == RECORDS {
                         return Err(A::Error::invalid_length(records.len() + 1, &self));
                     }
-                    if tool.len() > limits::NAME_BYTES || record.rejected.len() > limits::REJECTIONS
+                    if tool.len() > limits::KEY_BYTES || record.rejected.len() > limits::REJECTIONS
                     {
                         return Err(A::Error::custom(
                             "a record is larger than any that is written",
@@ -226,18 +243,10 @@ impl<'de> Deserialize<'de> for Records {
 mod tests {
     use super::*;
 
-    /// A file whose checksum is right, whatever else is wrong with it.
-    fn sealed(rest: &str) -> Vec<u8> {
-        let rest = format!("{AFTER}{rest}");
-        let sum = Fingerprint::of(rest.as_bytes());
-        format!("{OPEN}{VERSION}{CHECKSUM}{sum}{rest}").into_bytes()
-    }
-
     fn with_tools(tools: &str) -> Vec<u8> {
         let identity = Fingerprint::of(b"x");
-        sealed(&format!(
-            r#""server":"s","identity":"{identity}","loss":null,"tools":{tools}}}"#
-        ))
+        let rest = format!(r#""server":"s","identity":"{identity}","loss":null,"items":{tools}}}"#);
+        Ledger::seal(VERSION, rest.as_bytes())
     }
 
     #[test]
@@ -246,10 +255,8 @@ mod tests {
             Ledger::decode(&with_tools("{}")).unwrap(),
             Ledger::new("s", "x")
         );
-        let many: Vec<_> = (0..=limits::PINS)
-            .map(|n| format!("\"{n}\":{{}}"))
-            .collect();
-        let long = "a".repeat(limits::NAME_BYTES + 1);
+        let many: Vec<_> = (0..=RECORDS).map(|n| format!("\"{n}\":{{}}")).collect();
+        let long = "a".repeat(limits::KEY_BYTES + 1);
         let zeros = vec![format!("\"{}\"", "0".repeat(64)); limits::REJECTIONS + 1].join(",");
         for tools in [
             "",
@@ -275,7 +282,7 @@ mod tests {
             (b"", "not a record"),
             (b"{}", "not a record"),
             (b"{\"version\":99999999999999999999999,", "not a record"),
-            (b"{\"version\":2,", "version 2"),
+            (b"{\"version\":3,", "version 3"),
             (b"{\"version\":1,\"checksum\":\"00", "damaged"),
         ];
         for (file, says) in cases {

@@ -1,22 +1,84 @@
 //! [`Fingerprint`]: what a definition says, in 32 bytes.
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use switchboard_wire::Raw;
 
-use crate::json::{Text, Value};
+use crate::{
+    ItemKind, Offer,
+    json::{Text, Value},
+};
 
-/// The members of a definition that are not part of what is agreed to.
-///
-/// `_meta` is for programs, and some servers put the time of their start into it; `icons` are pictures
-/// for people, often under addresses that change; `execution` says how a call is carried out. None of
-/// them reaches a model as text, and a change of any would ask a person about nothing.
-pub const LEFT_OUT: [&str; 3] = ["_meta", "icons", "execution"];
+/// The members of a definition that no model reads. They are not scanned, and a gateway that describes
+/// a tool to a model leaves them out.
+pub const UNREAD: [&str; 3] = ["_meta", "icons", "execution"];
 
-/// Stands before what is hashed, so that another scheme never makes the same fingerprint.
-const SCHEME: &[u8] = b"switchboard tool definition 1\n";
+/// The member that says how a call is carried out, such as whether it may be a task. It decides nothing
+/// that a person or a model sees, so it is not pinned.
+const EXECUTION: &str = "execution";
+
+/// The members of `_meta` that are not pinned: what frameworks add about themselves. Every other member
+/// is, because hosts take from there which page to render for a tool (`ui`, `openai/outputTemplate`).
+const META_NOISE: [&str; 3] = ["io.modelcontextprotocol/serverInfo", "fastmcp", "_fastmcp"];
+
+/// The members of `_meta` that say when something was made. They are not pinned if they are a number or
+/// a short text.
+const META_TIMES: [&str; 5] = [
+    "timestamp",
+    "generatedAt",
+    "lastModified",
+    "lastUpdated",
+    "updatedAt",
+];
+
+/// The longest text that is taken for a time.
+const TIME_BYTES: usize = 40;
+
+/// How a fingerprint is made. Pins on disk say by which scheme theirs was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub(crate) enum Scheme {
+    /// Without `_meta` and `icons`. Ledgers of the first version have these.
+    First,
+    /// With all that decides what is shown or rendered.
+    Second,
+}
+
+impl Scheme {
+    pub(crate) const fn first() -> Self {
+        Self::First
+    }
+
+    /// Stands before the hashed bytes, so that another scheme never makes the same fingerprint.
+    const fn prefix(self) -> &'static [u8] {
+        match self {
+            Self::First => b"switchboard tool definition 1\n",
+            Self::Second => b"switchboard definition 2\n",
+        }
+    }
+}
+
+impl From<Scheme> for u8 {
+    fn from(scheme: Scheme) -> Self {
+        match scheme {
+            Scheme::First => 1,
+            Scheme::Second => 2,
+        }
+    }
+}
+
+impl TryFrom<u8> for Scheme {
+    type Error = &'static str;
+
+    fn try_from(number: u8) -> Result<Self, &'static str> {
+        match number {
+            1 => Ok(Self::First),
+            2 => Ok(Self::Second),
+            _ => Err("no such scheme of fingerprints"),
+        }
+    }
+}
 
 /// What a definition says, in 32 bytes (SHA-256). It is written as 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,32 +89,89 @@ pub struct Fingerprint([u8; 32]);
 #[error("{0:?} is no fingerprint; one has 64 hexadecimal digits")]
 pub struct BadFingerprint(String);
 
-/// The fingerprint of a tool's definition.
+/// The fingerprint of a definition.
 ///
-/// It covers every member but `_meta`, `icons` and `execution`: name, title, description, schemas and
-/// annotations (a client may decide by them whether to ask before a call), and whatever else a server
-/// sends, because a client that knows a member may show it, and some clients take `Description` for
-/// `description`.
+/// It covers every member: name, title, description, schemas, annotations (a client may decide by them
+/// whether to ask before a call), `icons` and `_meta` (a host may decide by them what to render), and
+/// members that are unknown here, because a client that knows one may show it, and some clients take
+/// `Description` for `description`. It leaves out `execution`, a few members of `_meta` that are known
+/// to be noise, and of a resource its `size` and the time of its last change.
 ///
 /// Two spellings of one definition have one fingerprint: the order of members, white space, escapes
 /// and how a number is written (`1`, `1.0`, `1e0`) do not matter. Of two members of one name some
 /// readers take the first and most the last, so both count, in their order: no text can hide behind
 /// another.
-pub fn fingerprint(definition: &Raw) -> Fingerprint {
-    fingerprint_of(&Value::read(definition))
+pub fn fingerprint<'a>(offer: impl Into<Offer<'a>>) -> Fingerprint {
+    let Offer { kind, definition } = offer.into();
+    fingerprint_of(Scheme::Second, kind, &Value::read(definition))
 }
 
-pub(crate) fn fingerprint_of(value: &Value<'_>) -> Fingerprint {
-    let mut out = SCHEME.to_vec();
-    if let Value::Object(members) = value {
-        let kept = members
-            .iter()
-            .filter(|(key, _)| !LEFT_OUT.contains(&&*key.text));
-        write_members(&mut out, kept.collect());
-    } else {
-        write(&mut out, value);
+pub(crate) fn fingerprint_of(scheme: Scheme, kind: ItemKind, value: &Value<'_>) -> Fingerprint {
+    let mut out = scheme.prefix().to_vec();
+    match (value, scheme) {
+        (Value::Object(members), Scheme::First) => {
+            let kept = members
+                .iter()
+                .filter(|(key, _)| !UNREAD.contains(&&*key.text));
+            write_members(&mut out, kept.collect());
+        }
+        (Value::Object(members), Scheme::Second) => {
+            let kept = pinned(kind, members);
+            write_members(&mut out, kept.iter().map(|member| &**member).collect());
+        }
+        _ => write(&mut out, value),
     }
     Fingerprint::of(&out)
+}
+
+/// The members of a definition that are pinned.
+pub(crate) fn pinned<'v, 'a>(
+    kind: ItemKind,
+    members: &'v [(Text<'a>, Value<'a>)],
+) -> Vec<Cow<'v, (Text<'a>, Value<'a>)>> {
+    let is_resource = matches!(kind, ItemKind::Resource | ItemKind::Template);
+    let kept = members.iter().filter_map(|member| {
+        let (key, value) = member;
+        match &*key.text {
+            EXECUTION => None,
+            "_meta" => without(member, is_meta_noise),
+            // They tell about the content, which changes.
+            "size" if is_resource && matches!(value, Value::Number(_)) => None,
+            "annotations" if is_resource => {
+                without(member, |key, value| key == "lastModified" && is_time(value))
+            }
+            _ => Some(Cow::Borrowed(member)),
+        }
+    });
+    kept.collect()
+}
+
+/// A member without what is noise in its value. None if nothing is left.
+fn without<'v, 'a>(
+    member: &'v (Text<'a>, Value<'a>),
+    is_noise: impl Fn(&str, &Value<'_>) -> bool,
+) -> Option<Cow<'v, (Text<'a>, Value<'a>)>> {
+    let (key, Value::Object(inner)) = member else {
+        return Some(Cow::Borrowed(member));
+    };
+    let noise = |(key, value): &&(Text<'a>, Value<'a>)| is_noise(&key.text, value);
+    if !inner.iter().any(|one| noise(&one)) {
+        return Some(Cow::Borrowed(member));
+    }
+    let kept: Vec<_> = inner.iter().filter(|one| !noise(one)).cloned().collect();
+    (!kept.is_empty()).then(|| Cow::Owned((key.clone(), Value::Object(kept))))
+}
+
+fn is_meta_noise(key: &str, value: &Value<'_>) -> bool {
+    META_NOISE.contains(&key) || META_TIMES.contains(&key) && is_time(value)
+}
+
+fn is_time(value: &Value<'_>) -> bool {
+    match value {
+        Value::Number(_) => true,
+        Value::Text(text) => text.text.len() <= TIME_BYTES,
+        _ => false,
+    }
 }
 
 /// Whether two values say the same.
@@ -209,6 +328,8 @@ fn write_number(out: &mut Vec<u8>, spelled: &str) {
 
 #[cfg(test)]
 mod tests {
+    use switchboard_wire::Raw;
+
     use super::*;
 
     fn of(json: &str) -> Fingerprint {
@@ -221,7 +342,7 @@ mod tests {
         for same in [
             r#"{ "description" : "x", "name":"\u00e9", "inputSchema":{"b":[15e-1,"\u000a"],"a":1.0} }"#,
             r#"{"name":"é","inputSchema":{"a":10E-1,"b":[0.15e+1,"\n"]},"description":"\u0078"}"#,
-            r#"{"_meta":{"at":1},"icons":[],"execution":{},"name":"é","inputSchema":{"a":1,"b":[1.5,"\n"]},"description":"x"}"#,
+            r#"{"_meta":{"_fastmcp":{"tags":["a"]},"timestamp":1},"execution":{},"name":"é","inputSchema":{"a":1,"b":[1.5,"\n"]},"description":"x"}"#,
         ] {
             assert_eq!(of(same), one, "{same}");
         }
@@ -265,6 +386,14 @@ mod tests {
             r#"{"name":"a","inputSchema":{"enum":[1e400]}}"#,
             r#"{"name":"a","inputSchema":{"enum":[-1e400]}}"#,
             r#"{"name":"a","inputSchema":{"enum":[1e99999999999999999999]}}"#,
+            r#"{"name":"a","icons":[{"src":"https://a.example/1.png"}]}"#,
+            r#"{"name":"a","icons":[{"src":"https://a.example/2.png"}]}"#,
+            r#"{"name":"a","_meta":{}}"#,
+            r#"{"name":"a","_meta":{"ui":{"resourceUri":"ui://a"}}}"#,
+            r#"{"name":"a","_meta":{"ui":{"resourceUri":"ui://b"}}}"#,
+            r#"{"name":"a","_meta":{"openai/outputTemplate":"ui://a"}}"#,
+            r#"{"name":"a","_meta":{"timestamp":{"ui":"ui://a"}}}"#,
+            r#"{"name":"a","size":1}"#,
             "[]",
             "{}",
             "null",
@@ -295,10 +424,40 @@ mod tests {
     }
 
     #[test]
+    fn contents_of_resources_may_change() {
+        let of = |json: &str| {
+            let definition = &Raw::parse(json.to_owned()).unwrap();
+            let kind = ItemKind::Resource;
+            fingerprint(Offer { kind, definition })
+        };
+        let one = of(r#"{"uri":"file:///a","name":"a"}"#);
+        for same in [
+            r#"{"uri":"file:///a","name":"a","size":7}"#,
+            r#"{"uri":"file:///a","name":"a","annotations":{"lastModified":"2026-01-01T00:00:00Z"}}"#,
+        ] {
+            assert_eq!(of(same), one, "{same}");
+        }
+        for other in [
+            r#"{"uri":"file:///a","name":"a","size":"read me"}"#,
+            r#"{"uri":"file:///a","name":"a","annotations":{"priority":1}}"#,
+            r#"{"uri":"file:///a","name":"a","description":"x"}"#,
+        ] {
+            assert_ne!(of(other), one, "{other}");
+        }
+    }
+
+    #[test]
     fn the_meaning_is_the_same_in_every_version() {
         // Ledgers on disk hold these values.
-        let one = of(r#"{"name":"add","inputSchema":{"type":"object","minimum":1.0}}"#);
+        let raw = Raw::parse(
+            r#"{"name":"add","icons":[],"inputSchema":{"type":"object","minimum":1.0}}"#,
+        )
+        .unwrap();
+        let by = |scheme| fingerprint_of(scheme, ItemKind::Tool, &Value::read(&raw));
+        let hex = "f6d102edcafdaa9a0de4acf74849cd018270dfe899b82f9534a9e083da485742";
+        assert_eq!(by(Scheme::Second).to_string(), hex);
         let hex = "711d8647e83b345291eb704613ba4c44f22863721d391ee309e21446911b54ca";
+        let one = by(Scheme::First);
         assert_eq!(one.to_string(), hex);
         assert_eq!(hex.parse(), Ok(one));
         assert_eq!(hex.to_uppercase().parse(), Ok(one));

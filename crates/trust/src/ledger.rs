@@ -1,7 +1,7 @@
-//! [`Ledger`]: which definitions of one server's tools somebody agreed to.
+//! [`Ledger`]: the definitions of one server that were agreed to.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use switchboard_wire::Raw;
 
 use crate::{
-    By, Fingerprint, Held, LeftOut, Pin, Policy, Verdict, Verdicts, Why,
-    fingerprint::{LEFT_OUT, fingerprint_of},
+    By, Fingerprint, Held, ItemKind, LeftOut, Offer, Pin, Policy, Severity, Verdict, Verdicts, Why,
+    fingerprint::{Scheme, fingerprint_of},
     json::Value,
     limits, scan,
 };
@@ -49,6 +49,10 @@ pub struct Ledger {
     /// The hash of the identity: a command or an address may hold secrets.
     pub(crate) identity: Fingerprint,
     pub(crate) loss: Option<Loss>,
+    /// Whether only tools and instructions have been judged so far, as programs did that knew no other
+    /// kinds.
+    pub(crate) tools_only: bool,
+    /// By key: see [`ItemKind::key`].
     pub(crate) records: BTreeMap<Arc<str>, Record>,
 }
 
@@ -58,7 +62,7 @@ pub struct Ledger {
 pub(crate) enum Loss {
     /// The ledger before this one could not be read.
     Damaged,
-    /// There were more than [`limits::PINS`] tools, and the oldest were forgotten.
+    /// There were more than [`limits::PINS`] items, and the oldest were forgotten.
     Full,
 }
 
@@ -82,6 +86,8 @@ pub(crate) struct Record {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Approval {
     pub(crate) fingerprint: Fingerprint,
+    #[serde(default = "Scheme::first")]
+    pub(crate) scheme: Scheme,
     pub(crate) by: By,
     pub(crate) at_ms: u64,
     pub(crate) definition: Option<Raw>,
@@ -103,6 +109,7 @@ impl Ledger {
             server: server.into(),
             identity: Fingerprint::of(identity.as_bytes()),
             loss: None,
+            tools_only: false,
             records: BTreeMap::new(),
         }
     }
@@ -116,40 +123,56 @@ impl Ledger {
         }
     }
 
-    /// Judges the tools that the server offers now.
-    pub fn judge(&mut self, policy: Policy, tools: &[Raw], at_ms: u64) -> Verdicts {
-        let mut changed = false;
+    /// Judges the definitions that the server offers now, those of all kinds.
+    pub fn judge<'a>(
+        &mut self,
+        policy: Policy,
+        offers: impl IntoIterator<Item = impl Into<Offer<'a>>>,
+        at_ms: u64,
+    ) -> Verdicts {
+        let mut changed = self.tools_only;
         let mut seen = HashSet::new();
-        // Whoever was seen before, and offers more now, is looked at more closely.
-        let is_late = !self.records.is_empty();
-        let verdicts = tools.iter().enumerate().map(|(at, tool)| {
-            if at >= limits::TOOLS {
-                return Verdict::LeftOut(LeftOut::TooMany);
-            }
-            let value = Value::read(tool);
-            let name: Arc<str> = match name(&value) {
-                Ok(name) => name.into(),
-                Err(reason) => return Verdict::LeftOut(reason),
-            };
-            if !seen.insert(name.clone()) {
-                return Verdict::LeftOut(LeftOut::Twice);
-            }
-            let judged = self.judge_one(policy, is_late, name, tool, &value, at_ms);
-            changed |= judged.1;
-            judged.0
-        });
-        let verdicts = Verdicts {
-            tools: verdicts.collect(),
-            changed: false,
+        let mut counts: HashMap<ItemKind, usize> = HashMap::new();
+        let sight = Sight {
+            policy,
+            loss: self.loss,
+            // A known server that offers more now is looked at more closely.
+            is_late: !self.records.is_empty(),
+            // It has shown everything of other kinds, if a person let it show anything.
+            was_shown: self.tools_only && self.records.values().any(|it| it.approved.is_some()),
+            at_ms,
         };
+        let mut items = Vec::new();
+        for offer in offers {
+            let Offer { kind, definition } = offer.into();
+            let count = counts.entry(kind).or_default();
+            *count += 1;
+            if *count > limits::TOOLS {
+                items.push(Verdict::LeftOut(LeftOut::TooMany));
+                continue;
+            }
+            let value = Value::read(definition);
+            let key: Arc<str> = match kind.read_key(&value) {
+                Ok(key) => key.into(),
+                Err(reason) => {
+                    items.push(Verdict::LeftOut(reason));
+                    continue;
+                }
+            };
+            if !seen.insert(Arc::clone(&key)) {
+                items.push(Verdict::LeftOut(LeftOut::Twice));
+                continue;
+            }
+            let judged = self.judge_one(&sight, kind, key, definition, &value);
+            changed |= judged.1;
+            items.push(judged.0);
+        }
+        self.tools_only = false;
         changed |= self.miss(&seen, at_ms);
         if changed {
             self.keep_within_limits();
         }
-        Verdicts {
-            changed,
-            ..verdicts
-        }
+        Verdicts { items, changed }
     }
 
     /// Approves a tool as it was held at the last judgement. With the fingerprint of what the person
@@ -203,6 +226,7 @@ impl Ledger {
             let held = record.held.as_ref()?;
             let approved = record.approved.as_ref();
             Some(Held {
+                kind: ItemKind::of_key(tool),
                 tool: tool.clone(),
                 why: held.why,
                 definition: held.definition.clone(),
@@ -218,6 +242,7 @@ impl Ledger {
         self.records.iter().filter_map(|(tool, record)| {
             let approved = record.approved.as_ref()?;
             Some(Pin {
+                kind: ItemKind::of_key(tool),
                 tool: tool.clone(),
                 fingerprint: approved.fingerprint,
                 definition: approved.definition.clone(),
@@ -232,34 +257,33 @@ impl Ledger {
     pub fn note(&self) -> Option<&'static str> {
         match self.loss? {
             Loss::Damaged => Some(
-                "the record of which tools were approved could not be read, so every tool is held \
-                 until you approve it",
+                "the record of which definitions were approved could not be read, so every one is \
+                 held until you approve it",
             ),
             Loss::Full => Some(
-                "the server has offered more tools than are remembered, so a tool that looks new is \
-                 held until you approve it",
+                "the server has offered more definitions than are remembered, so one that looks new \
+                 is held until you approve it",
             ),
         }
     }
 
-    /// Judges one tool; and whether its record is another than before.
+    /// Judges one definition; and whether its record is another than before.
     fn judge_one(
         &mut self,
-        policy: Policy,
-        is_late: bool,
-        name: Arc<str>,
-        tool: &Raw,
+        sight: &Sight,
+        kind: ItemKind,
+        key: Arc<str>,
+        definition: &Raw,
         value: &Value<'_>,
-        at_ms: u64,
     ) -> (Verdict, bool) {
-        let fingerprint = fingerprint_of(value);
-        let loss = self.loss;
-        let record = self.records.entry(name).or_default();
-        let returned = record.vanished_ms.take().is_some();
-        match decide(policy, loss, is_late, record, fingerprint, value) {
+        let fingerprint = fingerprint_of(Scheme::Second, kind, value);
+        let record = self.records.entry(key).or_default();
+        let renewed = record.renew(kind, definition, value, fingerprint);
+        let returned = record.vanished_ms.take().is_some() || renewed;
+        match decide(sight, kind, record, fingerprint, value) {
             Decision::Approved => (Verdict::Approved, record.held.take().is_some() || returned),
             Decision::Approve(by) => {
-                record.approve(fingerprint, kept(tool), by, at_ms);
+                record.approve(fingerprint, kept(definition), by, sight.at_ms);
                 (Verdict::Approved, true)
             }
             Decision::Hold(why) => {
@@ -270,8 +294,8 @@ impl Ledger {
                 record.held = Some(Pending {
                     why,
                     fingerprint,
-                    since_ms: at_ms,
-                    definition: kept(tool),
+                    since_ms: sight.at_ms,
+                    definition: kept(definition),
                 });
                 (Verdict::Held(why), true)
             }
@@ -294,32 +318,24 @@ impl Ledger {
     }
 
     fn keep_within_limits(&mut self) {
-        let vanished = |records: &BTreeMap<Arc<str>, Record>| {
-            let records = records.iter();
-            let mut vanished: Vec<_> = records
-                .filter_map(|(tool, record)| Some((record.vanished_ms?, tool.clone())))
-                .collect();
-            vanished.sort_unstable();
-            vanished
-        };
-        let excess = self.records.len().saturating_sub(limits::PINS);
-        if excess > 0 {
-            for (_, tool) in vanished(&self.records).iter().take(excess) {
-                self.records.remove(tool);
-            }
+        let is_resource = |key: &str| ItemKind::of_key(key) == ItemKind::Resource;
+        // One that returns is judged as new, and new resources are shown if nothing speaks against it.
+        self.forget_vanished(limits::RESOURCES, is_resource);
+        if self.forget_vanished(limits::PINS, |key| !is_resource(key)) > 0 {
             self.loss.get_or_insert(Loss::Full);
         }
-
         let mut bytes: usize = self.records.values().map(Record::definition_bytes).sum();
         if bytes <= limits::DEFINITIONS_BYTES {
             return;
         }
-        let gone = vanished(&self.records);
-        let gone = gone.into_iter().map(|(_, tool)| tool);
+        let gone = self.vanished(|_| true);
         let rest: Vec<_> = self.records.keys().rev().cloned().collect();
         // What a person is to decide about goes last.
-        for (drop_held, tool) in (gone.chain(rest.iter().cloned()).map(|tool| (false, tool)))
-            .chain(rest.iter().cloned().map(|tool| (true, tool)))
+        for (drop_held, tool) in (gone
+            .into_iter()
+            .chain(rest.iter().cloned())
+            .map(|tool| (false, tool)))
+        .chain(rest.iter().cloned().map(|tool| (true, tool)))
         {
             if bytes <= limits::DEFINITIONS_BYTES {
                 break;
@@ -328,6 +344,36 @@ impl Ledger {
                 bytes -= record.drop_definition(drop_held);
             }
         }
+    }
+
+    /// Forgets those of these records that vanished first, until there are at most so many; how many
+    /// were forgotten.
+    fn forget_vanished(&mut self, most: usize, which: impl Fn(&str) -> bool) -> usize {
+        let count = self.records.keys().filter(|key| which(key)).count();
+        let excess = count.saturating_sub(most);
+        if excess == 0 {
+            return 0;
+        }
+        let mut gone = self.vanished(which);
+        gone.truncate(excess);
+        for key in &gone {
+            self.records.remove(key);
+        }
+        gone.len()
+    }
+
+    /// Those of these items that the server does not offer any more, the first to vanish first; what
+    /// a person rejected last.
+    fn vanished(&self, which: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
+        let records = self.records.iter().filter(|(key, _)| which(key));
+        let mut vanished: Vec<_> = records
+            .filter_map(|(key, record)| {
+                let is_rejected = !record.rejected.is_empty();
+                Some((is_rejected, record.vanished_ms?, Arc::clone(key)))
+            })
+            .collect();
+        vanished.sort_unstable();
+        vanished.into_iter().map(|(_, _, key)| key).collect()
     }
 
     /// The record of a tool that is held, if it is held as the person saw it.
@@ -354,11 +400,44 @@ impl Ledger {
 }
 
 impl Record {
+    /// Brings fingerprints of the first scheme up to date, if they are of this definition: the pin did
+    /// not cover all of it, and covers it from now on. Whether there were any.
+    fn renew(
+        &mut self,
+        kind: ItemKind,
+        definition: &Raw,
+        value: &Value<'_>,
+        now: Fingerprint,
+    ) -> bool {
+        let approved = self.approved.as_mut();
+        let approved = approved.filter(|it| it.scheme == Scheme::First);
+        if approved.is_none() && self.held.is_none() && self.rejected.is_empty() {
+            return false;
+        }
+        let before = fingerprint_of(Scheme::First, kind, value);
+        let mut renewed = false;
+        if let Some(approved) = approved.filter(|it| it.fingerprint == before) {
+            approved.fingerprint = now;
+            approved.scheme = Scheme::Second;
+            approved.definition = kept(definition);
+            renewed = true;
+        }
+        let held = self.held.as_mut().map(|held| &mut held.fingerprint);
+        for old in self.rejected.iter_mut().chain(held) {
+            if *old == before {
+                *old = now;
+                renewed = true;
+            }
+        }
+        renewed
+    }
+
     fn approve(&mut self, fingerprint: Fingerprint, definition: Option<Raw>, by: By, at_ms: u64) {
         self.held = None;
         self.rejected.retain(|rejected| *rejected != fingerprint);
         self.approved = Some(Approval {
             fingerprint,
+            scheme: Scheme::Second,
             by,
             at_ms,
             definition,
@@ -411,14 +490,23 @@ enum Decision {
     Hold(Why),
 }
 
-fn decide(
+/// What a judgement goes by.
+struct Sight {
     policy: Policy,
     loss: Option<Loss>,
     is_late: bool,
+    was_shown: bool,
+    at_ms: u64,
+}
+
+fn decide(
+    sight: &Sight,
+    kind: ItemKind,
     record: &Record,
     fingerprint: Fingerprint,
     value: &Value<'_>,
 ) -> Decision {
+    let Sight { policy, loss, .. } = *sight;
     let approved = record.approved.as_ref().map(|it| it.fingerprint);
     if approved == Some(fingerprint) {
         return Decision::Approved;
@@ -432,38 +520,25 @@ fn decide(
     if approved.is_some() {
         return Decision::Hold(Why::Changed);
     }
-    if policy != Policy::First || loss.is_some() {
+    // Prompts and resources that were shown before their kinds were judged count as seen first then.
+    let was_shown = sight.was_shown
+        && matches!(
+            kind,
+            ItemKind::Prompt | ItemKind::Resource | ItemKind::Template
+        );
+    if (policy != Policy::First || loss.is_some()) && !was_shown {
         return Decision::Hold(Why::New);
     }
-    if scan::has_hidden(value) {
-        return Decision::Hold(Why::Hidden);
-    }
-    if is_late && scan::is_suspicious(value) {
-        // Who changes what it offers, and offers that, is not seen for the first time.
-        return Decision::Hold(Why::New);
-    }
-    Decision::Approve(By::First)
-}
-
-/// What a tool is called, read as the catalogue reads it.
-fn name<'v>(value: &'v Value<'_>) -> Result<&'v str, LeftOut> {
-    let Value::Object(members) = value else {
-        return Err(LeftOut::Unnamed);
-    };
-    let mut names = members.iter().filter(|(key, _)| key.text == "name");
-    match (names.next(), names.next()) {
-        (Some((_, Value::Text(name))), None) if name.halves.is_empty() => {
-            if name.text.len() > limits::NAME_BYTES {
-                return Err(LeftOut::LongName);
-            }
-            Ok(&name.text)
-        }
-        _ => Err(LeftOut::Unnamed),
+    match scan::worst(value) {
+        Some(Severity::Hidden) => Decision::Hold(Why::Hidden),
+        Some(Severity::Danger) => Decision::Hold(Why::Dangerous),
+        // A server that changes what it offers, and offers that, is not seen for the first time.
+        Some(Severity::Warn) if sight.is_late && !was_shown => Decision::Hold(Why::New),
+        Some(Severity::Warn | Severity::Note) | None => Decision::Approve(By::First),
     }
 }
 
 /// What is kept of a definition: a copy that keeps no larger buffer in memory.
-fn kept(tool: &Raw) -> Option<Raw> {
-    let definition = tool.without(&LEFT_OUT);
+fn kept(definition: &Raw) -> Option<Raw> {
     (definition.as_bytes().len() <= limits::DEFINITION_BYTES).then(|| definition.detached())
 }

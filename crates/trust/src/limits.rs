@@ -1,17 +1,26 @@
 //! Every limit of this crate, with its reason.
 
-/// The most tools of one list that are judged, which is as many as the catalogue shows. What comes
-/// after them is left out.
+/// The most items of one kind that are judged, which is as many as the catalogue shows. Items after
+/// them are left out.
 pub const TOOLS: usize = 10_000;
 
 /// The longest name of a tool that is kept. The protocol advises 128 characters, and model
 /// providers take 64.
 pub const NAME_BYTES: usize = 256;
 
-/// The most tools of one server that are remembered, vanished ones included. When there are more,
-/// those that vanished first are forgotten, and from then on nothing of the server is approved on
-/// first sight, because what looks new may be what was forgotten.
-pub const PINS: usize = 20_000;
+/// The longest key of a record: a tag such as `(resource) ` and a name, or the start of a long URI and
+/// its hash.
+pub const KEY_BYTES: usize = NAME_BYTES + 96;
+
+/// The most tools, prompts and templates of one server that are remembered, vanished ones included.
+/// When there are more, those that vanished first are forgotten, and from then on nothing of the
+/// server is approved on first sight, because an item that looks new may be one that was forgotten.
+pub const PINS: usize = 40_000;
+
+/// The most resources of one server that are remembered. Files and rows come and go, so beyond this
+/// the resources that vanished first are forgotten without any loss of trust: one that returns is
+/// judged as new.
+pub const RESOURCES: usize = 10_000;
 
 /// How many refusals of one tool are remembered. A forgotten one is asked about again.
 pub const REJECTIONS: usize = 8;
@@ -26,7 +35,7 @@ pub const DEFINITIONS_BYTES: usize = 32 * 1024 * 1024;
 
 /// The largest file of a ledger that is read. It has room for everything that the limits above let
 /// a ledger hold.
-pub const LEDGER_BYTES: usize = 96 * 1024 * 1024;
+pub const LEDGER_BYTES: usize = 192 * 1024 * 1024;
 
 /// How many ledgers are read from one folder.
 pub const LEDGER_FILES: usize = 10_000;

@@ -7,7 +7,7 @@
 //! The same definition always has the same findings. The time it takes grows with the length of the
 //! text and with nothing else.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::HashSet};
 
 use serde::Serialize;
 use switchboard_wire::Raw;
@@ -63,6 +63,8 @@ pub enum Severity {
     Note,
     /// A person should read the text before they agree to it.
     Warn,
+    /// No honest definition says this. It is held at first sight, unless everything is trusted.
+    Danger,
     /// A model reads what no person can see.
     Hidden,
 }
@@ -107,49 +109,54 @@ pub fn scan(definition: &Raw, others: &Others) -> Vec<Finding> {
     scan_value(&Value::read(definition), others)
 }
 
-/// Whether a person should read it before they agree to it.
-pub(crate) fn is_suspicious(value: &Value<'_>) -> bool {
-    let findings = scan_value(value, &Others::default());
-    findings
-        .iter()
-        .any(|finding| finding.severity >= Severity::Warn && finding.kind != Kind::Cut)
+/// The worst that is found in a definition, if anything is.
+pub(crate) fn worst(value: &Value<'_>) -> Option<Severity> {
+    Scan::of(value, &Others::default()).worst
 }
 
 fn scan_value(value: &Value<'_>, others: &Others) -> Vec<Finding> {
-    let mut scan = Scan {
-        others,
-        findings: Vec::new(),
-        left: limits::SCAN_BYTES,
-        cut: false,
-    };
-    fields::each(value, &mut |field, role, text| {
-        scan.text(field, role, text);
-    });
-    let mut findings = scan.findings;
+    let mut findings = Scan::of(value, others).findings;
     findings.sort_by_key(|finding| Reverse(finding.severity));
     findings.truncate(limits::FINDINGS);
     findings
 }
 
-/// Whether there is text in it that nobody can see.
-pub(crate) fn has_hidden(value: &Value<'_>) -> bool {
-    let mut hidden = false;
-    fields::each(value, &mut |_, _, text| {
-        hidden = hidden || unseen::is_hidden(text);
-    });
-    hidden
-}
-
 struct Scan<'o> {
     others: &'o Others,
+    /// The names that the definition gives to its own parts. To speak of them is to speak of itself.
+    own: HashSet<String>,
     findings: Vec<Finding>,
+    /// The worst of all findings, those that are not kept included.
+    worst: Option<Severity>,
     /// How many bytes may still be looked at.
     left: usize,
     /// Whether they were too few, which is told once.
     cut: bool,
 }
 
-impl Scan<'_> {
+impl<'o> Scan<'o> {
+    fn of(value: &Value<'_>, others: &'o Others) -> Self {
+        let mut scan = Self {
+            others,
+            own: HashSet::new(),
+            findings: Vec::new(),
+            worst: None,
+            left: limits::SCAN_BYTES,
+            cut: false,
+        };
+        if !others.is_empty() {
+            fields::each(value, &mut |_, role, text| {
+                if role == Role::Name {
+                    scan.own.insert(text.text.to_ascii_lowercase());
+                }
+            });
+        }
+        fields::each(value, &mut |field, role, text| {
+            scan.text(field, role, text);
+        });
+        scan
+    }
+
     fn text(&mut self, field: &Field<'_>, role: Role, text: &Text<'_>) {
         self.unseen(field, text);
         let whole = &*text.text;
@@ -157,12 +164,21 @@ impl Scan<'_> {
         if end < whole.len() && !self.cut {
             self.cut = true;
             let says = "the definition is too long to be looked at as a whole";
-            self.find(field, Kind::Cut, Severity::Warn, says.to_owned(), || {
+            self.find(field, Kind::Cut, Severity::Danger, says.to_owned(), || {
                 show::excerpt(whole, end)
             });
         }
         self.left -= end;
         let text = &whole[..end];
+        if role == Role::Name && field.is_item_name() && alike::is_masked_name(text) {
+            let says =
+                "it is a name in letters that look like others, so it passes for another name";
+            let (kind, severity) = (Kind::LookAlike, Severity::Danger);
+            self.find(field, kind, severity, says.to_owned(), || {
+                show::excerpt(text, 0)
+            });
+            return;
+        }
         // Keywords of schemas and short values are most texts, and there is nothing to say in them.
         if text.len() < 4 {
             return;
@@ -187,7 +203,7 @@ impl Scan<'_> {
             return;
         }
         self.prose(field, text);
-        if let Some(mention) = self.others.find(text) {
+        if let Some(mention) = self.others.find(text, &self.own) {
             let says = if mention.name == mention.server {
                 format!("it speaks of another server, {}", mention.server)
             } else {
@@ -256,7 +272,7 @@ impl Scan<'_> {
                 && encoded::is_command(&decoded.text)
             {
                 let says = format!("it holds a command in {}", decoded.how);
-                self.find(field, Kind::Encoded, Severity::Warn, says, || {
+                self.find(field, Kind::Encoded, Severity::Danger, says, || {
                     show::excerpt(&decoded.text, 0)
                 });
             } else if hit.is_some() || telling {
@@ -277,8 +293,8 @@ impl Scan<'_> {
         excerpt: impl FnOnce() -> String,
     ) {
         let (severity, says) = match hit {
-            Some(hit) => (Severity::Warn, format!("in {how}, {}", hit.says)),
-            None if how == encoded::BINARY => (Severity::Warn, format!("it holds text in {how}")),
+            Some(hit) => (Severity::Danger, format!("in {how}, {}", hit.says)),
+            None if how == encoded::BINARY => (Severity::Danger, format!("it holds text in {how}")),
             None => (Severity::Note, format!("it holds text in {how}")),
         };
         self.find(field, Kind::Encoded, severity, says, excerpt);
@@ -298,6 +314,7 @@ impl Scan<'_> {
         says: String,
         excerpt: impl FnOnce() -> String,
     ) {
+        self.worst = self.worst.max(Some(severity));
         // Twice the limit, so that a flood of notes leaves room for what is worse.
         if self.findings.len() >= 2 * limits::FINDINGS && severity == Severity::Note
             || self.findings.len() >= 8 * limits::FINDINGS

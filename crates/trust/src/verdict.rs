@@ -5,13 +5,13 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 use switchboard_wire::Raw;
 
-use crate::{Diff, Finding, Fingerprint, Others, diff, limits, scan};
+use crate::{Diff, Finding, Fingerprint, ItemKind, Offer, Others, diff, limits, scan};
 
 /// When tools of a server are approved without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// A tool is approved on first sight, unless it holds text that nobody can see; later changes
-    /// are held.
+    /// A definition is approved on first sight, unless the scan finds something dangerous or hidden
+    /// in it; later changes are held.
     First,
     /// Everything new and every change is held until a person approves it.
     Ask,
@@ -29,6 +29,8 @@ pub enum Why {
     New,
     /// It is new and holds text that nobody can see, so nobody can have agreed to it.
     Hidden,
+    /// It is new, and the scan finds something in it that no honest definition says.
+    Dangerous,
     /// A person said no to exactly this definition.
     Rejected,
 }
@@ -45,15 +47,16 @@ pub enum By {
     Person,
 }
 
-/// A tool that is held back.
+/// A definition that is held back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
-    /// What the server calls it.
+    /// The kind.
+    pub kind: ItemKind,
+    /// The key of its record: the name of a tool, `(prompt) NAME` and so on.
     pub tool: Arc<str>,
     /// Why it is held.
     pub why: Why,
-    /// The definition as it is now, without what is not part of the agreement. None if it is too
-    /// large to be kept.
+    /// The definition as it is now. None if it is too large to be kept.
     pub definition: Option<Raw>,
     /// The definition as it was approved. None if it never was, or was too large to be kept.
     pub approved: Option<Raw>,
@@ -77,14 +80,19 @@ impl Held {
 
     /// What changed since it was approved. None if either text is not kept.
     pub fn diff(&self) -> Option<Diff> {
-        Some(diff(self.approved.as_ref()?, self.definition.as_ref()?))
+        let kind = self.kind;
+        let (approved, now) = (self.approved.as_ref()?, self.definition.as_ref()?);
+        let offer = |definition| Offer { kind, definition };
+        Some(diff(offer(approved), offer(now)))
     }
 }
 
 /// A definition that somebody agreed to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pin {
-    /// What the server calls it.
+    /// The kind.
+    pub kind: ItemKind,
+    /// The key of its record: the name of a tool, `(prompt) NAME` and so on.
     pub tool: Arc<str>,
     /// Of the approved definition.
     pub fingerprint: Fingerprint,
@@ -118,7 +126,10 @@ pub enum LeftOut {
     /// More than [`limits::NAME_BYTES`].
     #[error("has a name of more than {} bytes", limits::NAME_BYTES)]
     LongName,
-    /// A tool before it in the list has the same name.
+    /// A tool has a name that stands for an item of another kind, such as `(prompt) greet`.
+    #[error("has a name that is reserved")]
+    Reserved,
+    /// One before it in the list has the same name.
     #[error("has the same name as one before it")]
     Twice,
     /// More than [`limits::TOOLS`].
@@ -129,8 +140,8 @@ pub enum LeftOut {
 /// What was said of each tool of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdicts {
-    /// One for each tool, in the order of the list.
-    pub tools: Vec<Verdict>,
+    /// One for each definition, in the order of the list.
+    pub items: Vec<Verdict>,
     /// Whether the ledger is another than before, and so has to be written.
     pub changed: bool,
 }
@@ -138,7 +149,7 @@ pub struct Verdicts {
 impl Verdicts {
     /// Those tools of the judged list that may be shown.
     pub fn approved<'a>(&self, tools: &'a [Raw]) -> impl Iterator<Item = &'a Raw> {
-        let verdicts = self.tools.iter();
+        let verdicts = self.items.iter();
         let each = tools.iter().zip(verdicts);
         each.filter(|(_, verdict)| **verdict == Verdict::Approved)
             .map(|(tool, _)| tool)
@@ -146,7 +157,7 @@ impl Verdicts {
 
     /// Whether every tool may be shown.
     pub fn all_approved(&self) -> bool {
-        let mut verdicts = self.tools.iter();
+        let mut verdicts = self.items.iter();
         verdicts.all(|verdict| *verdict == Verdict::Approved)
     }
 }
@@ -157,6 +168,7 @@ impl fmt::Display for Why {
             Self::Changed => "changed",
             Self::New => "new",
             Self::Hidden => "hidden",
+            Self::Dangerous => "dangerous",
             Self::Rejected => "rejected",
         })
     }

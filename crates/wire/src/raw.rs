@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::scan;
+use crate::{Name, scan};
 
 /// One JSON value, exactly as it was spelled: a shared slice of the frame it arrived in.
 ///
@@ -128,6 +128,47 @@ impl Raw {
     pub fn member(&self, name: &str) -> Option<Self> {
         let (value, _) = self.find(name).ok()?;
         value.map(|value| Self(self.0.slice(value)))
+    }
+
+    /// Tests if this value, or one within it, may have a member of this name or be this string, without parsing. `false`
+    /// is certain, however the name is spelled; `true` asks for a look with [`member`](Self::member).
+    pub fn may_name(&self, name: &Name) -> bool {
+        name.may_be_in(&self.0)
+    }
+
+    /// The member of the first of these names, as long as none of them stands there twice or in another spelling:
+    /// some readers ignore letter case, and would read the other one. At most 32 names are told apart.
+    ///
+    /// ```
+    /// use switchboard_wire::Raw;
+    ///
+    /// let names = ["name", "arguments"];
+    /// let call = Raw::parse(r#"{"name":"read","Name":"delete"}"#)?;
+    /// assert!(call.distinct_member(&names).is_err());
+    /// # Ok::<(), switchboard_wire::RawError>(())
+    /// ```
+    pub fn distinct_member(&self, names: &[&str]) -> Result<Option<Self>, RawError> {
+        let duplicate = |name: &str| Err(RawError::DuplicateMember(name.to_owned()));
+        match scan::find_distinct(&self.0, names) {
+            Some(Ok(found)) => return Ok(found.map(|value| Self(self.0.slice(value)))),
+            Some(Err(key)) => return duplicate(&String::from_utf8_lossy(key)),
+            None => {}
+        }
+        let Some(members) = self.members() else {
+            return Ok(None);
+        };
+        for name in names {
+            let mut alike = members.iter().filter(|(key, _)| is_alike(key, name));
+            if let (Some((key, _)), second) = (alike.next(), alike.next())
+                && (key != name || second.is_some())
+            {
+                return duplicate(key);
+            }
+        }
+        let first = members
+            .into_iter()
+            .find(|(key, _)| Some(&&**key) == names.first());
+        Ok(first.map(|(_, value)| value))
     }
 
     /// The members of an object in their order; `None` if this is no object.
@@ -274,6 +315,15 @@ impl Raw {
         }
         Ok((found, count))
     }
+}
+
+/// Whether two names are the same to a reader that does not look at letter case, as some parsers do.
+pub fn is_alike(one: &str, other: &str) -> bool {
+    // Both ways: the Kelvin sign is a capital of `k`.
+    let folded = |name: &str| name.to_lowercase().to_uppercase();
+    one == other
+        || one.eq_ignore_ascii_case(other)
+        || (!(one.is_ascii() && other.is_ascii()) && folded(one) == folded(other))
 }
 
 impl From<bool> for Raw {

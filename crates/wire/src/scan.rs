@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::limits;
+use crate::{limits, raw};
 
 /// The members of a message that JSON-RPC gives a meaning, as they are spelled.
 #[derive(Default)]
@@ -51,6 +51,41 @@ pub(crate) fn find(object: &[u8], name: &str) -> Option<(Option<Range<usize>>, u
         Some(())
     })?;
     Some((found, count))
+}
+
+/// Where the member of the first of these names stands. `Err` has a key that is another spelling of one of them,
+/// or one of them again. `None` if anything about it is not plain.
+pub(crate) fn find_distinct<'t>(
+    object: &'t [u8],
+    names: &[&str],
+) -> Option<Result<Option<Range<usize>>, &'t [u8]>> {
+    let mut found = None;
+    let mut seen = 0_u32;
+    let mut twice: Option<Range<usize>> = None;
+    each_member(object, |key, value| {
+        for (n, name) in names.iter().enumerate() {
+            if key == name.as_bytes() && seen >> n & 1 == 0 {
+                seen |= 1 << n;
+                if n == 0 {
+                    found = Some(value);
+                }
+                break;
+            }
+            let is_alike = key.eq_ignore_ascii_case(name.as_bytes())
+                || (!key.is_ascii()
+                    && std::str::from_utf8(key).is_ok_and(|key| raw::is_alike(key, name)));
+            if is_alike {
+                let start = key.as_ptr() as usize - object.as_ptr() as usize;
+                twice.get_or_insert(start..start + key.len());
+                break;
+            }
+        }
+        Some(())
+    })?;
+    Some(match twice {
+        Some(key) => Err(&object[key]),
+        None => Ok(found),
+    })
 }
 
 /// Where the members of an object stand that are of none of these names, from key to value. `None` if

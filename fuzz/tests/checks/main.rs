@@ -51,6 +51,11 @@ fn generated_streams_of_lines_hold() {
 }
 
 #[test]
+fn generated_configurations_hold() {
+    run(3_000, switchboard_fuzz::edit, generate::configuration());
+}
+
+#[test]
 fn generated_frames_hold() {
     run(2_500, switchboard_fuzz::envelope, generate::frame());
 }
@@ -63,6 +68,31 @@ fn generated_streams_of_events_hold() {
 #[test]
 fn generated_headers_hold() {
     run(2_000, switchboard_fuzz::header, generate::header());
+}
+
+#[test]
+fn generated_ledgers_hold() {
+    run(1_500, switchboard_fuzz::ledger, generate::ledger());
+}
+
+#[test]
+fn generated_definitions_hold() {
+    run(1_000, switchboard_fuzz::definition, generate::definitions());
+}
+
+#[test]
+fn generated_snapshots_hold() {
+    run(1_500, switchboard_fuzz::snapshot, generate::snapshot());
+}
+
+#[test]
+fn generated_rules_hold() {
+    run(2_000, switchboard_fuzz::rules, generate::rule());
+}
+
+#[test]
+fn generated_texts_with_secrets_hold() {
+    run(1_000, switchboard_fuzz::redaction, generate::secrets());
 }
 
 #[test]

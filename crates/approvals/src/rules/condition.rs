@@ -1,18 +1,24 @@
 //! Conditions on arguments: a path and what has to be there.
 //!
-//! A rule that holds back (deny, ask) reads generously: one of the values that a path with `*`
-//! selects is enough, and a text that spells a number counts as one. A rule that lets pass reads
-//! strictly: every value that is selected has to fit, and a pattern with wildcards fits no path
-//! that climbs (`..`), or `/tmp/*` would let `/tmp/../etc` pass.
+//! A rule that holds back (deny, ask) reads generously: one value is enough that a server may take
+//! for what the rule means. A text counts in every [spelling](super::spelling), as the
+//! [number](super::number) or the JSON that it spells, a list and an object as each of their values.
+//! Under `min` and `max` a value that is no number fits, null among them: some servers take it for no
+//! limit. A member that is absent fits only `exists: false`, since the default of the server is not
+//! known; for that, null counts as absent.
+//!
+//! A rule that lets pass reads strictly: every value that is selected has to fit to the letter, and in
+//! every spelling; no path that climbs (`..`) fits a pattern with wildcards.
 
-use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
-use switchboard_wire::Raw;
 
 use super::error::RuleError;
 use super::glob::Glob;
-use super::limits::{GLOB_CHARACTERS, MATCHED_BYTES, PATH_STEPS, PROGRAM_BYTES};
+use super::limits::{ARGUMENT_NODES, GLOB_CHARACTERS, MATCHED_BYTES, PATH_STEPS, TEXTS_IN_TEXTS};
+use super::number::Numbers;
 use super::parse::unknown;
+use super::pattern::TextPattern;
+use super::same::{Same, spelled};
 use crate::json::{Json, Tree, Twice};
 
 /// A path and what has to be there.
@@ -64,10 +70,9 @@ enum Step {
 /// All that is set has to be so.
 #[derive(Clone, Debug, Default)]
 struct Test {
-    glob: Option<Glob>,
-    /// In its canonical spelling.
-    equals: Option<String>,
-    regex: Option<Regex>,
+    glob: Option<Same>,
+    equals: Option<Same>,
+    regex: Option<TextPattern>,
     exists: Option<bool>,
     min: Option<f64>,
     max: Option<f64>,
@@ -85,53 +90,117 @@ impl Condition {
 
     /// Whether it names one value.
     pub(crate) fn is_exact(&self) -> bool {
-        self.test.equals.is_some() || self.test.glob.as_ref().is_some_and(Glob::is_exact)
+        self.test.equals.is_some() || self.test.glob.as_ref().is_some_and(Same::is_exact)
     }
 
     pub(crate) fn holds(&self, arguments: &Json<'_>, reading: Reading) -> Result<bool, Fault> {
-        let mut selected = vec![arguments];
-        for step in &self.steps {
-            let mut next = Vec::new();
-            for value in selected {
-                match (step, value) {
-                    (Step::Name(name), _) => next.extend(value.member(name)?),
-                    (Step::Index(index), Json::Array(elements)) => {
-                        next.extend(elements.get(*index));
-                    }
-                    (Step::Each, Json::Array(elements)) => next.extend(elements),
-                    (Step::Each, Json::Object(members)) => {
-                        next.extend(members.iter().map(|(_, value)| value));
-                    }
-                    _ => {}
+        let mut tally = Tally::default();
+        // To be absent is judged by what is there to the letter.
+        let selecting = match self.test.exists {
+            Some(false) => Reading::Strict,
+            _ => reading,
+        };
+        select(arguments, &self.steps, selecting, 0, &mut |value| {
+            tally.selected += 1;
+            tally.null += usize::from(*value == Json::Null);
+            if self.test.looks_at_values() {
+                match self.test.fits(value, reading, &self.path, 0) {
+                    Ok(fit) => tally.fits += usize::from(fit),
+                    Err(found) => tally.fault = Some(found),
                 }
             }
-            selected = next;
-        }
-        if self
-            .test
-            .exists
-            .is_some_and(|exists| exists == selected.is_empty())
-        {
+            Ok(())
+        })?;
+        let is_there = match (self.test.exists, reading) {
+            // Servers take null for nothing.
+            (Some(false), Reading::Generous) => tally.selected > tally.null,
+            _ => tally.selected > 0,
+        };
+        if self.test.exists.is_some_and(|exists| exists != is_there) {
             return Ok(false);
         }
         if !self.test.looks_at_values() {
             return Ok(true);
         }
-        let mut fault = None;
-        let mut fits = 0;
-        for value in &selected {
-            match self.test.fits(value, reading, &self.path) {
-                Ok(fit) => fits += usize::from(fit),
-                Err(found) => fault = Some(found),
-            }
-        }
-        match reading {
-            Reading::Generous if fits > 0 => Ok(true),
-            _ if fault.is_some() => fault.map_or(Ok(false), Err),
-            Reading::Generous => Ok(false),
-            Reading::Strict => Ok(fits > 0 && fits == selected.len()),
+        match (reading, tally.fault) {
+            (Reading::Generous, _) if tally.fits > 0 => Ok(true),
+            (_, Some(fault)) => Err(fault),
+            (Reading::Generous, None) => Ok(false),
+            (Reading::Strict, None) => Ok(tally.fits > 0 && tally.fits == tally.selected),
         }
     }
+}
+
+/// What became of the values that a path selects.
+#[derive(Default)]
+struct Tally {
+    selected: usize,
+    null: usize,
+    fits: usize,
+    fault: Option<Fault>,
+}
+
+/// Visits the values that a path selects.
+///
+/// Read generously, a list stands for its elements, a value for a list of one, and a text for the JSON
+/// that it spells: servers make the one of the other.
+fn select(
+    value: &Json<'_>,
+    steps: &[Step],
+    reading: Reading,
+    nested: usize,
+    visit: &mut dyn FnMut(&Json<'_>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let Some((step, rest)) = steps.split_first() else {
+        return visit(value);
+    };
+    let mut go = |value: &Json<'_>, steps| select(value, steps, reading, nested, visit);
+    match (step, value) {
+        (Step::Name(_), Json::Array(elements)) if reading == Reading::Generous => {
+            elements.iter().try_for_each(|element| go(element, steps))
+        }
+        (Step::Name(name), Json::Object(_)) => {
+            value.member(name)?.map_or(Ok(()), |value| go(value, rest))
+        }
+        (Step::Index(index), Json::Array(elements)) => {
+            elements.get(*index).map_or(Ok(()), |value| go(value, rest))
+        }
+        (Step::Each, Json::Array(elements)) => {
+            elements.iter().try_for_each(|value| go(value, rest))
+        }
+        (Step::Each, Json::Object(members)) => {
+            members.iter().try_for_each(|(_, value)| go(value, rest))?;
+            match reading {
+                Reading::Generous => go(value, rest),
+                Reading::Strict => Ok(()),
+            }
+        }
+        _ if reading == Reading::Strict => Ok(()),
+        (_, Json::Text(text)) if let Some(tree) = spelled_json(text, nested) => {
+            let tree = tree?;
+            select(&tree, steps, reading, nested + 1, visit)
+        }
+        (Step::Index(_) | Step::Each, Json::Null) | (Step::Name(_), _) => Ok(()),
+        (Step::Index(_) | Step::Each, _) => go(value, rest),
+    }
+}
+
+/// The array or object that a text spells, if it does.
+fn spelled_json(text: &str, nested: usize) -> Option<Result<Json<'_>, Fault>> {
+    let text = text.trim();
+    if !text.starts_with(['[', '{']) || nested == TEXTS_IN_TEXTS {
+        return None;
+    }
+    if text.len() > MATCHED_BYTES {
+        return Some(Err(Fault::TooLarge));
+    }
+    serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
+    let tree = Tree::read_text(text, ARGUMENT_NODES);
+    Some(if tree.whole {
+        Ok(tree.value)
+    } else {
+        Err(Fault::TooLarge)
+    })
 }
 
 impl Test {
@@ -143,11 +212,12 @@ impl Test {
         let mut test = Self::default();
         let members = match source {
             Value::String(glob) => {
-                test.glob = Some(Glob::parse(glob).ok_or_else(|| wrong("", "a shorter pattern"))?);
+                let glob = Glob::parse(glob).ok_or_else(|| wrong("", "a shorter pattern"))?;
+                test.glob = Some(Same::of_glob(&glob));
                 return Ok(test);
             }
             Value::Bool(_) | Value::Number(_) => {
-                test.equals = Some(canonical(source)?);
+                test.equals = Some(Same::of_value(source)?);
                 return Ok(test);
             }
             Value::Object(members) if !members.is_empty() => members,
@@ -158,7 +228,7 @@ impl Test {
         };
         for (key, value) in members {
             match key.as_str() {
-                "equals" => test.equals = Some(canonical(value)?),
+                "equals" => test.equals = Some(Same::of_value(value)?),
                 "matches" => {
                     let pattern = value.as_str();
                     test.regex = Some(regex(pattern.ok_or_else(|| wrong(".matches", "a text"))?)?);
@@ -183,99 +253,127 @@ impl Test {
     }
 
     fn looks_at_values(&self) -> bool {
-        self.glob.is_some()
-            || self.equals.is_some()
-            || self.regex.is_some()
-            || self.min.is_some()
-            || self.max.is_some()
+        self.glob.is_some() || self.equals.is_some() || self.regex.is_some() || self.looks_at_size()
     }
 
-    fn fits(&self, value: &Json<'_>, reading: Reading, path: &str) -> Result<bool, Fault> {
-        let too_long = |text: &str| {
-            let long = text.len() > MATCHED_BYTES;
-            if long {
-                Err(Fault::TooLong(path.to_owned()))
-            } else {
-                Ok(())
+    fn looks_at_size(&self) -> bool {
+        self.min.is_some() || self.max.is_some()
+    }
+
+    fn fits(
+        &self,
+        value: &Json<'_>,
+        reading: Reading,
+        path: &str,
+        nested: usize,
+    ) -> Result<bool, Fault> {
+        if let Some(text) = spelled(value)
+            && (self.glob.is_some() || self.regex.is_some())
+            && text.len() > MATCHED_BYTES
+        {
+            return Err(Fault::TooLong(path.to_owned()));
+        }
+        if reading == Reading::Strict {
+            return self.surely_fits(value);
+        }
+        if self.may_fit(value)? {
+            return Ok(true);
+        }
+        // Servers that want one value take a list of one, and the other way round.
+        let parsed;
+        let value = match value {
+            Json::Text(text) => match spelled_json(text, nested) {
+                Some(tree) => {
+                    parsed = tree?;
+                    if self.may_fit(&parsed)? {
+                        return Ok(true);
+                    }
+                    &parsed
+                }
+                None => return Ok(false),
+            },
+            other => other,
+        };
+        let mut fault = None;
+        let mut any = |value: &Json<'_>| match self.fits(value, reading, path, nested + 1) {
+            Ok(fits) => fits,
+            Err(found) => {
+                fault = Some(found);
+                false
             }
         };
-        if let Some(glob) = &self.glob {
-            let Some(text) = spelled(value) else {
-                return Ok(false);
-            };
-            if !glob.is_exact() {
-                too_long(text)?;
-                if reading == Reading::Strict && climbs(text) {
-                    return Ok(false);
-                }
-            }
-            if !glob.matches(text) {
-                return Ok(false);
-            }
+        let found = match value {
+            Json::Array(elements) => elements.iter().any(&mut any),
+            Json::Object(members) => members.iter().any(|(_, value)| any(value)),
+            _ => false,
+        };
+        match fault {
+            Some(fault) if !found => Err(fault),
+            _ => Ok(found),
         }
-        if let Some(equals) = &self.equals
-            && value.canonical()? != *equals
+    }
+
+    /// Whether a server may take the value for one that is meant.
+    fn may_fit(&self, value: &Json<'_>) -> Result<bool, Fault> {
+        if let Some(glob) = &self.glob
+            && !glob.may_be(value)?
         {
             return Ok(false);
         }
-        if let Some(regex) = &self.regex {
-            let Some(text) = spelled(value) else {
-                return Ok(false);
-            };
-            too_long(text)?;
-            if !regex.is_match(text) {
-                return Ok(false);
-            }
+        if let Some(equals) = &self.equals
+            && !equals.may_be(value)?
+        {
+            return Ok(false);
         }
-        if self.min.is_none() && self.max.is_none() {
+        if let Some(regex) = &self.regex
+            && !spelled(value).is_some_and(|text| regex.may_match(text))
+        {
+            return Ok(false);
+        }
+        if !self.looks_at_size() {
             return Ok(true);
         }
-        let number: Option<f64> = match value {
-            Json::Number(spelled) => spelled.parse().ok(),
-            Json::Text(text) if reading == Reading::Generous => text.trim().parse().ok(),
-            // Some servers make a number of it all the same.
-            Json::Array(_) | Json::Object(_) | Json::Bool(_) if reading == Reading::Generous => {
-                return Ok(true);
-            }
-            _ => None,
+        let numbers = match value {
+            Json::Number(spelled) => Numbers::of_number(spelled),
+            Json::Text(text) => Numbers::of_text(text),
+            // Some servers make a number of it all the same, and null may be no limit.
+            _ => return Ok(true),
         };
-        Ok(number.is_some_and(|number| {
-            self.min.is_none_or(|min| number >= min) && self.max.is_none_or(|max| number <= max)
-        }))
+        Ok(!numbers.is_sure || numbers.values.iter().any(|number| self.has_size(*number)))
+    }
+
+    fn surely_fits(&self, value: &Json<'_>) -> Result<bool, Fault> {
+        if let Some(glob) = &self.glob
+            && !spelled(value).is_some_and(|text| glob.surely_is(text))
+        {
+            return Ok(false);
+        }
+        if let Some(equals) = &self.equals
+            && !equals.is(value)?
+        {
+            return Ok(false);
+        }
+        if let Some(regex) = &self.regex
+            && !spelled(value).is_some_and(|text| regex.surely_matches(text))
+        {
+            return Ok(false);
+        }
+        if !self.looks_at_size() {
+            return Ok(true);
+        }
+        let Json::Number(spelled) = value else {
+            return Ok(false);
+        };
+        let numbers = Numbers::of_number(spelled);
+        Ok(numbers.is_sure && numbers.values.iter().all(|number| self.has_size(*number)))
+    }
+
+    fn has_size(&self, number: f64) -> bool {
+        self.min.is_none_or(|min| number >= min) && self.max.is_none_or(|max| number <= max)
     }
 }
 
-/// What a pattern is held against.
-fn spelled<'j>(value: &'j Json<'_>) -> Option<&'j str> {
-    match value {
-        Json::Text(text) => Some(text),
-        Json::Number(spelled) => Some(spelled),
-        Json::Bool(true) => Some("true"),
-        Json::Bool(false) => Some("false"),
-        Json::Null => Some("null"),
-        Json::Array(_) | Json::Object(_) | Json::Unread => None,
-    }
-}
-
-/// Whether a text, read as a path, goes up. Servers may decode what is encoded in a URL.
-fn climbs(text: &str) -> bool {
-    let encoded = || text.to_ascii_lowercase().contains("%2e");
-    text.split(['/', '\\']).any(|part| part == "..") || (text.contains('%') && encoded())
-}
-
-fn canonical(value: &Value) -> Result<String, RuleError> {
-    let wrong = || RuleError::Value {
-        key: "equals".to_owned(),
-        expected: "a value that JSON can spell",
-    };
-    let raw = Raw::from_value(value).map_err(|_| wrong())?;
-    Tree::read(&raw, usize::MAX)
-        .value
-        .canonical()
-        .map_err(|_| wrong())
-}
-
-fn regex(pattern: &str) -> Result<Regex, RuleError> {
+fn regex(pattern: &str) -> Result<TextPattern, RuleError> {
     let wrong = |why: String| RuleError::Regex {
         pattern: pattern.to_owned(),
         why,
@@ -283,8 +381,7 @@ fn regex(pattern: &str) -> Result<Regex, RuleError> {
     if pattern.len() > GLOB_CHARACTERS {
         return Err(wrong(format!("it has more than {GLOB_CHARACTERS} bytes")));
     }
-    let built = RegexBuilder::new(pattern).size_limit(PROGRAM_BYTES).build();
-    built.map_err(|error| wrong(error.to_string()))
+    TextPattern::new(pattern).map_err(|error| wrong(error.to_string()))
 }
 
 /// Reads `$.path.to[0].x`, with `["a name"]` for names that are none in a program, and `*` for all.

@@ -47,6 +47,51 @@ impl Glob {
         (parts.len() <= GLOB_CHARACTERS).then_some(Self { parts })
     }
 
+    /// Stands for `?` in a [marked](Self::marked) pattern.
+    pub(crate) const ONE: char = '\u{e000}';
+    /// Stands for `*` in a [marked](Self::marked) pattern.
+    pub(crate) const MANY: char = '\u{e001}';
+
+    /// The pattern as text that can be changed like any other, with private characters for its
+    /// wildcards.
+    pub(crate) fn marked(&self) -> String {
+        let parts = self.parts.iter();
+        parts
+            .map(|part| match part {
+                Part::Literal(c) => *c,
+                Part::One => Self::ONE,
+                Part::Many => Self::MANY,
+            })
+            .collect()
+    }
+
+    /// Reads a marked pattern.
+    pub(crate) fn from_marked(text: &str) -> Self {
+        let part = |c| match c {
+            Self::ONE => Part::One,
+            Self::MANY => Part::Many,
+            c => Part::Literal(c),
+        };
+        Self {
+            parts: text.chars().map(part).collect(),
+        }
+    }
+
+    /// The characters before the first wildcard.
+    pub(crate) fn head(&self) -> String {
+        let literal = |part: &Part| match part {
+            Part::Literal(c) => Some(*c),
+            Part::One | Part::Many => None,
+        };
+        self.parts.iter().map_while(literal).collect()
+    }
+
+    /// Whether it matches in any letter case.
+    pub(crate) fn matches_in_any_case(&self, text: &str) -> bool {
+        self.matches(text)
+            || Self::from_marked(&self.marked().to_lowercase()).matches(&text.to_lowercase())
+    }
+
     /// Exactly this text.
     pub(crate) fn literal(text: &str) -> Self {
         Self {
@@ -113,11 +158,19 @@ impl Glob {
 
 impl fmt::Display for Glob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.parts.iter().try_for_each(|part| match part {
+        let is = |at: Option<usize>, c: char| {
+            at.and_then(|at| self.parts.get(at)) == Some(&Part::Literal(c))
+        };
+        let mut parts = self.parts.iter().enumerate();
+        parts.try_for_each(|(n, part)| match part {
             Part::Literal('*') => f.write_str("[*]"),
             Part::Literal('?') => f.write_str("[?]"),
             Part::Literal(c) => write!(f, "{c}"),
             Part::One => f.write_str("?"),
+            // `[*]` would be the character.
+            Part::Many if is(n.checked_sub(1), '[') && is(n.checked_add(1), ']') => {
+                f.write_str("**")
+            }
             Part::Many => f.write_str("*"),
         })
     }
@@ -156,6 +209,12 @@ mod tests {
             prop_assert_eq!(glob.matches(&other), name == other);
             prop_assert_eq!(Glob::parse(&glob.to_string()), Some(glob));
         }
+    }
+
+    #[test]
+    fn a_star_in_brackets_reads_back() {
+        let glob = Glob::parse("a[**]").unwrap();
+        assert_eq!(Glob::parse(&glob.to_string()), Some(glob));
     }
 
     #[test]

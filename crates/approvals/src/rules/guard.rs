@@ -20,7 +20,7 @@ pub enum Guard {
     Destructive,
     /// Tools that may change something.
     Writes,
-    /// Every tool.
+    /// Every tool, resource and prompt.
     All,
 }
 
@@ -65,7 +65,7 @@ impl Guard {
         let why = match self {
             Self::Destructive => "the tool may destroy something",
             Self::Writes => "the tool may change something",
-            Self::Never | Self::All => "every tool is asked about",
+            Self::Never | Self::All => "everything is asked about",
         };
         Verdict {
             action: Action::Ask,

@@ -21,5 +21,8 @@ pub const PROGRAM_BYTES: usize = 64 * 1024;
 /// The most values in arguments that are looked at. More cannot be judged, and are denied.
 pub const ARGUMENT_NODES: usize = 100_000;
 
-/// The longest text that is held against a pattern with wildcards or a regular expression.
+/// The longest text that is held against a pattern or a regular expression.
 pub const MATCHED_BYTES: usize = 256 * 1024;
+
+/// How deep texts are read that spell JSON within texts that spell JSON.
+pub const TEXTS_IN_TEXTS: usize = 3;

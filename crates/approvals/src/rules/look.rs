@@ -4,10 +4,10 @@ use std::cell::OnceCell;
 
 use switchboard_wire::Raw;
 
-use super::Case;
 use super::condition::Fault;
 use super::hints::Believed;
 use super::limits::ARGUMENT_NODES;
+use super::{Case, Kind};
 use crate::json::{Json, Tree, digest};
 
 pub(crate) struct Look<'c, 'a> {
@@ -28,8 +28,19 @@ impl<'c, 'a> Look<'c, 'a> {
     }
 
     pub(crate) fn believed(&self) -> Believed {
-        let hints = self.case.annotations;
-        *self.believed.get_or_init(|| hints.believed(self.case.tool))
+        let case = self.case;
+        *self.believed.get_or_init(|| match case.kind {
+            // The protocol knows of no resource or prompt that changes anything.
+            Kind::Resource | Kind::Prompt => Believed {
+                read_only: true,
+                destructive: false,
+                idempotent: true,
+                open_world: true,
+            },
+            Kind::ToolCall | Kind::Sampling | Kind::Elicitation => {
+                case.annotations.believed(case.tool)
+            }
+        })
     }
 
     /// Arguments that were left out are empty ones.

@@ -23,7 +23,13 @@ const KEYS: [&str; 9] = [
     "reason",
 ];
 const HINTS: [&str; 4] = ["readOnly", "destructive", "idempotent", "openWorld"];
-const KINDS: [&str; 3] = ["tool_call", "sampling", "elicitation"];
+const KINDS: [&str; 5] = [
+    "tool_call",
+    "resources",
+    "prompts",
+    "sampling",
+    "elicitation",
+];
 const ACTIONS: [&str; 3] = ["deny", "ask", "allow"];
 
 impl Rule {
@@ -85,7 +91,7 @@ fn short(text: &str) -> Result<Rule, RuleError> {
     let mut rule = Rule::any(action(&first.text())?);
     let kind = |word: &Word| word.bare().and_then(|word| kind(&word));
     if let Some(found) = words.peek().and_then(kind) {
-        rule.kind = found;
+        rule.kind = Some(found);
         words.next();
     }
     let mut named = false;
@@ -103,10 +109,10 @@ fn short(text: &str) -> Result<Rule, RuleError> {
         return Err(wrong("there is more after its end"));
     }
     // One word alone would be a rule about everything, and is more likely half a rule.
-    if !named && rule.kind == Kind::ToolCall {
+    if !named && matches!(rule.kind, None | Some(Kind::ToolCall)) {
         return Err(wrong("it does not say which tools; all are `*`"));
     }
-    Ok(rule)
+    Ok(rule.without_plain_kind())
 }
 
 /// Characters, and whether they stood in quotes.
@@ -172,7 +178,8 @@ fn from_object(members: &Map<String, Value>) -> Result<Rule, RuleError> {
             "action" => {}
             "kind" => {
                 let found = text("kind", value)?;
-                rule.kind = kind(found).ok_or_else(|| unknown("the kind", found, &KINDS))?;
+                let found = kind(found).ok_or_else(|| unknown("the kind", found, &KINDS))?;
+                rule.kind = Some(found);
             }
             "server" => rule.server = glob("server", text("server", value)?)?,
             "tool" => rule.tool = glob("tool", text("tool", value)?)?,
@@ -184,7 +191,7 @@ fn from_object(members: &Map<String, Value>) -> Result<Rule, RuleError> {
             other => return Err(unknown("the key", other, &KEYS)),
         }
     }
-    Ok(rule)
+    Ok(rule.without_plain_kind())
 }
 
 fn conditions(value: &Value) -> Result<Vec<Condition>, RuleError> {
@@ -237,6 +244,8 @@ fn action(word: &str) -> Result<Action, RuleError> {
 fn kind(word: &str) -> Option<Kind> {
     match word {
         "tool_call" => Some(Kind::ToolCall),
+        "resources" => Some(Kind::Resource),
+        "prompts" => Some(Kind::Prompt),
         "sampling" => Some(Kind::Sampling),
         "elicitation" => Some(Kind::Elicitation),
         _ => None,

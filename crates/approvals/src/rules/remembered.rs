@@ -24,6 +24,9 @@ pub struct Remembered {
         deserialize_with = "from_hex"
     )]
     pub exactly: Option<[u8; 32]>,
+    /// The fingerprint of the server that it was decided about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
     /// When it was decided, in milliseconds since 1970.
     pub created_at: u64,
     /// Who decided.

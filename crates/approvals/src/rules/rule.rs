@@ -1,6 +1,7 @@
 //! One rule: what it says, when it applies, and how narrow it is.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use serde::de::Error as _;
 use serde::ser::SerializeMap as _;
@@ -12,6 +13,7 @@ use super::condition::{Condition, Fault, Reading};
 use super::glob::{Glob, Narrowness};
 use super::hints::Hints;
 use super::look::Look;
+use super::pattern::PathPattern;
 use super::{Case, Kind};
 
 /// What a rule does with what it matches.
@@ -33,7 +35,8 @@ pub enum Action {
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub(crate) action: Action,
-    pub(crate) kind: Kind,
+    /// None where it was not said.
+    pub(crate) kind: Option<Kind>,
     pub(crate) server: Glob,
     pub(crate) tool: Glob,
     pub(crate) client: Glob,
@@ -42,6 +45,8 @@ pub struct Rule {
     /// Milliseconds since 1970. From then on it does not apply.
     pub(crate) expires: Option<u64>,
     pub(crate) reason: Option<String>,
+    /// The pattern of `tool` for URIs, made when it is first needed.
+    pub(crate) uri: OnceLock<Box<PathPattern>>,
 }
 
 /// How narrow a rule is; what stands first counts first.
@@ -58,11 +63,11 @@ pub(crate) struct Specificity {
 }
 
 impl Rule {
-    /// About all tool calls.
+    /// About everything that clients ask of servers.
     pub(crate) fn any(action: Action) -> Self {
         Self {
             action,
-            kind: Kind::ToolCall,
+            kind: None,
             server: Glob::any(),
             tool: Glob::any(),
             client: Glob::any(),
@@ -70,6 +75,7 @@ impl Rule {
             annotations: Hints::default(),
             expires: None,
             reason: None,
+            uri: OnceLock::new(),
         }
     }
 
@@ -77,11 +83,25 @@ impl Rule {
     /// client, since their names change with their versions.
     pub fn about(action: Action, case: &Case<'_>) -> Self {
         Self {
-            kind: case.kind,
+            kind: Some(case.kind),
             server: Glob::literal(case.server),
             tool: Glob::literal(case.tool),
             ..Self::any(action)
         }
+        .without_plain_kind()
+    }
+
+    /// The same without the kind that goes without saying.
+    pub(crate) fn without_plain_kind(mut self) -> Self {
+        if self.kind == Some(Kind::ToolCall) && !self.is_wide() {
+            self.kind = None;
+        }
+        self
+    }
+
+    /// Whether it is about all of a server, if no kind is said.
+    fn is_wide(&self) -> bool {
+        self.tool.is_any() && self.arguments.is_empty()
     }
 
     /// The same until this instant, in milliseconds since 1970.
@@ -96,9 +116,33 @@ impl Rule {
         self.action
     }
 
-    /// What it is about.
-    pub fn kind(&self) -> Kind {
-        self.kind
+    /// Whether it may be about requests of this kind.
+    pub fn covers(&self, kind: Kind) -> bool {
+        if let Some(own) = self.kind {
+            return own == kind;
+        }
+        match kind {
+            Kind::ToolCall => true,
+            Kind::Resource | Kind::Prompt => self.is_wide(),
+            // To allow all tools is not to let a server ask a model.
+            Kind::Sampling | Kind::Elicitation => {
+                self.is_wide() && self.action == Action::Deny && self.annotations.count() == 0
+            }
+        }
+    }
+
+    /// Whether it is about a tool, prompt or resource of this name.
+    fn is_named(&self, case: &Case<'_>) -> bool {
+        if case.kind != Kind::Resource || self.tool.is_any() {
+            return self.tool.matches(case.tool);
+        }
+        let uri = self
+            .uri
+            .get_or_init(|| Box::new(PathPattern::new(&self.tool)));
+        match self.action {
+            Action::Deny | Action::Ask => uri.may_match(case.tool),
+            Action::Allow => uri.surely_matches(case.tool),
+        }
     }
 
     /// From when on it does not apply, in milliseconds since 1970.
@@ -124,12 +168,12 @@ impl Rule {
     /// Whether all but the arguments fits.
     pub(crate) fn is_about(&self, look: &Look<'_, '_>, now: u64) -> bool {
         let case = look.case;
-        self.kind == case.kind
+        self.covers(case.kind)
             && self.expires.is_none_or(|expires| now < expires)
             && self.server.matches(case.server)
-            && self.tool.matches(case.tool)
-            && self.client.matches(case.client)
+            && self.client.matches_in_any_case(case.client)
             && self.annotations.hold(look.believed())
+            && self.is_named(case)
     }
 
     /// Whether it applies. A condition that surely does not hold settles it; otherwise one that
@@ -195,8 +239,8 @@ impl fmt::Display for Action {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.action.fmt(f)?;
-        if self.kind != Kind::ToolCall {
-            write!(f, " {}", self.kind)?;
+        if let Some(kind) = self.kind {
+            write!(f, " {kind}")?;
         }
         if self.server.is_any() && self.tool.is_any() {
             f.write_str(" *")?;
@@ -262,8 +306,8 @@ impl Serialize for Rule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("action", &self.action)?;
-        if self.kind != Kind::ToolCall {
-            map.serialize_entry("kind", &self.kind)?;
+        if let Some(kind) = self.kind {
+            map.serialize_entry("kind", &kind)?;
         }
         for (key, glob) in [
             ("server", &self.server),

@@ -1,7 +1,7 @@
 //! A disk that fails, hangs, or says something else than the broker thinks.
 
 use switchboard_approvals::{
-    Action, Input, Kind, Outcome, Refusal,
+    Action, Ask, Input, Kind, Outcome, Refusal,
     broker::{Change, KEEP},
 };
 
@@ -69,12 +69,15 @@ fn a_kept_answer_is_not_given_when_its_time_is_over_though_that_is_not_written()
 #[test]
 fn who_takes_a_question_over_brings_its_own_rules() {
     let mut world = World::new();
-    let mut old = ask(Kind::ToolCall, "k");
+    // Without a model the rule cannot have it answered.
+    world.broker.set_generation(false, false);
+    let mut old = ask(Kind::Sampling, "k");
     old.rule = Some("old".into());
     old.allowed_by = Some("old".into());
     let id = world.raise(1, old);
     world.crash();
-    let mut new = ask(Kind::ToolCall, "k");
+    world.broker.set_generation(false, false);
+    let mut new = ask(Kind::Sampling, "k");
     new.rule = Some("new".into());
     new.session = 7;
     new.project = Some("p".into());
@@ -87,6 +90,63 @@ fn who_takes_a_question_over_brings_its_own_rules() {
             .seen
             .contains(&(0, Seen::Told(Change::Resumed, "pending")))
     );
+}
+
+/// A question for a model that a rule allows.
+fn allowed() -> Ask {
+    let mut ask = ask(Kind::Sampling, "k");
+    ask.allowed_by = Some("sampling".into());
+    ask
+}
+
+#[test]
+fn rule_decides_without_a_reply() {
+    let mut world = World::new();
+    let id = world.raise(1, allowed());
+    let seen: Vec<_> = world.seen.iter().map(|(_, seen)| seen).collect();
+    assert_eq!(
+        seen,
+        [
+            &Seen::Told(Change::Created, "pending"),
+            &Seen::Told(Change::Decided, "generating"),
+            &Seen::Generated,
+        ]
+    );
+    let decided = world.disk[&id].decided.as_ref().unwrap();
+    assert_eq!(&*decided.by, "rule: sampling");
+}
+
+#[test]
+fn rule_decides_again_after_a_failed_write() {
+    let mut world = World::new();
+    world.slow_disk = true;
+    let id = world.raise(1, allowed());
+    works(&mut world);
+    fail(&mut world);
+    assert_eq!(world.disk[&id].status.as_str(), "pending");
+    world.slow_disk = false;
+    world.pass(1_000);
+    assert_eq!(world.disk[&id].status.as_str(), "generating");
+}
+
+#[test]
+fn rule_decides_a_question_that_is_taken_over() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::Sampling, "k"));
+    world.crash();
+    world.raise(2, allowed());
+    assert_eq!(world.disk[&id].status.as_str(), "generating");
+}
+
+#[test]
+fn rule_decides_nothing_while_the_gateway_stops() {
+    let mut world = World::new();
+    world.slow_disk = true;
+    let id = world.raise(1, allowed());
+    world.input(Input::Stop);
+    works(&mut world);
+    assert!(world.writing.is_empty());
+    assert_eq!(world.disk[&id].status.as_str(), "pending");
 }
 
 /// The next write is made, and taken for failed.

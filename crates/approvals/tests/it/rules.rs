@@ -9,7 +9,9 @@ use crate::raw;
 
 fn rules(texts: &[&str]) -> Rules {
     let parsed = texts.iter().map(|text| Rule::parse_text(text).unwrap());
-    Rules::new(parsed.collect(), [], Guard::Never).unwrap()
+    Rules::new(parsed.collect(), [], Guard::Never)
+        .unwrap()
+        .with_identities([("files".to_owned(), "this".to_owned())])
 }
 
 fn with_arguments(rule: &str, arguments: &str) -> Action {
@@ -133,7 +135,7 @@ fn arguments_count() {
         (
             rule("ask", "$.n", json!({"equals": 1})),
             r#"{"n":"1"}"#,
-            Allow,
+            Ask,
         ),
         (rule("ask", "$", json!({"equals": {}})), "{}", Ask),
         (
@@ -273,7 +275,7 @@ fn guards_decide_where_no_rule_does() {
         assert_eq!(verdict.action, expected, "{server}:{tool} {annotations:?}");
         assert_eq!(verdict.rule.is_some(), expected == Ask);
     }
-    assert!(!rules.asks_nothing());
+    assert!(!rules.asks_nothing(Kind::ToolCall));
     let listed: Vec<_> = rules
         .list()
         .into_iter()
@@ -316,6 +318,7 @@ fn decisions_are_remembered_where_and_as_long_as_they_count() {
         rule: Rule::about(Action::Allow, &case(&one)).until(Some(1000)),
         scope,
         exactly,
+        identity: Some("this".to_owned()),
         created_at: 0,
         by: "console".to_owned(),
     };
@@ -404,6 +407,7 @@ fn what_is_narrower_is_told_rung_by_rung() {
             rule: Rule::parse(&rule).unwrap(),
             scope,
             exactly,
+            identity: Some("this".to_owned()),
             created_at: 0,
             by: "console".to_owned(),
         }
@@ -460,9 +464,189 @@ fn where_nothing_is_asked_no_call_need_be_judged() {
     for (texts, quiet) in [
         (&[][..], true),
         (&["allow mail:*", "ask sampling", "deny elicitation"], true),
+        (&["deny resources", "ask prompts mail:*"], true),
         (&["allow mail:*", "ask files:*"], false),
         (&["deny x*"], false),
     ] {
-        assert_eq!(rules(texts).asks_nothing(), quiet, "{texts:?}");
+        assert_eq!(
+            rules(texts).asks_nothing(Kind::ToolCall),
+            quiet,
+            "{texts:?}"
+        );
+    }
+}
+
+#[test]
+fn rules_cover_the_kinds_they_are_about() {
+    use Kind::{Elicitation, Prompt, Resource, Sampling, ToolCall};
+    for (rule, covered) in [
+        (
+            "deny a:*",
+            &[ToolCall, Resource, Prompt, Sampling, Elicitation][..],
+        ),
+        (
+            "deny a",
+            &[ToolCall, Resource, Prompt, Sampling, Elicitation],
+        ),
+        (
+            "deny *",
+            &[ToolCall, Resource, Prompt, Sampling, Elicitation],
+        ),
+        ("deny a:x*", &[ToolCall]),
+        ("deny tool_call a:*", &[ToolCall]),
+        ("deny resources a:*", &[Resource]),
+        ("deny resources", &[Resource]),
+        ("deny prompts a:x", &[Prompt]),
+        (
+            r#"{"action":"deny","kind":"resources","server":"a","tool":"x"}"#,
+            &[Resource],
+        ),
+        (
+            r#"{"action":"deny","server":"a","arguments":{"$.x":{"exists":false}}}"#,
+            &[ToolCall],
+        ),
+        (
+            r#"{"action":"deny","server":"a","annotations":{"readOnly":true}}"#,
+            &[Resource, Prompt],
+        ),
+        (
+            r#"{"action":"deny","server":"a","annotations":{"readOnly":false}}"#,
+            &[ToolCall],
+        ),
+    ] {
+        for kind in [ToolCall, Resource, Prompt, Sampling, Elicitation] {
+            let case = Case {
+                kind,
+                ..Case::tool_call("a", "x")
+            };
+            let denied = rules(&[rule]).judge(&case, 0).action == Action::Deny;
+            assert_eq!(denied, covered.contains(&kind), "{rule} {kind}");
+        }
+        let parsed = Rule::parse_text(rule).unwrap();
+        let shown = parsed.to_string();
+        if !shown.contains(" where ") {
+            assert_eq!(Rule::parse_text(&shown), Ok(parsed));
+        }
+    }
+    // To let a server's tools be called is not to let it ask a model.
+    let allowed = rules(&["allow a:*"]);
+    let asks = |kind| {
+        let case = Case {
+            kind,
+            ..Case::tool_call("a", "x")
+        };
+        allowed.judge(&case, 0).action
+    };
+    assert_eq!(asks(Sampling), Action::Ask);
+    assert_eq!(asks(Resource), Action::Allow);
+}
+
+#[test]
+fn addresses_of_resources_are_matched_in_every_spelling() {
+    let judge = |rule: &str, uri: &str| {
+        let case = Case {
+            kind: Kind::Resource,
+            ..Case::tool_call("a", uri)
+        };
+        rules(&["ask resources", rule]).judge(&case, 0).action
+    };
+    for uri in [
+        "file:///etc/passwd",
+        "file:/etc/passwd",
+        "FILE:///etc//passwd",
+        "file:///tmp/../etc/passwd",
+        "file:///%65tc/passwd",
+        "/etc/passwd",
+        "file://localhost/etc/passwd",
+    ] {
+        let denied = judge("deny resources a:file:///etc/*", uri);
+        assert_eq!(denied, Action::Deny, "{uri}");
+    }
+    for uri in ["file:///etcetera", "file:///tmp/x", "note://etc/passwd"] {
+        assert_eq!(
+            judge("deny resources a:file:///etc/*", uri),
+            Action::Ask,
+            "{uri}"
+        );
+    }
+    let allow = "allow resources a:file:///tmp/*";
+    assert_eq!(judge(allow, "file:///tmp/x"), Action::Allow);
+    assert_eq!(judge(allow, "file:///tmp/../etc/x"), Action::Ask);
+    assert_eq!(judge(allow, "file:///tmp/%2e%2e/etc/x"), Action::Ask);
+}
+
+#[test]
+fn reading_is_asked_about_by_the_widest_guard_alone() {
+    for (guard, expected) in [
+        (Guard::Never, Action::Allow),
+        (Guard::Destructive, Action::Allow),
+        (Guard::Writes, Action::Allow),
+        (Guard::All, Action::Ask),
+    ] {
+        let rules = Rules::new(Vec::new(), [], guard).unwrap();
+        for kind in [Kind::Resource, Kind::Prompt] {
+            let case = Case {
+                kind,
+                ..Case::tool_call("a", "delete_everything")
+            };
+            assert_eq!(rules.judge(&case, 0).action, expected, "{guard:?} {kind}");
+        }
+    }
+}
+
+#[test]
+fn a_remembered_yes_is_bound_to_its_server() {
+    let case = Case::tool_call("files", "write");
+    let decision = |action, identity: Option<&str>| Remembered {
+        id: "r1".to_owned(),
+        rule: Rule::about(action, &case),
+        scope: Scope::Always,
+        exactly: None,
+        identity: identity.map(str::to_owned),
+        created_at: 0,
+        by: "console".to_owned(),
+    };
+    for (action, identity, expected, is_inert) in [
+        (Action::Allow, Some("this"), Action::Allow, false),
+        (Action::Allow, Some("other"), Action::Ask, true),
+        (Action::Allow, None, Action::Ask, true),
+        (Action::Deny, Some("other"), Action::Deny, false),
+        (Action::Deny, None, Action::Deny, false),
+    ] {
+        let mut rules = rules(&["ask *"]);
+        rules.remember(decision(action, identity)).unwrap();
+        assert_eq!(
+            rules.judge(&case, 0).action,
+            expected,
+            "{action} {identity:?}"
+        );
+        let listed = rules.list();
+        assert_eq!(listed[1].is_inert, is_inert, "{action} {identity:?}");
+        // A server that is not there any more is no other either.
+        let gone = rules.with_identities([]);
+        let expected = if action == Action::Deny {
+            Action::Deny
+        } else {
+            Action::Ask
+        };
+        assert_eq!(gone.judge(&case, 0).action, expected);
+    }
+    // What was kept before servers were told apart has no identity.
+    let kept = r#"{"id":"r1","rule":{"action":"allow","server":"files","tool":"write"},"scope":"always","createdAt":0,"by":"x"}"#;
+    assert_eq!(
+        serde_json::from_str::<Remembered>(kept).unwrap().identity,
+        None
+    );
+}
+
+#[test]
+fn names_of_clients_match_in_any_case() {
+    for client in ["cursor 1.0", "Cursor", "CURSOR-vscode"] {
+        let case = Case {
+            client,
+            ..Case::tool_call("files", "x_admin")
+        };
+        let found = rules(&["deny *:*_admin @cursor*"]).judge(&case, 0).action;
+        assert_eq!(found, Action::Deny, "{client}");
     }
 }

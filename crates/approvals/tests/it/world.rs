@@ -19,6 +19,8 @@ pub(crate) fn ask(kind: Kind, key: &str) -> Ask {
         Kind::Elicitation => {
             r#"{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}"#
         }
+        Kind::Resource => r#"{"method":"resources/read","uri":"note://a"}"#,
+        Kind::Prompt => r#"{"method":"prompts/get","name":"p"}"#,
         Kind::ToolCall => r#"{"name":"delete","arguments":{"path":"/a"}}"#,
         Kind::Trust => r#"{"tools":[]}"#,
     };
@@ -26,6 +28,7 @@ pub(crate) fn ask(kind: Kind, key: &str) -> Ask {
         kind,
         server: "s".into(),
         tool: None,
+        identity: None,
         client: Some("c".into()),
         session: 1,
         project: None,

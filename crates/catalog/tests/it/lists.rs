@@ -138,7 +138,11 @@ fn a_hidden_tool_is_hidden_everywhere() {
         prompts: vec![named("rm")],
         ..tools(["ls", "rm"])
     });
-    let catalogue = Catalogue::build([("a", offers, &(|name: &str| name != "rm") as _)]);
+    let catalogue = Catalogue::build([(
+        "a",
+        offers,
+        &(|kind, name: &str| kind != Kind::Tool || name != "rm") as _,
+    )]);
     assert_eq!(exposed(&catalogue, Kind::Tool), ["a__ls"]);
     assert_eq!(catalogue.tool("a__rm"), None);
     let server = catalogue.server("a").unwrap();

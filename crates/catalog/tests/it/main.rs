@@ -34,5 +34,5 @@ fn tools(names: impl IntoIterator<Item = impl AsRef<str>>) -> Offers {
 }
 
 fn part(server: &str, offers: Offers) -> Arc<ServerPart> {
-    Arc::new(ServerPart::prepare(server, Arc::new(offers), &|_| true))
+    Arc::new(ServerPart::prepare(server, Arc::new(offers), &|_, _| true))
 }

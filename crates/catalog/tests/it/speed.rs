@@ -63,7 +63,7 @@ fn measure(what: &str, servers: usize, tools: usize, bound: Duration) {
     }
     let load = median(|| load_all(home.path()));
     let prepare = |snapshot: &Snapshot| {
-        ServerPart::prepare(&snapshot.server, snapshot.offers.clone(), &|_| true).into()
+        ServerPart::prepare(&snapshot.server, snapshot.offers.clone(), &|_, _| true).into()
     };
     let build = median(|| Catalogue::from_parts(snapshots.iter().map(prepare)));
     let catalogue = Catalogue::from_parts(snapshots.iter().map(prepare));

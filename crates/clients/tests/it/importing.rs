@@ -1,7 +1,7 @@
 //! Taking servers over, in every form there is.
 
 use serde_json::{Value, json};
-use switchboard_clients::{Client, ErrorKind, read, read_file};
+use switchboard_clients::{Client, ErrorKind, Found, read, read_file, read_project};
 
 use super::{Machine, entries};
 
@@ -320,14 +320,24 @@ fn names_that_cannot_be_used_are_changed_and_told() {
 }
 
 #[test]
-fn the_users_and_the_projects_files_are_both_read() {
+fn project_files_are_read_on_demand_only() {
     let machine = Machine::new();
     machine.write(Client::Cursor, r#"{"mcpServers": {"a": {"command": "a"}}}"#);
     let project = machine.dirs.cwd.join(".cursor/mcp.json");
     super::write(&project, r#"{"mcpServers": {"b": {"command": "b"}}}"#);
+    let files = |found: Vec<Found>| {
+        found
+            .into_iter()
+            .map(|found| found.file)
+            .collect::<Vec<_>>()
+    };
     let found = read(Client::Cursor, &machine.dirs).unwrap();
-    let files: Vec<_> = found.iter().map(|found| found.file.clone()).collect();
-    assert_eq!(files, [machine.file(Client::Cursor), project]);
+    assert_eq!(files(found), [machine.file(Client::Cursor)]);
+    let found = read_project(Client::Cursor, &machine.dirs).unwrap();
+    assert_eq!(files(found), [project]);
+    let mut at_home = machine.dirs.clone();
+    at_home.cwd = at_home.home.clone();
+    assert!(read_project(Client::Cursor, &at_home).is_err());
 }
 
 #[test]

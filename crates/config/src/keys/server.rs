@@ -20,7 +20,8 @@ pub(crate) const SERVER: Keys = Keys {
         bare(
             "command",
             Shape::Text,
-            "The program to start, for a server on this machine.",
+            "The program to start, for a server on this machine. A relative path counts from cwd, or from the \
+             directory of this file.",
         ),
         bare(
             "image",
@@ -39,10 +40,18 @@ pub(crate) const SERVER: Keys = Keys {
             "{}",
             "Variables for the program, or for the container.",
         ),
+        key(
+            "inheritEnv",
+            Shape::Either(&Shape::Texts, &Shape::Flag),
+            "[]",
+            "Variables that the program gets from the gateway's environment, by name, beyond the usual ones \
+             (PATH, HOME, language, proxies, certificates, package managers); true is all of them. \"env\" wins.",
+        ),
         bare(
             "cwd",
             Shape::Text,
-            "The folder the program runs in; the gateway's own unless given.",
+            "The directory that the program runs in, relative to the directory of this file; an empty one of its \
+             own in the gateway's home unless given.",
         ),
         bare(
             "url",
@@ -210,6 +219,9 @@ pub(crate) const SERVER: Keys = Keys {
         ("arguments", "args"),
         ("environment", "env"),
         ("envFile", "env"),
+        ("envPass", "inheritEnv"),
+        ("env_vars", "inheritEnv"),
+        ("passEnv", "inheritEnv"),
         ("workingDirectory", "cwd"),
         ("workingDir", "cwd"),
         ("workdir", "cwd"),

@@ -4,7 +4,15 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use switchboard_config::{Config, ConfigError, write_atomically};
+use switchboard_config::{Config, ConfigError, ConfigLock, LockError, Written};
+
+fn write(path: &Path, text: &str) -> Result<Written, LockError> {
+    let lock = ConfigLock::take(path)?;
+    lock.write(text).map_err(|source| LockError::File {
+        path: path.to_owned(),
+        source,
+    })
+}
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -73,16 +81,16 @@ fn a_huge_file_is_refused() {
 fn a_new_file_is_for_its_owner_and_an_old_one_keeps_its_mode() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("switchboard.json");
-    write_atomically(&path, "{}").unwrap();
+    write(&path, "{}").unwrap();
     assert_eq!(mode(&path), 0o600);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    write_atomically(&path, "{ }").unwrap();
+    write(&path, "{ }").unwrap();
     assert_eq!(mode(&path), 0o640);
     assert_eq!(fs::read_to_string(&path).unwrap(), "{ }");
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
-        1,
-        "nothing is left over"
+        2,
+        "nothing is left over but the lock"
     );
 }
 
@@ -100,13 +108,13 @@ fn links_are_followed_and_stay() {
     symlink(&link, &second).unwrap();
     // The first write goes through a link that leads to nothing yet.
     for text in ["{}", "{ }"] {
-        write_atomically(&second, text).unwrap();
+        write(&second, text).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
         assert!(second.is_symlink() && link.is_symlink() && !file.is_symlink());
     }
     let round = folder.path().join("round");
     symlink("round", &round).unwrap();
-    assert!(write_atomically(&round, "{}").is_err());
+    assert!(write(&round, "{}").is_err());
 }
 
 #[test]
@@ -114,10 +122,10 @@ fn a_failed_write_leaves_everything_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("taken");
     fs::create_dir_all(target.join("inside")).unwrap();
-    assert!(write_atomically(&target, "{}").is_err());
+    assert!(write(&target, "{}").is_err());
     assert!(target.join("inside").is_dir());
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    assert!(write_atomically(&folder.path().join("none/x"), "{}").is_err());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    assert!(write(&folder.path().join("none/x"), "{}").is_err());
 }
 
 #[test]
@@ -125,11 +133,11 @@ fn a_reader_never_sees_a_part() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("switchboard.json");
     let texts = ["a".repeat(100_000), "b".repeat(200_000)];
-    write_atomically(&path, &texts[0]).unwrap();
+    write(&path, &texts[0]).unwrap();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             for round in 0..50 {
-                write_atomically(&path, &texts[round % 2]).unwrap();
+                write(&path, &texts[round % 2]).unwrap();
             }
         });
         while !writer.is_finished() {
@@ -137,4 +145,80 @@ fn a_reader_never_sees_a_part() {
             assert!(texts.contains(&text), "{} bytes", text.len());
         }
     });
+}
+
+#[test]
+fn file_with_clear_secrets_becomes_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("switchboard.json");
+    let text = |value: &str| {
+        format!(r#"{{"mcpServers": {{"a": {{"command": "x", "env": {{"API_KEY": "{value}"}}}}}}}}"#)
+    };
+    for (value, written, expected) in [
+        ("${secret:a}", Written::SameMode, 0o644),
+        ("swordfish", Written::Narrowed, 0o600),
+    ] {
+        fs::write(&path, "{}").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(write(&path, &text(value)).unwrap(), written);
+        assert_eq!(mode(&path), expected);
+    }
+}
+
+#[test]
+fn concurrent_edits_are_all_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("switchboard.json");
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let path = &path;
+            scope.spawn(move || {
+                for round in 0..10 {
+                    let lock = ConfigLock::take(path).unwrap();
+                    let text = fs::read_to_string(path).unwrap_or_default();
+                    let name = format!("s{writer}-{round}");
+                    let entry = serde_json::json!({"command": "x"});
+                    let text = switchboard_config::add_server(&text, &name, &entry).unwrap();
+                    lock.write(&text).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(Config::load(&path).unwrap().servers.len(), 40);
+}
+
+#[test]
+fn file_that_others_may_change_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("switchboard.json");
+    fs::write(&path, "{}").unwrap();
+    for (mode, is_trusted) in [(0o600, true), (0o664, true), (0o666, false), (0o602, false)] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let loaded = Config::load(&path);
+        assert_eq!(loaded.is_ok(), is_trusted, "{mode:o}");
+        if let Err(error) = loaded {
+            assert!(error.to_string().contains("chmod go-w"), "{error}");
+        }
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(Config::load(&path).is_err(), "a folder of everybody");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    assert!(Config::load(&path).is_ok(), "as /tmp is");
+}
+
+#[test]
+fn file_of_another_user_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("switchboard.json");
+    fs::write(&path, "{}").unwrap();
+    // Only root can give a file away.
+    if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
+        return;
+    }
+    let error = Config::load(&path).unwrap_err();
+    assert!(
+        error.to_string().contains("another user (uid 65534)"),
+        "{error}"
+    );
 }

@@ -71,6 +71,9 @@ fn a_name_of_a_server_cannot_leave_the_logs() {
         );
         assert!(!file.starts_with('.'), "{file}");
         assert!(seen.insert(file.to_owned()), "{name:?} shares {file}");
+        let dir = home.server_dir(name);
+        assert_eq!(dir.parent(), Some(Path::new("/h/servers")), "{name:?}");
+        assert_eq!(dir.file_name(), path.file_stem(), "{name:?}");
     }
     assert_eq!(home.log_of("a b"), Path::new("/h/logs/a%20b.log"));
 }
@@ -103,6 +106,18 @@ fn folders_are_closed_to_others() {
 }
 
 #[test]
+fn directory_of_a_server_is_closed_to_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::locate(Some(folder.path()), None).unwrap();
+    for _ in 0..2 {
+        let dir = home.create_server_dir("../../etc").unwrap();
+        assert_eq!(dir, folder.path().join("servers/%2E.%2F..%2Fetc"));
+        assert_eq!(mode(&dir), 0o700);
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+#[test]
 fn what_cannot_be_made_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
@@ -127,4 +142,17 @@ fn what_cannot_be_made_is_named() {
         "{error}"
     );
     assert!(!long.exists());
+}
+
+#[test]
+fn linked_run_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    fs::create_dir_all(&elsewhere).unwrap();
+    fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o755)).unwrap();
+    let home = Home::locate(Some(&folder.path().join("home")), None).unwrap();
+    fs::create_dir(folder.path().join("home")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, home.run()).unwrap();
+    assert!(matches!(home.create(), Err(HomeError::Create { .. })));
+    assert_eq!(mode(&elsewhere), 0o755);
 }

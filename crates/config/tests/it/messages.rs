@@ -467,3 +467,24 @@ fn comments_commas_and_nothing_at_all() {
         );
     }
 }
+
+#[test]
+fn inherited_variables_are_names_of_a_program() {
+    check_entry(
+        r#"{"command": "x", "inheritEnv": ["AWS_*", ""]}"#,
+        &[
+            r#"2:40: "AWS_*" cannot be the name of a variable; write one name, such as "KUBECONFIG""#,
+            r#"2:49: "" cannot be the name of a variable; write one name, such as "KUBECONFIG""#,
+        ],
+    );
+    check_entry(
+        r#"{"image": "x", "inheritEnv": ["TZ"]}"#,
+        &[
+            r#"2:23: "inheritEnv" does nothing for a server with "image"; set the variable in "env", such as {"TZ": "${env:TZ}"}"#,
+        ],
+    );
+    check_entry(
+        r#"{"url": "http://h/", "inheritEnv": true}"#,
+        &[r#"2:29: "inheritEnv" does nothing for a server with "url"; remove it"#],
+    );
+}

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use switchboard_config::{CommandLine, ResolveError, Server, Transport};
+use switchboard_config::{CommandLine, Inherit, ResolveError, Server, Transport};
 
 use super::{config, server};
 
@@ -30,7 +30,8 @@ fn env(name: &str) -> Option<OsString> {
 }
 
 fn resolve(server: &Server, secrets: &Path) -> Result<Server, ResolveError> {
-    server.resolve("s", secrets, &env)
+    let resolved = server.resolve("s", secrets, &env)?;
+    Ok(resolved.value)
 }
 
 #[test]
@@ -38,7 +39,7 @@ fn a_command() {
     let folder = tempfile::tempdir().unwrap();
     secret(folder.path(), "key", "  s3cret\r\n", 0o600);
     let text = r#"{"command": "${env:A}/x", "args": ["$HOME $${HOME} $$", "${secret:key}${env:EMPTY}"],
-        "env": {"K": "<${secret:key}>"}, "cwd": "/${env:A}", "maxQueued": 3}"#;
+        "env": {"K": "<${secret:key}>"}, "inheritEnv": ["TZ"], "cwd": "/${env:A}", "maxQueued": 3}"#;
     let original = server(text);
     let resolved = resolve(&original, folder.path()).unwrap();
     assert_eq!(original, server(text), "the original keeps its references");
@@ -49,6 +50,7 @@ fn a_command() {
             command: "alpha/x".to_owned(),
             args: vec!["$HOME ${HOME} $$".to_owned(), "s3cret".to_owned()],
             env: BTreeMap::from([("K".to_owned(), "<s3cret>".to_owned())]),
+            inherit_env: Inherit::Names(vec!["TZ".to_owned()]),
             cwd: Some("/alpha".to_owned()),
         })
     );
@@ -100,7 +102,7 @@ fn a_provider() {
         "sampling.provider.apiKey: the variable NONE is not set; set it where the gateway is started"
     );
     provider.api_key = Some("${env:A}".to_owned());
-    let resolved = provider.resolve(Path::new("/none"), &env).unwrap();
+    let resolved = provider.resolve(Path::new("/none"), &env).unwrap().value;
     assert_eq!(resolved.base_url.as_deref(), Some("http://alpha"));
     assert_eq!(resolved.api_key.as_deref(), Some("alpha"));
 }
@@ -113,7 +115,7 @@ fn a_webhook() {
         r#"{"approvals": {"webhook": {"url": "https://${env:A}/x", "secret": "${secret:hook}"}}}"#,
     );
     let webhook = config.approvals.webhook.unwrap();
-    let resolved = webhook.resolve(folder.path(), &env).unwrap();
+    let resolved = webhook.resolve(folder.path(), &env).unwrap().value;
     assert_eq!(resolved.url, "https://alpha/x");
     assert_eq!(resolved.secret, "whsec_c2VjcmV0");
     assert_eq!(resolved.on, ["escalated"]);

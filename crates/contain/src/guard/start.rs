@@ -56,6 +56,8 @@ impl From<Errno> for NotStarted {
 pub(super) fn prepare() -> Result<Guard, NotStarted> {
     // Fails for a leader of a group only, which a gateway does not make it.
     let _ = setsid();
+    // It must not keep a file system busy, nor find anything in the directory of a client.
+    rustix::process::chdir("/")?;
     let children = Children::watch()?;
     become_subreaper()?;
     name_this_process();
@@ -122,8 +124,6 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
     if let Err(error) = recorded {
         guard.report(&Report::Unrecorded(error.to_string()));
     }
-    // It must not keep a file system busy.
-    let _ = rustix::process::chdir("/");
     Ok(guard)
 }
 
@@ -214,21 +214,17 @@ fn receive_commission(control: &mut UnixStream) -> Result<(Commission, Lines), N
 
 fn start(commission: &Commission, pipes: Pipes) -> Result<Child, (StartFailure, io::Error)> {
     let mut command = Command::new(&commission.program);
-    if commission.env_clear {
-        command.env_clear();
-    }
     command
         .args(&commission.args)
+        .env_clear()
         .envs(commission.env.iter().map(|(name, value)| (name, value)))
         .env(crate::MARKER, commission.marker.to_string())
         .stdin(Stdio::from(pipes.stdin))
         .stdout(Stdio::from(pipes.stdout))
         .stderr(Stdio::from(pipes.stderr))
+        .current_dir(&commission.cwd)
         .process_group(0);
-    if let Some(cwd) = &commission.cwd {
-        enter(cwd).map_err(|error| (StartFailure::WorkingDirectory, error))?;
-        command.current_dir(cwd);
-    }
+    enter(&commission.cwd).map_err(|error| (StartFailure::WorkingDirectory, error))?;
     signals::start_clean(&mut command);
     command.spawn().map_err(|error| {
         let failure = match error.kind() {
@@ -254,14 +250,8 @@ fn enter(dir: &Path) -> io::Result<()> {
 fn is_there(commission: &Commission) -> bool {
     let program = Path::new(&commission.program);
     if program.components().count() > 1 {
-        let from = commission.cwd.as_deref().unwrap_or(Path::new("."));
-        return from.join(program).exists();
+        return commission.cwd.join(program).exists();
     }
-    let set = commission.env.iter().rev().find(|(name, _)| name == "PATH");
-    let path = match set {
-        Some((_, path)) => Some(path.clone()),
-        None if commission.env_clear => None,
-        None => env::var_os("PATH"),
-    };
-    path.is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(program).is_file()))
+    let path = commission.env.iter().rev().find(|(name, _)| name == "PATH");
+    path.is_some_and(|(_, path)| env::split_paths(path).any(|dir| dir.join(program).is_file()))
 }

@@ -88,6 +88,42 @@ async fn the_engine_is_told_everything() {
 }
 
 #[tokio::test]
+async fn engine_gets_only_variables_that_it_needs() {
+    let place = Place::new();
+    let script = format!(
+        "env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD= | sort > '{}'-$1; pwd >> '{}'",
+        place.path("env").display(),
+        place.path("pwd").display(),
+    );
+    fs::write(place.path("engine"), script).unwrap();
+    let path = place.path("engine");
+    let variables = [
+        ("DOCKER_HOST", "unix:///run/user.sock"),
+        ("GH_TOKEN", "hush"),
+        ("LD_PRELOAD", ""),
+        ("PATH", "/usr/bin:/bin"),
+    ];
+    let variables = variables.map(|(name, value)| (name.into(), value.into()));
+    let engine = Engine::new("sh", [path.to_str().unwrap()]).inherit(variables);
+    let container = Container::new("image").env("KEY", "of the container");
+    let launch = Launch::container("files", engine, container).ladder(LADDER);
+    let contained = place.containment.launch(&launch).await.unwrap();
+    contained.handle.gone().await;
+    let given = |command: &str| {
+        let env = fs::read_to_string(place.path(&format!("env-{command}"))).unwrap();
+        let known = env
+            .lines()
+            .filter(|line| !line.starts_with("SWITCHBOARD_CONTAINED="));
+        known.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let own = ["DOCKER_HOST=unix:///run/user.sock", "PATH=/usr/bin:/bin"];
+    assert_eq!(given("run"), [own[0], "KEY=of the container", own[1]]);
+    assert_eq!(given("rm"), own);
+    let dirs = fs::read_to_string(place.path("pwd")).unwrap();
+    assert_eq!(dirs, "/\n/\n");
+}
+
+#[tokio::test]
 async fn a_container_is_stopped_then_killed_then_removed() {
     let place = Place::new();
     let engine = stand_in(&place, "stubborn");
@@ -331,7 +367,7 @@ fn real(engine: &[String], place: &Place, mode: &str) -> Launch {
     let container = Container::new(IMAGE)
         .run_arg("--ulimit=nofile=1024:1024")
         .run_arg("--ulimit=nproc=1024:1024");
-    let engine = Engine::new(&engine[0], &engine[1..]);
+    let engine = Engine::new(&engine[0], &engine[1..]).inherit(std::env::vars_os());
     Launch::container(&place.tag, engine, container).args(["/server", mode, &place.tag])
 }
 
@@ -421,7 +457,7 @@ async fn a_real_container_is_swept() {
         gateway.wait().unwrap();
         sigkill(guard);
         let sweep = Sweep::new(place.ledger(), place.instance())
-            .engine(Engine::new(&engine[0], &engine[1..]));
+            .engine(Engine::new(&engine[0], &engine[1..]).inherit(std::env::vars_os()));
         let report = tokio::task::spawn_blocking(move || sweep.run().unwrap())
             .await
             .unwrap();

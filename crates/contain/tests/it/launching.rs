@@ -40,15 +40,43 @@ async fn every_start_has_a_marker_of_its_own() {
     let place = Place::new();
     let mut seen = Vec::new();
     for _ in 0..2 {
-        let launch = Launch::program("env", "sh")
-            .args(["-c", "echo $SWITCHBOARD_CONTAINED; echo $PATH"])
-            .env_clear();
+        let launch = Launch::program("env", "sh").args(["-c", "echo $SWITCHBOARD_CONTAINED"]);
         let mut contained = place.containment.launch(&launch).await.unwrap();
         let mut shown = String::new();
         contained.stdout.read_to_string(&mut shown).await.unwrap();
         seen.push(shown);
     }
     assert_ne!(seen[0], seen[1]);
+}
+
+#[tokio::test]
+async fn environment_and_directory_are_not_inherited() {
+    let place = Place::new();
+    let shown = "tr '\\0' '\\n' < /proc/self/environ; echo -; pwd; echo -; \
+                 tr '\\0' '\\n' < /proc/$PPID/environ; readlink /proc/$PPID/cwd";
+    let launch = Launch::program("env", "sh")
+        .args(["-c", shown])
+        .env("PATH", "/usr/bin:/bin")
+        .env("A", "1");
+    let mut contained = place.containment.launch(&launch).await.unwrap();
+    let mut shown = String::new();
+    contained.stdout.read_to_string(&mut shown).await.unwrap();
+    let mut parts = shown.split("-\n");
+    let mut server: Vec<_> = parts.next().unwrap().lines().collect();
+    // Shells add these.
+    server.retain(|entry| {
+        !["PWD=", "OLDPWD=", "SHLVL=", "_="]
+            .iter()
+            .any(|own| entry.starts_with(own))
+    });
+    server.sort_unstable();
+    let [a, path, marker] = server[..] else {
+        panic!("{server:?}");
+    };
+    assert_eq!((a, path), ("A=1", "PATH=/usr/bin:/bin"));
+    assert_eq!(parts.next(), Some("/\n"));
+    // Nor is there anything to read from its parent.
+    assert_eq!(parts.next(), Some(&*format!("{marker}\n/\n")));
 }
 
 #[tokio::test]

@@ -116,6 +116,7 @@ pub(super) fn configuration(status: StatusCode, error: &ConfigError) -> Problem 
         ConfigError::Read { source, .. } => {
             Problem::new(status, format!("{error} (the system says: {source})"))
         }
+        ConfigError::Unsafe { .. } => Problem::new(status, error.to_string()),
     }
 }
 

@@ -10,11 +10,11 @@ use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_approvals::{
-    Kind, Record,
-    redact::redact,
+    Record,
     rules::{self, Case, Match, Rule, matches},
 };
 use switchboard_client::Raw;
+use switchboard_redact::redact;
 use switchboard_store::{Change, Entry, OutcomeKind, Query, Which};
 use switchboard_wire::method;
 
@@ -42,6 +42,8 @@ struct Shown {
     source: rules::Source,
     /// Whether it holds for the arguments that were decided about, and no others.
     exactly: bool,
+    /// Whether it has no effect, since it was decided about another server.
+    inert: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<rules::Scope>,
     #[serde(
@@ -66,7 +68,12 @@ pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<List> {
                 format!("{}, for exactly the arguments of then", listed.rule)
             }
             _ => listed.rule.to_string(),
+        } + if listed.is_inert {
+            " (no effect: it was approved for another server)"
+        } else {
+            ""
         },
+        inert: listed.is_inert,
         exactly: listed.remembered.is_some_and(|one| one.exactly.is_some()),
         expires_at: listed.rule.expires().map(time_of),
         id: listed.id,
@@ -133,6 +140,7 @@ pub(super) struct Tested {
 #[derive(Serialize)]
 struct Tool {
     name: String,
+    kind: &'static str,
     /// What is done about a call of it as things are.
     now: &'static str,
     /// What would be done if the rule held, too.
@@ -183,6 +191,12 @@ impl Calls {
 const CALLS: usize = 1_000;
 const EXAMPLES: usize = 20;
 const EXAMPLE_BYTES: usize = 500;
+/// What servers offer, and what rules call it.
+const OFFERED: [(switchboard_catalog::Kind, rules::Kind); 3] = [
+    (switchboard_catalog::Kind::Tool, rules::Kind::ToolCall),
+    (switchboard_catalog::Kind::Prompt, rules::Kind::Prompt),
+    (switchboard_catalog::Kind::Resource, rules::Kind::Resource),
+];
 /// The most tools that are listed.
 const TOOLS: usize = 200;
 
@@ -198,12 +212,23 @@ pub(super) async fn test(
         ..Query::default()
     };
     let mut calls = Calls::default();
-    if rule.kind() == rules::Kind::ToolCall {
+    let is_about = |kind: &rules::Kind| rule.covers(*kind);
+    if [
+        rules::Kind::ToolCall,
+        rules::Kind::Resource,
+        rules::Kind::Prompt,
+    ]
+    .iter()
+    .any(is_about)
+    {
         for call in patiently(context, context.store.activity(query)).await? {
             // Nothing was called.
             let refused = call.outcome.kind() == OutcomeKind::Error && call.request_bytes == 0;
-            if &*call.method == method::TOOLS_CALL && !refused {
+            if let Some(kind) = kind_of(&call.method)
+                && !refused
+            {
                 let case = Case {
+                    kind,
                     client: &call.client,
                     ..Case::tool_call(&call.server, &call.name)
                 };
@@ -224,9 +249,7 @@ pub(super) async fn test(
             continue;
         };
         let request = &record.ask.request;
-        let is_call = record.ask.kind == Kind::ToolCall;
-        let arguments = is_call.then(|| request.member("arguments"));
-        let arguments = arguments.unwrap_or_else(|| Some(request.clone()));
+        let arguments = policy::arguments_of(record.ask.kind, request);
         let annotations = policy::hints(Some(request));
         let case = Case {
             kind,
@@ -248,7 +271,17 @@ pub(super) async fn test(
     }))
 }
 
-/// The tools that a rule is about.
+/// The kind of a call that is on record.
+fn kind_of(called: &str) -> Option<rules::Kind> {
+    match called {
+        method::TOOLS_CALL => Some(rules::Kind::ToolCall),
+        method::RESOURCES_READ => Some(rules::Kind::Resource),
+        method::PROMPTS_GET => Some(rules::Kind::Prompt),
+        _ => None,
+    }
+}
+
+/// The tools, prompts and resources that a rule is about.
 fn tools(gateway: &Gateway, rule: &Rule) -> Vec<Tool> {
     let context = gateway.context();
     let now = context.approvals.now();
@@ -259,18 +292,26 @@ fn tools(gateway: &Gateway, rule: &Rule) -> Vec<Tool> {
     let client = rule.client_for_example();
     let mut tools = Vec::new();
     for part in catalogue.servers() {
-        for tool in part.items(switchboard_catalog::Kind::Tool) {
-            let case = Case {
-                client: &client,
-                annotations: policy::hints(Some(tool.raw())),
-                ..Case::tool_call(part.name(), tool.name())
-            };
-            if tools.len() < TOOLS && matches(rule, &case, now) != Match::No {
-                tools.push(Tool {
-                    name: format!("{}:{}", part.name(), tool.name()),
-                    now: policy.judge(&case, now).action.as_str(),
-                    then: with.judge(&case, now).action.as_str(),
-                });
+        for (of, kind) in OFFERED {
+            for item in part.items(of) {
+                let annotations = match kind {
+                    rules::Kind::ToolCall => policy::hints(Some(item.raw())),
+                    _ => rules::Hints::default(),
+                };
+                let case = Case {
+                    kind,
+                    client: &client,
+                    annotations,
+                    ..Case::tool_call(part.name(), item.name())
+                };
+                if tools.len() < TOOLS && matches(rule, &case, now) != Match::No {
+                    tools.push(Tool {
+                        name: format!("{}:{}", part.name(), item.name()),
+                        kind: kind.as_str(),
+                        now: policy.judge(&case, now).action.as_str(),
+                        then: with.judge(&case, now).action.as_str(),
+                    });
+                }
             }
         }
     }

@@ -12,7 +12,7 @@ use hyper::{
     header::{CONTENT_TYPE, HeaderValue},
 };
 use serde::{Deserialize, Serialize};
-use switchboard_catalog::{Catalogue, Item};
+use switchboard_catalog::{Catalogue, Item, Kind};
 use switchboard_client::Raw;
 use switchboard_wire::method;
 
@@ -157,8 +157,9 @@ async fn locate(gateway: &Gateway, name: &str) -> Result<(View, String), Problem
     let Some((server, tool)) = split(name, |server| gateway.upstream(server).is_some()) else {
         return Err(unknown_tool(&catalogue, name));
     };
-    let permitted = shelf.permits(server, Some(tool));
-    permitted.map_err(|unapproved| unapproved.failure(server, Some(tool)))?;
+    let item = Some((Kind::Tool, tool));
+    let permitted = shelf.permits(server, item);
+    permitted.map_err(|unapproved| unapproved.failure(server, item))?;
     let part = desk::part(gateway, server).await?;
     let catalogue = shelf.catalogue_full();
     let found = look_up(&catalogue, name).map(|tool| view(tool.server(), tool.name()));

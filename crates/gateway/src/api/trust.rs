@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use switchboard_catalog::Kind;
 use switchboard_client::Raw;
 use switchboard_trust::{
-    Change, DecisionError, Finding, Fingerprint, Held, Ledger, Others, Pin, Severity, Why, scan,
+    Change, DecisionError, Finding, Fingerprint, Held, ItemKind, Ledger, Others, Pin, Severity,
+    Why, scan,
 };
 
 use super::ask::{Asked, Named, Said, find};
@@ -20,7 +21,7 @@ use crate::{
     gateway::Gateway,
     hold::{self, Waiting},
     problem::Problem,
-    trust::{Decision, INSTRUCTIONS, Seen, Undecided},
+    trust::{Decision, Seen, Undecided, item_kind},
     upstream::Upstream,
 };
 
@@ -48,17 +49,18 @@ pub(super) struct ServerTrust {
     #[serde(skip_serializing_if = "Option::is_none")]
     start: Option<Waiting>,
     held: Vec<HeldTool>,
-    /// Tools that are shown and say something suspicious.
+    /// Definitions that are shown and say something suspicious.
     flagged: Vec<Flagged>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
 }
 
-/// A tool that is held back.
+/// A definition that is held back.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct HeldTool {
     name: String,
+    kind: ItemKind,
     tool: Arc<str>,
     why: Why,
     fingerprint: Fingerprint,
@@ -76,6 +78,7 @@ struct HeldTool {
 #[derive(Serialize)]
 struct Flagged {
     name: String,
+    kind: ItemKind,
     tool: Arc<str>,
     findings: Vec<Finding>,
 }
@@ -115,6 +118,7 @@ pub(super) struct Shown {
 #[serde(rename_all = "camelCase")]
 struct Approved {
     name: String,
+    kind: ItemKind,
     tool: Arc<str>,
     fingerprint: Fingerprint,
     at_ms: u64,
@@ -298,24 +302,27 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
     let ledger = ledger(gateway, upstream);
     let name = &upstream.name;
     let catalogue = gateway.context().shelf.catalogue();
-    let tools = catalogue.server(name).into_iter();
-    let flagged = tools
-        .flat_map(|part| part.items(Kind::Tool))
-        .filter_map(|tool| {
-            let findings = suspicious(tool.raw(), &others);
-            (!findings.is_empty()).then(|| Flagged {
-                name: format!("{name}:{}", tool.name()),
-                tool: tool.name().into(),
-                findings,
-            })
-        });
+    let parts = catalogue.server(name).into_iter();
+    let items = parts.flat_map(|part| Kind::ALL.map(|kind| (kind, part.items(kind))));
+    let items = items.flat_map(|(kind, items)| items.map(move |item| (item_kind(kind), item)));
+    let flagged = items.filter_map(|(kind, item)| {
+        let findings = suspicious(item.raw(), &others);
+        let key = kind.key(item.name());
+        (!findings.is_empty()).then(|| Flagged {
+            name: format!("{name}:{key}"),
+            kind,
+            tool: key.into(),
+            findings,
+        })
+    });
     let held: Vec<HeldTool> = ledger
         .held()
         .map(|held| held_tool(name, held, &others))
         .collect();
     let is_held = |pin: &Pin| held.iter().any(|held| held.tool == pin.tool);
-    let counts =
-        |pin: &Pin| pin.vanished_ms.is_none() && *pin.tool != *INSTRUCTIONS && !is_held(pin);
+    let counts = |pin: &Pin| {
+        pin.vanished_ms.is_none() && pin.kind != ItemKind::Instructions && !is_held(pin)
+    };
     ServerTrust {
         name: Arc::clone(name),
         trust: upstream.settings().trust.as_str(),
@@ -336,6 +343,7 @@ fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {
     let diff = held.diff();
     HeldTool {
         name: format!("{server}:{}", held.tool),
+        kind: held.kind,
         why: held.why,
         fingerprint: held.fingerprint,
         since_ms: held.since_ms,
@@ -352,6 +360,7 @@ fn approved(server: &str, pin: Pin, others: &Others) -> Approved {
     let definition = pin.definition;
     Approved {
         name: format!("{server}:{}", pin.tool),
+        kind: pin.kind,
         tool: pin.tool,
         fingerprint: pin.fingerprint,
         at_ms: pin.at_ms,

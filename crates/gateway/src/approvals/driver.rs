@@ -4,14 +4,15 @@
 use std::{
     collections::HashMap,
     future::pending,
-    sync::{Arc, Weak},
+    sync::{Arc, LazyLock, Weak},
     time::Duration,
 };
 
 use switchboard_approvals::{
-    Action, Ask, Broker, Decision, Effect, Fault, Id, Input, Outcome, Record, Refusal, Status,
+    Ask, Broker, Decision, Effect, Fault, Id, Input, Outcome, Record, Refusal,
     broker::{Asker, Change, Decider},
 };
+use switchboard_client::throttle::Limited;
 use switchboard_config::{Approvals as Settings, Notify};
 use switchboard_store::{Store, StoreError, Which};
 use tokio::{
@@ -44,7 +45,7 @@ pub(super) enum Command {
 /// Drives the broker.
 #[derive(Debug)]
 pub(crate) struct Driver {
-    commands: mpsc::UnboundedReceiver<Command>,
+    commands: mpsc::Receiver<Command>,
     loaded: watch::Sender<bool>,
     clock: Clock,
     broker: Broker,
@@ -96,7 +97,7 @@ const LOADED_MAX: usize = 2 * switchboard_approvals::broker::OPEN_MAX;
 
 impl Driver {
     pub(super) fn new(
-        commands: mpsc::UnboundedReceiver<Command>,
+        commands: mpsc::Receiver<Command>,
         loaded: watch::Sender<bool>,
         clock: Clock,
     ) -> Self {
@@ -113,6 +114,12 @@ impl Driver {
             models: HashMap::new(),
             stopping: false,
         }
+    }
+
+    /// The next command, if one waits.
+    #[cfg(test)]
+    pub(super) fn next_command(&mut self) -> Option<Command> {
+        self.commands.try_recv().ok()
     }
 
     /// Drives the broker for as long as there is a gateway.
@@ -313,19 +320,6 @@ impl Driver {
         if is_louder(&context.config.load().approvals, why) {
             context.megaphone.tell(event(why), shown::outside(record));
         }
-        if let Some(rule) = record.ask.allowed_by.as_ref().filter(|_| {
-            record.status == Status::Pending && matches!(why, Change::Created | Change::Resumed)
-        }) {
-            let decision = Decision::new(Action::Approve, format!("rule: {rule}"));
-            let context = Arc::clone(context);
-            let id = Arc::clone(&record.id);
-            tokio::spawn(async move {
-                let decided = context.approvals.decide(&context, id, decision).await;
-                if let Err(error) = decided {
-                    tracing::debug!(%error, "A rule allows what cannot be done.");
-                }
-            });
-        }
         if let Some(decided) = record.decided.as_ref().filter(|_| why == Change::Decided)
             && decided.remember.is_some()
         {
@@ -345,13 +339,19 @@ fn is_louder(settings: &Settings, why: Change) -> bool {
         || (why == Change::Escalated && settings.notify == Notify::Auto)
 }
 
+/// Tell of a disk that is slow or fails, at a bounded rate.
+static SLOW: LazyLock<Limited> = LazyLock::new(Limited::default);
+static FAILED: LazyLock<Limited> = LazyLock::new(Limited::default);
+
 /// Writes down what became of a request, and says what came of that before anybody has waited too long.
 async fn write(store: Store, record: Arc<Record>, why: Change, now: u64) -> Done {
     let changes = audit::changes(&record, why, now);
     let to = store.clone();
     let mut writing = tokio::spawn(async move { to.write(changes).await });
     let Ok(written) = timeout(WRITE_WITHIN, &mut writing).await else {
-        tracing::error!(approval = %record.id, "It takes too long to write down what became of a request.");
+        SLOW.report(|missed| {
+            tracing::error!(approval = %record.id, missed, "It takes too long to write down what became of a request.");
+        });
         return Done::Doubtful(record, "the disk takes too long".into(), Some(writing));
     };
     let id = Arc::clone(&record.id);
@@ -360,7 +360,9 @@ async fn write(store: Store, record: Arc<Record>, why: Change, now: u64) -> Done
         Ok(Err(error)) => error,
         Err(_) => return Done::Written(id, Some(Fault::Failed(BROKEN.into()))),
     };
-    tracing::error!(%error, approval = %id, "Cannot write down what became of a request.");
+    FAILED.report(|missed| {
+        tracing::error!(%error, approval = %id, missed, "Cannot write down what became of a request.");
+    });
     let failed = |error: &StoreError| Fault::Failed(error.to_string().into());
     let fault = match &error {
         StoreError::Conflict => match timeout(WRITE_WITHIN, store.approval(&id)).await {
@@ -460,7 +462,7 @@ mod tests {
     use super::*;
 
     fn driver() -> Driver {
-        let (_, commands) = mpsc::unbounded_channel();
+        let (_, commands) = mpsc::channel(1);
         let (loaded, _) = watch::channel(false);
         Driver::new(commands, loaded, Clock::new())
     }

@@ -11,13 +11,14 @@ use switchboard_config::{Config, Guard as Wanted};
 use switchboard_files::write_private;
 
 use super::time_of;
+use crate::trust::identity_hash;
 
 /// All rules that hold. It never changes; each change makes the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     rules: Rules,
-    /// Whether nothing is asked about or denied, so that no call need be judged.
-    quiet: bool,
+    /// The kinds of which nothing is asked about or denied, so that none need be judged.
+    quiet: Vec<rules::Kind>,
     /// Why the rules cannot be used: then every call is denied.
     fault: Option<Arc<str>>,
 }
@@ -34,7 +35,7 @@ impl Policy {
         };
         let mut policy = Self {
             rules,
-            quiet: false,
+            quiet: Vec::new(),
             fault,
         };
         for one in remembered {
@@ -58,6 +59,15 @@ impl Policy {
         });
         let mut policy = Self::new(config, remembered.collect());
         policy.rules.forget_expired(now);
+        let remembered = policy.rules.remembered().iter();
+        let unbound = remembered.filter(|one| one.identity.is_none() && policy.rules.is_inert(one));
+        let count = unbound.count();
+        if count > 0 {
+            tracing::warn!(
+                count,
+                "Remembered approvals that do not say which server they are for have no effect; `switchboard approvals rules` lists them."
+            );
+        }
         policy.settle()
     }
 
@@ -95,9 +105,9 @@ impl Policy {
         &self.rules
     }
 
-    /// Whether no call of a tool need be judged.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.quiet
+    /// Whether no request of this kind need be judged.
+    pub(crate) fn is_quiet(&self, kind: rules::Kind) -> bool {
+        self.quiet.contains(&kind)
     }
 
     /// What is to be done.
@@ -119,7 +129,14 @@ impl Policy {
     }
 
     fn settle(mut self) -> Self {
-        self.quiet = self.fault.is_none() && self.rules.asks_nothing();
+        use rules::Kind::{Prompt, Resource, ToolCall};
+        let asks_nothing =
+            |kind: &rules::Kind| self.fault.is_none() && self.rules.asks_nothing(*kind);
+        // Tools come first, since they are looked for most.
+        self.quiet = [ToolCall, Resource, Prompt]
+            .into_iter()
+            .filter(asks_nothing)
+            .collect();
         self
     }
 }
@@ -159,7 +176,13 @@ fn read(config: &Config) -> Result<Rules, String> {
         let guard = server.approve?;
         Some((name.clone(), guard_of(guard)))
     });
-    Rules::new(rules?, guards, guard_of(config.approvals.tools)).map_err(|error| error.to_string())
+    let identities = config
+        .servers
+        .iter()
+        .map(|(name, server)| (name.clone(), identity_hash(server)));
+    Rules::new(rules?, guards, guard_of(config.approvals.tools))
+        .map(|rules| rules.with_identities(identities))
+        .map_err(|error| error.to_string())
 }
 
 const fn guard_of(wanted: Wanted) -> Guard {
@@ -187,6 +210,8 @@ pub(crate) fn hints(definition: Option<&Raw>) -> Hints {
 pub(crate) const fn kind_of(kind: Kind) -> Option<rules::Kind> {
     match kind {
         Kind::ToolCall => Some(rules::Kind::ToolCall),
+        Kind::Resource => Some(rules::Kind::Resource),
+        Kind::Prompt => Some(rules::Kind::Prompt),
         Kind::Sampling => Some(rules::Kind::Sampling),
         Kind::Elicitation => Some(rules::Kind::Elicitation),
         Kind::Trust => None,
@@ -208,6 +233,15 @@ pub(super) fn remembered(record: &Record, now: u64) -> Option<switchboard_store:
     })
 }
 
+/// The arguments that rules look at, of a request that is on record.
+pub(crate) fn arguments_of(kind: Kind, request: &Raw) -> Option<Raw> {
+    match kind {
+        Kind::ToolCall | Kind::Prompt => request.member("arguments"),
+        Kind::Resource => Some(Raw::object([("uri", request.member("uri")?)])),
+        Kind::Sampling | Kind::Elicitation | Kind::Trust => Some(request.clone()),
+    }
+}
+
 fn remembered_of(record: &Record, now: u64) -> Option<Remembered> {
     let decided = record.decided.as_ref()?;
     let wanted = decided.remember.as_ref()?;
@@ -218,10 +252,7 @@ fn remembered_of(record: &Record, now: u64) -> Option<Remembered> {
     };
     // What the person has made of it is what they agreed to.
     let (request, _) = record.effective_request();
-    let arguments = match record.ask.kind {
-        Kind::ToolCall => request.member("arguments"),
-        _ => Some(request),
-    };
+    let arguments = arguments_of(record.ask.kind, &request);
     let case = Case {
         kind: kind_of(record.ask.kind)?,
         tool: record.ask.tool.as_deref().unwrap_or_default(),
@@ -243,6 +274,7 @@ fn remembered_of(record: &Record, now: u64) -> Option<Remembered> {
         rule: Rule::about(action, &case).until(expires),
         scope,
         exactly,
+        identity: record.ask.identity.as_deref().map(str::to_owned),
         created_at: now,
         by: decided.by.to_string(),
     })

@@ -23,7 +23,9 @@ pub(crate) const REQUEST_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct About {
     pub(crate) server: Arc<str>,
-    /// The tool whose call is under way.
+    /// The fingerprint of the server, if it is configured.
+    pub(crate) identity: Option<Arc<str>>,
+    /// The tool whose call is under way; of a resource or prompt that is asked about, its name.
     pub(crate) tool: Option<Arc<str>>,
     /// Whose call it is, if that is known.
     pub(crate) caller: Option<Caller>,
@@ -53,7 +55,10 @@ impl About {
             principal,
             self.client_info.as_ref().map_or("", Raw::as_str),
             self.project().unwrap_or_default(),
-        ] {
+        ]
+        .into_iter()
+        .chain(self.identity.as_deref())
+        {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -62,6 +67,7 @@ impl About {
             kind,
             server: Arc::clone(&self.server),
             tool: self.tool.clone(),
+            identity: self.identity.clone(),
             session: self.caller.as_ref().map_or(0, |caller| caller.person),
             project: self.project().map(Arc::from),
             client,
@@ -98,6 +104,33 @@ impl About {
             None => format!("wants to call {tool}"),
         };
         self.ask(Kind::ToolCall, settings, &summary, &request)
+    }
+
+    /// A resource that is to be read.
+    pub(crate) fn read(&self, settings: &Settings) -> Ask {
+        let uri = self.tool.as_deref().unwrap_or_default();
+        let request = Raw::object([
+            ("method", Raw::string(method::RESOURCES_READ)),
+            ("uri", Raw::string(uri)),
+        ]);
+        let summary = format!("wants to read {uri}");
+        self.ask(Kind::Resource, settings, &summary, &request)
+    }
+
+    /// A prompt that is to be had.
+    pub(crate) fn prompt(&self, settings: &Settings, arguments: Option<Raw>) -> Ask {
+        let name = self.tool.as_deref().unwrap_or_default();
+        let summary = match &arguments {
+            Some(arguments) => format!("wants the prompt {name} with {}", arguments.as_str()),
+            None => format!("wants the prompt {name}"),
+        };
+        let members = [
+            ("method", Raw::string(method::PROMPTS_GET)),
+            ("name", Raw::string(name)),
+        ];
+        let members = members.into_iter();
+        let request = Raw::object(members.chain(arguments.map(|all| ("arguments", all))));
+        self.ask(Kind::Prompt, settings, &summary, &request)
     }
 
     /// What a server asks; `None` if it is nothing that a person can answer.

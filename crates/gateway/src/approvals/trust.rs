@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use switchboard_approvals::{Outcome, rules::Case};
 use switchboard_client::Raw;
 use switchboard_store::{Change, Entry};
-use switchboard_trust::{Fingerprint, Why};
+use switchboard_trust::{Fingerprint, Held, ItemKind, Why};
 use tokio::{sync::watch, task::JoinHandle, time::sleep};
 
 use super::question::About;
@@ -135,6 +135,7 @@ fn questions(gateway: &Gateway) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> 
                 let diff = held.diff().map(|diff| diff.to_string());
                 json!({
                     "name": &*held.tool,
+                    "kind": held.kind,
                     "fingerprint": held.fingerprint,
                     "why": held.why,
                     "diff": diff.map(|diff| diff[..diff.floor_char_boundary(DIFF_BYTES)].to_owned()),
@@ -145,7 +146,7 @@ fn questions(gateway: &Gateway) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> 
         let more = if held.len() > NAMED { ", …" } else { "" };
         let summary = format!(
             "offers {} that nobody has approved: {}{more}",
-            if held.len() == 1 { "a tool".to_owned() } else { format!("{} tools", held.len()) },
+            counted(&held),
             names.join(", ")
         );
         let question = Question {
@@ -158,6 +159,19 @@ fn questions(gateway: &Gateway) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> 
         Some((Arc::clone(&upstream.name), (Arc::clone(upstream), question)))
     });
     asked.collect()
+}
+
+/// How many there are, by their kind if it is one.
+fn counted(held: &[Held]) -> String {
+    let kind = held.first().map(|first| first.kind);
+    let same = held.iter().all(|held| Some(held.kind) == kind);
+    match (kind, held.len()) {
+        (Some(ItemKind::Instructions), _) if same => "instructions".to_owned(),
+        (Some(ItemKind::Server), _) if same => "nothing else than itself".to_owned(),
+        (Some(kind), 1) => format!("a {}", kind.as_str()),
+        (Some(kind), count) if same => format!("{count} {}s", kind.as_str()),
+        (_, count) => format!("{count} definitions"),
+    }
 }
 
 /// The question whether a server may be started.
@@ -209,6 +223,7 @@ async fn ask_once(
     };
     let about = About {
         server: Arc::clone(&upstream.name),
+        identity: None,
         tool: None,
         caller: None,
         client_info: None,

@@ -10,16 +10,26 @@ use std::{
 };
 
 use switchboard_approvals::{
-    Outcome, is_alike,
-    rules::{Action, Case},
+    Ask, Outcome,
+    rules::{Action, Case, Kind, Verdict},
 };
 use switchboard_client::{InputRequired, Raw};
+use switchboard_redact::redact_text;
 use switchboard_wire::{Era, method};
 use tokio::time::timeout_at;
 
-use super::Way;
+use super::{
+    Way,
+    completion::{completed, expanded},
+};
 use crate::{
-    approvals::{policy::hints, question::REQUEST_BYTES},
+    approvals::{
+        policy::hints,
+        question::{About, REQUEST_BYTES},
+    },
+    audit::Event,
+    caller::Caller,
+    context::Context,
     failure::{Failure, cut},
     park::refused,
 };
@@ -64,81 +74,75 @@ impl Way<'_> {
                 return Err(Failure::Refused(refused()));
             }
         }
-        if errand.method != method::TOOLS_CALL {
-            return Ok(plain);
-        }
         let approvals = &self.context.approvals;
-        if approvals.policy().is_quiet() {
+        let Some(kind) = kind_of(errand.method, errand.params.as_ref()) else {
+            return Ok(plain);
+        };
+        if approvals.policy().is_quiet(kind) {
             return Ok(plain);
         }
         // Boxed, as all that few calls come to.
-        Box::pin(self.judged(plain)).await
+        Box::pin(self.judged(kind, plain)).await
     }
 
-    async fn judged(&self, mut pass: Pass) -> Result<Pass, Failure> {
-        let (server, tool) = (&self.upstream.name, &self.errand.name);
+    async fn judged(&self, kind: Kind, mut pass: Pass) -> Result<Pass, Failure> {
+        let (server, name) = (&self.upstream.name, &self.errand.name);
         let unasked = |why: &str| Failure::Unasked {
             server: Arc::clone(server),
             why: why.into(),
         };
-        if says_what_twice(pass.params.as_ref()) {
-            // The server might read the other one.
-            return Err(unasked("the call says twice what is called, or with what"));
-        }
-        let approvals = &self.context.approvals;
-        if !approvals.wait_until_ready(self.context.wait()).await {
-            return Err(unasked(
-                "initializing: the store is not ready, so it is not known what was decided before; try again",
-            ));
-        }
-        self.known().await?;
-        let arguments = pass
-            .params
-            .as_ref()
-            .and_then(|params| params.member("arguments"));
-        let catalogue = self.context.shelf.catalogue();
-        let definition = catalogue
-            .server(server)
-            .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
-        let definition = definition.map(|tool| tool.raw().clone());
-        if definition.is_none() {
-            // Rules go by names: one that a server takes without offering it is none of theirs.
-            let message = format!("server '{server}' offers no tool '{}'", cut(tool));
-            return Err(Failure::invalid_params(message));
-        }
+        until_rules_are_known(self.context, server).await?;
+        let completes = self.errand.method == method::COMPLETE;
+        let (subject, arguments) = self.subject(kind, pass.params.as_ref());
+        let definition = match kind {
+            Kind::ToolCall => Some(self.definition().await?),
+            _ => None,
+        };
         let case = Case {
-            client: &self.caller.client,
-            session: self.caller.person,
-            project: self.caller.project.as_deref(),
+            kind,
             arguments: arguments.as_ref(),
             annotations: hints(definition.as_ref()),
-            ..Case::tool_call(server, tool)
+            ..case(self.caller, server, &subject)
         };
-        let verdict = approvals.policy().judge(&case, approvals.now());
+        let done = match kind {
+            _ if completes => "completed",
+            Kind::Resource => "read",
+            Kind::Prompt => "given",
+            _ => "called",
+        };
+        let verdict = self
+            .context
+            .approvals
+            .policy()
+            .judge(&case, self.context.approvals.now());
         match verdict.action {
             Action::Allow => return Ok(pass),
             Action::Deny => {
+                let of = (&**server, &*subject);
+                record_denied(
+                    self.context,
+                    self.errand.method,
+                    of,
+                    &self.caller.client,
+                    &verdict,
+                );
                 return Err(Failure::Denied {
                     server: Arc::clone(server),
-                    tool: Arc::clone(tool),
+                    tool: Arc::clone(name),
+                    done,
                     why: verdict.why.into(),
                 });
             }
+            Action::Ask if completes => {
+                return Err(unasked(&format!(
+                    "completions are not put to a person; a rule such as `allow {kind} {server}:*` lets them pass"
+                )));
+            }
             Action::Ask => {}
         }
-        if let Some(arguments) = &arguments {
-            if arguments.as_bytes().len() > REQUEST_BYTES {
-                return Err(unasked("the arguments are too long to be shown"));
-            }
-            if switchboard_approvals::says_twice(arguments) {
-                // What a person is shown would not be what the server reads.
-                return Err(unasked("the arguments say something twice"));
-            }
-        }
         let annotations = definition.and_then(|tool| tool.member("annotations"));
-        let person = self.person();
-        let settings = self.context.config.load().approvals.clone();
-        let mut ask = person.about().call(&settings, arguments, annotations);
+        let person = self.person().naming(name);
+        let mut ask = self.question(kind, person.about(), arguments, annotations)?;
         ask.rule = Some(match verdict.rule {
             Some(rule) => rule.text.into(),
             None => verdict.why.into(),
@@ -163,16 +167,77 @@ impl Way<'_> {
             }
             Outcome::Rejected(reason) => Err(Failure::Rejected {
                 server: Arc::clone(server),
-                tool: Arc::clone(tool),
+                tool: Arc::clone(name),
+                done,
                 reason,
             }),
             Outcome::TimedOut(after) => Err(Failure::Unanswered {
                 server: Arc::clone(server),
-                tool: Arc::clone(tool),
+                tool: Arc::clone(name),
+                done,
                 after: Duration::from_millis(after),
             }),
             Outcome::Failed(why) | Outcome::Unavailable(why) => Err(unasked(&why)),
         }
+    }
+
+    /// The name and the arguments that rules look at.
+    fn subject(&self, kind: Kind, params: Option<&Raw>) -> (String, Option<Raw>) {
+        let name = &self.errand.name;
+        let completes = self.errand.method == method::COMPLETE;
+        match kind {
+            Kind::Resource if completes => (expanded(name, params), None),
+            Kind::Resource => (name.to_string(), Some(of_resource(name))),
+            Kind::Prompt if completes => (name.to_string(), Some(completed(params))),
+            Kind::ToolCall | Kind::Prompt | Kind::Sampling | Kind::Elicitation => {
+                let arguments = params.and_then(|params| params.member("arguments"));
+                (name.to_string(), arguments)
+            }
+        }
+    }
+
+    /// The tool as its server defines it.
+    async fn definition(&self) -> Result<Raw, Failure> {
+        self.known().await?;
+        let (server, tool) = (&self.upstream.name, &self.errand.name);
+        let catalogue = self.context.shelf.catalogue();
+        let definition = catalogue
+            .server(server)
+            .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
+        // Rules go by names: one that a server takes without offering it is none of theirs.
+        definition.map(|tool| tool.raw().clone()).ok_or_else(|| {
+            let message = format!("server '{server}' offers no tool '{}'", cut(tool));
+            Failure::invalid_params(message)
+        })
+    }
+
+    /// The question for a person, if one can be shown all of the request.
+    fn question(
+        &self,
+        kind: Kind,
+        about: &About,
+        arguments: Option<Raw>,
+        annotations: Option<Raw>,
+    ) -> Result<Ask, Failure> {
+        let unasked = |why: &str| Failure::Unasked {
+            server: Arc::clone(&self.upstream.name),
+            why: why.into(),
+        };
+        if let Some(arguments) = &arguments {
+            if arguments.as_bytes().len() > REQUEST_BYTES {
+                return Err(unasked("the arguments are too long to be shown"));
+            }
+            if switchboard_approvals::says_twice(arguments) {
+                // What a person is shown would not be what the server reads.
+                return Err(unasked("the arguments say something twice"));
+            }
+        }
+        let settings = self.context.config.load().approvals.clone();
+        Ok(match kind {
+            Kind::Resource => about.read(&settings),
+            Kind::Prompt => about.prompt(&settings, arguments),
+            _ => about.call(&settings, arguments, annotations),
+        })
     }
 
     /// Waits until it is known what the server offers: rules are about that.
@@ -274,14 +339,115 @@ fn resumed(params: &Raw, round: Round) -> Option<Pass> {
     })
 }
 
-/// Whether a call says twice what is called, or with what. Names that differ in their case are the same to
-/// some servers.
-fn says_what_twice(params: Option<&Raw>) -> bool {
-    let members = params.and_then(Raw::members).unwrap_or_default();
-    ["name", "arguments"].into_iter().any(|wanted| {
-        let mut said = members.iter().filter(|(name, _)| is_alike(name, wanted));
-        said.next().is_some_and(|(name, _)| name != wanted) || said.next().is_some()
+/// The kind of request that rules are about; `None` if they are not about this one.
+fn kind_of(of: &str, params: Option<&Raw>) -> Option<Kind> {
+    match of {
+        method::TOOLS_CALL => Some(Kind::ToolCall),
+        method::RESOURCES_READ => Some(Kind::Resource),
+        method::PROMPTS_GET => Some(Kind::Prompt),
+        method::COMPLETE => {
+            let of = params?.member("ref")?.member("type")?.to_text()?;
+            Some(match &*of {
+                "ref/resource" => Kind::Resource,
+                _ => Kind::Prompt,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a client may watch a resource. A person is not asked: a subscription has no end to wait for.
+pub(crate) async fn may_watch(
+    context: &Context,
+    caller: &Caller,
+    server: &Arc<str>,
+    uri: &str,
+) -> Result<(), Failure> {
+    if context.approvals.policy().is_quiet(Kind::Resource) {
+        return Ok(());
+    }
+    until_rules_are_known(context, server).await?;
+    let arguments = of_resource(uri);
+    let case = Case {
+        kind: Kind::Resource,
+        arguments: Some(&arguments),
+        ..case(caller, server, uri)
+    };
+    let verdict = context
+        .approvals
+        .policy()
+        .judge(&case, context.approvals.now());
+    match verdict.action {
+        Action::Allow => Ok(()),
+        Action::Deny => {
+            let of = (&**server, uri);
+            record_denied(context, method::RESOURCES_SUBSCRIBE, of, &caller.client, &verdict);
+            Err(Failure::Denied {
+                server: Arc::clone(server),
+                tool: uri.into(),
+                done: "watched",
+                why: verdict.why.into(),
+            })
+        }
+        Action::Ask => Err(Failure::Unasked {
+            server: Arc::clone(server),
+            why: format!(
+                "subscriptions are not put to a person; a rule such as `allow resources {server}:*` lets them pass"
+            )
+            .into(),
+        }),
+    }
+}
+
+/// Records a request that a rule has denied.
+pub(super) fn record_denied(
+    context: &Context,
+    method: &str,
+    (server, name): (&str, &str),
+    client: &str,
+    verdict: &Verdict,
+) {
+    let name = redact_text(&name[..name.floor_char_boundary(AUDITED_BYTES)]);
+    context.audit.record(Event {
+        what: "denied",
+        subject: format!("{server}:{name}").into(),
+        actor: None,
+        details: serde_json::json!({
+            "method": method,
+            "server": server,
+            "tool": name,
+            "client": client,
+            "rule": verdict.rule.as_ref().map(|rule| &rule.text),
+            "reason": verdict.why,
+        }),
+    });
+}
+
+/// The most bytes of a name or URI in the audit log.
+const AUDITED_BYTES: usize = 1_024;
+
+/// Waits until it is known which decisions are remembered.
+async fn until_rules_are_known(context: &Context, server: &Arc<str>) -> Result<(), Failure> {
+    if context.approvals.wait_until_ready(context.wait()).await {
+        return Ok(());
+    }
+    Err(Failure::Unasked {
+        server: Arc::clone(server),
+        why: "initializing: the store is not ready, so it is not known what was decided before; try again".into(),
     })
+}
+
+fn case<'a>(caller: &'a Caller, server: &'a str, name: &'a str) -> Case<'a> {
+    Case {
+        client: &caller.client,
+        session: caller.person,
+        project: caller.project.as_deref(),
+        ..Case::tool_call(server, name)
+    }
+}
+
+fn of_resource(uri: &str) -> Raw {
+    Raw::object([("uri", Raw::string(uri))])
 }
 
 pub(super) fn with_arguments(

@@ -17,18 +17,20 @@ use switchboard_client::{ErrorObject, InputRequired, Raw, Reason};
 use switchboard_config::Route;
 use switchboard_wire::{Era, code, meta, method};
 use tokio::{
-    sync::Notify,
+    sync::{Notify, OwnedSemaphorePermit},
     time::{MissedTickBehavior, interval_at, timeout},
 };
 
-use super::Way;
+use super::{Way, gate::record_denied};
 use crate::{
     approvals::question::{About, REQUEST_BYTES},
+    asking::CallCount,
     context::Context,
     failure::{Failure, codes},
     line::{Line, Outlet},
     relay::Told,
     translate,
+    trust::identity_hash,
     view::View,
 };
 
@@ -129,6 +131,8 @@ pub(crate) struct Person {
     about: About,
     client: Client,
     bell: Option<Arc<Bell>>,
+    /// What the call has asked for so far.
+    count: Arc<CallCount>,
 }
 
 /// Whoever waits for the call.
@@ -186,6 +190,7 @@ impl Person {
         Self {
             context: Arc::clone(context),
             about: About {
+                identity: identity_of(context, server),
                 server: Arc::clone(server),
                 tool: None,
                 caller: None,
@@ -193,7 +198,20 @@ impl Person {
             },
             client: Client::default(),
             bell: None,
+            count: Arc::default(),
         }
+    }
+
+    /// Asks about this, by its name.
+    pub(super) fn naming(mut self, name: &Arc<str>) -> Self {
+        self.about.tool = Some(Arc::clone(name));
+        self
+    }
+
+    /// Counts what is asked with what the call has asked before.
+    pub(super) fn counting(mut self, count: &Arc<CallCount>) -> Self {
+        self.count = Arc::clone(count);
+        self
     }
 
     /// It is not known for which call it is.
@@ -242,15 +260,24 @@ impl Person {
             ask.warnings.push(warning.to_owned());
         }
         let verdict = self.judge(&ask);
+        if verdict.action == rules::Action::Deny {
+            let name = ask.tool.as_deref().unwrap_or_default();
+            let client = ask.client.as_deref().unwrap_or_default();
+            record_denied(&self.context, asked, (&ask.server, name), client, &verdict);
+            return refused(REJECTED, &verdict.why);
+        }
         ask.rule = verdict.rule.map(|rule| rule.text.into());
         match verdict.action {
-            rules::Action::Deny => return refused(REJECTED, &verdict.why),
             // A rule can let a model answer; it cannot fill in a form.
             rules::Action::Allow if asked == method::SAMPLING => {
                 ask.allowed_by = ask.rule.clone();
             }
-            rules::Action::Allow | rules::Action::Ask => {}
+            rules::Action::Allow | rules::Action::Ask | rules::Action::Deny => {}
         }
+        let _place = match &ask.allowed_by {
+            Some(_) => self.within_budget(asked, &ask).await?,
+            None => None,
+        };
         match self.ask(ask).await {
             Outcome::Answer(answer) => Ok(answer.unwrap_or_else(Raw::empty_object)),
             Outcome::Rejected(reason) => {
@@ -275,6 +302,22 @@ impl Person {
         }
     }
 
+    /// Waits for a place, if there is a budget left for what no person approves.
+    async fn within_budget(
+        &self,
+        asked: &str,
+        ask: &Ask,
+    ) -> Result<Option<OwnedSemaphorePermit>, ErrorObject> {
+        let context = &self.context;
+        let budget = context.config.load().sampling.budget;
+        let bytes = ask.request.as_bytes().len();
+        let admitted = context
+            .asking
+            .sample(&ask.server, &budget, &self.count, bytes)
+            .await;
+        admitted.map_err(|exceeded| context.asking.refuse(context, &ask.server, asked, exceeded))
+    }
+
     fn judge(&self, ask: &Ask) -> rules::Verdict {
         let approvals = &self.context.approvals;
         let kind = match ask.kind {
@@ -293,6 +336,15 @@ impl Person {
     }
 }
 
+/// The fingerprint of the server that has this name.
+pub(crate) fn identity_of(context: &Context, server: &str) -> Option<Arc<str>> {
+    let config = context.config.load();
+    config
+        .servers
+        .get(server)
+        .map(|server| identity_hash(server).into())
+}
+
 impl Way<'_> {
     /// Who asks people for this call.
     pub(super) fn person(&self) -> Person {
@@ -301,6 +353,7 @@ impl Way<'_> {
         Person {
             context: Arc::clone(self.context),
             about: About {
+                identity: Some(identity_hash(&self.upstream.settings()).into()),
                 server: Arc::clone(&self.upstream.name),
                 tool,
                 caller: Some(self.caller.clone()),
@@ -312,6 +365,7 @@ impl Way<'_> {
                 self.told.clone(),
             ),
             bell: errand.bell.cloned(),
+            count: Arc::default(),
         }
     }
 
@@ -344,6 +398,8 @@ impl Way<'_> {
         let person = self.person();
         let refused = |why: &str| Failure::Refused(ErrorObject::new(code::INVALID_PARAMS, why));
         for params in addresses(error) {
+            let counted = self.count_question(method::ELICITATION, &person.count);
+            counted.map_err(|error| refused(&error.message))?;
             let answer = person.answer(method::ELICITATION, Some(&params)).await;
             let answer = answer.map_err(|error| refused(&error.message))?;
             let action = answer.member("action").and_then(|action| action.to_text());
@@ -354,6 +410,21 @@ impl Way<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Takes in a question of the server, unless it has asked too much.
+    pub(super) fn count_question(
+        &self,
+        question: &str,
+        count: &CallCount,
+    ) -> Result<(), ErrorObject> {
+        let (context, server) = (self.context, &self.upstream.name);
+        let settings = &context.config.load().approvals;
+        context
+            .asking
+            .question(server, settings)
+            .and_then(|()| count.question(settings))
+            .map_err(|exceeded| context.asking.refuse(context, server, question, exceeded))
     }
 
     /// Who answers what the server asks.

@@ -2,13 +2,12 @@
 
 use std::{
     future::{IntoFuture, pending},
-    sync::{Arc, LazyLock},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use memchr::memmem::Finder;
 use switchboard_client::{Answering, Client, ErrorObject, Id, Raw, Reason};
-use switchboard_wire::{Era, code, meta, method};
+use switchboard_wire::{Era, Name, code, meta, method};
 use tokio::{
     task::JoinSet,
     time::{sleep_until, timeout},
@@ -264,7 +263,7 @@ impl Journey {
 
     /// Has a person answer, beside everything else.
     fn ask_person(&mut self, way: &Way<'_>, question: Question) {
-        let mut person = way.person();
+        let mut person = way.person().counting(&question.count);
         if !question.is_sure {
             person.forget_tool();
         }
@@ -420,13 +419,9 @@ fn key(question: &Question, asked: &[(String, Question)]) -> String {
 /// Whether a client asked for progress. Its token must not reach the server even if nobody hears: our
 /// own are numbers as well, and the server's reports could be taken for those of another call.
 pub(super) fn names_progress(params: Option<&Raw>) -> bool {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"progressToken\""));
-    // An escape may spell any name.
-    let may_say = |params: &&Raw| {
-        let bytes = params.as_bytes();
-        SAYS.find(bytes).is_some() || memchr::memchr(b'\\', bytes).is_some()
-    };
-    said(params.filter(may_say), meta::PROGRESS_TOKEN).is_some()
+    static PROGRESS_TOKEN: Name = Name::new(meta::PROGRESS_TOKEN);
+    let params = params.filter(|params| params.may_name(&PROGRESS_TOKEN));
+    said(params, meta::PROGRESS_TOKEN).is_some()
 }
 
 /// The token under which a client wants to hear of progress.
@@ -500,7 +495,6 @@ impl Drop for Task {
 impl Way<'_> {
     /// Whether this tool works only as a task, which this client does not ask for.
     fn wants_task(&self, live: &Live) -> bool {
-        static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"taskSupport\""));
         if self.errand.method != method::TOOLS_CALL || !live.tasks() {
             return false;
         }
@@ -508,12 +502,30 @@ impl Way<'_> {
         let tool = catalogue
             .server(&self.upstream.name)
             .and_then(|part| part.find(switchboard_catalog::Kind::Tool, &self.errand.name));
-        let Some(tool) = tool.filter(|tool| SAYS.find(tool.raw().as_bytes()).is_some()) else {
-            return false;
-        };
-        let support = tool.raw().member("execution");
-        let support = support.and_then(|execution| execution.member("taskSupport")?.to_text());
         let asks = |params: &Raw| params.member("task").is_some();
-        support.as_deref() == Some("required") && !self.errand.params.as_ref().is_some_and(asks)
+        tool.is_some_and(|tool| requires_task(tool.raw()))
+            && !self.errand.params.as_ref().is_some_and(asks)
+    }
+}
+
+/// Tests if a tool, by its definition, works only as a task.
+fn requires_task(tool: &Raw) -> bool {
+    static TASK_SUPPORT: Name = Name::new("taskSupport");
+    if !tool.may_name(&TASK_SUPPORT) {
+        return false;
+    }
+    let support = tool.member("execution");
+    let support = support.and_then(|execution| execution.member("taskSupport")?.to_text());
+    support.as_deref() == Some("required")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_task_support_is_read() {
+        let tool = r#"{"execution":{"task\u0053upport":"required"}}"#;
+        assert!(requires_task(&Raw::parse(tool).unwrap()));
     }
 }

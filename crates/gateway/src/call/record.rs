@@ -1,13 +1,13 @@
 //! What is written down of a call, however it ends.
 
 use std::{
-    sync::{Arc, LazyLock},
+    sync::Arc,
     time::{Instant, SystemTime},
 };
 
-use memchr::memmem::Finder;
 use switchboard_client::Raw;
 use switchboard_store::{Activity, Outcome};
+use switchboard_wire::Name;
 
 use super::Errand;
 use crate::{caller::Caller, context::Context, failure::Failure, upstream::Upstream};
@@ -102,9 +102,22 @@ fn length(raw: &Raw) -> u64 {
 /// Whether the result of a tool says that it failed. A result that does not have the words in it is
 /// not read at all.
 fn says_error(result: &Raw) -> bool {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"isError\""));
-    SAYS.find(result.as_bytes()).is_some()
+    static IS_ERROR: Name = Name::new("isError");
+    result.may_name(&IS_ERROR)
         && result
             .member("isError")
             .is_some_and(|says| says.as_bytes() == b"true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_error_mark_is_read() {
+        assert!(says_error(&Raw::parse(r#"{"is\u0045rror":true}"#).unwrap()));
+        assert!(!says_error(
+            &Raw::parse(r#"{"is\u0045rror":false}"#).unwrap()
+        ));
+    }
 }

@@ -2,13 +2,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, LazyLock},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use memchr::memmem::Finder;
 use switchboard_client::{ErrorObject, InputRequired, Raw};
-use switchboard_wire::{code, method};
+use switchboard_wire::{Name, code, method};
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
@@ -16,6 +15,7 @@ use tokio::{
 
 use super::{Way, gate::Pass, human::Answerer};
 use crate::{
+    asking::CallCount,
     caller::{Guest, answers},
     failure::Failure,
     line::Line,
@@ -30,6 +30,7 @@ pub(super) struct Rounds {
     first: Option<Raw>,
     next: Option<Raw>,
     asked: u32,
+    count: Arc<CallCount>,
     pauses: u32,
     /// A person has been asked to open addresses.
     opened: bool,
@@ -45,6 +46,7 @@ impl Rounds {
             next: params.clone(),
             first: params,
             asked: 0,
+            count: Arc::default(),
             pauses: 0,
             opened: false,
             patience,
@@ -104,7 +106,7 @@ impl Rounds {
             if self.asked > InputRequired::ROUNDS_MAX {
                 return Err(endless());
             }
-            let gathered = gather(way, &input, self.patience).await;
+            let gathered = gather(way, &input, self.patience, &self.count).await;
             self.since = Instant::now();
             let gathered = gathered.map_err(|reason| Failure::Input {
                 server: Arc::clone(server),
@@ -137,16 +139,20 @@ struct Gathered {
 
 /// Whether a person is to answer something that this result asks.
 pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> bool {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"inputRequests\""));
-    // Most results ask nothing, and many are long. One that spells it in another way goes to the client as it is.
-    if SAYS.find(result.as_bytes()).is_none() {
-        return false;
-    }
-    InputRequired::of(result).is_some_and(|input| {
+    asked_by(result).is_some_and(|input| {
         let questions = input.questions().iter();
         let mut answerers = questions.map(|(_, question)| who(way, question));
         answerers.any(|answerer| answerer == Answerer::Person)
     })
+}
+
+/// The questions in a result. Most results ask nothing, and many are long.
+fn asked_by(result: &Raw) -> Option<InputRequired> {
+    static INPUT_REQUESTS: Name = Name::new("inputRequests");
+    if !result.may_name(&INPUT_REQUESTS) {
+        return None;
+    }
+    InputRequired::of(result)
 }
 
 fn who(way: &Way<'_>, question: &Raw) -> Answerer {
@@ -164,6 +170,7 @@ async fn gather(
     way: &Way<'_>,
     input: &InputRequired,
     patience: Duration,
+    count: &Arc<CallCount>,
 ) -> Result<Gathered, String> {
     let questions = input.questions();
     if questions.len() > InputRequired::QUESTIONS_MAX {
@@ -176,9 +183,18 @@ async fn gather(
     let mut left = Vec::new();
     for (n, (key, question)) in questions.iter().enumerate() {
         let (asked, params) = read(question);
-        match (who(way, question), way.errand.guest) {
+        let answerer = who(way, question);
+        // A client of 2026-07-28 answers what its own request comes back with.
+        if !matches!(
+            (answerer, way.errand.guest),
+            (Answerer::Client, Guest::Modern)
+        ) {
+            let counted = way.count_question(&asked, count);
+            counted.map_err(|error| format!("it asked `{asked}`: {}", error.message))?;
+        }
+        match (answerer, way.errand.guest) {
             (Answerer::Person, _) => {
-                let person = way.person();
+                let person = way.person().counting(count);
                 asking.spawn(async move {
                     let answer = person.answer(&asked, params.as_ref()).await;
                     let refused =
@@ -317,6 +333,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn escaped_questions_are_found() {
+        let result =
+            r#"{"resultType":"input_required","input\u0052equests":{"a":{"method":"roots/list"}}}"#;
+        let input = asked_by(&Raw::parse(result).unwrap()).unwrap();
+        assert_eq!(input.questions().len(), 1);
+    }
+
+    #[test]
     fn what_is_not_answered_is_asked_again() {
         let open = |method: &str| {
             let (reply, answer) = oneshot::channel();
@@ -326,6 +350,7 @@ mod tests {
                 name: None,
                 to_person: false,
                 is_sure: true,
+                count: Arc::default(),
                 reply,
             };
             (question, answer)

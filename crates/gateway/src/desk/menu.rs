@@ -42,7 +42,7 @@ static PART: LazyLock<ServerPart> = LazyLock::new(|| {
         tools: tools.filter_map(|tool| Raw::parse(tool).ok()).collect(),
         ..Offers::default()
     };
-    ServerPart::prepare(builtin::SERVER, Arc::new(offers), &|_| true)
+    ServerPart::prepare(builtin::SERVER, Arc::new(offers), &|_, _| true)
 });
 
 /// What an agent is told of the menu when it connects.
@@ -250,8 +250,9 @@ impl Room<'_> {
         }
         let server = split(name, |server| self.gateway.upstream(server).is_some());
         if let Some((server, tool)) = server {
-            if let Err(unapproved) = shelf.permits(server, Some(tool)) {
-                return Err(answer::failed(unapproved.failure(server, Some(tool))));
+            let item = Some((Kind::Tool, tool));
+            if let Err(unapproved) = shelf.permits(server, item) {
+                return Err(answer::failed(unapproved.failure(server, item)));
             }
             let unseen = shelf.catalogue().server(server).is_none();
             if unseen && let Err(failure) = super::part(self.gateway, server).await {
@@ -285,9 +286,10 @@ impl Room<'_> {
     /// What is said of a tool that is held back; `None` if it is not.
     fn held(&self, name: &str) -> Option<Raw> {
         let (server, tool) = split(name, |server| self.gateway.upstream(server).is_some())?;
-        let permitted = self.gateway.context().shelf.permits(server, Some(tool));
+        let item = Some((Kind::Tool, tool));
+        let permitted = self.gateway.context().shelf.permits(server, item);
         let unapproved = permitted.err()?;
-        Some(answer::failed(unapproved.failure(server, Some(tool))))
+        Some(answer::failed(unapproved.failure(server, item)))
     }
 
     fn no_server(&self, name: &str) -> Raw {

@@ -200,7 +200,7 @@ impl<S: Sink> Conversation<S> {
 
     async fn request(&mut self, request: Request) {
         let id = request.id.clone();
-        let era = era_of(request.frame(), request.params.as_ref());
+        let era = era_of(request.params.as_ref());
         if request.method == method::INITIALIZE && era == Era::Legacy {
             return self.initialize(&request).await;
         }
@@ -256,7 +256,7 @@ impl<S: Sink> Conversation<S> {
         if !self.sink.is_full()
             && let Some(request) = self.waiting.pop_front()
         {
-            let era = era_of(request.frame(), request.params.as_ref());
+            let era = era_of(request.params.as_ref());
             self.begin(era, false, request).await;
         }
     }
@@ -342,13 +342,13 @@ impl<S: Sink> Conversation<S> {
     /// A stream of what changes, until it ends.
     fn listen(&self, request: Request) -> impl Future<Output = ()> + use<S> {
         let (gateway, view) = (Arc::clone(&self.gateway), self.view.clone());
-        let sink = Arc::clone(&self.sink);
+        let (sink, caller) = (Arc::clone(&self.sink), self.caller.clone());
         async move {
             let params = request.params.as_ref();
             if let Some(error) = modern_fault(params) {
                 return sink.say(encode::error(Some(&request.id), &error)).await;
             }
-            match Listening::open(&gateway, view, request.id.clone(), params).await {
+            match Listening::open(&gateway, view, &caller, request.id.clone(), params).await {
                 Ok(mut listening) => {
                     while let Some(message) = listening.next().await {
                         sink.say(message).await;

@@ -143,7 +143,7 @@ pub(super) enum Peer {
 
 impl Visitor<'_> {
     async fn request(self, request: Request) -> Response<Answer> {
-        let is_modern = era_of(request.frame(), request.params.as_ref()) == Era::Modern;
+        let is_modern = era_of(request.params.as_ref()) == Era::Modern;
         if request.method == method::INITIALIZE && !is_modern {
             return self.initialize(&request);
         }
@@ -368,8 +368,10 @@ impl Visitor<'_> {
             let message = "Accept has to say text/event-stream";
             return refuse(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, message);
         }
+        let caller = self.caller(&Peer::Modern, &request);
         let params = request.params.as_ref();
-        let listening = Listening::open(self.gateway, self.view, request.id.clone(), params).await;
+        let id = request.id.clone();
+        let listening = Listening::open(self.gateway, self.view, &caller, id, params).await;
         let mut listening = match listening {
             Ok(listening) => listening,
             Err(failure) => {
@@ -440,9 +442,7 @@ impl Visitor<'_> {
                 .map_or(Some(Revision::V2025_03_26), Revision::parse),
         };
         let is_modern = |message: &Message| match message {
-            Message::Request(request) => {
-                era_of(request.frame(), request.params.as_ref()) == Era::Modern
-            }
+            Message::Request(request) => era_of(request.params.as_ref()) == Era::Modern,
             Message::Notification(_) | Message::Response(_) => false,
         };
         if !revision.is_some_and(|revision| revision.facts().batches)

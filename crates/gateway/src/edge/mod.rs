@@ -15,20 +15,20 @@ pub(crate) mod sse;
 pub(crate) mod tape;
 mod work;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use memchr::memmem::Finder;
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
-use switchboard_wire::{Era, Notification, code, encode, meta, method};
+use switchboard_wire::{Era, Name, Notification, code, encode, meta, method};
 
 use crate::{caller::said, context::Context, gateway::Gateway, session::Session};
 
-/// Whether a request belongs to the newer world: it says its revision itself. Most do not, and are
-/// told by a glance at the bytes.
-fn era_of(frame: &[u8], params: Option<&Raw>) -> Era {
-    static SAYS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(meta::PROTOCOL_VERSION));
-    if SAYS.find(frame).is_some() && said(params, meta::PROTOCOL_VERSION).is_some() {
+/// The era of a request, which is the newer one if the request says its revision itself. Most do not,
+/// which a search in the bytes shows.
+fn era_of(params: Option<&Raw>) -> Era {
+    static VERSION: Name = Name::new(meta::PROTOCOL_VERSION);
+    let params = params.filter(|params| params.may_name(&VERSION));
+    if said(params, meta::PROTOCOL_VERSION).is_some() {
         Era::Modern
     } else {
         Era::Legacy
@@ -126,4 +126,22 @@ pub(crate) fn client_key() -> u64 {
 /// A client that has not said its name.
 pub(crate) fn nameless() -> Arc<str> {
     "unknown".into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_protocol_version_is_read() {
+        for params in [
+            r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28"}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/protocol\u0056ersion":"2026-07-28"}}"#,
+        ] {
+            let params = Raw::parse(params).unwrap();
+            let era = era_of(Some(&params));
+            assert_eq!(era, Era::Modern, "{params}");
+        }
+    }
 }

@@ -39,6 +39,8 @@ pub(crate) async fn serve(
     reader: impl AsyncRead + Unpin + Send,
     writer: impl AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<()> {
+    // Bounded by bytes in place of messages: news stop at `NEWS_BYTES`, and answers, one for each request in
+    // flight, wait at `ANSWERS_BYTES`. No message is empty.
     let (messages, written) = mpsc::unbounded_channel();
     let waiting = Arc::new(Waiting::default());
     let writing = tokio::spawn(write(writer, written, Arc::clone(&waiting)));

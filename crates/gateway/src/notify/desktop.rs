@@ -19,6 +19,20 @@ const TEXT_MAX: usize = 240;
 const PATIENCE: Duration = Duration::from_secs(5);
 const TITLE: &str = "Switchboard waits for you";
 
+/// The variables by which the program finds the desktop.
+const VARIABLES: [&str; 10] = [
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "HOME",
+    "LANG",
+    "PATH",
+    "USER",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_DATA_DIRS",
+    "XDG_RUNTIME_DIR",
+];
+
 /// A program that shows notifications.
 #[derive(Debug)]
 pub(super) enum Desktop {
@@ -41,16 +55,30 @@ impl Desktop {
         on_path(env, "notify-send").map(Self::NotifySend)
     }
 
+    /// The variables that the program is given.
+    pub(super) fn variables(
+        env: &impl Fn(&str) -> Option<OsString>,
+    ) -> Vec<(&'static str, OsString)> {
+        let variables = VARIABLES.iter();
+        variables
+            .filter_map(|name| Some((*name, env(name)?)))
+            .collect()
+    }
+
     /// Shows the approval. The program is ended if it takes too long, and looked after in any case.
     pub(super) fn show(
         self,
         approval: &Value,
         console: Option<&str>,
+        variables: Vec<(&'static str, OsString)>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let (program, arguments) = self.command(approval, console);
         async move {
             let child = Command::new(program)
                 .args(arguments)
+                .env_clear()
+                .envs(variables)
+                .current_dir("/")
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())

@@ -1,20 +1,30 @@
 //! What passes between a server and the gateway beside calls: what it tells, what it is told, and what is
 //! asked of it for good.
 
-use std::sync::{Arc, PoisonError, atomic::Ordering::Relaxed};
+use std::{
+    sync::{Arc, PoisonError, atomic::Ordering::Relaxed},
+    time::{Duration, Instant},
+};
 
 use switchboard_catalog::Kind;
 use switchboard_client::{Era, Raw, model::LogLevel};
+use switchboard_config::Trust;
 use switchboard_wire::method;
 
 use super::Upstream;
 use crate::{
+    call::Items,
     caller::Principal,
     context::Context,
+    failure::{Failure, cut},
+    judgement::Judged,
     learn::{self, Learnt, Lists},
     line::Line,
     live::Live,
 };
+
+/// When a call may be tried again that a list was missing for.
+const RETRY_UNLISTED: Duration = Duration::from_secs(1);
 
 impl Upstream {
     /// Somebody wants log messages from this level on, now and of every connection to come.
@@ -45,6 +55,66 @@ impl Upstream {
         };
         if let Some(learnt) = learn::learn(&self.name, live.client(), Lists::of(kind)).await {
             self.take_in(context, learnt).await;
+        }
+    }
+
+    /// Whether this connection may be asked about these items: waits until the lists that they stand in
+    /// are judged, unless the server is always trusted, and refuses what is held back or was never
+    /// listed. `false` if the connection has ended meanwhile.
+    pub(crate) async fn admit(
+        &self,
+        context: &Context,
+        live: &Live,
+        items: &Items<'_>,
+        until: Instant,
+    ) -> Result<bool, Failure> {
+        let always = self.settings().trust == Trust::Always;
+        for (kind, name) in items.iter().flatten() {
+            if !always {
+                match self.judged(live, *kind, until).await {
+                    Judged::Yes => {}
+                    Judged::Ended => return Ok(false),
+                    Judged::NotYet => return Err(self.unlisted("its list has not come in yet")),
+                    Judged::Failed(why) => {
+                        let why = format!("its list cannot be read: {why}");
+                        return Err(self.unlisted(&why));
+                    }
+                }
+            }
+            let item = Some((*kind, &**name));
+            let permitted = context.shelf.permits(&self.name, item);
+            permitted.map_err(|unapproved| unapproved.failure(&self.name, item))?;
+            // A name that is not listed has never been judged.
+            let word = match kind {
+                Kind::Tool => "tool",
+                Kind::Prompt => "prompt",
+                Kind::Resource | Kind::Template => continue,
+            };
+            if !always && !context.shelf.lists(&self.name, *kind, name) {
+                let (server, name) = (&self.name, cut(name));
+                let message = format!("server '{server}' offers no {word} '{name}'");
+                return Err(Failure::invalid_params(message));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Waits until the list of this kind has been judged, as the connection offers it now. A list that
+    /// is waited for is asked for at once.
+    async fn judged(&self, live: &Live, kind: Kind, until: Instant) -> Judged {
+        if let Some(judged) = live.judgements.now(kind) {
+            return judged;
+        }
+        self.hurried.store(true, Relaxed);
+        self.wake.notify_one();
+        live.judgements.wait(kind, until).await
+    }
+
+    fn unlisted(&self, reason: &str) -> Failure {
+        Failure::Initializing {
+            server: Arc::clone(&self.name),
+            reason: Some(reason.into()),
+            retry_after: RETRY_UNLISTED,
         }
     }
 
@@ -86,8 +156,13 @@ impl Upstream {
         }
         match (said, params) {
             (method::RESOURCE_UPDATED, Some(params)) => {
-                if let Some(uri) = params.member("uri").and_then(|uri| uri.to_text()) {
-                    context.reads.changed(&self.name, &uri);
+                let Some(uri) = params.member("uri").and_then(|uri| uri.to_text()) else {
+                    return;
+                };
+                context.reads.changed(&self.name, &uri);
+                let item = Some((Kind::Resource, &*uri));
+                if context.shelf.permits(&self.name, item).is_err() {
+                    return;
                 }
                 self.watched.updated(&self.name, params);
             }

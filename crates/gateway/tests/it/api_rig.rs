@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_config::{Config, Home};
+use switchboard_config::{Config, Environment, Home};
 use switchboard_gateway::{Doors, Gateway};
 use tempfile::TempDir;
 use tokio::{
@@ -70,7 +70,9 @@ impl Rig {
 
     async fn start(folder: TempDir, home: Arc<Home>) -> Self {
         let config = Config::load(home.config_file()).unwrap();
-        let gateway = Gateway::start(Arc::clone(&home), config, Some(FIXTURE.into())).unwrap();
+        let environment = Environment::current(None);
+        let gateway =
+            Gateway::start(Arc::clone(&home), config, environment, Some(FIXTURE.into())).unwrap();
         let doors = Doors::new(Arc::clone(&gateway), TOKEN);
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = tcp.local_addr().unwrap().port();

@@ -29,4 +29,6 @@ mod search_retrieve;
 mod stage_rig;
 mod trust;
 mod trust_asked;
+mod trust_kinds;
+mod trust_lists;
 mod trust_settings;

@@ -85,6 +85,28 @@ impl Stage {
         self.set("resources.json", &resources.to_string());
     }
 
+    pub(crate) fn set_templates(&self, templates: &Value) {
+        self.set("resourceTemplates.json", &templates.to_string());
+    }
+
+    /// Has it not answer when it is asked for this list (`tools`), until it is let.
+    pub(crate) fn hold_list(&self, what: &str) {
+        self.set(&format!("{what}.hold"), "");
+    }
+
+    pub(crate) fn release_list(&self, what: &str) {
+        fs::remove_file(self.path(&format!("{what}.hold"))).unwrap();
+    }
+
+    /// Has it answer with an error when it is asked for this list.
+    pub(crate) fn fail_list(&self, what: &str) {
+        self.set(&format!("{what}.fail"), "");
+    }
+
+    pub(crate) fn mend_list(&self, what: &str) {
+        fs::remove_file(self.path(&format!("{what}.fail"))).unwrap();
+    }
+
     pub(crate) fn set_instructions(&self, text: &str) {
         self.set("instructions.txt", text);
     }
@@ -103,7 +125,12 @@ impl Stage {
 
     /// Has the server tell that its tools have changed.
     pub(crate) async fn tell_changed(&self) {
-        let line = json!({ "jsonrpc": "2.0", "method": LIST_CHANGED });
+        self.tell(LIST_CHANGED).await;
+    }
+
+    /// Has the server send a notification.
+    pub(crate) async fn tell(&self, method: &str) {
+        let line = json!({ "jsonrpc": "2.0", "method": method });
         let mut control = UnixStream::connect(self.path("control")).await.unwrap();
         control
             .write_all(format!("{line}\n").as_bytes())

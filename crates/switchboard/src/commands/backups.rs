@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use switchboard_config::Home;
 
-use super::config_file::{cannot, make_private_folder, read_text};
+use super::config_file::{cannot, read_text};
 use crate::failure::Failure;
 
 /// How notes about imports end, so that nobody takes one for a backup.
@@ -35,6 +35,9 @@ pub(super) struct ImportNote {
     pub(super) after: String,
     /// The servers that were added.
     pub(super) added: Vec<String>,
+    /// The secrets that were stored for them.
+    #[serde(default)]
+    pub(super) secrets: Vec<String>,
 }
 
 /// Keeps a file's text, and the note about what is going to be done to it. Gives the backup's path.
@@ -44,7 +47,7 @@ pub(super) fn keep(
     mut note: ImportNote,
 ) -> Result<Option<PathBuf>, Failure> {
     let folder = folder(home);
-    make_private_folder(&folder).map_err(|error| cannot("make", &folder, &error))?;
+    switchboard_files::create_dir(&folder).map_err(|error| cannot("make", &folder, &error))?;
     let stamp = jiff::Timestamp::now()
         .strftime("%Y%m%dT%H%M%S.%6fZ")
         .to_string();

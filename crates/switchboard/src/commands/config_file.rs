@@ -1,13 +1,16 @@
 //! switchboard.json, changed by hand of a command while no gateway runs.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
-use switchboard_config::{Config, ConfigError, EditError, Home, parse, write_atomically};
+use switchboard_config::{
+    Config, ConfigError, ConfigLock, EditError, Home, LockError, Written, parse,
+};
+use switchboard_files::{Links, create_dir};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, print};
 
 /// The largest file that is read; no configuration is as large.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
@@ -37,30 +40,36 @@ impl ConfigFile {
         self.check(self.text())
     }
 
-    /// Changes the text; whether there was anything to change.
+    /// Changes the file while no other process does; whether there was anything to change.
     pub(super) fn edit(
-        &self,
+        home: &Home,
         change: impl FnOnce(&str) -> Result<String, EditError>,
     ) -> Result<bool, Failure> {
-        let after = change(self.text()).map_err(|error| match error {
+        let lock = lock(home.config_file())?;
+        let file = Self::read(home)?;
+        let after = change(file.text()).map_err(|error| match error {
             // The editor does not know what the file is called.
             EditError::Text { mut problems } => {
                 for problem in &mut problems {
-                    problem.file = self.path.display().to_string();
+                    problem.file = file.path.display().to_string();
                 }
                 Failure::from(ConfigError::Invalid { problems })
             }
             other => Failure::from(other),
         })?;
-        if after == self.text() {
+        if after == file.text() {
             return Ok(false);
         }
-        self.write(&after)?;
+        file.write_under(&lock, &after)?;
         Ok(true)
     }
 
-    /// Puts another text in its place, if that can be read and nobody else has changed the file.
+    /// Puts another text in its place, if that can be read and no other process has changed the file.
     pub(super) fn write(&self, after: &str) -> Result<(), Failure> {
+        self.write_under(&lock(&self.path)?, after)
+    }
+
+    fn write_under(&self, lock: &ConfigLock, after: &str) -> Result<(), Failure> {
         self.check(after)?;
         if read_text(&self.path)? != self.text {
             return Err(Failure::new(format!(
@@ -69,10 +78,16 @@ impl ConfigFile {
             ))
             .hint("try again"));
         }
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        make_private_folder(folder)
-            .and_then(|()| write_atomically(&self.path, after))
-            .map_err(|error| cannot("write", &self.path, &error))
+        let written = lock
+            .write(after)
+            .map_err(|error| cannot("write", &self.path, &error))?;
+        if written == Written::Narrowed {
+            print::say(&format!(
+                "{} holds secrets in clear; only you may read it now (mode 600)",
+                self.path.display()
+            ));
+        }
+        Ok(())
     }
 
     fn check(&self, text: &str) -> Result<Config, Failure> {
@@ -81,33 +96,33 @@ impl ConfigFile {
     }
 }
 
-/// The text of a file; `None` if there is none.
-pub(super) fn read_text(path: &Path) -> Result<Option<String>, Failure> {
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(cannot("read", path, &error)),
-    };
-    // Opening a pipe would wait for its other end.
-    if !metadata.is_file() || metadata.len() > FILE_BYTES {
-        return Err(
-            Failure::new(format!("{} is not a configuration file", path.display()))
-                .hint("choose another with --config"),
-        );
-    }
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) => Err(cannot("read", path, &error)),
-    }
+/// Keeps other processes from changing the file.
+fn lock(path: &Path) -> Result<ConfigLock, Failure> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    create_dir(folder).map_err(|error| cannot("make", folder, &error))?;
+    ConfigLock::take(path).map_err(|error| {
+        let hint = match &error {
+            LockError::Held { .. } => "another command is changing it; try again",
+            LockError::File { .. } => "check who owns it and what may be done with it",
+        };
+        Failure::from_error(&error).hint(hint)
+    })
 }
 
-/// Makes a folder, for the owner's eyes only.
-pub(super) fn make_private_folder(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
+/// The text of a file; `None` if there is none.
+pub(super) fn read_text(path: &Path) -> Result<Option<String>, Failure> {
+    let unfit = || {
+        Failure::new(format!("{} is not a configuration file", path.display()))
+            .hint("choose another with --config")
+    };
+    match switchboard_files::read(path, FILE_BYTES, Links::Follow) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| unfit()),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound => Ok(None),
+            io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => Err(unfit()),
+            _ => Err(cannot("read", path, &error)),
+        },
+    }
 }
 
 pub(super) fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {

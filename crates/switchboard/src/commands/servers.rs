@@ -3,16 +3,25 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
-use switchboard_config::{Config, Home, Memory, add_server, remove_server, set_enabled};
+use switchboard_config::{Config, Home, Memory, Server, add_server, remove_server, set_enabled};
 
-use super::{config_file::ConfigFile, shapes};
+use super::{
+    config_file::ConfigFile,
+    launching,
+    secret::{
+        Store,
+        moving::{self, Mover, Secrets},
+    },
+    shapes,
+};
 use crate::{failure::Failure, link::Link, print};
 
 /// Add a server.
 ///
 /// It is written into switchboard.json, and a running gateway takes it up at once. Values may hold
-/// ${env:NAME}, a variable of the gateway's environment, and ${secret:NAME}, a file in the folder
-/// `secrets`, so that no key has to stand in the file.
+/// ${env:NAME}, a variable of the gateway's environment, and ${secret:NAME}, a secret of
+/// `switchboard secret`, so that secrets stay out of the file. Values that look like secrets are moved
+/// there; on a terminal you are asked first.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "switchboard add [OPTIONS] NAME -- COMMAND [ARG]...\n       \
@@ -38,7 +47,10 @@ pub(crate) struct Add {
     /// A header for every request; can be given several times
     #[arg(long = "header", short = 'H', value_name = "KEY=VALUE", value_parser = header, requires = "url")]
     headers: Vec<(String, String)>,
-    /// The folder in which the program runs
+    /// A variable to pass on from the gateway's environment; can be given several times
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "image"])]
+    inherit_env: Vec<String>,
+    /// The working directory of the program; an empty one of its own unless given
     #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "image"])]
     cwd: Option<String>,
     /// What is spoken at the address, if it is not found out
@@ -53,6 +65,9 @@ pub(crate) struct Add {
     /// Add it switched off
     #[arg(long)]
     disabled: bool,
+    /// Treatment of values that look like secrets
+    #[arg(long, value_name = "HOW")]
+    secrets: Option<Secrets>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -89,18 +104,27 @@ pub(crate) struct Named {
 }
 
 pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
-    let entry = entry(args)?;
+    let mut entry = entry(args)?;
     let name = &args.name;
     // What is wrong with it is told in the same way whether a gateway runs or not.
-    add_server("", name, &entry)?;
-    if let Some(link) = Link::find(home)? {
-        let body = json!({"name": name, "server": entry});
-        link.post("/api/v1/servers", Some(&body))?;
-    } else {
-        ConfigFile::read(home)?.edit(|text| add_server(text, name, &entry))?;
+    let alone = add_server("", name, &entry)?;
+    let mut mover = Mover::new(Store::new(home));
+    if moving::decide(args.secrets, false, moving::count(&entry))? == Secrets::Move {
+        mover
+            .take(name, &mut entry)
+            .inspect_err(|_| mover.take_back())?;
     }
+    let added = write_added(home, name, &entry);
+    added.inspect_err(|_| mover.take_back())?;
+    for note in &mover.notes {
+        print::say(note);
+    }
+    warn_of_plain_http(name, &entry);
     let off = if args.disabled { ", switched off" } else { "" };
     print::say(&format!("added `{name}`{off}"));
+    for hint in launching::hints(&alone, name) {
+        print::hint(&hint);
+    }
     if name == Memory::NAME {
         print::hint(
             "it takes the place of the built-in memory, which keeps what it remembers; under another name \
@@ -110,13 +134,38 @@ pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
     Ok(())
 }
 
+fn write_added(home: &Home, name: &str, entry: &Value) -> Result<(), Failure> {
+    if let Some(link) = Link::find(home)? {
+        let body = json!({"name": name, "server": entry});
+        link.post("/api/v1/servers", Some(&body))?;
+    } else {
+        ConfigFile::edit(home, |text| add_server(text, name, entry))?;
+    }
+    Ok(())
+}
+
+/// Says that the credentials of a server would be sent in clear.
+pub(super) fn warn_of_plain_http(name: &str, entry: &Value) {
+    let text = json!({"mcpServers": {name: entry}}).to_string();
+    let config = switchboard_config::parse(&text, "").unwrap_or_default();
+    if config
+        .servers
+        .values()
+        .any(Server::sends_credentials_in_clear)
+    {
+        print::warn(&format!(
+            "`{name}` is reached over plain http://, so everybody on the way can read its credentials; use https://"
+        ));
+    }
+}
+
 pub(crate) fn remove(home: &Home, args: &Named) -> Result<(), Failure> {
     let name = &args.name;
     spare_built_in(home, name)?;
     if let Some(link) = Link::find(home)? {
         link.delete(&address(name))?;
     } else {
-        ConfigFile::read(home)?.edit(|text| remove_server(text, name))?;
+        ConfigFile::edit(home, |text| remove_server(text, name))?;
     }
     print::say(&format!("removed `{name}`"));
     Ok(())
@@ -173,7 +222,7 @@ fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Failure> {
         link.post(&format!("{}/{verb}", address(name)), None)?;
         before.enabled != on
     } else {
-        ConfigFile::read(home)?.edit(|text| set_enabled(text, name, on))?
+        ConfigFile::edit(home, |text| set_enabled(text, name, on))?
     };
     print::say(&if changed {
         format!("{done} `{name}`")
@@ -213,7 +262,11 @@ fn entry(args: &Add) -> Result<Value, Failure> {
     } else if let Some(image) = &args.image {
         put("image", image.as_str().into());
     } else if let Some(program) = command.next() {
-        put("command", program.as_str().into());
+        let program = match &args.cwd {
+            Some(_) => program.clone(),
+            None => launching::program(program),
+        };
+        put("command", program.into());
     }
     let rest: Vec<&str> = command.map(String::as_str).collect();
     if !rest.is_empty() {
@@ -228,8 +281,11 @@ fn entry(args: &Add) -> Result<Value, Failure> {
             put(key, map.into());
         }
     }
+    if !args.inherit_env.is_empty() {
+        put("inheritEnv", args.inherit_env.clone().into());
+    }
     if let Some(cwd) = &args.cwd {
-        put("cwd", cwd.as_str().into());
+        put("cwd", launching::absolute(cwd).into());
     }
     if let Some(start) = args.start {
         let start = match start {

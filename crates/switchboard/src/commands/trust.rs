@@ -20,9 +20,9 @@ use crate::{failure::Failure, link::Link};
 
 /// See which tools are held back until you approve them, and decide.
 ///
-/// The definition of a tool is pinned when it is approved: on first sight, unless the server has
-/// `"trust": "ask"`. If the server changes it later, or it has characters that nobody sees, it is
-/// neither shown to agents nor called until you have looked at it.
+/// The definition of a tool, prompt, resource or template is pinned when it is approved: on first
+/// sight, unless the server has `"trust": "ask"`. If the server changes it later, or if it has hidden
+/// characters or dangerous text, agents neither see nor use it until you approve it.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Trust {
@@ -43,6 +43,7 @@ Examples:
     #[command(after_long_help = "\
 Examples:
   switchboard trust show files:read_file
+  switchboard trust show 'files:(prompt) greet'
   switchboard trust show files")]
     Show(show::Show),
     #[command(after_long_help = "\

@@ -9,7 +9,7 @@ use std::{cell::RefCell, collections::HashSet, io, pin::pin, sync::Arc, time::Du
 use anyhow::Context;
 use bytes::{Bytes, BytesMut};
 use switchboard_config::{Config, Home};
-use switchboard_gateway::{Gateway, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE, View};
+use switchboard_gateway::{Gateway, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
 use switchboard_wire::{
     ErrorObject, Frame, Id, Message, Raw, Splitter, code, encode, limits, method,
 };
@@ -22,9 +22,8 @@ use tokio::{
 };
 
 use super::{
-    Hosted,
+    Client, Hosted,
     pipes::{self, Reader, Writer},
-    project,
 };
 use crate::runtime::Lock;
 
@@ -71,8 +70,8 @@ struct Host {
 }
 
 /// Joins the gateway that runs, if one does and answers.
-pub(super) async fn connect(home: &Home, view: &View) -> Option<Link> {
-    timeout(ANSWER_PATIENCE, ask(home, view)).await.ok()?
+pub(super) async fn connect(home: &Home, client: &Client) -> Option<Link> {
+    timeout(ANSWER_PATIENCE, ask(home, client)).await.ok()?
 }
 
 /// A path as a header can say it.
@@ -85,10 +84,11 @@ fn encoded(path: &str) -> String {
     written.collect()
 }
 
-async fn ask(home: &Home, view: &View) -> Option<Link> {
+async fn ask(home: &Home, client: &Client) -> Option<Link> {
     let mut stream = UnixStream::connect(home.socket()).await.ok()?;
-    let view = view.place();
-    let project = project().map(|folder| encoded(&folder)).unwrap_or_default();
+    let view = client.view.place();
+    let project = client.project();
+    let project = project.map(|folder| encoded(&folder)).unwrap_or_default();
     let ask = format!(
         "GET {PIPE_PATH}{view} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: {PIPE_UPGRADE}\r\n{PIPE_PROJECT}: {project}\r\n\r\n"
     );
@@ -116,7 +116,7 @@ async fn ask(home: &Home, view: &View) -> Option<Link> {
 }
 
 /// Carries messages between the client and the gateway until the client leaves.
-pub(super) async fn relay(home: Home, view: View, link: Link) -> anyhow::Result<()> {
+pub(super) async fn relay(home: Home, client: Client, link: Link) -> anyhow::Result<()> {
     let (reader, writer) = pipes::open();
     let mut relay = Relay {
         incoming: Splitter::new(limits::FRAME_BYTES),
@@ -128,7 +128,7 @@ pub(super) async fn relay(home: Home, view: View, link: Link) -> anyhow::Result<
     loop {
         let current = match link.take() {
             Some(link) => link,
-            None => next_gateway(&home, &view).await?,
+            None => next_gateway(&home, &client).await?,
         };
         match relay.carry(current).await {
             Ended::ClientLeft(None) => return Ok(()),
@@ -155,30 +155,32 @@ pub(super) async fn relay(home: Home, view: View, link: Link) -> anyhow::Result<
 }
 
 /// Joins the next gateway, or becomes it.
-async fn next_gateway(home: &Home, view: &View) -> anyhow::Result<Link> {
+async fn next_gateway(home: &Home, client: &Client) -> anyhow::Result<Link> {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
-        if let Some(link) = connect(home, view).await {
+        if let Some(link) = connect(home, client).await {
             return Ok(link);
         }
         home.create()?;
         if let Ok(lock) = Lock::take(home)? {
-            return host(home.clone(), view.clone(), lock);
+            return host(home.clone(), client.clone(), lock);
         }
         pause().await;
     }
     anyhow::bail!("the gateway left, and the next one does not answer; start the client anew")
 }
 
-fn host(home: Home, view: View, lock: Lock) -> anyhow::Result<Link> {
+fn host(home: Home, client: Client, lock: Lock) -> anyhow::Result<Link> {
     let config = Config::load(home.config_file())?;
-    let hosted = Hosted::start(home, config, lock)?;
+    let hosted = Hosted::start(home, config, &client, lock)?;
     let (here, there): (DuplexStream, DuplexStream) = tokio::io::duplex(LOCAL_BYTES);
     let gateway = Arc::clone(&hosted.gateway);
     tokio::spawn(async move {
         let (reader, writer) = tokio::io::split(there);
         // Memory does not fail.
-        let _ = gateway.serve_pipe(view, project(), reader, writer).await;
+        let project = client.project();
+        let served = gateway.serve_pipe(client.view, project, reader, writer);
+        let _ = served.await;
     });
     let (reader, writer) = tokio::io::split(here);
     let host = Host {

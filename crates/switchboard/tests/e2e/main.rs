@@ -15,12 +15,17 @@
 mod asking;
 mod bad_input;
 mod crowds;
+mod environment;
 mod faults;
+mod hostile_floods;
 mod hostile_peer;
+mod hostile_repository;
+mod hostile_server;
 mod memory_crash;
 mod memory_start;
 mod orphans;
 mod reload;
+mod secrets;
 mod start;
 mod stdio;
 mod stop;

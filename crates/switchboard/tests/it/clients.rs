@@ -23,6 +23,7 @@ fn with_cursor() -> Place {
 }
 
 const NOTES: &str = "\
+note: `files` is from DIR/user/.cursor/mcp.json
 note: Cursor: `files`: not carried over: autoApprove
 note: Cursor: `mine` is skipped, there is a server of that name
 ";
@@ -203,4 +204,60 @@ fn a_gateway_that_was_put_there_by_hand_is_taken_out_too() {
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.out.contains("\n-    \"switchboard\""), "{done:?}");
     assert!(!fs::read_to_string(file).unwrap().contains("switchboard"));
+}
+
+#[test]
+fn variables_that_an_added_server_misses_are_named() {
+    let place = Place::new();
+    place.write("user/run.sh", "");
+    let add = |args: &[&str]| {
+        let output = place
+            .command(args)
+            .env("KUBECONFIG", "/k")
+            .output()
+            .unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = add(&["add", "a", "--", "./bin/kubernetes-mcp-server", "run.sh"]);
+    assert!(said.contains("\"inheritEnv\": [\"KUBECONFIG\"]"), "{said}");
+    assert!(said.contains("`run.sh` is relative"), "{said}");
+    let given = [
+        "add",
+        "b",
+        "--inherit-env",
+        "KUBECONFIG",
+        "--cwd",
+        "d",
+        "--",
+        "./kubernetes",
+    ];
+    let said = add(&given);
+    assert!(!said.contains("inheritEnv"), "{said}");
+    let config: serde_json::Value =
+        serde_json::from_slice(&fs::read(place.config()).unwrap()).unwrap();
+    let servers = &config["mcpServers"];
+    let user = place.user();
+    let user = user.to_str().unwrap();
+    assert_eq!(
+        servers["a"]["command"],
+        format!("{user}/bin/kubernetes-mcp-server")
+    );
+    assert_eq!(servers["b"]["command"], "./kubernetes");
+    assert_eq!(servers["b"]["cwd"], format!("{user}/d"));
+    assert_eq!(
+        servers["b"]["inheritEnv"],
+        serde_json::json!(["KUBECONFIG"])
+    );
+
+    let server = r#"{"mcpServers": {"k8s": {"command": "bin/kubernetes"}}}"#;
+    place.write("user/.cursor/mcp.json", server);
+    let said = add(&["import", "cursor", "--dry-run"]);
+    assert!(
+        said.contains("Cursor: `k8s`: KUBECONFIG is set here"),
+        "{said}"
+    );
+    assert!(
+        said.contains("`bin/kubernetes` counts from the directory of switchboard.json"),
+        "{said}"
+    );
 }

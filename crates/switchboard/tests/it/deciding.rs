@@ -143,7 +143,7 @@ fn a_record_that_was_lost_begins_anew() {
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
         done.err.ends_with(
-            "approved 1 tool of `sky`\nthe record of what is approved of `sky` begins anew\n"
+            "approved 1 definition of `sky`\nthe record of what is approved of `sky` begins anew\n"
         ),
         "{done:?}"
     );

@@ -227,3 +227,32 @@ fn a_snapshot_that_cannot_be_read() {
         "learnt anew",
     );
 }
+
+#[test]
+fn variables_that_a_server_misses_are_named() {
+    let place = Place::new();
+    let entry = |more: &str| {
+        let server = format!(r#"{{"command": "sh", "args": ["kubernetes-mcp-server"]{more}}}"#);
+        place.write_config(&format!(
+            r#"{{"listen": "127.0.0.1:0", "mcpServers": {{"a": {server}}}}}"#
+        ));
+        let done = place
+            .command(&["doctor"])
+            .env("KUBECONFIG", "/k")
+            .output()
+            .unwrap();
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let said = entry("");
+    assert!(
+        said.contains("KUBECONFIG is set here and not passed to the server"),
+        "{said}"
+    );
+    assert!(said.contains(r#""inheritEnv": ["KUBECONFIG"]"#), "{said}");
+    let said = entry(r#", "inheritEnv": ["KUBECONFIG", "NOT_SET_ANYWHERE"]"#);
+    assert!(!said.contains("KUBECONFIG"), "{said}");
+    assert!(
+        said.contains("the variable NOT_SET_ANYWHERE of `inheritEnv` is not set here"),
+        "{said}"
+    );
+}

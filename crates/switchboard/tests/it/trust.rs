@@ -284,7 +284,7 @@ fn a_server_that_asks_shows_nothing_before_it_is_approved() {
     let done = place.run(&["trust", "approve", "sky:b", "--yes"]);
     assert_eq!(
         done.err,
-        "approved `sky:b`\nhint: 2 more tools are held back of `sky`: `switchboard trust list sky` shows which\n"
+        "approved `sky:b`\nhint: 2 more definitions are held back of `sky`: `switchboard trust list sky` shows which\n"
     );
     assert_eq!(names(&place), ["b"]);
     place.check(
@@ -296,7 +296,7 @@ fn a_server_that_asks_shows_nothing_before_it_is_approved() {
     let done = place.run(&["trust", "approve", "sky", "--all", "--yes"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
-        done.err.ends_with("approved 2 tools of `sky`\n"),
+        done.err.ends_with("approved 2 definitions of `sky`\n"),
         "{done:?}"
     );
     assert_eq!(names(&place), ["a", "b"]);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     client::Place,
     revision::{Side, Way},
-    support::{Home, Serve, processes, with},
+    support::{Home, Serve, with},
 };
 
 const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
@@ -110,7 +110,6 @@ impl Upstream {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         Place {
             program: program.chain(self.words.clone()).collect(),
-            environment: Vec::new(),
             address: self
                 .running
                 .as_ref()
@@ -147,7 +146,6 @@ fn place(serve: &Serve<'_>, view: &str, path: &str) -> Place {
     let program = [SWITCHBOARD, "--home", &home, "stdio", "--view", view];
     Place {
         program: program.iter().map(|word| (*word).to_owned()).collect(),
-        environment: vec![(processes::HOME_MARK.to_owned(), serve.home.text("home"))],
         address: serve.address,
         http_path: format!("/mcp/{path}"),
         sse_path: format!("/sse/{path}"),

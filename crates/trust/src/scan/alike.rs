@@ -115,6 +115,18 @@ pub(super) fn find_mixed(text: &str) -> Option<usize> {
     word.is_masked().then_some(word.start)
 }
 
+/// Whether a name passes for a Latin one: it has Latin letters beside look-alikes, or look-alikes only.
+pub(super) fn is_masked_name(name: &str) -> bool {
+    if name.is_ascii() {
+        return false;
+    }
+    let mut word = Mixed::default();
+    for (at, c) in name.char_indices().filter(|(_, c)| c.is_alphabetic()) {
+        word.see(at, c);
+    }
+    word.alike > 0 && word.other == 0 && word.latin + word.alike > 1
+}
+
 /// What letters a word has.
 #[derive(Default)]
 struct Mixed {
@@ -165,6 +177,24 @@ mod tests {
         for (alike, latin) in ALIKE {
             assert_eq!(alike.chars().count(), latin.chars().count(), "{alike}");
             assert!(latin.is_ascii());
+        }
+    }
+
+    #[test]
+    fn names_that_pass_for_others_are_masks() {
+        for name in ["аdd", "rеаd_file", "сору", "send_еmail"] {
+            assert!(is_masked_name(name), "{name}");
+        }
+        for name in [
+            "add",
+            "größe",
+            "читать_файл",
+            "файл_read",
+            "α",
+            "検索",
+            "naïve",
+        ] {
+            assert!(!is_masked_name(name), "{name}");
         }
     }
 

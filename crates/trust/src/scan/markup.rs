@@ -117,7 +117,7 @@ const AWAY: &str = "it pushes text out of sight with white space";
 pub(super) fn find(text: &str) -> Vec<Mark> {
     let mut found = Vec::new();
     if let Some(at) = pushed_away(text) {
-        push(&mut found, Kind::OutOfSight, Severity::Warn, AWAY, at);
+        push(&mut found, Kind::OutOfSight, Severity::Danger, AWAY, at);
     }
     if !text.contains(['<', '[', '#', ':']) {
         return found;
@@ -127,18 +127,18 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     tags(&lower, &mut found);
     for token in TOKENS {
         if let Some(at) = lower.find(token) {
-            push(&mut found, Kind::Markup, Severity::Warn, FRAME_TAG, at);
+            push(&mut found, Kind::Markup, Severity::Danger, FRAME_TAG, at);
         }
     }
     if let Some(at) = system_line(text) {
-        push(&mut found, Kind::Markup, Severity::Warn, FRAME_TAG, at);
+        push(&mut found, Kind::Markup, Severity::Danger, FRAME_TAG, at);
     }
     let styled = STYLES.iter().find_map(|style| lower.find(style));
     if let Some(at) = styled.filter(|_| lower.contains("style=")) {
-        push(&mut found, Kind::Markup, Severity::Warn, STYLE, at);
+        push(&mut found, Kind::Markup, Severity::Danger, STYLE, at);
     }
     if let Some(at) = image(&lower) {
-        push(&mut found, Kind::Exfiltration, Severity::Warn, IMAGE, at);
+        push(&mut found, Kind::Exfiltration, Severity::Danger, IMAGE, at);
     }
     found
 }
@@ -180,7 +180,7 @@ fn comments(text: &str, found: &mut Vec<Mark>) {
             // Mail programs know conditions in comments.
             let is_condition = inner.starts_with("[if ");
             let severity = if !is_condition && Words::of(&inner[..end]).len() > COMMENT_WORDS {
-                Severity::Warn
+                Severity::Danger
             } else {
                 Severity::Note
             };
@@ -209,9 +209,9 @@ fn tags(text: &str, found: &mut Vec<Mark>) {
         let is = |list: &[&str]| list.contains(&name.replace([' ', '-'], "_").as_str());
         let leaves = closes && is(&ROLES) && !opened.contains(&name);
         if is(&LOUD) {
-            push(found, Kind::Markup, Severity::Warn, LOUD_TAG, at);
+            push(found, Kind::Markup, Severity::Danger, LOUD_TAG, at);
         } else if is(&FRAME) || leaves || name == "system" && speaks {
-            push(found, Kind::Markup, Severity::Warn, FRAME_TAG, at);
+            push(found, Kind::Markup, Severity::Danger, FRAME_TAG, at);
         } else if is(&ROLES) && !opened.contains(&name) {
             opened.push(name);
         }
@@ -318,7 +318,7 @@ mod tests {
             &format!("Adds.{}And more.", " ".repeat(SPACES)),
             &format!("Adds.{}And more.", "\n".repeat(LINES)),
         ] {
-            assert_eq!(worst(text), Some(Severity::Warn), "{text}");
+            assert_eq!(worst(text), Some(Severity::Danger), "{text}");
         }
     }
 

@@ -47,9 +47,15 @@ impl Others {
         self.own.extend(tools);
     }
 
-    /// Where a text first speaks of another server's tool, the worst place of all.
-    pub(super) fn find(&self, text: &str) -> Option<Mention> {
-        if self.servers.is_empty() {
+    /// Whether no other server is known.
+    pub(super) fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+
+    /// Where a text first speaks of another server's tool, the worst place of all. The names of parts of
+    /// the definition that the text is in are none.
+    pub(super) fn find(&self, text: &str, parts: &HashSet<String>) -> Option<Mention> {
+        if self.is_empty() {
             return None;
         }
         let mut worst: Option<Mention> = None;
@@ -59,8 +65,9 @@ impl Others {
             let start = at;
             at += name.len();
             at += lower[at..].chars().next().map_or(0, char::len_utf8);
-            let Some(server) = self.whose(name, &text[start..start + name.len()], &lower, start)
-            else {
+            let spelled = &text[start..start + name.len()];
+            let server = self.whose(name, spelled, &lower, start);
+            let Some(server) = server.filter(|_| !parts.contains(name)) else {
                 continue;
             };
             let severity = if is_instruction(&lower[..start]) {
@@ -216,13 +223,21 @@ mod tests {
             ),
             ("Works like create_issue.", "github", Severity::Note),
         ] {
-            let mention = others.find(text).unwrap();
+            let mention = others.find(text, &HashSet::new()).unwrap();
             assert_eq!(
                 (&*mention.server, mention.severity),
                 (server, severity),
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn own_parameters_are_no_other_tools() {
+        let text = "If false, set create_issue to true and call it again.";
+        let parts = HashSet::from(["create_issue".to_owned()]);
+        assert!(others().find(text, &HashSet::new()).is_some());
+        assert_eq!(others().find(text, &parts), None);
     }
 
     #[test]
@@ -236,8 +251,11 @@ mod tests {
             "Do not use it: github server-side hooks do the rest.",
             "call__me",
         ] {
-            assert_eq!(others().find(text), None, "{text}");
+            assert_eq!(others().find(text, &HashSet::new()), None, "{text}");
         }
-        assert_eq!(Others::default().find("use send_email"), None);
+        assert_eq!(
+            Others::default().find("use send_email", &HashSet::new()),
+            None
+        );
     }
 }

@@ -14,6 +14,9 @@ const MESSAGE: usize = 8;
 /// How many halves of surrogate pairs one careless cut or two leave behind.
 const HALVES: usize = 2;
 
+/// How many marks on one letter are more than any script puts there.
+const MARKS_ON_LETTER: usize = 5;
+
 /// Characters of one sort in a text.
 #[derive(Clone, Debug)]
 pub(super) struct Unseen {
@@ -26,15 +29,6 @@ pub(super) struct Unseen {
     pub(super) count: usize,
     /// What they read, if they stand for letters.
     pub(super) reads: Option<String>,
-}
-
-/// Whether something is hidden in a text. It is the quick answer to the question that
-/// [`find`] answers at length.
-pub(super) fn is_hidden(text: &Text<'_>) -> bool {
-    !is_plain(text)
-        && find(text)
-            .iter()
-            .any(|found| found.severity == Severity::Hidden)
 }
 
 /// What is not shown in a text.
@@ -63,7 +57,12 @@ pub(super) fn find(text: &Text<'_>) -> Vec<Unseen> {
     let mut chars = text.char_indices().peekable();
     // The one just before, and the one before it that is no selector or skin tone.
     let (mut last, mut base) = (None, None);
+    let mut marks = 0;
     while let Some((at, c)) = chars.next() {
+        marks = if is_mark(c) { marks + 1 } else { 0 };
+        if marks == MARKS_ON_LETTER {
+            note(&mut found, Kind::Invisible, Severity::Hidden, STACKS, at);
+        }
         if c == FLAG {
             for _ in 0..flag_tags(&text[at + FLAG.len_utf8()..]) {
                 chars.next();
@@ -124,6 +123,7 @@ const MARKS: &str = "it holds marks of direction in a text that has only one dir
 const ESCAPES: &str = "it holds control sequences, by which a terminal hides or replaces text";
 const CONTROLS: &str = "it holds control characters";
 const BREAKS: &str = "it holds unusual line breaks";
+const STACKS: &str = "it stacks marks on letters, which cover the text around them";
 const HALF: &str = "it holds halves of characters, which stand for nothing";
 
 fn note(found: &mut Vec<Unseen>, kind: Kind, severity: Severity, says: &'static str, at: usize) {
@@ -208,7 +208,13 @@ fn sort(
             (Invisible, Hidden, FILLERS)
         }
         '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..='\u{10FFFF}' => (PrivateUse, Warn, PRIVATE),
-        '\u{2800}' => (Invisible, Note, FILLERS),
+        // A space, within Braille.
+        '\u{2800}' => {
+            if last.is_some_and(is_braille) || next.is_some_and(is_braille) {
+                return None;
+            }
+            (Invisible, Hidden, FILLERS)
+        }
         _ if is_unseen(c) => (Invisible, Hidden, FILLERS),
         _ => return None,
     })
@@ -258,6 +264,17 @@ fn is_zero_width(c: char) -> bool {
 /// Whether nothing is shown for it, whatever it stands beside.
 fn is_unseen(c: char) -> bool {
     !show::is_shown(c)
+}
+
+fn is_braille(c: char) -> bool {
+    matches!(c, '\u{2801}'..='\u{28FF}')
+}
+
+/// Marks that go on any letter.
+fn is_mark(c: char) -> bool {
+    matches!(c,
+        '\u{300}'..='\u{36F}' | '\u{483}'..='\u{489}' | '\u{1AB0}'..='\u{1AFF}'
+        | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20FF}' | '\u{FE20}'..='\u{FE2F}')
 }
 
 fn is_selector(c: char) -> bool {
@@ -325,9 +342,7 @@ mod tests {
             halves: Vec::new(),
         };
         let found = find(&text);
-        let worst = found.iter().map(|one| one.severity).max();
-        assert_eq!(is_hidden(&text), worst == Some(Severity::Hidden));
-        worst
+        found.iter().map(|one| one.severity).max()
     }
 
     #[test]
@@ -342,6 +357,8 @@ mod tests {
             "ภาษา\u{200B}ไทย",
             "שלום\u{200F} (English\u{200E}) \u{2067}טקסט\u{2069}",
             "葛\u{E0100}飾区 ≨\u{FE00}",
+            "⠓⠑⠇⠇⠕\u{2800}⠺⠕⠗⠇⠙",
+            "Tie\u{302}\u{301}ng Vie\u{323}\u{302}t",
             "\u{FEFF}starts with a mark",
         ] {
             assert_eq!(worst(text), None, "{text:?}");
@@ -373,6 +390,8 @@ mod tests {
             "smile 😀\u{FE0F}\u{FE01}\u{FE02}",
             "letter a\u{FE0F}",
             "filler \u{3164}\u{115F}",
+            "blank \u{2800}\u{2800}\u{2800} braille",
+            "stack o\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}f marks",
             "red \u{1B}[8mhidden\u{1B}[0m",
             "back\u{8}\u{8}\u{8}\u{8}",
             "nul \0",
@@ -394,6 +413,6 @@ mod tests {
             halves: (0..halves).map(|n| (3 * n, 0xD800)).collect(),
         };
         assert_eq!(find(&with(1))[0].severity, Severity::Note);
-        assert!(is_hidden(&with(9)));
+        assert_eq!(find(&with(9))[0].severity, Severity::Hidden);
     }
 }

@@ -198,8 +198,8 @@ fn many_changes_are_counted() {
 #[test]
 fn the_same_is_no_change() {
     let same = of(
-        r#"{"name":"a","b":[1.0,{"x":1,"y":2}],"_meta":{"a":1}}"#,
-        r#"{"b":[1,{"y":2,"x":1}],"name":"\u0061","icons":[]}"#,
+        r#"{"name":"a","b":[1.0,{"x":1,"y":2}],"_meta":{"timestamp":1}}"#,
+        r#"{"b":[1,{"y":2,"x":1}],"name":"\u0061","execution":{}}"#,
     );
     assert_eq!(same, Diff::default());
     assert_eq!(same.to_string(), "");

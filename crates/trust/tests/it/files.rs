@@ -70,13 +70,13 @@ fn the_file_can_be_read_by_a_person() {
     let file = String::from_utf8(ledger("math").encode()).unwrap();
     let lines: Vec<_> = file.lines().collect();
     assert_eq!(lines.len(), 5);
-    assert!(lines[0].starts_with(r#"{"version":1,"checksum":""#));
+    assert!(lines[0].starts_with(r#"{"version":2,"checksum":""#));
     assert!(lines[0].contains(r#""server":"math""#));
     assert!(lines[1].starts_with(r#""a":{"approved":{"fingerprint":""#));
     assert!(lines[1].contains(r#""why":"rejected""#));
     let value: serde_json::Value = serde_json::from_str(&file).unwrap();
-    assert_eq!(value["tools"]["b"]["approved"]["by"], "first");
-    assert_eq!(value["tools"]["b"]["vanished_ms"], 2);
+    assert_eq!(value["items"]["b"]["approved"]["by"], "first");
+    assert_eq!(value["items"]["b"]["vanished_ms"], 2);
 }
 
 #[test]

@@ -149,8 +149,8 @@ proptest! {
         }
         let mut ledger = Ledger::new("s", "i");
         let verdicts = ledger.judge(Policy::First, &raws, 1);
-        prop_assert_eq!(verdicts.tools.len(), raws.len());
-        for (raw, verdict) in raws.iter().zip(&verdicts.tools) {
+        prop_assert_eq!(verdicts.items.len(), raws.len());
+        for (raw, verdict) in raws.iter().zip(&verdicts.items) {
             if *verdict == Verdict::Approved {
                 let print = fingerprint(raw);
                 prop_assert!(ledger.pins().any(|pin| pin.fingerprint == print

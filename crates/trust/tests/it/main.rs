@@ -11,6 +11,7 @@ mod benign;
 mod diff;
 mod files;
 mod fuzz;
+mod kinds;
 mod ledger;
 mod properties;
 

@@ -106,7 +106,7 @@ proptest! {
                     let verdicts = ledger.judge(policy, &tools, at);
                     prop_assert_eq!(verdicts.changed, before != ledger);
                     account.held.clear();
-                    for ((name, text), verdict) in offered.into_iter().zip(&verdicts.tools) {
+                    for ((name, text), verdict) in offered.into_iter().zip(&verdicts.items) {
                         let expected = account.expect(damaged, policy, name, text);
                         prop_assert_eq!(*verdict, expected.map_or(Verdict::Approved, Verdict::Held));
                         match expected {

@@ -11,6 +11,7 @@ mod deciding;
 mod disk;
 mod forms;
 mod gate;
+mod kinds;
 mod models;
 mod questions;
 mod record;

@@ -200,6 +200,8 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
     }
     let what = match (approval.kind.as_str(), approval.is_review()) {
         ("tool_call", _) => format!("Let {} be called", approval.place()),
+        ("resource", _) => format!("Let {} be read", approval.place()),
+        ("prompt", _) => format!("Let {} be handed out", approval.place()),
         ("sampling", true) => format!("Hand this answer to {}", approval.server()),
         ("sampling", false) => format!("Ask the model for {}", approval.server()),
         _ => format!("Approve {}", approval.place()),
@@ -347,6 +349,10 @@ pub(super) fn told(approval: &Approval) {
         ("sampling", "approved") => format!("approved `{id}`: {place} gets this answer"),
         ("tool_call", "approved") => format!("approved `{id}`: {place} is called"),
         ("tool_call", "rejected") => format!("rejected `{id}`: {place} is not called"),
+        ("resource", "approved") => format!("approved `{id}`: {place} is read"),
+        ("resource", "rejected") => format!("rejected `{id}`: {place} is not read"),
+        ("prompt", "approved") => format!("approved `{id}`: {place} is handed out"),
+        ("prompt", "rejected") => format!("rejected `{id}`: {place} is not handed out"),
         (_, status) => format!("{} `{id}`", visible_line(status).replace('_', " ")),
     });
 }

@@ -23,7 +23,7 @@ pub(super) struct List {
     /// Only those that are in this state: open, closed, or one such as rejected
     #[arg(long)]
     status: Option<String>,
-    /// Only of this kind: `sampling`, `elicitation`, `tool_call` or `trust`
+    /// Only of this kind: `sampling`, `elicitation`, `tool_call`, `resource`, `prompt` or `trust`
     #[arg(long)]
     kind: Option<String>,
     /// Only of this server

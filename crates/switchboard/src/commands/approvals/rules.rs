@@ -37,7 +37,7 @@ pub(super) struct Forget {
 
 /// See what a rule would do, before it stands in the configuration.
 ///
-/// Shows which tools it is about, and which calls of late it would have been about. Nothing is changed.
+/// Shows which tools, prompts and resources it is about, and which calls of late it would have been about. Nothing is changed.
 #[derive(Debug, Args)]
 pub(super) struct Test {
     /// The rule, as it is written in the configuration: 'ask files:delete_*', or an object
@@ -156,6 +156,7 @@ struct Tested {
 #[derive(Deserialize)]
 struct Tool {
     name: String,
+    kind: String,
     now: String,
     then: String,
 }
@@ -193,13 +194,14 @@ pub(super) fn test(home: &Home, args: &Test) -> Result<(), Failure> {
     let tested: Tested = link.send(&address, &body)?;
     print::data(&format!("{}\n", visible_line(&tested.text)))?;
     if tested.tools.is_empty() {
-        print::data("\nit is about no tool that is known\n")?;
+        print::data("\nit is about no tool, prompt or resource that is known\n")?;
     } else {
         print::data("\n")?;
-        let mut table = Table::new(&["TOOL", "NOW", "THEN"]);
+        let mut table = Table::new(&["NAME", "KIND", "NOW", "THEN"]);
         for tool in &tested.tools {
             table.row([
                 visible_line(&tool.name),
+                visible_line(&tool.kind),
                 visible_line(&tool.now),
                 visible_line(&tool.then),
             ]);

@@ -84,6 +84,7 @@ impl Approval {
     pub(super) fn kind_word(&self) -> String {
         match self.kind.as_str() {
             "tool_call" => "call".to_owned(),
+            "resource" => "read".to_owned(),
             "elicitation" => "question".to_owned(),
             other => visible_line(other),
         }

@@ -65,7 +65,7 @@ pub(super) fn whole(approval: &Approval, full: bool) -> String {
     match approval.kind.as_str() {
         "sampling" => page.sampling(&approval.request()),
         "elicitation" => page.form(&Form::read(&approval.request())),
-        "tool_call" => page.call(approval),
+        "tool_call" | "prompt" => page.call(approval),
         "trust" => page.trust(&approval.request()),
         _ => page.part("what is asked", &pretty(&approval.request())),
     }
@@ -124,6 +124,8 @@ impl Page {
             "sampling" => "asks for a model's answer",
             "elicitation" => "asks you something",
             "tool_call" => "is to be called",
+            "resource" => "is to be read",
+            "prompt" => "is to be handed out",
             "trust" => "has tools that are held back",
             _ => "asks",
         };
@@ -418,7 +420,15 @@ mod tests {
             r#"{"messages":[1,{"role":"\u001b","content":[{"type":"text"},{"type":"image"},{}]}]}"#,
             r#"{"tools":[null,{"name":3}],"requestedSchema":5}"#,
         ] {
-            for kind in ["sampling", "elicitation", "tool_call", "trust", "else"] {
+            for kind in [
+                "sampling",
+                "elicitation",
+                "tool_call",
+                "resource",
+                "prompt",
+                "trust",
+                "else",
+            ] {
                 let text = shown(&format!(
                     r#"{{"id":"a","kind":"{kind}","status":"odd\u001b","server":"\u202e","summary":"",
                         "createdAt":"never","request":{request},"argumentsText":"no JSON","draft":{request},

@@ -8,10 +8,10 @@ use std::{
 
 use rustix::{
     fs::{Access, access, statvfs},
-    process::{Pid, test_kill_process},
+    process::{Pid, Resource, getrlimit, test_kill_process},
 };
 use serde::Deserialize;
-use switchboard_config::Home;
+use switchboard_config::{Config, Home};
 
 use super::Finding;
 
@@ -19,6 +19,10 @@ use super::Finding;
 const SPACE_NEEDED: u64 = 64 * 1024 * 1024;
 /// Below this much, somebody should think about it.
 const SPACE_WANTED: u64 = 512 * 1024 * 1024;
+/// A log of more entries than this is worth an archive.
+const AUDIT_ENTRIES: u64 = 100_000;
+/// Below this many open files, connections are turned away early.
+const DESCRIPTORS_WANTED: u64 = 8_192;
 /// The most records that are looked at.
 const RECORDS: usize = 10_000;
 /// A record is far smaller.
@@ -31,7 +35,10 @@ pub(super) fn look(home: &Home, gateway_runs: bool) -> Vec<Finding> {
     findings.push(folders(home, &data));
     findings.push(space(&data));
     findings.extend(token(home));
+    findings.extend(files(home));
+    findings.push(descriptors());
     findings.push(snapshots(home));
+    findings.extend(audit(home));
     findings.push(records(home, gateway_runs));
     findings
 }
@@ -108,12 +115,81 @@ fn token(home: &Home) -> Option<Finding> {
     Some(if mode & 0o077 != 0 {
         let message = format!("others may read {shown} (mode {mode:o})");
         let fix = format!(
-            "chmod 600 '{shown}'; to be sure, delete it and start the gateway anew, which makes another"
+            "chmod 600 '{shown}'; to be sure, delete it and restart the gateway, which makes another"
         );
         Finding::problem("token", message, fix)
     } else {
         Finding::ok("token", format!("{shown} is private"))
     })
+}
+
+/// Modes of the files that hold secrets, or that name programs to run.
+fn files(home: &Home) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let config = home.config_file();
+    let shown = config.display();
+    if let Ok(found) = switchboard_files::access(config) {
+        if found.is_group_writable() {
+            findings.push(Finding::warning(
+                "config",
+                format!(
+                    "the group may change {shown}, which names programs to run (mode {:o})",
+                    found.mode
+                ),
+                format!("chmod g-w '{shown}'"),
+            ));
+        }
+        let in_clear = Config::load(config).map_or(0, |config| config.clear_secrets().len());
+        if in_clear > 0 {
+            let message = if found.is_open() {
+                format!(
+                    "{shown} holds {in_clear} secrets in clear, and others may read it (mode {:o})",
+                    found.mode
+                )
+            } else {
+                format!("{shown} holds {in_clear} secrets in clear")
+            };
+            let fix = format!(
+                "chmod 600 '{shown}'; store each with `switchboard secret set NAME` and write ${{secret:NAME}} in its place"
+            );
+            findings.push(if found.is_open() {
+                Finding::problem("config", message, fix)
+            } else {
+                Finding::warning("config", message, fix)
+            });
+        }
+    }
+    let secrets = fs::read_dir(home.secrets()).into_iter().flatten().flatten();
+    let secrets = secrets.take(RECORDS).map(|entry| entry.path());
+    let private = [home.database(), home.seal_key(), home.rules()];
+    for file in private.into_iter().chain(secrets) {
+        let Some(mode) = mode_of(&file).filter(|mode| mode & 0o077 != 0) else {
+            continue;
+        };
+        let shown = file.display();
+        findings.push(Finding::problem(
+            "files",
+            format!("others can get at {shown} (mode {mode:o})"),
+            format!("chmod 600 '{shown}'"),
+        ));
+    }
+    findings
+}
+
+/// The number of files that the gateway may have open: each client and each server takes some.
+fn descriptors() -> Finding {
+    let check = "descriptors";
+    let most = getrlimit(Resource::Nofile).maximum;
+    match most.filter(|most| *most < DESCRIPTORS_WANTED) {
+        None => Finding::ok(check, "enough files may be open"),
+        Some(most) => Finding::warning(
+            check,
+            format!("only {most} files may be open, which bounds clients and servers"),
+            format!(
+                "raise the hard limit to {DESCRIPTORS_WANTED} (`ulimit -Hn`, limits.conf or LimitNOFILE)"
+            ),
+        ),
+    }
 }
 
 fn snapshots(home: &Home) -> Finding {
@@ -131,6 +207,20 @@ fn snapshots(home: &Home) -> Finding {
             format!("delete '{}'; it is learnt anew", file.display()),
         ),
     }
+}
+
+/// A log that is long enough to be archived.
+fn audit(home: &Home) -> Option<Finding> {
+    let file = home.database();
+    // What is wrong with the file is said elsewhere.
+    let entries = file
+        .exists()
+        .then(|| switchboard_store::length(&file).ok())??;
+    (entries >= AUDIT_ENTRIES).then(|| {
+        let message = format!("the audit log has {entries} entries");
+        let fix = "move the oldest to a file: switchboard audit archive FILE --before DATE";
+        Finding::warning("audit", message, fix)
+    })
 }
 
 fn servers(count: usize) -> String {

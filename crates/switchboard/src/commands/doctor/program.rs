@@ -19,12 +19,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// The most that is read of what a program says.
 const OUTPUT_BYTES: u64 = 64 * 1024;
 
-/// The file that a command leads to.
-pub(super) fn find(command: &str, path: &OsStr, cwd: Option<&Path>) -> Option<PathBuf> {
+/// The file that a command leads to: an absolute path, or a name to look up.
+pub(super) fn find(command: &Path, path: &OsStr) -> Option<PathBuf> {
     let is_program = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
-    if command.contains('/') {
-        let file = cwd.unwrap_or(Path::new("")).join(command);
-        return Some(file).filter(is_program);
+    if command.is_absolute() {
+        return Some(command.to_owned()).filter(is_program);
     }
     env::split_paths(path)
         .map(|dir| dir.join(command))

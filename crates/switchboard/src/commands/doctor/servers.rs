@@ -2,20 +2,24 @@
 
 use std::{
     env,
-    ffi::OsString,
+    ffi::OsStr,
     net::{TcpStream, ToSocketAddrs as _},
-    path::{Path, PathBuf},
+    path::Path,
     sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
 
 use switchboard_config::{
-    CommandLine, Config, Container, Home, Remote, ResolveError, Server, Transport,
+    CommandLine, Config, Container, Environment, Home, Inherit, Remote, ResolveError, Server,
+    Transport,
 };
 
 use super::{
-    super::shapes::{self, Status},
+    super::{
+        launching,
+        shapes::{self, Status},
+    },
     Finding,
     program::{self, Answers},
 };
@@ -77,13 +81,17 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn server(mut self, server: &Server) -> Vec<Finding> {
+        self.exposed(server);
         match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
-            Ok(resolved) => match &resolved.transport {
-                Transport::Command(line) => self.command(line),
-                Transport::Remote(remote) => self.remote(remote),
-                Transport::Container(container) => self.container(container),
-                Transport::BuiltIn => {}
-            },
+            Ok(resolved) => {
+                switchboard_gateway::scrub::register(&resolved.secrets);
+                match &resolved.value.transport {
+                    Transport::Command(line) => self.command(line),
+                    Transport::Remote(remote) => self.remote(remote),
+                    Transport::Container(container) => self.container(container),
+                    Transport::BuiltIn => {}
+                }
+            }
             Err(error) => self.unresolved(&error),
         }
         self.health(server);
@@ -94,6 +102,22 @@ impl Look<'_> {
             self.findings.push(Finding::ok(self.check(), state));
         }
         self.findings
+    }
+
+    /// Credentials that others can read on the way, or in the list of processes.
+    fn exposed(&mut self, server: &Server) {
+        if server.sends_credentials_in_clear() {
+            self.warning(
+                "its credentials go over plain http:// to another machine, so everybody on the way can read them",
+                "use https://",
+            );
+        }
+        if server.secret_arguments() > 0 {
+            self.warning(
+                "a secret is in `args`, which every user of this machine can read with `ps`",
+                "give it in `env` instead, if the server can read it there",
+            );
+        }
     }
 
     fn check(&self) -> String {
@@ -129,8 +153,7 @@ impl Look<'_> {
     }
 
     fn command(&mut self, line: &CommandLine) {
-        let cwd = line.cwd.as_ref().map(PathBuf::from);
-        if let Some(cwd) = &cwd
+        if let Some(cwd) = &line.directory(self.home)
             && !cwd.is_dir()
         {
             self.problem(
@@ -138,10 +161,15 @@ impl Look<'_> {
                 "make the folder, or change `cwd`",
             );
         }
-        let path = line.env.get("PATH").map(OsString::from);
-        let path = path.or_else(|| env::var_os("PATH")).unwrap_or_default();
+        if let Some(missed) = launching::missed(line) {
+            let (message, fix) = missed.split_once("; ").unwrap_or((&missed, ""));
+            self.warning(message, fix);
+        }
+        self.inherited(line);
+        let given = Environment::current(None).of_server(line);
+        let path = given.get(OsStr::new("PATH")).cloned().unwrap_or_default();
         let command = line.command.as_str();
-        let Some(program) = program::find(command, &path, cwd.as_deref()) else {
+        let Some(program) = program::find(&line.program(self.home), &path) else {
             let place = if command.contains('/') {
                 "does not exist or cannot be run"
             } else {
@@ -160,13 +188,26 @@ impl Look<'_> {
         }
     }
 
+    fn inherited(&mut self, line: &CommandLine) {
+        let Inherit::Names(names) = &line.inherit_env else {
+            return;
+        };
+        let unset = names.iter().filter(|name| env::var_os(name).is_none());
+        for name in unset {
+            self.warning(
+                format!("the variable {name} of `inheritEnv` is not set here"),
+                "set it where the gateway is started, or remove it",
+            );
+        }
+    }
+
     /// Servers from npm want a Node.js of our days, and fail in strange ways with an older one.
-    fn node(&mut self, program: &Path, path: &std::ffi::OsStr) {
+    fn node(&mut self, program: &Path, path: &OsStr) {
         let beside = program.with_file_name("node");
         let node = if beside.is_file() {
             Some(beside)
         } else {
-            program::find("node", path, None)
+            program::find("node".as_ref(), path)
         };
         let version = node.and_then(|node| {
             self.answers
@@ -191,12 +232,13 @@ impl Look<'_> {
     }
 
     fn container(&mut self, container: &Container) {
-        let path = env::var_os("PATH").unwrap_or_default();
+        let environment = Environment::current(None);
+        let path = environment.get("PATH").unwrap_or_default();
         let mut words: Vec<&str> = container.engine.iter().map(String::as_str).collect();
         if words.is_empty() {
             let installed = ["docker", "podman"]
                 .into_iter()
-                .find(|engine| program::find(engine, &path, None).is_some());
+                .find(|engine| program::find(engine.as_ref(), path).is_some());
             words.extend(installed);
         }
         let Some(&engine) = words.first() else {
@@ -205,7 +247,12 @@ impl Look<'_> {
                 "install one, or name it in `isolation.engine`",
             );
         };
-        if program::find(engine, &path, None).is_none() {
+        let file = if engine.contains('/') {
+            self.home.base().join(engine)
+        } else {
+            engine.into()
+        };
+        if program::find(&file, path).is_none() {
             return self.problem(
                 format!("the container engine `{engine}` is not there"),
                 program::how_to_get(engine),

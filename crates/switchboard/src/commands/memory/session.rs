@@ -140,10 +140,10 @@ fn check(home: &Home, enabled: bool, own: Option<&str>) -> Result<(), Failure> {
 
 impl Session {
     async fn open(home: &Home, consent: Consent) -> Result<Self, Failure> {
-        let view = View::Server(Memory::NAME.into());
+        let seat = stdio::Client::here(View::Server(Memory::NAME.into()));
         let until = Instant::now() + PATIENCE;
         loop {
-            if let Some(ends) = stdio::join(home, &view).await {
+            if let Some(ends) = stdio::join(home, &seat).await {
                 if check_running(home)?.is_some()
                     && let Some(session) = Self::greet(home, ends, None, consent).await
                 {
@@ -172,16 +172,17 @@ impl Session {
         for server in config.servers.values_mut() {
             server.enabled = false;
         }
-        let gateway = Gateway::start(Arc::new(home.clone()), config, None)
+        let view = View::Server(Memory::NAME.into());
+        let seat = stdio::Client::here(view.clone());
+        let gateway = Gateway::start(Arc::new(home.clone()), config, seat.environment(), None)
             .map_err(|error| Failure::from_error(&error))?;
         let (here, there) = tokio::io::duplex(LOCAL_BYTES);
         let serving = Arc::clone(&gateway);
         tokio::spawn(async move {
             let (reader, writer) = tokio::io::split(there);
-            let view = View::Server(Memory::NAME.into());
             // Memory does not fail.
             let _ = serving
-                .serve_pipe(view, stdio::project(), reader, writer)
+                .serve_pipe(view, seat.project(), reader, writer)
                 .await;
         });
         let (reader, writer) = tokio::io::split(here);

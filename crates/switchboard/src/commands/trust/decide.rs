@@ -124,7 +124,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
         print::say(&format!("nothing of `{server}` waits to be approved"));
         return Ok(());
     }
-    let tools = count(pending.len() as u64, "tool", "tools");
+    let tools = count(pending.len() as u64, "definition", "definitions");
     if !pending.is_empty() {
         list::held(pending.iter().copied()).print()?;
         let word = shell_word(server);
@@ -147,7 +147,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
         }
     }
     if done > 0 {
-        let tools = count(done, "tool", "tools");
+        let tools = count(done, "definition", "definitions");
         print::say(&format!("approved {tools} of `{server}`"));
     }
     if let Some(failure) = failed {
@@ -183,7 +183,7 @@ fn more(trust: &ServerTrust) {
         let name = &trust.name;
         print::hint(&format!(
             "{} held back of `{name}`: `switchboard trust list {}` shows which",
-            count(pending, "more tool is", "more tools are"),
+            count(pending, "more definition is", "more definitions are"),
             shell_word(name)
         ));
     }

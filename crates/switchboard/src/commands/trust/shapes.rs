@@ -68,6 +68,7 @@ impl Held {
         match self.why.as_str() {
             "changed" => "changed since approved",
             "hidden" => "hidden characters",
+            "dangerous" => "dangerous text",
             other => other,
         }
     }

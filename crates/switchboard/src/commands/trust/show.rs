@@ -134,6 +134,7 @@ fn findings(findings: &[Finding]) -> Result<(), Failure> {
     for finding in findings {
         let (word, colour) = match finding.severity.as_str() {
             "hidden" => ("hidden", Colour::Red),
+            "danger" => ("danger", Colour::Red),
             "warn" => ("warning", Colour::Yellow),
             _ => ("note", Colour::Cyan),
         };

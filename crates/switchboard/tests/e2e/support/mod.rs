@@ -132,8 +132,7 @@ impl Home {
             .arg("--home")
             .arg(self.dir.path())
             .args(args)
-            .env_remove("SWITCHBOARD_HOME")
-            .env(processes::HOME_MARK, self.text("home"));
+            .env_remove("SWITCHBOARD_HOME");
         command
     }
 
@@ -150,7 +149,7 @@ impl Home {
     /// Everyone that a gateway of this home has started and that is still there.
     pub(crate) fn people(&self) -> Vec<Person> {
         match fs::read_to_string(self.path("run/instance")) {
-            Ok(instance) => processes::contained(instance.trim(), &self.text("home")),
+            Ok(instance) => processes::contained(instance.trim()),
             Err(_) => Vec::new(),
         }
     }

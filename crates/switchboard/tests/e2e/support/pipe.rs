@@ -1,9 +1,11 @@
 //! `switchboard stdio`, as a client that starts it has it.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdin, ExitStatus, Stdio},
+    path::Path,
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread,
     time::{Duration, Instant},
@@ -49,6 +51,25 @@ impl Pipe {
         Self::start_reading(home, usize::MAX)
     }
 
+    /// Starts the program in this directory with these variables, and opens the conversation.
+    pub(crate) fn open_in(home: &Home, dir: &Path, variables: &[(&str, &OsStr)]) -> Self {
+        let mut command = home.command(&["stdio", "--log-level", "debug"]);
+        command.current_dir(dir).envs(variables.iter().copied());
+        let mut pipe = Self::spawn(home, command, usize::MAX);
+        pipe.initialize();
+        pipe
+    }
+
+    /// The same with these variables and no others.
+    pub(crate) fn open_alone(home: &Home, dir: &Path, variables: &[(&str, &OsStr)]) -> Self {
+        let mut command = home.command(&["stdio", "--log-level", "debug"]);
+        command.env_clear().current_dir(dir);
+        command.envs(variables.iter().copied());
+        let mut pipe = Self::spawn(home, command, usize::MAX);
+        pipe.initialize();
+        pipe
+    }
+
     /// Starts the program as the memory alone, and opens the conversation.
     pub(crate) fn open_memory(home: &Home) -> Self {
         let mut pipe = Self::start_memory(home);
@@ -68,13 +89,16 @@ impl Pipe {
     }
 
     fn start_as(home: &Home, words: &[&str], wanted: usize) -> Self {
+        Self::spawn(home, home.command(words), wanted)
+    }
+
+    fn spawn(home: &Home, mut command: Command, wanted: usize) -> Self {
         let errors = fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(home.path("stderr"))
             .unwrap();
-        let mut child = home
-            .command(words)
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(errors)

@@ -1,6 +1,6 @@
 //! Who runs on this machine, as far as a test's own gateway has to do with it.
 
-use std::fs;
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -18,21 +18,14 @@ impl Person {
     }
 }
 
-/// The variable that a test's own gateways, and so their guards, have in their environment.
-pub(crate) const HOME_MARK: &str = "SWITCHBOARD_E2E_HOME";
-
-/// Everyone who carries the mark of this instance, and the guards of this home; the dead that nobody
-/// has buried are left out.
-pub(crate) fn contained(instance: &str, home: &str) -> Vec<Person> {
-    let server = format!("SWITCHBOARD_CONTAINED={instance}:");
-    let ours = format!("{HOME_MARK}={home}");
+/// Every process that carries the mark of this instance: servers, their children, and guards; zombies are left
+/// out.
+pub(crate) fn contained(instance: &str) -> Vec<Person> {
+    let mark = format!("SWITCHBOARD_CONTAINED={instance}:");
     let is_one = |pid: &i32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         let mut entries = environment.split(|byte| *byte == 0);
-        let mut further = entries.clone();
-        let contained = entries.any(|entry| entry.starts_with(server.as_bytes()));
-        let of_this_home = further.any(|entry| entry == ours.as_bytes());
-        contained || (of_this_home && person(*pid).is_guard())
+        entries.any(|entry| entry.starts_with(mark.as_bytes()))
     };
     all()
         .filter(is_one)
@@ -86,6 +79,27 @@ fn person(pid: i32) -> Person {
             .trim_end()
             .to_owned(),
     }
+}
+
+/// The variables that the process was started with.
+pub(crate) fn environment(pid: i32) -> BTreeMap<String, String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
+    String::from_utf8(environment)
+        .unwrap()
+        .split_terminator('\0')
+        .map(|entry| entry.split_once('=').unwrap())
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// The working directory of the process.
+pub(crate) fn directory(pid: i32) -> PathBuf {
+    fs::read_link(format!("/proc/{pid}/cwd")).unwrap()
+}
+
+/// The parent of the process.
+pub(crate) fn parent(pid: i32) -> i32 {
+    stat(pid).unwrap()[1].parse().unwrap()
 }
 
 /// What follows the name of the process: its state, its parent, and so on.

@@ -35,8 +35,6 @@ const FRESH: Duration = Duration::from_secs(2);
 pub(crate) struct Place {
     /// The program on whose pipe it talks, and its words.
     pub(crate) program: Vec<String>,
-    /// What the program finds in its environment.
-    pub(crate) environment: Vec<(String, String)>,
     pub(crate) address: SocketAddr,
     pub(crate) http_path: String,
     pub(crate) sse_path: String,
@@ -137,7 +135,6 @@ impl Pipe {
         let mut child = Command::new(program)
             .args(words)
             .env_remove("SWITCHBOARD_HOME")
-            .envs(place.environment.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -45,7 +45,7 @@ const fn rules(
 pub(super) const RULES: &[Rules] = &[
     rules(
         Kind::Override,
-        Severity::Warn,
+        Severity::Danger,
         OVERRIDE,
         &[
             "ignore|disregard|forget|dismiss|discard ..4 previous|prior|above|earlier|preceding|foregoing|existing|original|system|developer|safety|your|former|these|all|any|other ..3 instruction|instructions|prompt|prompts|directive|directives|guidelines|guardrail*|safeguard*|training|programming",
@@ -66,7 +66,7 @@ pub(super) const RULES: &[Rules] = &[
     ),
     rules(
         Kind::Override,
-        Severity::Warn,
+        Severity::Danger,
         PERSONA,
         &[
             "you_are_now|youre_now ..1 a|an|the|in|acting|operating|free|unrestricted|my|no_longer",
@@ -79,7 +79,7 @@ pub(super) const RULES: &[Rules] = &[
     ),
     rules(
         Kind::Override,
-        Severity::Warn,
+        Severity::Danger,
         PROMPT,
         &[
             "reveal|revealing|print|printing|repeat|repeating|output|outputting|show|showing|leak|leaking|disclose|disclosing|expose|recite|reciting|quote|quoting|include|including|send|sending|provide|providing|append|appending|copy|copying|paste|pasting|dump|dumping|write|writing|pass|passing|put|putting|return|returning|echo|echoing|share|sharing|embed|insert|give|giving ..4 your|own|entire|full|complete|whole|verbatim|exact|hidden|initial ..3 system_prompt|system_message|system_instruction|system_instructions|initial_instructions|hidden_instructions|developer_message|initial_prompt|original_instructions|own_instructions|secret_instructions|context_window",
@@ -89,7 +89,7 @@ pub(super) const RULES: &[Rules] = &[
     ),
     rules(
         Kind::Override,
-        Severity::Warn,
+        Severity::Danger,
         AUTHORITY,
         &[
             "takes|take|has|have|with|given ..2 precedence|priority over ..3 instruction|instructions|prompt|prompts|system_prompt|guidelines|safety|user_request*|users_request*|user_instruction*|users_instruction*|everything_else",
@@ -105,7 +105,7 @@ pub(super) const RULES: &[Rules] = &[
     ),
     rules(
         Kind::Secrecy,
-        Severity::Warn,
+        Severity::Danger,
         SECRECY,
         &[
             "-bother do_not|dont|never|must_not|should_not|shouldnt|mustnt|may_not|avoid|without|refrain_from|no_need_to|not_to ..2 tell|telling|mention|mentioning|inform|informing|reveal|revealing|disclose|disclosing|admit|admitting|confess|confessing|confide|explain|explaining|let ..5 the_user|user|users|human|humans|anyone|anybody|customer|person|operator|owner|sender|them",
@@ -131,7 +131,7 @@ pub(super) const RULES: &[Rules] = &[
     ),
     rules(
         Kind::Secrecy,
-        Severity::Warn,
+        Severity::Danger,
         DECEIT,
         &[
             "pretend|act|behave|continue|carry_on|respond|proceed ..1 as_if|as_though|like|that ..3 nothing|normal|never_happened|did_not|didnt|unaware|usual",
@@ -144,7 +144,7 @@ pub(super) const RULES: &[Rules] = &[
     ),
     rules(
         Kind::Exfiltration,
-        Severity::Warn,
+        Severity::Danger,
         SECRETS,
         &[
             "read|cat|open|load|fetch|access|retrieve|grab|collect|inspect|view|extract|find|locate|gather|dump|copy|steal|obtain|look_up|get|check ..7 id_rsa|id_ed25519|id_ecdsa|ssh|etc_passwd|etc_shadow|aws_credentials|npmrc|netrc|pypirc|git_credentials|bash_history|zsh_history|shell_history|mcp_json|claude_desktop_config|cursor_mcp|kube_config|gnupg|wallet_dat|authorized_keys|private_key|private_keys|secret_keys|seed_phrase|recovery_phrase|keychain|browser_cookies|env_file|dotenv|env ...14 pass|passing|send|sending|include|including|provide|supply|attach|append|submit|insert|paste|upload|forward|transmit|encode|base64|put|place|copy|write|embed|use_its|use_the|add|post|store|its_content|its_contents|contents|report",
@@ -163,7 +163,7 @@ pub(super) const RULES: &[Rules] = &[
     ),
     rules(
         Kind::Exfiltration,
-        Severity::Warn,
+        Severity::Danger,
         CONVERSATION,
         &[
             "send|pass|include|provide|supply|attach|append|submit|insert|paste|upload|forward|transmit|post|put|copy|repeat|embed|write|record|log|share|transcribe|summarize|summarise|dump|add|place|fill ..4 entire|full|whole|complete|all|previous|recent|prior|everything|verbatim|current|raw|original ..4 conversation|conversations|chat_history|chat_log|chat_transcript|dialog|dialogue|transcript|previous_messages|prior_messages|earlier_messages|message_history|context_window|user_messages|users_messages|chat|discussion|messages_so_far|prompt_history|user_prompts|conversation_history",
@@ -176,7 +176,7 @@ pub(super) const RULES: &[Rules] = &[
     ),
     rules(
         Kind::Exfiltration,
-        Severity::Warn,
+        Severity::Danger,
         SENDING,
         &[
             "also|additionally|always|must|then|afterwards|first|quietly|silently|every|each|automatically|finally ..4 send|post|upload|forward|transmit|submit|copy|exfiltrate|leak|ship|push|deliver|report|email|relay|mirror ..8 http|https|webhook|attacker|evil|pastebin|telegram|discord|external_server|remote_server|our_server|collector|@",
@@ -189,7 +189,7 @@ pub(super) const RULES: &[Rules] = &[
     ),
     rules(
         Kind::Exfiltration,
-        Severity::Warn,
+        Severity::Danger,
         REDIRECT,
         &[
             "all|every|any|each ..2 email|emails|mail|mails|payment|payments|transfer|transfers|transaction|transactions|message|messages|invoice|invoices ..3 must|should|shall|have_to|has_to|need_to|are|is|will ..2 sent|forwarded|copied|routed|redirected|bccd|go|addressed|cc|bcc|paid|be ..3 to|at|into",
@@ -267,7 +267,7 @@ pub(super) const RULES: &[Rules] = &[
 pub(super) const NAMES: &[Rules] = &[
     rules(
         Kind::Exfiltration,
-        Severity::Warn,
+        Severity::Danger,
         SECRETS,
         &[
             "content|contents|read|reading|data|dump|value|text|copy|body|file|output|result|from|full|all|paste|send|base64 ..4 id_rsa|id_ed25519|ssh|etc_passwd|etc_shadow|env_file|dotenv|aws_credentials|private_key|private_keys|keychain|bash_history|mcp_json|mcp_config|seed_phrase|browser_cookies|git_credentials",
@@ -276,7 +276,7 @@ pub(super) const NAMES: &[Rules] = &[
     ),
     rules(
         Kind::Exfiltration,
-        Severity::Warn,
+        Severity::Danger,
         CONVERSATION,
         &[
             "full|entire|whole|complete|all|verbatim|raw|previous ..2 conversation|chat_history|chat_log|chat_transcript|transcript|dialogue|conversation_history|user_messages|prompts|context_window",
@@ -284,7 +284,7 @@ pub(super) const NAMES: &[Rules] = &[
     ),
     rules(
         Kind::Override,
-        Severity::Warn,
+        Severity::Danger,
         PROMPT,
         &[
             "your|own|full|entire|verbatim|current|model|assistant|ai|llm|exact|agents ..1 system_prompt|system_message|system_instructions|hidden_instructions|initial_instructions",
@@ -292,7 +292,7 @@ pub(super) const NAMES: &[Rules] = &[
     ),
     rules(
         Kind::Override,
-        Severity::Warn,
+        Severity::Danger,
         OVERRIDE,
         &[
             "ignore|disregard|forget ..2 previous|prior|all|above|your|system ..1 instruction|instructions|prompt|prompts|rules|guidelines",

@@ -10,7 +10,7 @@ use crate::scan::{Kind, Severity};
 pub(super) const RULES: &[Rules] = &[
     Rules {
         kind: Kind::Override,
-        severity: Severity::Warn,
+        severity: Severity::Danger,
         says: "it tells the model to drop the instructions that it was given (in another language)",
         lines: &[
             // German
@@ -50,7 +50,7 @@ pub(super) const RULES: &[Rules] = &[
     },
     Rules {
         kind: Kind::Secrecy,
-        severity: Severity::Warn,
+        severity: Severity::Danger,
         says: "it tells the model to keep something from the user (in another language)",
         lines: &[
             // German
@@ -112,7 +112,7 @@ pub(super) const RULES: &[Rules] = &[
     },
     Rules {
         kind: Kind::Exfiltration,
-        severity: Severity::Warn,
+        severity: Severity::Danger,
         says: "it asks for keys, passwords or conversations (in another language)",
         lines: &[
             // German

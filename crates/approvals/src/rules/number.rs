@@ -1,0 +1,110 @@
+//! Numbers as lenient servers read them: `"1,000"`, `"$100"` and `"0x64"` are some.
+
+use super::spelling::{folded, is_unseen};
+
+/// Beyond this, numbers wrap around, or lose their digits, in programs that hold them in 64 bits.
+const SURE_BELOW: f64 = 9_223_372_036_854_775_808.0;
+
+/// What a text may be as a number.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Numbers {
+    /// Every reading.
+    pub(crate) values: Vec<f64>,
+    /// Whether there is no reading but these.
+    pub(crate) is_sure: bool,
+    /// Whether it has digits that are not read here.
+    pub(crate) has_other_digits: bool,
+}
+
+impl Numbers {
+    /// Reads a number of JSON.
+    pub(crate) fn of_number(spelled: &str) -> Self {
+        let mut found = Self {
+            is_sure: true,
+            ..Self::default()
+        };
+        found.add(spelled.parse().ok());
+        found
+    }
+
+    pub(crate) fn of_text(text: &str) -> Self {
+        let text: String = folded(text)
+            .chars()
+            .filter(|c| !is_unseen(*c) && !c.is_whitespace())
+            .filter(|c| !matches!(c, '_' | '\'' | '\u{2019}' | '"'))
+            .collect();
+        let mut found = Self {
+            is_sure: true,
+            values: Vec::new(),
+            has_other_digits: text.chars().any(|c| c.is_numeric() && !c.is_ascii()),
+        };
+        found.is_sure = !found.has_other_digits;
+        let digit = |c: char| c.is_ascii_digit();
+        let (Some(first), Some(last)) = (text.find(digit), text.rfind(digit)) else {
+            found.is_sure = false;
+            return found;
+        };
+        if let Some((radix, digits)) = based(&text[first..]) {
+            let value = u64::from_str_radix(digits, radix).ok();
+            #[expect(clippy::cast_precision_loss, reason = "as any reader of a float does")]
+            found.add(value.map(|value| value as f64));
+            return found;
+        }
+        let (head, core, tail) = (&text[..first], &text[first..=last], &text[last + 1..]);
+        // `5k` is 5000 to some, `5%` a twentieth.
+        found.is_sure &= !tail.starts_with(['k', 'm', 'g', 't', 'b', 'p', '%', 'e', 'x', '/']);
+        let sign = if head.contains(['-', '(']) { "-" } else { "" };
+        let point = if head.ends_with('.') { "0." } else { "" };
+        let mut add = |core: &str| found.add(format!("{sign}{point}{core}").parse().ok());
+        add(&core.replace(',', ""));
+        if core.contains(',') {
+            add(&core.replace('.', "").replace(',', "."));
+        }
+        if has_thousands(core) {
+            add(&core.replace('.', ""));
+        }
+        if core.starts_with('0') && core.len() > 1 && core.bytes().all(|c| c.is_ascii_digit()) {
+            let octal = u64::from_str_radix(core, 8).unwrap_or_default();
+            add(&octal.to_string());
+        }
+        found
+    }
+
+    /// Whether some reading is this number.
+    pub(crate) fn may_be(&self, number: f64) -> bool {
+        // The same double is the same number to those who read doubles.
+        self.has_other_digits
+            || self
+                .values
+                .iter()
+                .any(|value| value.total_cmp(&number).is_eq())
+    }
+
+    fn add(&mut self, value: Option<f64>) {
+        match value {
+            Some(value) => {
+                self.is_sure &= value.is_finite() && value.abs() < SURE_BELOW;
+                // There is one zero.
+                self.values.push(if value == 0.0 { 0.0 } else { value });
+            }
+            None => self.is_sure = false,
+        }
+    }
+}
+
+/// The digits of a number in another base.
+fn based(text: &str) -> Option<(u32, &str)> {
+    [("0x", 16), ("0o", 8), ("0b", 2)]
+        .iter()
+        .find_map(|(sign, radix)| Some((*radix, text.strip_prefix(sign)?)))
+}
+
+/// Whether points may stand between thousands, as in `1.000`.
+fn has_thousands(text: &str) -> bool {
+    let whole = text.split(',').next().unwrap_or_default();
+    let mut groups = whole.split('.');
+    let first = groups.next().unwrap_or_default();
+    let is_group = |group: &str| group.len() == 3 && group.bytes().all(|c| c.is_ascii_digit());
+    let mut rest = groups.peekable();
+    rest.peek().is_some() && (1..=3).contains(&first.len()) && rest.all(is_group)
+}

@@ -1,0 +1,493 @@
+//! The environment of a server on this machine: a list of variables that every server gets from the
+//! gateway's own environment, then those that its entry inherits or sets.
+//!
+//! Everything else stays out: the gateway's environment holds the keys of other servers, of the user and of
+//! the client that happened to start it.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::home::Home;
+use crate::model::{CommandLine, Inherit};
+
+/// Variables that every server gets. Names are listed one by one: families such as `npm_config_*`, `UV_*`
+/// and `PIP_*` also have members that hold credentials or name code to run.
+const PASSED: &[&str] = &[
+    // The user and the system.
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TMPDIR",
+    "USER",
+    "XDG_BIN_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_CONFIG_HOME",
+    "XDG_CURRENT_DESKTOP",
+    "XDG_DATA_DIRS",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_SESSION_TYPE",
+    "XDG_STATE_HOME",
+    // Language, time and terminal. `LC_*` is passed as well.
+    "COLORTERM",
+    "LANG",
+    "LANGUAGE",
+    "NO_COLOR",
+    "TERM",
+    "TZ",
+    // Certificates.
+    "CURL_CA_BUNDLE",
+    "NIX_SSL_CERT_FILE",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    // Proxies. They may hold a password: without them a server behind a proxy reaches nothing.
+    "ALL_PROXY",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "all_proxy",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    // Places of language toolchains, which the programs on PATH look for.
+    "ASDF_DATA_DIR",
+    "ASDF_DIR",
+    "DOTNET_ROOT",
+    "JAVA_HOME",
+    "MISE_DATA_DIR",
+    "NVM_DIR",
+    "PYENV_ROOT",
+    "VOLTA_HOME",
+    // uv and pip.
+    "PIP_CACHE_DIR",
+    "PIP_CERT",
+    "PIP_CONFIG_FILE",
+    "PIP_DEFAULT_TIMEOUT",
+    "PIP_TRUSTED_HOST",
+    "UV_CACHE_DIR",
+    "UV_CONFIG_FILE",
+    "UV_HTTP_TIMEOUT",
+    "UV_INDEX_STRATEGY",
+    "UV_KEYRING_PROVIDER",
+    "UV_LINK_MODE",
+    "UV_NATIVE_TLS",
+    "UV_NO_CACHE",
+    "UV_OFFLINE",
+    "UV_PYTHON",
+    "UV_PYTHON_DOWNLOADS",
+    "UV_PYTHON_INSTALL_DIR",
+    "UV_PYTHON_PREFERENCE",
+    "UV_SYSTEM_CERTS",
+    "UV_TOOL_BIN_DIR",
+    "UV_TOOL_DIR",
+];
+
+/// Addresses of package indexes, passed unless they hold credentials.
+const INDEXES: &[&str] = &[
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_INDEX_URL",
+    "PIP_PROXY",
+    "UV_DEFAULT_INDEX",
+    "UV_EXTRA_INDEX_URL",
+    "UV_INDEX",
+    "UV_INDEX_URL",
+    "UV_PYTHON_INSTALL_MIRROR",
+];
+
+/// Settings of npm that are passed as `npm_config_NAME`, in either case.
+const NPM: &[&str] = &[
+    "ca",
+    "cache",
+    "cafile",
+    "fetch_retries",
+    "fetch_timeout",
+    "https_proxy",
+    "loglevel",
+    "noproxy",
+    "offline",
+    "prefer_offline",
+    "proxy",
+    "registry",
+    "strict_ssl",
+    "update_notifier",
+    "userconfig",
+];
+
+/// The longest way up from a directory to the root of its repository.
+const DEPTH: usize = 128;
+
+/// The gateway's own environment, and the share of it that a server gets.
+#[derive(Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    /// The repository in which the gateway was started, whose files no server may be pointed to.
+    repository: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The environment of this process, which was started in `directory`.
+    pub fn current(directory: Option<&Path>) -> Self {
+        Self::new(std::env::vars_os(), directory)
+    }
+
+    /// An environment of these variables. Of `PATH` it keeps the absolute directories outside the repository
+    /// that contains `directory`: a relative one leads into the working directory of whichever client started
+    /// the gateway.
+    pub fn new(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        directory: Option<&Path>,
+    ) -> Self {
+        let mut variables: BTreeMap<_, _> = variables.into_iter().collect();
+        let home = variables.get(OsStr::new("HOME")).map(PathBuf::from);
+        let repository = directory
+            .map(repository)
+            .filter(|root| !home.is_some_and(|home| resolved(&home).starts_with(root)));
+        if let Some(path) = variables.remove(OsStr::new("PATH")) {
+            let kept = search_path(&path, repository.as_deref());
+            variables.extend(kept.map(|path| ("PATH".into(), path)));
+        }
+        Self {
+            variables,
+            repository,
+        }
+    }
+
+    /// The value of a variable.
+    pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
+        self.variables.get(name.as_ref()).map(OsString::as_os_str)
+    }
+
+    /// Every variable.
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        let all = self.variables.iter();
+        all.map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The variables that a server is started with: those that every server gets, those that its entry
+    /// inherits, those that its entry sets. `PATH` has absolute directories only.
+    pub fn of_server(&self, line: &CommandLine) -> BTreeMap<OsString, OsString> {
+        let mut environment: BTreeMap<OsString, OsString> = self
+            .variables
+            .iter()
+            .filter(|(name, value)| self.is_passed(name, value) || line.inherits(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let own = line.env.iter();
+        environment.extend(own.map(|(name, value)| (name.into(), value.into())));
+        if let Some(path) = environment.remove(OsStr::new("PATH")) {
+            let kept = search_path(&path, None);
+            environment.extend(kept.map(|path| ("PATH".into(), path)));
+        }
+        environment
+    }
+
+    /// Reports whether a variable is set here and a server with this entry does not get it.
+    pub fn withholds(&self, name: &str, line: &CommandLine) -> bool {
+        let value = self.get(name).filter(|value| !value.is_empty());
+        value.is_some_and(|value| {
+            !self.is_passed(OsStr::new(name), value)
+                && !line.inherits(OsStr::new(name))
+                && !line.env.contains_key(name)
+        })
+    }
+
+    /// Reports whether every server gets this variable.
+    fn is_passed(&self, name: &OsStr, value: &OsStr) -> bool {
+        let (Some(name), text) = (name.to_str(), value.to_string_lossy()) else {
+            return false;
+        };
+        // An exported shell function is code.
+        if text.starts_with("()") || !(is_listed(name) || (is_index(name) && !text.contains('@'))) {
+            return false;
+        }
+        let outside = |root: &PathBuf| {
+            std::env::split_paths(value).all(|path| !path.is_absolute() || !is_inside(&path, root))
+        };
+        name == "PATH" || self.repository.as_ref().is_none_or(outside)
+    }
+}
+
+/// Values may be secrets.
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("variables", &self.variables.len())
+            .field("repository", &self.repository)
+            .finish()
+    }
+}
+
+impl CommandLine {
+    /// The configured working directory. A relative one counts from the directory of the configuration file.
+    pub fn directory(&self, home: &Home) -> Option<PathBuf> {
+        self.cwd.as_ref().map(|cwd| home.base().join(cwd))
+    }
+
+    /// The program: a name to look up in `PATH`, or an absolute path. A relative path counts from the configured
+    /// working directory, else from the directory of the configuration file.
+    pub fn program(&self, home: &Home) -> PathBuf {
+        if !self.command.contains('/') {
+            return PathBuf::from(&self.command);
+        }
+        let from = self.directory(home);
+        from.unwrap_or_else(|| home.base().to_owned())
+            .join(&self.command)
+    }
+
+    fn inherits(&self, name: &OsStr) -> bool {
+        match &self.inherit_env {
+            Inherit::All => true,
+            Inherit::Names(names) => names.iter().any(|known| OsStr::new(known) == name),
+        }
+    }
+}
+
+fn is_listed(name: &str) -> bool {
+    PASSED.contains(&name)
+        || name.starts_with("LC_")
+        || npm_setting(name).is_some_and(|setting| NPM.contains(&&*setting))
+}
+
+fn is_index(name: &str) -> bool {
+    let is_scope = |setting: String| setting.starts_with('@') && setting.ends_with(":registry");
+    INDEXES.contains(&name) || npm_setting(name).is_some_and(is_scope)
+}
+
+/// The setting in `npm_config_SETTING`, as npm reads it: in any case.
+fn npm_setting(name: &str) -> Option<String> {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    name.strip_prefix("npm_config_").map(str::to_owned)
+}
+
+/// The absolute directories of a search path that are outside the repository; `None` if there are none.
+fn search_path(path: &OsStr, repository: Option<&Path>) -> Option<OsString> {
+    let outside = |dir: &PathBuf| repository.is_none_or(|root| !is_inside(dir, root));
+    let dirs = std::env::split_paths(path).filter(|dir| dir.is_absolute() && outside(dir));
+    std::env::join_paths(dirs)
+        .ok()
+        .filter(|path| !path.is_empty())
+}
+
+/// The root of the repository that contains a directory, or the directory itself.
+fn repository(directory: &Path) -> PathBuf {
+    let directory = resolved(directory);
+    let root = directory
+        .ancestors()
+        .take(DEPTH)
+        .find(|dir| dir.join(".git").exists());
+    root.unwrap_or(&directory).to_owned()
+}
+
+fn is_inside(path: &Path, root: &Path) -> bool {
+    path.starts_with(root) || resolved(path).starts_with(root)
+}
+
+/// The path without links, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let exists = path.ancestors().find_map(|above| {
+        let real = above.canonicalize().ok()?;
+        Some(real.join(path.strip_prefix(above).ok()?))
+    });
+    exists.unwrap_or_else(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)], directory: Option<&Path>) -> Environment {
+        let variables = variables.iter();
+        Environment::new(
+            variables.map(|(name, value)| ((*name).into(), (*value).into())),
+            directory,
+        )
+    }
+
+    fn names(environment: &Environment, line: &CommandLine) -> Vec<String> {
+        let given = environment.of_server(line);
+        given
+            .into_keys()
+            .map(|name| name.into_string().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn credentials_and_code_are_not_passed() {
+        for name in [
+            "ANTHROPIC_API_KEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "BASH_ENV",
+            "BASH_FUNC_ls%%",
+            "ENV",
+            "GH_TOKEN",
+            "GIT_SSH_COMMAND",
+            "LD_LIBRARY_PATH",
+            "LD_PRELOAD",
+            "NODE_OPTIONS",
+            "NODE_PATH",
+            "NPM_CONFIG__AUTHTOKEN",
+            "NPM_TOKEN",
+            "PIP_PASSWORD",
+            "PYTHONPATH",
+            "PYTHONSTARTUP",
+            "SSH_AUTH_SOCK",
+            "SWITCHBOARD_HOME",
+            "UV_ENV_FILE",
+            "UV_INDEX_PRIVATE_PASSWORD",
+            "UV_PUBLISH_TOKEN",
+            "UV_WORKING_DIRECTORY",
+            "npm_config_//registry.npmjs.org/:_authToken",
+            "npm_config__auth",
+            "npm_config__authToken",
+            "npm_config__password",
+            "npm_config_call",
+            "npm_config_local_prefix",
+            "npm_config_node_options",
+            "npm_config_package",
+            "npm_config_script_shell",
+        ] {
+            let environment = environment(&[(name, "x")], None);
+            assert!(
+                names(&environment, &CommandLine::default()).is_empty(),
+                "{name}"
+            );
+            assert!(
+                environment.withholds(name, &CommandLine::default()),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn settings_of_package_managers_are_passed() {
+        for name in [
+            "HTTPS_PROXY",
+            "LC_ALL",
+            "NPM_CONFIG_REGISTRY",
+            "UV_CACHE_DIR",
+            "no_proxy",
+            "npm_config_@acme:registry",
+            "npm_config_prefer-offline",
+        ] {
+            let environment = environment(&[(name, "x")], None);
+            assert_eq!(names(&environment, &CommandLine::default()), [name]);
+        }
+    }
+
+    #[test]
+    fn index_with_a_password_is_not_passed() {
+        let with = [("UV_INDEX_URL", "https://user:token@example.com/simple")];
+        let without = [("UV_INDEX_URL", "https://example.com/simple")];
+        let line = CommandLine::default();
+        assert!(names(&environment(&with, None), &line).is_empty());
+        assert_eq!(names(&environment(&without, None), &line), ["UV_INDEX_URL"]);
+        // A proxy is needed by all.
+        let proxy = [("HTTP_PROXY", "http://user:token@example.com")];
+        assert_eq!(names(&environment(&proxy, None), &line), ["HTTP_PROXY"]);
+    }
+
+    #[test]
+    fn relative_paths_count_from_the_configuration() {
+        let home = Home::locate(
+            Some(Path::new("/h")),
+            Some(Path::new("/c/switchboard.json")),
+        );
+        let home = home.unwrap();
+        for (command, cwd, program, directory) in [
+            ("npx", None, "npx", None),
+            ("/bin/x", Some("d"), "/bin/x", Some("/c/d")),
+            ("./x", None, "/c/./x", None),
+            ("bin/x", Some("/d"), "/d/bin/x", Some("/d")),
+            ("../x", Some("d"), "/c/d/../x", Some("/c/d")),
+        ] {
+            let line = CommandLine {
+                command: command.to_owned(),
+                cwd: cwd.map(str::to_owned),
+                ..CommandLine::default()
+            };
+            assert_eq!(line.program(&home), Path::new(program));
+            assert_eq!(line.directory(&home).as_deref(), directory.map(Path::new));
+        }
+    }
+
+    #[test]
+    fn shell_functions_are_not_passed() {
+        let function = [("TERM", "() { :; }; echo")];
+        let line = CommandLine::default();
+        assert!(names(&environment(&function, None), &line).is_empty());
+    }
+
+    #[test]
+    fn own_variables_win_over_inherited_ones() {
+        let environment = environment(&[("A", "theirs"), ("B", "theirs"), ("C", "theirs")], None);
+        let mut line = CommandLine {
+            env: [("A".to_owned(), "own".to_owned())].into(),
+            inherit_env: Inherit::Names(vec!["A".into(), "B".into(), "NOT_SET".into()]),
+            ..CommandLine::default()
+        };
+        let given = environment.of_server(&line);
+        let expected = [("A", "own"), ("B", "theirs")];
+        let expected = expected.map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(given, BTreeMap::from(expected));
+        assert!(environment.withholds("C", &line));
+        for name in ["A", "B", "NOT_SET"] {
+            assert!(!environment.withholds(name, &line), "{name}");
+        }
+        line.inherit_env = Inherit::All;
+        assert_eq!(names(&environment, &line), ["A", "B", "C"]);
+    }
+
+    #[test]
+    fn search_path_has_absolute_directories_only() {
+        let path = ":.:bin:/usr/bin::./x:/bin:";
+        let listed = environment(&[("PATH", path)], None);
+        assert_eq!(listed.get("PATH"), Some(OsStr::new("/usr/bin:/bin")));
+        let line = CommandLine {
+            env: [("PATH".to_owned(), "/own:.".to_owned())].into(),
+            ..CommandLine::default()
+        };
+        let given = listed.of_server(&line);
+        assert_eq!(given[OsStr::new("PATH")], "/own");
+        // An empty one would mean the working directory.
+        let nothing = environment(&[("PATH", ".:")], None);
+        assert_eq!(nothing.get("PATH"), None);
+    }
+
+    #[test]
+    fn values_in_the_repository_are_not_passed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("repo");
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        std::fs::create_dir_all(root.join("sub")).unwrap();
+        std::os::unix::fs::symlink(&root, dir.path().join("link")).unwrap();
+        let inside = root.join("bin").display().to_string();
+        let linked = dir.path().join("link/bin").display().to_string();
+        let beside = dir.path().join("repository").display().to_string();
+        let path = format!("{inside}:/usr/bin:{linked}:{beside}");
+        let variables = [
+            ("PATH", &*path),
+            ("XDG_CONFIG_HOME", &inside),
+            ("UV_CACHE_DIR", &linked),
+            ("TMPDIR", &beside),
+            ("HOME", "/nonexistent"),
+        ];
+        let in_repository = environment(&variables, Some(&root.join("sub")));
+        let given = in_repository.of_server(&CommandLine::default());
+        let expected = format!("/usr/bin:{beside}");
+        assert_eq!(given[OsStr::new("PATH")], *expected);
+        let kept: Vec<_> = given.keys().collect();
+        assert_eq!(kept, ["HOME", "PATH", "TMPDIR"]);
+        // A directory that contains the user's home is no repository of others.
+        let home = root.display().to_string();
+        let mut at_home = variables;
+        at_home[4].1 = &home;
+        let at_home = environment(&at_home, Some(&root.join("sub")));
+        assert_eq!(at_home.get("PATH"), Some(OsStr::new(&path)));
+    }
+}

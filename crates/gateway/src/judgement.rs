@@ -1,0 +1,220 @@
+//! The lists of one connection that have been judged, and the calls that wait for that.
+//!
+//! A list is due when the connection is made, and again when the server says that it has changed. A call
+//! needs a judgement of a list that was asked for after it was last due when the call came; changes after
+//! that do not hold the call up, so that a server which reports changes without end delays a call by one
+//! list and no more.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    time::Instant,
+};
+
+use switchboard_catalog::Kind;
+use tokio::{sync::watch, time::timeout_at};
+
+use crate::learn::Lists;
+
+/// The kinds of lists that are due on their own.
+const LISTS: usize = 3;
+
+/// How often each list was due at one moment.
+pub(crate) type Due = [u64; LISTS];
+
+/// The judgements of one connection's lists.
+#[derive(Debug)]
+pub(crate) struct Judgements {
+    due: [AtomicU64; LISTS],
+    state: watch::Sender<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lists: [Done; LISTS],
+    /// The connection is no longer used.
+    ended: bool,
+}
+
+#[derive(Debug, Default)]
+struct Done {
+    /// The list was judged as of so many times due.
+    judged: u64,
+    /// It could not be had as of so many times due, and why.
+    failed: Option<(u64, Arc<str>)>,
+}
+
+/// The end of waiting for a judgement.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Judged {
+    Yes,
+    /// The list has not come in time.
+    NotYet,
+    /// The list could not be had.
+    Failed(Arc<str>),
+    /// The connection has ended meanwhile.
+    Ended,
+}
+
+impl Judgements {
+    pub(crate) fn new() -> Self {
+        Self {
+            // Each is due for the first time.
+            due: [1, 1, 1].map(AtomicU64::new),
+            state: watch::Sender::default(),
+        }
+    }
+
+    /// These lists are due.
+    pub(crate) fn change(&self, lists: Lists) {
+        for kind in [Kind::Tool, Kind::Prompt, Kind::Resource] {
+            if lists.has(kind) {
+                self.due[index(kind)].fetch_add(1, SeqCst);
+            }
+        }
+    }
+
+    /// How often each list is due now. To be taken before a list is asked for.
+    pub(crate) fn due(&self) -> Due {
+        [0, 1, 2].map(|n: usize| self.due[n].load(SeqCst))
+    }
+
+    /// These lists, asked for when they were due so often, have been judged, but for the missing ones.
+    pub(crate) fn finish(&self, lists: Lists, due: Due, missing: Option<&(Lists, Arc<str>)>) {
+        self.state.send_modify(|state| {
+            for kind in [Kind::Tool, Kind::Prompt, Kind::Resource] {
+                let (done, due) = (&mut state.lists[index(kind)], due[index(kind)]);
+                match missing {
+                    _ if !lists.has(kind) => {}
+                    Some((lists, why)) if lists.has(kind) => {
+                        done.failed = Some((due, Arc::clone(why)));
+                    }
+                    _ => {
+                        done.judged = due;
+                        done.failed = None;
+                    }
+                }
+            }
+        });
+    }
+
+    /// The connection is no longer used: nobody has to wait.
+    pub(crate) fn end(&self) {
+        self.state.send_modify(|state| state.ended = true);
+    }
+
+    /// The judgement of the list of this kind as it is now, if there is no need to wait.
+    pub(crate) fn now(&self, kind: Kind) -> Option<Judged> {
+        let due = self.due[index(kind)].load(SeqCst);
+        self.state.borrow().judged(kind, due)
+    }
+
+    /// Waits until the list of this kind has been judged, as it is now.
+    pub(crate) async fn wait(&self, kind: Kind, until: Instant) -> Judged {
+        let due = self.due[index(kind)].load(SeqCst);
+        let mut state = self.state.subscribe();
+        let waiting = state.wait_for(|state| state.judged(kind, due).is_some());
+        match timeout_at(until.into(), waiting).await {
+            Ok(Ok(state)) => state.judged(kind, due).unwrap_or(Judged::Ended),
+            Ok(Err(_)) => Judged::Ended,
+            Err(_) => Judged::NotYet,
+        }
+    }
+}
+
+impl State {
+    /// The judgement of a list that was due so often, if there is one.
+    fn judged(&self, kind: Kind, due: u64) -> Option<Judged> {
+        let done = &self.lists[index(kind)];
+        if done.judged >= due {
+            return Some(Judged::Yes);
+        }
+        if self.ended {
+            return Some(Judged::Ended);
+        }
+        let failed = done.failed.as_ref().filter(|(at, _)| *at >= due);
+        failed.map(|(_, why)| Judged::Failed(Arc::clone(why)))
+    }
+}
+
+const fn index(kind: Kind) -> usize {
+    match kind {
+        Kind::Tool => 0,
+        Kind::Prompt => 1,
+        Kind::Resource | Kind::Template => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const TOOLS: Lists = Lists::of(Kind::Tool);
+
+    async fn now(judgements: &Judgements, kind: Kind) -> Judged {
+        judgements
+            .wait(kind, Instant::now() + Duration::from_millis(1))
+            .await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_is_judged_on_its_own() {
+        let judgements = Judgements::new();
+        assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
+        judgements.finish(TOOLS, judgements.due(), None);
+        assert_eq!(now(&judgements, Kind::Tool).await, Judged::Yes);
+        assert_eq!(judgements.now(Kind::Tool), Some(Judged::Yes));
+        assert_eq!(judgements.now(Kind::Prompt), None);
+        assert_eq!(now(&judgements, Kind::Prompt).await, Judged::NotYet);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_asked_for_before_a_change_is_not_enough() {
+        let judgements = Judgements::new();
+        let due = judgements.due();
+        judgements.change(TOOLS);
+        judgements.finish(Lists::ALL, due, None);
+        assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
+        assert_eq!(now(&judgements, Kind::Resource).await, Judged::Yes);
+        judgements.finish(TOOLS, judgements.due(), None);
+        assert_eq!(now(&judgements, Kind::Tool).await, Judged::Yes);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn later_changes_do_not_hold_a_call_up() {
+        let judgements = Arc::new(Judgements::new());
+        let waiting = tokio::spawn({
+            let judgements = Arc::clone(&judgements);
+            let until = Instant::now() + Duration::from_secs(5);
+            async move { judgements.wait(Kind::Tool, until).await }
+        });
+        tokio::task::yield_now().await;
+        let due = judgements.due();
+        judgements.change(TOOLS);
+        judgements.finish(TOOLS, due, None);
+        assert_eq!(waiting.await.unwrap(), Judged::Yes);
+        assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_and_ends_are_told_at_once() {
+        let judgements = Judgements::new();
+        judgements.finish(
+            Lists::ALL,
+            judgements.due(),
+            Some(&(TOOLS, "broken".into())),
+        );
+        let failed = Judged::Failed("broken".into());
+        assert_eq!(now(&judgements, Kind::Tool).await, failed);
+        assert_eq!(now(&judgements, Kind::Prompt).await, Judged::Yes);
+        judgements.finish(TOOLS, judgements.due(), None);
+        assert_eq!(now(&judgements, Kind::Tool).await, Judged::Yes);
+        judgements.change(TOOLS);
+        judgements.end();
+        assert_eq!(now(&judgements, Kind::Tool).await, Judged::Ended);
+    }
+}

@@ -1,0 +1,358 @@
+//! Rules about resources, prompts, completions and subscriptions; spellings of members; other servers under
+//! the same name.
+
+use serde_json::{Value, json};
+
+use super::{mute, staged, staged_as};
+use crate::{
+    api_rig::Rig,
+    mcp_rig::{LEGACY, MODERN, Pipe, direct, search, server},
+    stage_rig::Stage,
+};
+
+fn ruled(rules: Value) -> Value {
+    json!({ "approvals": { "rules": rules, "notify": "off" } })
+}
+
+/// A gateway whose server `s` has prompts and resources, too.
+async fn offering(config: Value) -> (Stage, Rig) {
+    let stage = Stage::new(&super::tools());
+    stage.set_prompts(&json!([{ "name": "p" }]));
+    stage.set_resources(&json!([{ "uri": "file:///etc/passwd", "name": "x" }]));
+    let rig = super::with_server(stage.entry(), config).await;
+    (stage, rig)
+}
+
+/// Everything but calls that can be asked of the server in its own view.
+fn requests() -> [(&'static str, Value); 4] {
+    [
+        ("resources/read", json!({ "uri": "file:///etc/passwd" })),
+        (
+            "resources/subscribe",
+            json!({ "uri": "file:///etc/passwd" }),
+        ),
+        ("prompts/get", json!({ "name": "p" })),
+        (
+            "completion/complete",
+            json!({ "ref": { "type": "ref/prompt", "name": "p" }, "argument": { "name": "a", "value": "" } }),
+        ),
+    ]
+}
+
+fn is_refused(answer: &Value) -> bool {
+    matches!(answer["error"]["code"].as_i64(), Some(-32007 | -31007))
+}
+
+#[tokio::test]
+async fn a_denied_server_hands_out_nothing() {
+    let (stage, rig) = offering(ruled(json!(["deny s:*"]))).await;
+    for revision in [LEGACY, MODERN] {
+        let mut client = Pipe::open_as(&rig, server("s"), revision).await;
+        for (method, params) in requests() {
+            if revision == MODERN && method == "resources/subscribe" {
+                continue;
+            }
+            let answer = client.ask(method, params).await.json;
+            assert!(is_refused(&answer), "{revision} {method}: {answer}");
+        }
+        for view in [direct(), search()] {
+            let mut client = Pipe::open_as(&rig, view, revision).await;
+            for (method, params) in [
+                (
+                    "resources/read",
+                    json!({ "uri": "switchboard://s/file:///etc/passwd" }),
+                ),
+                ("prompts/get", json!({ "name": "s__p" })),
+            ] {
+                let answer = client.ask(method, params).await.json;
+                assert!(is_refused(&answer), "{revision} {method}: {answer}");
+            }
+        }
+    }
+    let asked = stage.asked();
+    let reached = |line: &String| {
+        [
+            "resources/read",
+            "resources/subscribe",
+            "prompts/get",
+            "completion/",
+        ]
+        .iter()
+        .any(|method| line.starts_with(method))
+    };
+    assert!(!asked.iter().any(reached), "{asked:?}");
+    // Denied requests are on record.
+    let entries = rig
+        .until("/api/v1/audit?limit=200", |audit| {
+            audit.to_string().contains("\"denied\"")
+        })
+        .await;
+    assert!(entries.to_string().contains("resources/read"), "{entries}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn resources_are_denied_in_every_spelling_and_tools_are_not() {
+    let (_stage, rig) = offering(ruled(json!(["deny resources s:file:///etc/*"]))).await;
+    let mut client = mute(&rig, LEGACY).await;
+    for uri in [
+        "file:///etc/passwd",
+        "file:/etc/passwd",
+        "file:///tmp/../etc/passwd",
+        "file:///%65tc/passwd",
+        "FILE:///etc//passwd",
+    ] {
+        let answer = client
+            .ask("resources/read", json!({ "uri": uri }))
+            .await
+            .json;
+        assert!(is_refused(&answer), "{uri}: {answer}");
+    }
+    let answer = client
+        .ask("resources/read", json!({ "uri": "file:///tmp/x" }))
+        .await
+        .json;
+    assert!(answer["result"].is_object(), "{answer}");
+    client.call("read_file", json!({})).await;
+    let complete = |value: &str| {
+        json!({
+            "ref": { "type": "ref/resource", "uri": "file:///{path}" },
+            "argument": { "name": "path", "value": value },
+        })
+    };
+    for value in ["e", "etc/", "tmp/../etc/"] {
+        let answer = client
+            .ask("completion/complete", complete(value))
+            .await
+            .json;
+        assert!(is_refused(&answer), "{value}: {answer}");
+    }
+    let answer = client
+        .ask("completion/complete", complete("tmp/"))
+        .await
+        .json;
+    assert!(!is_refused(&answer), "{answer}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn reads_and_prompts_are_put_to_a_person() {
+    for modern in [false, true] {
+        let (stage, rig) = staged_as(
+            modern,
+            ruled(json!(["ask resources s:*", "ask prompts s:*"])),
+        )
+        .await;
+        for (method, params, kind, name) in [
+            (
+                "resources/read",
+                json!({ "uri": "note://a" }),
+                "resource",
+                "note://a",
+            ),
+            (
+                "prompts/get",
+                json!({ "name": "p", "arguments": { "x": "1" } }),
+                "prompt",
+                "p",
+            ),
+        ] {
+            for (revision, how) in [(LEGACY, "approve"), (LEGACY, "reject"), (MODERN, "approve")] {
+                let mut client = mute(&rig, revision).await;
+                let before = stage.asked().len();
+                let call = client.send(method, params.clone()).await;
+                let asked = rig.one_waiting().await;
+                assert_eq!(asked["kind"], kind);
+                assert_eq!(asked["tool"], name);
+                assert_eq!(asked["request"]["method"], method);
+                let reached = |from: usize| {
+                    stage.asked()[from..]
+                        .iter()
+                        .any(|line| line.starts_with(method))
+                };
+                assert!(!reached(before), "{method} went ahead unasked");
+                rig.decided(&asked["id"], how, json!({})).await;
+                let mut answer = client.finish(&call).await.json;
+                while answer["result"]["resultType"] == "input_required" {
+                    let mut again = params.clone();
+                    again["requestState"] = answer["result"]["requestState"].clone();
+                    let call = client.send(method, again).await;
+                    answer = client.finish(&call).await.json;
+                }
+                if how == "approve" {
+                    assert!(
+                        answer["result"].is_object(),
+                        "{revision} {method}: {answer}"
+                    );
+                    assert!(reached(before));
+                } else {
+                    assert!(is_refused(&answer), "{revision} {method}: {answer}");
+                    assert!(!reached(before));
+                }
+            }
+        }
+        // Nobody waits for a person with a subscription or a completion.
+        let mut client = mute(&rig, LEGACY).await;
+        for (method, params) in requests() {
+            if matches!(method, "resources/subscribe" | "completion/complete") {
+                let answer = client.ask(method, params).await.json;
+                assert!(is_refused(&answer), "{method}: {answer}");
+            }
+        }
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_remembered_read_is_not_asked_about_again() {
+    let (_stage, rig) = staged(ruled(json!(["ask resources s:*"]))).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let params = json!({ "uri": "note://a" });
+    let call = client.send("resources/read", params.clone()).await;
+    let asked = rig.one_waiting().await;
+    let remember = json!({ "remember": { "scope": "always", "arguments": "exact" } });
+    rig.decided(&asked["id"], "approve", remember).await;
+    client.finish(&call).await;
+    let answer = client.ask("resources/read", params).await.json;
+    assert!(answer["result"].is_object(), "{answer}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_watches_no_denied_resource() {
+    let (stage, rig) = staged(ruled(json!(["deny resources s:file:///etc/*"]))).await;
+    let mut client = Pipe::open_as(&rig, server("s"), MODERN).await;
+    let params = json!({ "notifications": { "resourceSubscriptions": ["file:///etc/x"] } });
+    client.send("subscriptions/listen", params).await;
+    let heard = client
+        .until_told("notifications/subscriptions/acknowledged")
+        .await;
+    assert!(
+        heard["params"]["notifications"]["resourceSubscriptions"].is_null(),
+        "{heard}"
+    );
+    assert!(
+        !stage
+            .asked()
+            .iter()
+            .any(|line| line.starts_with("resources/subscribe"))
+    );
+    rig.stop().await;
+}
+
+/// Without any rule: a server that ignores letter case would read the other one.
+#[tokio::test]
+async fn other_spellings_of_members_are_refused_without_rules() {
+    let (stage, rig) = offering(json!({})).await;
+    let cases = [
+        (
+            "tools/call",
+            r#"{"name":"read_file","Name":"delete_file","arguments":{}}"#,
+        ),
+        ("tools/call", r#"{"NAME":"delete_file","name":"read_file"}"#),
+        (
+            "tools/call",
+            r#"{"name":"read_file","n\u0041me":"delete_file"}"#,
+        ),
+        ("tools/call", r#"{"name":"read_file","name":"delete_file"}"#),
+        (
+            "tools/call",
+            r#"{"name":"read_file","arguments":{},"Arguments":{"a":1}}"#,
+        ),
+        ("tools/call", r#"{"name":"read_file","argumentſ":{"a":1}}"#),
+        ("prompts/get", r#"{"name":"p","Name":"q"}"#),
+        ("resources/read", r#"{"uri":"note://a","URI":"note://b"}"#),
+        (
+            "resources/subscribe",
+            r#"{"uri":"note://a","Uri":"note://b"}"#,
+        ),
+        (
+            "completion/complete",
+            r#"{"ref":{"type":"ref/prompt","name":"p"},"Ref":{"type":"ref/prompt","name":"q"},"argument":{"name":"a","value":""}}"#,
+        ),
+        (
+            "completion/complete",
+            r#"{"ref":{"type":"ref/prompt","name":"p","Name":"q"},"argument":{"name":"a","value":""}}"#,
+        ),
+    ];
+    let before = stage.asked().len();
+    for (view, prefix) in [(server("s"), ""), (direct(), "s__")] {
+        let mut client = Pipe::open_as(&rig, view, LEGACY).await;
+        for (n, (method, params)) in cases.iter().enumerate() {
+            let params = params
+                .replace(":\"read_file\"", &format!(":\"{prefix}read_file\""))
+                .replace("\"name\":\"p\"", &format!("\"name\":\"{prefix}p\""));
+            let id = 700 + n;
+            let line =
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+            client.send_text(&line).await;
+            let answer = client.finish(&json!(id)).await.json;
+            assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
+        }
+    }
+    let mut client = Pipe::open_as(&rig, search(), LEGACY).await;
+    let params = r#"{"name":"call_tool","Name":"delete_file","arguments":{"name":"s:read_file"}}"#;
+    let line = format!(r#"{{"jsonrpc":"2.0","id":900,"method":"tools/call","params":{params}}}"#);
+    client.send_text(&line).await;
+    let answer = client.finish(&json!(900)).await.json;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let asked = stage.asked()[before..].join("\n");
+    assert!(
+        !asked.contains("delete_file") && !asked.contains("note://"),
+        "{asked}"
+    );
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn another_server_of_the_same_name_is_asked_about_again() {
+    let (stage, rig) = staged(super::asks_deletions()).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("delete_file", json!({})).await;
+    let asked = rig.one_waiting().await;
+    let remember = json!({ "remember": { "scope": "always" } });
+    rig.decided(&asked["id"], "approve", remember).await;
+    client.finish(&call).await;
+    client.call("delete_file", json!({})).await;
+
+    let mut other = stage.entry();
+    let args = other["args"].as_array_mut().unwrap();
+    args.push(json!("other"));
+    let mut config = super::asks_deletions();
+    config["mcpServers"] = json!({ "s": other });
+    rig.reconfigure(&config).await;
+    rig.until_tools("s", super::tools().len()).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("delete_file", json!({})).await;
+    let asked = rig.one_waiting().await;
+    rig.decided(&asked["id"], "reject", json!({})).await;
+    client.finish(&call).await;
+    let rules = rig.get("/api/v1/approvals/rules").await.json();
+    let rules = rules["rules"].as_array().unwrap();
+    let kept = rules.iter().find(|rule| rule["source"] == "remembered");
+    let kept = kept.unwrap_or_else(|| panic!("{rules:?}"));
+    assert_eq!(kept["inert"], true, "{kept}");
+    assert!(
+        kept["text"].as_str().unwrap().contains("no effect"),
+        "{kept}"
+    );
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_rule_about_resources_can_be_tried() {
+    let (_stage, rig) = offering(json!({})).await;
+    let tried = rig
+        .post(
+            "/api/v1/approvals/rules/test",
+            &json!({ "rule": "deny resources s:*" }),
+        )
+        .await
+        .json();
+    assert_eq!(
+        tried["tools"],
+        json!([{ "name": "s:file:///etc/passwd", "kind": "resources", "now": "allow", "then": "deny" }]),
+        "{tried}"
+    );
+    rig.stop().await;
+}

@@ -1,0 +1,176 @@
+//! Lists that come late, or not at all: nothing is called by what was known before.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{
+    api_rig::Rig,
+    mcp_rig::{Pipe, direct, refusal_of, server, text_of},
+    stage_rig::{Stage, tool},
+};
+
+fn good() -> Vec<Value> {
+    vec![
+        tool("paint", "Paints a wall."),
+        tool("cook", "Cooks a meal."),
+    ]
+}
+
+fn changed() -> Vec<Value> {
+    vec![
+        tool("paint", "Paints a house."),
+        tool("cook", "Cooks a meal."),
+    ]
+}
+
+fn call(tool: &str) -> Value {
+    json!({ "name": tool, "arguments": {} })
+}
+
+/// A gateway whose calls wait so long for a server, with the server known and at rest.
+async fn rested(stage: &Stage, wait: Duration, then: impl FnOnce()) -> Rig {
+    let servers = json!({ "s": stage.lazy_entry() });
+    let wait = u64::try_from(wait.as_millis()).unwrap();
+    let rig = Rig::configured(json!({ "mcpServers": servers, "waitTimeoutMs": wait })).await;
+    rig.until_tools("s", 2).await;
+    rig.restarted(|_| then()).await
+}
+
+#[tokio::test]
+async fn a_late_list_is_waited_for() {
+    let stage = Stage::new(&good());
+    let rig = rested(&stage, Duration::from_secs(20), || {
+        stage.set_tools(&changed());
+        stage.hold_list("tools");
+    })
+    .await;
+    let mut pipe = Pipe::open(&rig, direct()).await;
+    let paint = pipe.send("tools/call", call("s__paint")).await;
+    let cook = pipe.send("tools/call", call("s__cook")).await;
+    stage.until_asked("tools/list").await;
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    stage.release_list("tools");
+    let said = refusal_of(&pipe.finish(&paint).await.json);
+    assert!(said.contains("held back"), "{said}");
+    let cooked = pipe.finish(&cook).await.json;
+    assert_eq!(text_of(&cooked["result"]), "cook was called");
+    assert!(stage.calls_of("paint").is_empty(), "{:?}", stage.asked());
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_list_that_never_comes_fails_the_call() {
+    let stage = Stage::new(&good());
+    let rig = rested(&stage, Duration::from_millis(300), || {
+        stage.hold_list("tools");
+    })
+    .await;
+    let mut pipe = Pipe::open(&rig, direct()).await;
+    let answer = pipe.ask("tools/call", call("s__paint")).await.json;
+    assert_eq!(answer["error"]["code"], -32002, "{answer}");
+    assert!(
+        answer["error"]["data"]["retryAfterMs"].as_u64().is_some(),
+        "{answer}"
+    );
+    stage.release_list("tools");
+    rig.stop().await;
+    assert_eq!(stage.calls(), 0, "{:?}", stage.asked());
+}
+
+#[tokio::test]
+async fn a_list_that_fails_fails_the_call() {
+    let stage = Stage::new(&good());
+    let rig = rested(&stage, Duration::from_secs(20), || stage.fail_list("tools")).await;
+    let mut pipe = Pipe::open(&rig, direct()).await;
+    let answer = pipe.ask("tools/call", call("s__paint")).await.json;
+    assert_eq!(answer["error"]["code"], -32002, "{answer}");
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert!(said.contains("the list is broken"), "{said}");
+    assert_eq!(stage.calls(), 0, "{:?}", stage.asked());
+    // It is asked again, and then all is well.
+    stage.mend_list("tools");
+    let mut tries = 0;
+    while pipe.ask("tools/call", call("s__paint")).await.json["error"].is_object() {
+        tries += 1;
+        assert!(tries < 500, "it is never asked again");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn other_lists_do_not_hold_up_a_tool() {
+    let stage = Stage::new(&good());
+    let rig = rested(&stage, Duration::from_secs(20), || {
+        stage.fail_list("prompts");
+        stage.fail_list("resources");
+    })
+    .await;
+    let mut pipe = Pipe::open(&rig, direct()).await;
+    let called = pipe.call("s__paint", json!({})).await;
+    assert_eq!(text_of(&called), "paint was called");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_trusted_server_is_called_without_its_list() {
+    let stage = Stage::new(&good());
+    let entry = stage.entry_with(&json!({ "start": "lazy", "trust": "always" }));
+    let rig = Rig::with(json!({ "s": entry })).await;
+    rig.until_tools("s", 2).await;
+    let rig = rig.restarted(|_| stage.fail_list("tools")).await;
+    let mut pipe = Pipe::open(&rig, server("s")).await;
+    for name in ["paint", "unlisted"] {
+        let called = pipe.call(name, json!({})).await;
+        assert_eq!(text_of(&called), format!("{name} was called"));
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_call_after_a_change_waits_for_the_new_list() {
+    let stage = Stage::new(&good());
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    rig.until_tools("s", 2).await;
+    let mut pipe = Pipe::open(&rig, direct()).await;
+    pipe.call("s__paint", json!({})).await;
+    let lists = || {
+        stage
+            .asked()
+            .iter()
+            .filter(|line| line.starts_with("tools/list"))
+            .count()
+    };
+    let before = lists();
+    stage.hold_list("tools");
+    stage.change_tools(&changed()).await;
+    while lists() == before {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let paint = pipe.send("tools/call", call("s__paint")).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    stage.release_list("tools");
+    let said = refusal_of(&pipe.finish(&paint).await.json);
+    assert!(said.contains("held back"), "{said}");
+    assert_eq!(stage.calls_of("paint").len(), 1, "{:?}", stage.asked());
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn tools_that_are_not_listed_are_not_called() {
+    let stage = Stage::new(&good());
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    rig.until_tools("s", 2).await;
+    let mut pipe = Pipe::open(&rig, server("s")).await;
+    let said = pipe.refusal("backdoor", json!({})).await;
+    assert!(said.contains("offers no tool 'backdoor'"), "{said}");
+    let answer = pipe
+        .ask("prompts/get", json!({ "name": "secret" }))
+        .await
+        .json;
+    let said = refusal_of(&answer);
+    assert!(said.contains("offers no prompt 'secret'"), "{said}");
+    assert_eq!(stage.calls(), 0, "{:?}", stage.asked());
+    rig.stop().await;
+}

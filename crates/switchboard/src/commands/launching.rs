@@ -1,0 +1,89 @@
+//! What a person should know about how a server will be started: where it runs, and which variables it lacks.
+
+use std::path::Path;
+
+use switchboard_config::{CommandLine, Environment, Transport, parse};
+
+/// A program as it is to stand in the configuration: a path that counts from the current directory becomes absolute.
+pub(super) fn program(command: &str) -> String {
+    if command.contains('/') {
+        absolute(command)
+    } else {
+        command.to_owned()
+    }
+}
+
+/// A path that stays valid in a gateway that runs elsewhere. One that begins with a reference is left as it is.
+pub(super) fn absolute(path: &str) -> String {
+    if path.is_empty() || path.starts_with("${") {
+        return path.to_owned();
+    }
+    let absolute = std::path::absolute(path).ok();
+    absolute
+        .and_then(|path| path.into_os_string().into_string().ok())
+        .unwrap_or_else(|| path.to_owned())
+}
+
+/// Advice about a server that was added, from the text of a configuration that has it.
+pub(super) fn hints(config: &str, name: &str) -> Vec<String> {
+    let config = parse(config, "").unwrap_or_default();
+    let transport = config.servers.get(name).map(|server| &server.transport);
+    let Some(Transport::Command(line)) = transport else {
+        return Vec::new();
+    };
+    let relative = relative_argument(line).map(|arg| {
+        format!(
+            "`{arg}` is relative, and the server runs in a directory of its own; write the whole path, or give \
+             --cwd DIR"
+        )
+    });
+    missed(line).into_iter().chain(relative).collect()
+}
+
+/// Advice about a server that is taken over from a client, from the text of a configuration that has it.
+pub(super) fn import_notes(config: &str, name: &str) -> impl Iterator<Item = String> {
+    let config = parse(config, "").unwrap_or_default();
+    let line = config.servers.get(name).and_then(|server| {
+        let Transport::Command(line) = &server.transport else {
+            return None;
+        };
+        Some(line.clone())
+    });
+    let is_relative = |path: &str| path.contains('/') && !path.starts_with(['/', '$']);
+    let relative = line.as_ref().and_then(|line| {
+        let path = line.cwd.as_ref().unwrap_or(&line.command);
+        is_relative(path).then(|| {
+            format!("the relative path `{path}` counts from the directory of switchboard.json here")
+        })
+    });
+    let missed = line.as_ref().and_then(missed);
+    relative.into_iter().chain(missed)
+}
+
+/// Advice about variables that are set here, and that a server is likely to need and does not get.
+pub(super) fn missed(line: &CommandLine) -> Option<String> {
+    let names = Environment::current(None).missed_by(line);
+    if names.is_empty() {
+        return None;
+    }
+    let (verb, pronoun) = match names.len() {
+        1 => ("is", "it"),
+        _ => ("are", "them"),
+    };
+    let quoted: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    let list = names.join(", ");
+    let add = quoted.join(", ");
+    Some(format!(
+        "{list} {verb} set here and not passed to the server; if it needs {pronoun}, add \"inheritEnv\": [{add}]"
+    ))
+}
+
+/// An argument that names a file of the current directory.
+fn relative_argument(line: &CommandLine) -> Option<&str> {
+    let args = line.args.iter().map(String::as_str);
+    let mut relative = args.filter(|arg| !arg.is_empty() && !arg.starts_with(['/', '-']));
+    match line.cwd {
+        Some(_) => None,
+        None => relative.find(|arg| Path::new(arg).exists()),
+    }
+}

@@ -1,0 +1,208 @@
+//! `switchboard secret`: values that servers need and no configuration file should hold.
+
+pub(super) mod moving;
+mod store;
+
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+
+use clap::{Args, Subcommand};
+use rustix::{
+    io::Errno,
+    termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr},
+};
+use serde_json::json;
+use switchboard_config::{Config, Home};
+
+use self::store::SECRET_BYTES;
+pub(super) use self::store::Store;
+use crate::{failure::Failure, print};
+
+/// Store, list and remove secrets.
+///
+/// `${secret:NAME}` in switchboard.json stands for the secret NAME. Each is a file in the folder
+/// `secrets` that only you may read.
+#[derive(Debug, Args)]
+pub(crate) struct Secret {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Store a secret; its value is read from standard input, or from the terminal without echo
+    Set {
+        /// Name of the secret
+        name: String,
+    },
+    /// List the names of secrets and the servers that use them
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a secret
+    Rm {
+        /// Name of the secret
+        name: String,
+        /// Remove it even if a server uses it
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+pub(crate) fn run(home: &Home, args: &Secret) -> Result<(), Failure> {
+    match &args.what {
+        What::Set { name } => set(home, name),
+        What::List { json } => list(home, *json),
+        What::Rm { name, force } => remove(home, name, *force),
+    }
+}
+
+fn set(home: &Home, name: &str) -> Result<(), Failure> {
+    let value = read_value(name)?;
+    Store::new(home).set(name, &value)?;
+    print::say(&format!("stored the secret `{name}`"));
+    let config = Config::load(home.config_file()).unwrap_or_default();
+    match config.secrets_used().get(name) {
+        Some(owners) => {
+            let owners: Vec<_> = owners.iter().map(String::as_str).collect();
+            print::hint(&format!(
+                "it is used by {}; a server reads it when it starts: `switchboard restart NAME`",
+                owners.join(", ")
+            ));
+        }
+        None => print::hint(&format!("use it in switchboard.json as ${{secret:{name}}}")),
+    }
+    Ok(())
+}
+
+fn list(home: &Home, as_json: bool) -> Result<(), Failure> {
+    let stored = Store::new(home).list()?;
+    let used = Config::load(home.config_file())?.secrets_used();
+    let owners = |name: &str| -> Vec<&str> {
+        let owners = used.get(name).into_iter().flatten();
+        owners.map(String::as_str).collect()
+    };
+    let missing = || {
+        used.keys()
+            .filter(|name| stored.iter().all(|there| there.name != **name))
+    };
+    if as_json {
+        let there = stored.iter().map(|secret| {
+            json!({"name": secret.name, "mode": format!("{:o}", secret.mode), "usedBy": owners(&secret.name)})
+        });
+        let gone =
+            missing().map(|name| json!({"name": name, "mode": null, "usedBy": owners(name)}));
+        let all: Vec<_> = there.chain(gone).collect();
+        return print::json(&json!({"secrets": all}));
+    }
+    if stored.is_empty() && used.is_empty() {
+        print::say("there are no secrets");
+        print::hint("`switchboard secret set NAME` stores one");
+        return Ok(());
+    }
+    let mut table = print::Table::new(&["NAME", "MODE", "USED BY"]);
+    for secret in &stored {
+        table.row([
+            secret.name.clone(),
+            format!("{:o}", secret.mode),
+            owners(&secret.name).join(", "),
+        ]);
+    }
+    for name in missing() {
+        table.row([name.clone(), "missing".to_owned(), owners(name).join(", ")]);
+    }
+    table.print()
+}
+
+fn remove(home: &Home, name: &str, force: bool) -> Result<(), Failure> {
+    let used = Config::load(home.config_file())
+        .unwrap_or_default()
+        .secrets_used();
+    if let Some(owners) = used.get(name).filter(|_| !force) {
+        let owners: Vec<_> = owners.iter().map(String::as_str).collect();
+        return Err(Failure::new(format!(
+            "the secret `{name}` is used by {}",
+            owners.join(", ")
+        ))
+        .hint("remove it there first, or give --force"));
+    }
+    if Store::new(home).remove(name)? {
+        print::say(&format!("removed the secret `{name}`"));
+        return Ok(());
+    }
+    Err(Failure::new(format!("there is no secret `{name}`"))
+        .hint("`switchboard secret list` shows the names"))
+}
+
+/// The value, without the end of its last line.
+fn read_value(name: &str) -> Result<String, Failure> {
+    let cannot = |error| Failure::new(format!("cannot read the secret: {error}"));
+    if io::stdin().is_terminal() {
+        return prompt(name)
+            .map_err(cannot)?
+            .ok_or_else(|| Failure::new("nothing was stored"));
+    }
+    let mut bytes = Vec::new();
+    // Two more for the end of the line, which is no part of the secret.
+    let mut input = io::stdin().take(SECRET_BYTES + 3);
+    input.read_to_end(&mut bytes).map_err(cannot)?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Failure::new("the secret is not UTF-8 text"))?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
+}
+
+/// Reads a line from the terminal without showing it. `None` if the user gave up.
+fn prompt(name: &str) -> io::Result<Option<String>> {
+    let mut screen = io::stderr();
+    write!(screen, "Value of {name} (not shown): ")?;
+    screen.flush()?;
+    let quiet = Quiet::new()?;
+    let mut line = Vec::new();
+    let ended = loop {
+        let mut key = [0];
+        match rustix::io::read(io::stdin(), &mut key) {
+            Ok(0) | Err(Errno::IO) => break false,
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        match key[0] {
+            b'\n' | b'\r' => break true,
+            // Ctrl-C and Ctrl-D.
+            3 | 4 => break false,
+            8 | 127 => drop(line.pop()),
+            byte if line.len() as u64 <= SECRET_BYTES => line.push(byte),
+            _ => {}
+        }
+    };
+    drop(quiet);
+    writeln!(screen)?;
+    let text = String::from_utf8(line).map_err(|_| io::Error::other("it is not UTF-8 text"))?;
+    Ok(ended.then_some(text))
+}
+
+/// A terminal that shows nothing of what is typed, until it is dropped.
+struct Quiet(Termios);
+
+impl Quiet {
+    fn new() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut now = before.clone();
+        // Ctrl-C comes as a key, so that the terminal is put right before the program ends.
+        now.local_modes
+            .remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
+        now.special_codes[SpecialCodeIndex::VMIN] = 1;
+        now.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(io::stdin(), OptionalActions::Now, &now)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        // There is nothing to be done if the terminal is gone.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
+}

@@ -1,0 +1,230 @@
+//! Moving values that look like secrets out of an entry, into files of their own.
+
+use std::io::{self, IsTerminal as _};
+
+use clap::ValueEnum;
+use serde_json::{Map, Value};
+use switchboard_config::{looks_secret, without_scheme};
+
+use super::store::Store;
+use crate::{failure::Failure, print};
+
+/// The treatment of values that look like secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in super::super) enum Secrets {
+    /// Store each in a file of its own and write ${secret:NAME} in its place
+    Move,
+    /// Leave them in switchboard.json, which only you may read then
+    Keep,
+}
+
+/// Moves values, and remembers which files it made, so that they can be taken back.
+#[derive(Debug)]
+pub(in super::super) struct Mover {
+    store: Store,
+    /// The secrets that were stored.
+    pub(in super::super) created: Vec<String>,
+    /// One line for each value that was moved.
+    pub(in super::super) notes: Vec<String>,
+}
+
+impl Mover {
+    pub(in super::super) fn new(store: Store) -> Self {
+        Self {
+            store,
+            created: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Moves the values of one server.
+    pub(in super::super) fn take(
+        &mut self,
+        server: &str,
+        entry: &mut Value,
+    ) -> Result<(), Failure> {
+        let Some(entry) = entry.as_object_mut() else {
+            return Ok(());
+        };
+        let mut failed = None;
+        each(entry, &mut |name, text| {
+            let start = text.len() - without_scheme(text).len();
+            let value = text[start..].replace("$${", "${");
+            // A value of several parts stays where its parts are.
+            if failed.is_some() || text.replace("$${", "").contains("${") || value.trim() != value {
+                return None;
+            }
+            match self.store.put(&format!("{server}-{name}"), &value) {
+                Ok((secret, created)) => {
+                    self.notes.push(format!(
+                        "`{server}`: {name} ({}) is the secret {secret}",
+                        masked(&value)
+                    ));
+                    if created {
+                        self.created.push(secret.clone());
+                    }
+                    Some(format!("{}${{secret:{secret}}}", &text[..start]))
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            }
+        });
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Removes the files that were made, since what they were made for did not happen.
+    pub(in super::super) fn take_back(&self) {
+        for name in &self.created {
+            // The first failure is the one to report; a secret that is left over is private.
+            let _ = self.store.remove(name);
+        }
+    }
+}
+
+/// The number of values in an entry that look like secrets.
+pub(in super::super) fn count(entry: &Value) -> usize {
+    let mut found = 0;
+    if let Some(entry) = entry.as_object() {
+        each(&mut entry.clone(), &mut |_, _| {
+            found += 1;
+            None
+        });
+    }
+    found
+}
+
+/// Decides what is done with values that look like secrets: as the option says, else as the user says
+/// on a terminal, else they are moved.
+pub(in super::super) fn decide(
+    option: Option<Secrets>,
+    yes: bool,
+    found: usize,
+) -> Result<Secrets, Failure> {
+    if let Some(option) = option {
+        return Ok(option);
+    }
+    if found == 0 || yes || !io::stdin().is_terminal() {
+        return Ok(Secrets::Move);
+    }
+    let question = match found {
+        1 => "Move 1 value that looks like a secret into a private file?".to_owned(),
+        many => format!("Move {many} values that look like secrets into private files?"),
+    };
+    let agreed = print::confirm_unless_no(&question)
+        .map_err(|error| Failure::new(format!("cannot ask on the terminal: {error}")))?;
+    Ok(if agreed { Secrets::Move } else { Secrets::Keep })
+}
+
+/// A secret as it may be printed.
+pub(in super::super) fn masked(value: &str) -> String {
+    match value.chars().count() {
+        length @ 20.. => {
+            let start: String = value.chars().take(4).collect();
+            format!("{start}…, {length} characters")
+        }
+        length => format!("{length} characters"),
+    }
+}
+
+/// Hides secrets in a text that holds a configuration.
+pub(in super::super) fn hidden<'a>(
+    text: &str,
+    secrets: impl IntoIterator<Item = &'a String>,
+) -> String {
+    let mut secrets: Vec<_> = secrets.into_iter().collect();
+    // One that is a part of another must not keep the other from being found.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    let mut text = text.to_owned();
+    for secret in secrets {
+        let quoted = Value::from(secret.as_str()).to_string();
+        let mask = format!("({})", masked(secret));
+        text = text.replace(&quoted[1..quoted.len() - 1], &mask);
+        text = text.replace(secret.as_str(), &mask);
+    }
+    text
+}
+
+/// Goes through the values of an entry that look like secrets, and replaces those for which there is
+/// something to put in their place.
+fn each(entry: &mut Map<String, Value>, swap: &mut dyn FnMut(&str, &str) -> Option<String>) {
+    for section in ["env", "headers"] {
+        let Some(Value::Object(pairs)) = entry.get_mut(section) else {
+            continue;
+        };
+        for (name, value) in pairs {
+            if let Some(text) = value.as_str()
+                && looks_secret(name, text)
+                && let Some(new) = swap(name, text)
+            {
+                *value = new.into();
+            }
+        }
+    }
+    let Some(Value::Array(args)) = entry.get_mut("args") else {
+        return;
+    };
+    let mut before = String::new();
+    for arg in args {
+        let Some(text) = arg.as_str().map(str::to_owned) else {
+            continue;
+        };
+        // `--token=VALUE`, `--token VALUE`, or a token that speaks for itself.
+        let (option, value) = match text.split_once('=') {
+            Some((option, value)) if text.starts_with('-') => (option, value),
+            _ => ("", text.as_str()),
+        };
+        let name = if option.is_empty() { &before } else { option };
+        if !value.starts_with('-')
+            && looks_secret(name, value)
+            && let Some(new) = swap(name.trim_start_matches('-'), value)
+        {
+            let equals = if option.is_empty() { "" } else { "=" };
+            *arg = format!("{option}{equals}{new}").into();
+        }
+        let is_option = text.starts_with('-') && option.is_empty();
+        before = if is_option { text } else { String::new() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn swapped(mut entry: Value) -> Value {
+        each(entry.as_object_mut().unwrap(), &mut |name, text| {
+            Some(format!("<{name}:{}>", text.len()))
+        });
+        entry
+    }
+
+    #[test]
+    fn secrets_are_found_in_every_place() {
+        let entry = json!({
+            "command": "x",
+            "args": ["--api-key=abcdef", "--token", "abcdef", "-y", "ghp_0123456789abcdef0123", "/data"],
+            "env": {"API_KEY": "abcdef", "TZ": "UTC", "TOKEN": "${env:TOKEN}"},
+            "headers": {"Authorization": "Bearer abcdef"},
+        });
+        assert_eq!(
+            swapped(entry),
+            json!({
+                "command": "x",
+                "args": ["--api-key=<api-key:6>", "--token", "<token:6>", "-y", "<y:24>", "/data"],
+                "env": {"API_KEY": "<API_KEY:6>", "TZ": "UTC", "TOKEN": "${env:TOKEN}"},
+                "headers": {"Authorization": "<Authorization:13>"},
+            })
+        );
+    }
+
+    #[test]
+    fn masks_hide_every_spelling() {
+        let secrets = ["a\"b-secret".to_owned(), "a\"b-secret-long".to_owned()];
+        let text = r#"x "a\"b-secret-long" y a"b-secret"#;
+        let shown = hidden(text, &secrets);
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}

@@ -1,0 +1,107 @@
+//! A home that another user, or a mistake, has tampered with.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
+
+use crate::support::{Gateway, Place};
+
+fn serve(place: &Place) -> (Option<i32>, String) {
+    let done = place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    (done.code, done.err)
+}
+
+#[test]
+fn linked_files_of_run_are_refused() {
+    for name in ["lock", "token", "switchboard.sock"] {
+        let place = Place::new();
+        let victim = place.write("victim", "precious");
+        fs::create_dir_all(place.home().join("run")).unwrap();
+        symlink(&victim, place.home().join("run").join(name)).unwrap();
+        let (code, err) = serve(&place);
+        assert_eq!(code, Some(1), "{name}: {err}");
+        assert!(err.contains("symbolic link"), "{name}: {err}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious", "{name}");
+    }
+}
+
+#[test]
+fn linked_run_folder_is_refused() {
+    let place = Place::new();
+    let elsewhere = place.user().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::create_dir_all(place.home()).unwrap();
+    symlink(&elsewhere, place.home().join("run")).unwrap();
+    let (code, err) = serve(&place);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("symbolic link"), "{err}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[test]
+fn world_writable_configuration_starts_nothing() {
+    let place = Place::new();
+    let ran = place.user().join("ran");
+    let command = format!("touch {}", ran.display());
+    place.write_config(&format!(
+        r#"{{"mcpServers": {{"a": {{"command": "sh", "args": ["-c", "{command}"], "start": "eager"}}}}}}"#
+    ));
+    fs::set_permissions(place.config(), fs::Permissions::from_mode(0o666)).unwrap();
+    let (code, err) = serve(&place);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(
+        err.contains("every user may change it") && err.contains("chmod go-w"),
+        "{err}"
+    );
+    let done = place.run(&["doctor"]);
+    assert!(done.out.contains("every user may change it"), "{done:?}");
+    assert!(!ran.exists());
+}
+
+#[test]
+fn short_token_is_replaced() {
+    let place = Place::new();
+    let token = place.write("home/run/token", "x\n");
+    let _gateway = Gateway::start(&place, &[]);
+    let text = fs::read_to_string(token).unwrap();
+    assert_eq!(text.trim().len(), 64, "{text}");
+    assert!(
+        Gateway::log(&place).contains("shorter than 32"),
+        "{}",
+        Gateway::log(&place)
+    );
+}
+
+#[test]
+fn doctor_checks_modes_and_exposed_secrets() {
+    let place = Place::new();
+    place.write_config(
+        r#"{"mcpServers": {
+            "args": {"command": "sh", "args": ["--key", "${secret:key}"]},
+            "far": {"url": "http://192.0.2.1/mcp", "headers": {"Authorization": "Bearer ${secret:key}"}},
+            "clear": {"command": "sh", "env": {"API_KEY": "swordfish"}}
+        }}"#,
+    );
+    place.write_secret("key", "value-of-key");
+    let open = place.write("home/secrets/open", "x");
+    for (path, mode) in [(place.config(), 0o664), (open, 0o644)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let done = place
+        .command(&["doctor"])
+        .env("http_proxy", "http://127.0.0.1:9")
+        .output()
+        .unwrap();
+    let out = String::from_utf8(done.stdout).unwrap();
+    for expected in [
+        "the group may change",
+        "holds 1 secrets in clear, and others may read it (mode 664)",
+        "secrets/open (mode 644)",
+        "`args`, which every user of this machine can read",
+        "go over plain http://",
+    ] {
+        assert!(out.contains(expected), "{expected}: {out}");
+    }
+    assert!(!out.contains("swordfish"), "{out}");
+}

@@ -1,0 +1,48 @@
+//! Definitions of tools, prompts and resources: fingerprints, differences, findings, judgements.
+
+use switchboard_trust::{
+    ItemKind, Ledger, Offer, Others, Policy, Verdict, diff, fingerprint, limits, scan,
+};
+use switchboard_wire::Raw;
+
+const KINDS: [ItemKind; 4] = [
+    ItemKind::Tool,
+    ItemKind::Prompt,
+    ItemKind::Resource,
+    ItemKind::Template,
+];
+
+/// Two definitions, divided by a NUL, differ by their fingerprints exactly if there is a difference to
+/// show; a scan finds the same each time; what a ledger approves it approves again, also from its file.
+pub fn definition(data: &[u8]) {
+    let mut parts = data.splitn(2, |byte| *byte == 0);
+    let mut next = || Raw::parse(parts.next().unwrap_or_default().to_vec());
+    let Ok(one) = next() else { return };
+    let other = next().unwrap_or_else(|_| one.clone());
+    let mut others = Others::default();
+    others.add("mail", ["send_mail", "read"]);
+    let findings = scan(&one, &others);
+    assert_eq!(scan(&one, &others), findings);
+    assert!(findings.len() <= limits::FINDINGS);
+    for kind in KINDS {
+        let [one, other] = [&one, &other].map(|definition| Offer { kind, definition });
+        let same = fingerprint(one) == fingerprint(other);
+        assert_eq!(diff(one, other).changes.is_empty(), same);
+        judge(one, other, same);
+    }
+}
+
+fn judge(one: Offer<'_>, other: Offer<'_>, same: bool) {
+    let mut ledger = Ledger::new("s", "i");
+    let first = ledger.judge(Policy::Always, [one], 1).items;
+    let again = ledger.judge(Policy::First, [one], 2);
+    assert_eq!(again.items, first);
+    assert!(!again.changed);
+    let Ok(mut ledger) = Ledger::decode(&ledger.encode()) else {
+        unreachable!("what is written is read");
+    };
+    if first == [Verdict::Approved] {
+        let now = ledger.judge(Policy::Ask, [other], 3).items;
+        assert_eq!(now == [Verdict::Approved], same);
+    }
+}
