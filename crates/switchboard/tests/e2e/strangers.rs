@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::{
+    net::sockopt::set_socket_recv_buffer_size,
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+};
 use serde_json::json;
 
 use crate::support::{Home, SOON, Serve, processes, server, with, within};
@@ -124,10 +127,17 @@ fn readers_of_long_results_that_stall_are_let_go() {
             .count()
     };
     let before = open_files();
-    let mut deaf: Vec<_> = (0..40).map(|_| serve.client()).collect();
-    for (n, client) in deaf.iter_mut().enumerate() {
-        client.begin(&json!(n), "a__big", json!({ "bytes": 12 * MIB }));
-    }
+    let call = json!({ "name": "a:big", "arguments": { "bytes": 12 * MIB } }).to_string();
+    let _deaf: Vec<_> = (0..40)
+        .map(|_| {
+            let mut http = serve.http();
+            // Otherwise the system may take the whole result in.
+            set_socket_recv_buffer_size(http.raw(), 128 * 1024).unwrap();
+            http.send("POST", "/api/v1/tools/call", &[], call.as_bytes())
+                .unwrap();
+            http
+        })
+        .collect();
     within(SOON, "all are connected", || {
         (open_files() >= before + 40).then_some(())
     });
