@@ -198,9 +198,13 @@ async fn admit(
     if principal == Principal::Anyone && !is_mcp && !api::is_guarded(request.uri().path()) {
         return Ok((principal, actor));
     }
-    match inner.entrance.peer(visit).await {
-        Peer::Welcome(process) => actor.peer.clone_from(process),
-        Peer::Refused(stranger) => return Err(Away::Peer(stranger.clone())),
+    // To look up a peer on TCP takes milliseconds, which a client that connects for each call would pay each time.
+    // MCP gives no more than calls, which the rules are about; decisions and changes are REST.
+    if visit.door == Door::Socket || !is_mcp {
+        match inner.entrance.peer(visit).await {
+            Peer::Welcome(process) => actor.peer.clone_from(process),
+            Peer::Refused(stranger) => return Err(Away::Peer(stranger.clone())),
+        }
     }
     let is_known = principal == Principal::Owner || is_mcp;
     if is_known && !visit.know() {
