@@ -273,7 +273,10 @@ mod tests {
             session(&console, now),
         );
         assert_eq!(console.sessions(now).len(), 3);
-        assert_eq!(console.sign_out(Some(&two.id), now), [two.id.clone()]);
+        assert_eq!(
+            console.sign_out(Some(&two.id), now),
+            std::slice::from_ref(&two.id)
+        );
         assert!(console.sign_out(Some(&two.id), now).is_empty());
         assert!(!console.is_session(&two.token, now));
         assert!(console.is_session(&one.token, now) && console.is_session(&three.token, now));

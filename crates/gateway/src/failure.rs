@@ -238,8 +238,7 @@ impl Failure {
                     Some(after) => retry(*after),
                     None => ("permanent", Raw::from(true)),
                 };
-                let data = [("part", Raw::string(server)), next];
-                let data = Raw::object(data);
+                let data = Raw::object([("part", Raw::string(server)), next]);
                 (codes::INITIALIZATION_FAILED, message, Some(data))
             }
             Self::Disabled { server } => {

@@ -115,7 +115,7 @@ async fn route(
     let mcp = mcp.or_else(|| under(path, "/sse").map(|rest| (Transport::Sse, rest)));
     let (principal, actor) = match admit(&inner, &visit, mcp.is_some(), &request).await {
         Ok(admitted) => admitted,
-        Err(away) => return turn_away(away, mcp.is_some()),
+        Err(away) => return turn_away(&away, mcp.is_some()),
     };
     match mcp {
         None => {}
@@ -257,8 +257,8 @@ impl From<TurnedAway> for Away {
     }
 }
 
-fn turn_away(away: Away, is_mcp: bool) -> Response<Answer> {
-    let (status, message) = match &away {
+fn turn_away(away: &Away, is_mcp: bool) -> Response<Answer> {
+    let (status, message) = match away {
         Away::Gate(TurnedAway::Host) => (
             StatusCode::FORBIDDEN,
             "this gateway serves its own machine only: the Host header has to be a loopback address",

@@ -1,5 +1,7 @@
 //! The spellings of one value: as it is, in JSON, in an address, in HTML, in base64.
 
+use std::fmt::Write as _;
+
 use base64::{Engine as _, engine::general_purpose};
 
 use crate::known::LEAST_BYTES;
@@ -59,7 +61,8 @@ fn ascii(json: &str) -> String {
         } else {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
-                out.push_str(&format!("\\u{unit:04x}"));
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
             }
         }
     }
@@ -95,9 +98,9 @@ fn percent(value: &str, kept: &[u8], upper: bool) -> String {
         if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
             out.push(char::from(byte));
         } else if upper {
-            out.push_str(&format!("%{byte:02X}"));
+            let _ = write!(out, "%{byte:02X}");
         } else {
-            out.push_str(&format!("%{byte:02x}"));
+            let _ = write!(out, "%{byte:02x}");
         }
     }
     out

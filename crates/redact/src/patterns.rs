@@ -374,7 +374,7 @@ impl Text<'_> {
         while let Some(&byte) = self.bytes.get(at) {
             if byte == quote {
                 let slashes = self.view.slashes(at);
-                let closes = slashes <= depth || (slashes - depth) % (2 * (depth + 1)) == 0;
+                let closes = slashes <= depth || (slashes - depth).is_multiple_of(2 * (depth + 1));
                 if closes {
                     break;
                 }

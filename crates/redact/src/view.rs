@@ -40,18 +40,15 @@ impl<'t> View<'t> {
                 .iter()
                 .take_while(|byte| **byte == b'\\')
                 .count();
-            match escaped(&bytes[at + run..]).filter(|_| run > 0) {
-                Some((c, taken)) => {
-                    text.push(char::from(c));
-                    from.push(at);
-                    at += run + taken;
-                    is_changed = true;
-                }
-                None => {
-                    text.push_str(&source[at..at + run]);
-                    from.extend(at..at + run);
-                    at += run;
-                }
+            if let Some((c, taken)) = escaped(&bytes[at + run..]).filter(|_| run > 0) {
+                text.push(char::from(c));
+                from.push(at);
+                at += run + taken;
+                is_changed = true;
+            } else {
+                text.push_str(&source[at..at + run]);
+                from.extend(at..at + run);
+                at += run;
             }
         }
         is_changed.then_some(Self {

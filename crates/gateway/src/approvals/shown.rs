@@ -133,9 +133,10 @@ impl Shown {
             escalated_at: record.escalated.map(time_of),
             expires_at: record.expires.map(time_of),
             rule: record.ask.rule.as_deref().map(str::to_owned),
-            request: Some(match asked_by_server {
-                true => scrubbed(&record.ask.request),
-                false => record.ask.request.clone(),
+            request: Some(if asked_by_server {
+                scrubbed(&record.ask.request)
+            } else {
+                record.ask.request.clone()
             }),
             arguments_text: arguments.map(|arguments| arguments.as_str().to_owned()),
             truncated: false,

@@ -126,7 +126,9 @@ fn needles() -> Vec<(String, String)> {
     let all = NAMES.iter().map(|name| ((*name).to_owned(), secret(name)));
     for (name, value) in all.chain([("literal".to_owned(), LITERAL.to_owned())]) {
         let encoded = STANDARD.encode(&value);
-        let percent: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let percent = value
+            .bytes()
+            .fold(String::new(), |all, byte| format!("{all}%{byte:02X}"));
         needles.push((name.clone(), encoded.trim_end_matches('=').to_owned()));
         needles.push((name.clone(), percent));
         needles.push((name, value));
@@ -253,7 +255,7 @@ fn no_secret_is_in_anything_the_gateway_writes() {
             let server = servers.iter().find(|server| server["name"] == **name);
             server.is_some_and(|server| server["reason"].is_string())
         };
-        failing.iter().all(|name| failed(&name)).then_some(())
+        failing.iter().all(|name| failed(name)).then_some(())
     });
     fail_all(&serve, &mut hits);
     search("events", &events(&serve), &mut hits);
