@@ -17,6 +17,7 @@ mod header;
 mod json;
 mod ledger;
 mod raw;
+mod redact;
 mod rules;
 mod snapshot;
 mod splitter;
@@ -29,6 +30,7 @@ pub use edit::edit;
 pub use envelope::envelope;
 pub use header::header;
 pub use ledger::ledger;
+pub use redact::redaction;
 pub use rules::rules;
 pub use snapshot::snapshot;
 pub use splitter::splitter;
@@ -38,12 +40,13 @@ pub use sse::sse;
 pub type Check = fn(&[u8]);
 
 /// Every check under its name, which is also that of its fuzz target and its folder in `seeds/`.
-pub const CHECKS: [(&str, Check); 9] = [
+pub const CHECKS: [(&str, Check); 10] = [
     ("edit", edit),
     ("splitter", splitter),
     ("envelope", envelope),
     ("sse", sse),
     ("header", header),
+    ("redaction", redaction),
     ("ledger", ledger),
     ("definition", definition),
     ("snapshot", snapshot),

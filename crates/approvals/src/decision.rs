@@ -6,7 +6,7 @@ use switchboard_wire::Raw;
 
 use crate::{
     form::{Form, Problem},
-    record::{Action, Decided, Kind, Record, Remember, Scope, Status},
+    record::{Action, Decided, Kind, Record, Remember, Scope, Source, Status},
 };
 
 /// What a person decides.
@@ -14,8 +14,12 @@ use crate::{
 pub struct Decision {
     /// What to do.
     pub action: Action,
-    /// Who decides.
+    /// Who decides, as the gateway established it.
     pub by: Arc<str>,
+    /// The door that the decision came through, and the process that sent it.
+    pub from: Option<Source>,
+    /// Free text of the sender. It says nothing about who that is.
+    pub note: Option<Arc<str>>,
     /// Why.
     pub reason: Option<Arc<str>>,
     /// What is changed: members of the request, or `text` of a draft.
@@ -36,6 +40,8 @@ impl Decision {
         Self {
             action,
             by: by.into(),
+            from: None,
+            note: None,
             reason: None,
             edits: None,
             content: None,
@@ -124,6 +130,8 @@ fn decided(decision: &Decision, action: Action, now: u64) -> Decided {
     Decided {
         action,
         by: Arc::clone(&decision.by),
+        from: decision.from.clone(),
+        note: decision.note.clone(),
         at: now,
         reason: decision.reason.clone(),
         edits: decision.edits.clone(),

@@ -16,7 +16,7 @@ use switchboard_wire::Raw;
 pub use self::address::Address;
 pub use self::field::{Choice, Field, Format, Kind};
 
-use crate::words::secret;
+use switchboard_redact::words::secret;
 
 /// The most fields of a form. A person who is asked for more is not asked in earnest.
 pub const FIELDS: usize = 200;

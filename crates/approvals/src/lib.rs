@@ -2,14 +2,13 @@
 //!
 //! Nothing here waits, reads or writes. [`Broker`] is every question that waits for a person, as a
 //! machine: it is told what happens and says what is to be done. [`rules`] say which calls are asked
-//! about, [`form`] what a server asks and whether an answer fits, [`redact`] what a log may keep.
+//! about, [`form`] what a server asks and whether an answer fits.
 
 pub mod broker;
 mod decision;
 pub mod form;
 mod json;
 mod record;
-pub mod redact;
 pub mod rules;
 mod step;
 mod words;
@@ -18,5 +17,6 @@ pub use broker::{Broker, Effect, Fault, Input, Outcome};
 pub use decision::{Decision, Refusal};
 pub use json::says_twice;
 pub use record::{
-    Action, Arguments, Ask, Decided, Id, Kind, Patience, Record, Remember, Scope, Status, Usage,
+    Action, Arguments, Ask, Decided, Id, Kind, Patience, Peer, Record, Remember, Scope, Source,
+    Status, Usage,
 };

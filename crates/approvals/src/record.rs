@@ -212,14 +212,40 @@ pub enum Arguments {
     Exact,
 }
 
+/// The way that a decision came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// `socket`, `tcp` or `console`.
+    pub door: Arc<str>,
+    /// The process at the other end, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Peer>,
+}
+
+/// The process that sent a decision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its number.
+    pub pid: u32,
+    /// The path of its program, if it could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Arc<str>>,
+}
+
 /// Who decided, what, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decided {
     /// What was done.
     pub action: Action,
-    /// Who did it.
+    /// Who did it, as the gateway established it.
     pub by: Arc<str>,
+    /// The door that it came through, and the process that sent it.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Source>,
+    /// Free text of the sender. It says nothing about who that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Arc<str>>,
     /// When, in milliseconds since 1970.
     pub at: u64,
     /// Why, in the person's words.

@@ -429,7 +429,7 @@ pub fn matches(rule: &Rule, case: &Case<'_>, now: u64) -> Match {
     }
     let told = case
         .arguments
-        .filter(|arguments| !crate::redact::is_marked(arguments));
+        .filter(|arguments| !switchboard_redact::is_marked(arguments));
     if told.is_none() {
         return Match::Unsure;
     }

@@ -19,7 +19,7 @@ use tokio::{
 use tracing::Instrument;
 
 use crate::{
-    Asked, Client, Lossless, attendant,
+    Asked, Client, Lossless, Violation, attendant,
     client::Shared,
     driver::{Driver, Outlets},
     handlers::{self, Handlers},
@@ -30,6 +30,7 @@ use crate::{
         UrlElicitationRequest,
     },
     telemetry,
+    throttle::Limited,
     transport::Connect,
 };
 
@@ -55,6 +56,8 @@ pub struct ClientBuilder {
     handlers: Handlers,
     /// What to declare in place of what follows from the handlers.
     capabilities: Option<Raw>,
+    /// The name of the server in logs.
+    label: Option<String>,
 }
 
 /// The one row of ids of this process.
@@ -80,6 +83,7 @@ impl ClientBuilder {
             settings: Settings::new(info),
             handlers: Handlers::default(),
             capabilities: None,
+            label: None,
         }
     }
 
@@ -170,6 +174,22 @@ impl ClientBuilder {
         self
     }
 
+    /// Takes reports about a server that breaks the protocol, such as lines on its standard output that
+    /// are not JSON-RPC: the first ten, and then one per ten seconds. The handler must not block.
+    pub fn on_violation(
+        mut self,
+        handler: impl Fn(&Violation<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers.violation = Some(Box::new(handler));
+        self
+    }
+
+    /// Names the server in logs. By default that is its command or address.
+    pub fn label(mut self, name: &str) -> Self {
+        self.label = Some(name.to_owned());
+        self
+    }
+
     /// How long a call may take unless it says otherwise. 30 seconds by default.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.settings.request_timeout = timeout;
@@ -227,6 +247,7 @@ impl ClientBuilder {
             mut settings,
             handlers,
             capabilities,
+            label,
         } = self;
         if connect.answers_everything() {
             settings.probe_timeout = settings.probe_timeout.max(settings.handshake_timeout / 2);
@@ -251,7 +272,8 @@ impl ClientBuilder {
         let (acknowledged_sender, acknowledged) = mpsc::channel(8);
         let started = Instant::now();
         let connect: Arc<dyn Connect> = Arc::new(connect);
-        let span = telemetry::connection_span(&connect.describe());
+        let label = label.unwrap_or_else(|| connect.describe());
+        let span = telemetry::connection_span(&label);
         let shared = Arc::new(Shared {
             calls: calls_sender,
             control: control_sender.clone(),
@@ -265,6 +287,7 @@ impl ClientBuilder {
             param_headers: RwLock::default(),
             asked_for: AskedFor::default(),
             log_level: RwLock::default(),
+            left_out: Limited::default(),
         });
         let hears = handlers.notification.is_some();
         let news = hears.then(|| notifications_sender.clone());
@@ -289,6 +312,7 @@ impl ClientBuilder {
             },
             state: state_sender,
             counters,
+            handlers: Arc::clone(&handlers),
             started,
         };
         let answering = attendant::answer_requests(requests, Arc::clone(&handlers), control_sender);

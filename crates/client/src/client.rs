@@ -33,6 +33,7 @@ use crate::{
         ReadResourceResult, Resource, ResourceTemplate, Root, Tool,
     },
     pending::Pending,
+    throttle::Limited,
     transport::Connect,
 };
 
@@ -76,6 +77,8 @@ pub(crate) struct Shared {
     pub(crate) asked_for: AskedFor,
     /// The level for revisions that want it with each request.
     pub(crate) log_level: RwLock<Option<Raw>>,
+    /// Tells of items of lists that cannot be used.
+    pub(crate) left_out: Limited,
 }
 
 static LANES: AtomicU64 = AtomicU64::new(0);
@@ -385,10 +388,17 @@ impl Client {
                 true
             }
             Err(error) => {
-                tracing::warn!(target: "switchboard::list", tool = tool.name, %error, "left out a tool");
+                self.shared.left_out.report(|missed| {
+                    tracing::warn!(target: "switchboard::list", tool = tool.name, %error, missed, "left out a tool");
+                });
                 false
             }
         }
+    }
+
+    /// Tells of items of lists that cannot be used, at a bounded rate.
+    pub(crate) fn left_out(&self) -> &Limited {
+        &self.shared.left_out
     }
 
     /// The headers that a call of a tool with these parameters carries.

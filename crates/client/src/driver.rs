@@ -18,8 +18,9 @@ use tokio::{
 };
 
 use crate::{
-    handlers::Asked,
+    handlers::{Asked, Handlers, Violation},
     telemetry,
+    throttle::{BURST, EVERY, Missed, Throttle},
     transport::{Connect, Connecting, Transport, TransportEvent},
 };
 
@@ -85,6 +86,7 @@ pub(crate) struct Driver {
     pub(crate) outlets: Outlets,
     pub(crate) state: watch::Sender<State>,
     pub(crate) counters: Arc<switchboard_machine::Counters>,
+    pub(crate) handlers: Arc<Handlers>,
     pub(crate) started: Instant,
 }
 
@@ -132,6 +134,7 @@ impl Driver {
             outlets,
             state,
             counters,
+            handlers,
             started,
         } = self;
         let mut hands = Hands {
@@ -140,6 +143,8 @@ impl Driver {
             outlets,
             state,
             counters,
+            handlers,
+            violations: Throttle::new(BURST, EVERY),
             started,
             link: Link::None,
             callers: HashMap::new(),
@@ -157,9 +162,11 @@ impl Driver {
                 break;
             }
             // A time too far to be told is a time that never comes.
-            let due = hands
-                .machine
-                .next_timeout()
+            let due = [hands.machine.next_timeout(), hands.violations.due()];
+            let due = due
+                .into_iter()
+                .flatten()
+                .min()
                 .and_then(|due| started.checked_add(due.since_start()));
             let turn = poll_fn(|cx| {
                 if let Poll::Ready(Some(control)) = control.poll_recv(cx) {
@@ -195,7 +202,9 @@ impl Driver {
                 Turn::Transport(event) => hands.transport(event),
                 Turn::Tick => hands.event(Event::Tick),
             }
+            hands.sum_up(Throttle::summary);
         }
+        hands.sum_up(Throttle::take);
         // Whoever comes now, or came while the end was decided, is answered by the closed queue.
         calls.close();
         while let Ok(submission) = calls.try_recv() {
@@ -211,6 +220,9 @@ struct Hands {
     outlets: Outlets,
     state: watch::Sender<State>,
     counters: Arc<switchboard_machine::Counters>,
+    handlers: Arc<Handlers>,
+    /// Bounds the reports of violations.
+    violations: Throttle,
     started: Instant,
     link: Link,
     callers: HashMap<u64, (Caller, tracing::Span)>,
@@ -412,7 +424,35 @@ impl Hands {
         });
     }
 
-    fn record(&self, what: &Telemetry) {
+    /// Reports the violations that were only counted.
+    fn sum_up(&mut self, take: impl FnOnce(&mut Throttle, Moment) -> Option<Missed>) {
+        if self.violations.due().is_none() {
+            return;
+        }
+        let now = Moment::after_start(self.started.elapsed());
+        if let Some(Missed { events, bytes }) = take(&mut self.violations, now) {
+            self.violated(&Violation::More {
+                count: events,
+                bytes,
+            });
+        }
+    }
+
+    fn violated(&self, what: &Violation<'_>) {
+        telemetry::violation(what);
+        self.handlers.violated(what);
+    }
+
+    fn record(&mut self, what: &Telemetry) {
+        if let Telemetry::Violation { reason, frame } = what {
+            let now = Moment::after_start(self.started.elapsed());
+            let bytes = frame.as_ref().map_or(0, |frame| frame.len() as u64);
+            if self.violations.admit(now, bytes) {
+                let frame = frame.as_deref();
+                self.violated(&Violation::Frame { reason, frame });
+            }
+            return;
+        }
         let span = match what {
             Telemetry::CallStarted { id, .. }
             | Telemetry::CallAnswered { id, .. }

@@ -19,6 +19,7 @@ pub(crate) type RequestHandler = Box<dyn Fn(Option<Raw>) -> Answering + Send + S
 type OtherHandler = Box<dyn Fn(String, Option<Raw>) -> Answering + Send + Sync>;
 type AskedHandler = Box<dyn Fn(Asked) -> Answering + Send + Sync>;
 type NotificationHandler = Box<dyn Fn(Notification) + Send + Sync>;
+type ViolationHandler = Box<dyn Fn(&Violation<'_>) + Send + Sync>;
 
 /// Something that the server asks, as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,28 @@ pub struct Asked {
     pub name: Option<String>,
 }
 
+/// A report about a server that breaks the protocol. Reports come at a bounded rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Violation<'a> {
+    /// One violation.
+    #[non_exhaustive]
+    Frame {
+        /// What the server did.
+        reason: &'a str,
+        /// The frame, if it cannot be read as JSON-RPC.
+        frame: Option<&'a [u8]>,
+    },
+    /// Violations since the last report that were only counted.
+    #[non_exhaustive]
+    More {
+        /// Their number.
+        count: u64,
+        /// The size of their frames.
+        bytes: u64,
+    },
+}
+
 #[derive(Default)]
 pub(crate) struct Handlers {
     /// Goes ahead of all others.
@@ -44,6 +67,7 @@ pub(crate) struct Handlers {
     pub(crate) url_elicitation: Option<RequestHandler>,
     pub(crate) other: Option<OtherHandler>,
     pub(crate) notification: Option<NotificationHandler>,
+    pub(crate) violation: Option<ViolationHandler>,
     pub(crate) roots: Option<RwLock<Vec<Root>>>,
 }
 
@@ -56,6 +80,15 @@ impl Handlers {
             calm(|| answering.as_mut().poll(cx)).unwrap_or_else(|error| Poll::Ready(Err(error)))
         })
         .await
+    }
+
+    /// Tells of a violation. A handler that panics harms nobody else.
+    pub(crate) fn violated(&self, what: &Violation<'_>) {
+        if let Some(handler) = &self.violation
+            && catch_unwind(AssertUnwindSafe(|| handler(what))).is_err()
+        {
+            tracing::error!(target: "switchboard::handler", "a handler of violations panicked");
+        }
     }
 
     /// Finds whoever answers, and has it begin.

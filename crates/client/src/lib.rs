@@ -51,13 +51,14 @@ mod paging;
 mod pending;
 mod round;
 pub mod telemetry;
+pub mod throttle;
 pub mod transport;
 
 pub use builder::ClientBuilder;
 pub use call::{Answering, Call, Canceller, InFlight, Progress, Reason};
 pub use client::{Client, IntoParams};
 pub use error::Error;
-pub use handlers::Asked;
+pub use handlers::{Asked, Violation};
 pub use hints::CacheHints;
 pub use input::InputRequired;
 pub use model::Lossless;

@@ -95,7 +95,9 @@ impl<T: Listed> Pages<T> {
                 Ok(item) if T::admit(&self.client, &item) => self.items.push_back(item),
                 Ok(_) => {}
                 Err(error) => {
-                    tracing::warn!(target: "switchboard::list", method = T::METHOD, %error, "left out an item that cannot be read");
+                    self.client.left_out().report(|missed| {
+                        tracing::warn!(target: "switchboard::list", method = T::METHOD, %error, missed, "left out an item that cannot be read");
+                    });
                 }
             }
         }

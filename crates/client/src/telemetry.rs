@@ -9,18 +9,23 @@
 //! | `response.late` | debug | `id` |
 //! | `response.unknown` | debug | `id` |
 //! | `transport.busy` | debug | `attempts` |
-//! | `protocol.violation` | warn | `reason` |
+//! | `protocol.violation` | warn | `reason`, `missed`, `missed_bytes` |
 //! | `notification.received` | trace | `method` |
 //!
 //! All of them happen inside the span `connection` with the field `server`; those of a request also
 //! inside the span `request` (trace) with the fields `id` and `method`. Payloads are never recorded.
 //! The same facts are counted, see [`Client::counters`](crate::Client::counters).
 //!
+//! A server can break the protocol as often as it likes: `protocol.violation` is recorded ten times, and
+//! then once per ten seconds with the number and size of the frames in between.
+//!
 //! Other targets: `switchboard::transport` (what a transport met), `switchboard::list` (what was left
 //! out of a list), `switchboard::handler` (handlers that panicked), `switchboard::stderr` (what a
 //! server writes there).
 
 use switchboard_machine::Telemetry;
+
+use crate::handlers::Violation;
 
 const TARGET: &str = "switchboard::connection";
 
@@ -57,11 +62,22 @@ pub(crate) fn emit(what: &Telemetry) {
         Telemetry::Busy { attempts } => {
             tracing::debug!(name: "transport.busy", target: TARGET, attempts, "transport.busy");
         }
-        Telemetry::Violation { reason } => {
-            tracing::warn!(name: "protocol.violation", target: TARGET, %reason, "protocol.violation");
-        }
+        // Recorded by `violation`, at a bounded rate.
+        Telemetry::Violation { .. } => {}
         Telemetry::Notification { method } => {
             tracing::trace!(name: "notification.received", target: TARGET, method, "notification.received");
+        }
+    }
+}
+
+pub(crate) fn violation(what: &Violation<'_>) {
+    match *what {
+        Violation::Frame { reason, .. } => {
+            tracing::warn!(name: "protocol.violation", target: TARGET, reason, "protocol.violation");
+        }
+        Violation::More { count, bytes } => {
+            let reason = "more of the same";
+            tracing::warn!(name: "protocol.violation", target: TARGET, reason, missed = count, missed_bytes = bytes, "protocol.violation");
         }
     }
 }

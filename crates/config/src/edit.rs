@@ -131,6 +131,19 @@ pub fn set_enabled(text: &str, name: &str, enabled: bool) -> Result<String, Edit
     patches.apply(text)
 }
 
+/// Lets a server that is held be started.
+pub fn release_server(text: &str, name: &str) -> Result<String, EditError> {
+    let root = read(text)?;
+    let (servers, at) = find(root.as_ref(), name)?;
+    let server = &servers.members().unwrap_or_default()[at].node;
+    expect_object(server, || format!("the server {name:?}"))?;
+    let mut patches = Patches::default();
+    if let Some(Member { node, .. }) = server.get("hold") {
+        patches.replace(node.start, node.end, "false".to_owned());
+    }
+    patches.apply(text)
+}
+
 fn read(text: &str) -> Result<Option<Node<'_>>, EditError> {
     let mut problems = Problems::default();
     match json::read(text, &mut problems) {

@@ -140,6 +140,18 @@ const APPROVALS: Keys = Keys {
             r#""auto""#,
             "Whether a request that became louder is shown on the desktop, where there is one.",
         ),
+        key(
+            "questionsPerCall",
+            COUNT,
+            "20",
+            "The most questions (sampling, elicitation, roots) that a server may ask during one call.",
+        ),
+        key(
+            "questionsPerMinute",
+            COUNT,
+            "30",
+            "The most questions that a server may ask in a minute.",
+        ),
     ],
     meant: &[
         ("timeout", "shortTimeoutMs"),
@@ -196,9 +208,59 @@ const SAMPLING: Keys = Keys {
             "false",
             "Whether a person sees the answer before the server does.",
         ),
+        bare(
+            "budget",
+            Shape::Object(&BUDGET),
+            "The limits of each server for answers that a rule allows without a person.",
+        ),
+    ],
+    meant: &[("limits", "budget")],
+    one_of: &[],
+};
+
+const BUDGET: Keys = Keys {
+    all: &[
+        key("requestsPerCall", COUNT, "10", "Requests in one call."),
+        key("requestsPerHour", COUNT, "100", "Requests in an hour."),
+        key("requestsPerDay", COUNT, "500", "Requests in a day."),
+        key(
+            "tokensPerHour",
+            COUNT,
+            "500000",
+            "Tokens read and written in an hour.",
+        ),
+        key(
+            "tokensPerDay",
+            COUNT,
+            "2000000",
+            "Tokens read and written in a day.",
+        ),
+        bare(
+            "costPerDay",
+            Shape::Price,
+            "The cost of a day, in the currency of the provider's prices.",
+        ),
+        key(
+            "promptBytes",
+            COUNT,
+            "262144",
+            "The length of a request, in bytes.",
+        ),
+        key(
+            "concurrent",
+            Shape::Whole { min: 1, max: 1_000 },
+            "2",
+            "Requests at a time; more wait.",
+        ),
     ],
     meant: &[],
     one_of: &[],
+};
+
+/// A limit that counts something.
+const COUNT: Shape = Shape::Whole {
+    min: 1,
+    max: 1_000_000_000,
 };
 
 pub(crate) const PROVIDER: Keys = Keys {
@@ -225,12 +287,13 @@ pub(crate) const PROVIDER: Keys = Keys {
             "[]",
             "Further models that may be asked for.",
         ),
-        bare(
+        key(
             "maxTokens",
             Shape::Whole {
                 min: 1,
                 max: 1_073_741_824,
             },
+            "8192",
             "The most tokens of an answer, whatever is asked for.",
         ),
         key(

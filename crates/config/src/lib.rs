@@ -53,22 +53,22 @@ mod shape;
 mod wanted;
 mod write;
 
-pub use edit::{EditError, add_server, remove_server, set_enabled};
+pub use edit::{EditError, add_server, release_server, remove_server, set_enabled};
 pub use environment::Environment;
 pub use filter::ToolFilter;
 pub use home::{Home, HomeError};
 pub use listen::{ListenError, parse_listen};
 pub use load::{ConfigError, parse};
 pub use model::{
-    Approvals, Auth, CommandLine, Config, Container, DEFAULT_LISTEN, Embeddings, Guard, Inherit,
-    McpAuth, Memory, Notify, Prices, Provider, ProviderKind, Remote, RemoteKind, Results, Route,
-    Sampling, Search, Server, Shutdown, Start, Transport, Trust, View, Webhook,
+    Approvals, Auth, Budget, CommandLine, Config, Container, DEFAULT_LISTEN, Embeddings, Guard,
+    Inherit, McpAuth, Memory, Notify, Prices, Provider, ProviderKind, Remote, RemoteKind, Results,
+    Route, Sampling, Search, Server, Shutdown, Start, Transport, Trust, View, Webhook,
 };
 pub use name::{NameError, check_server_name};
 pub use network::Network;
 pub use problem::Problem;
 pub use reference::is_secret_name;
-pub use resolve::ResolveError;
+pub use resolve::{ResolveError, Resolved};
 pub use schema::schema;
 pub use secret::{looks_secret, without_scheme};
 pub use switchboard_files::LockError;

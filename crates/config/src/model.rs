@@ -7,7 +7,7 @@
 mod asking;
 
 pub use asking::{
-    Approvals, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
+    Approvals, Budget, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
 };
 
 use std::collections::BTreeMap;
@@ -272,6 +272,8 @@ pub struct Server {
     pub max_result_tokens: Option<usize>,
     /// Which calls of its tools are asked about, if other than everywhere.
     pub approve: Option<Guard>,
+    /// Whether it is not started until a person agrees.
+    pub hold: bool,
 }
 
 impl Server {
@@ -293,6 +295,7 @@ impl Server {
             max_result_bytes: None,
             max_result_tokens: None,
             approve: None,
+            hold: false,
         }
     }
 }
@@ -492,21 +495,12 @@ impl fmt::Debug for Names<'_> {
     }
 }
 
-/// An address without the parts that may carry a secret: user, password and query.
+/// The origin of an address: the rest may carry a secret.
 struct Url<'a>(&'a str);
 
 impl fmt::Debug for Url<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (address, rest) = match self.0.find(['?', '#']) {
-            Some(at) => (&self.0[..at], "?(hidden)"),
-            None => (self.0, ""),
-        };
-        let Some((scheme, after)) = address.split_once("://") else {
-            return Hidden.fmt(f);
-        };
-        let authority = after.find('/').unwrap_or(after.len());
-        let host = after[..authority].rfind('@').map_or(0, |at| at + 1);
-        write!(f, "\"{scheme}://{}{rest}\"", &after[host..])
+        write!(f, "{:?}", switchboard_redact::origin(self.0))
     }
 }
 
@@ -531,7 +525,7 @@ mod tests {
             format!(
                 "{:?}",
                 Server::new(Transport::Remote(Remote {
-                    url: "https://me:s3cret@example.com/mcp?key=s3cret".to_owned(),
+                    url: "https://me:s3cret@example.com/s3cret/mcp?key=s3cret".to_owned(),
                     headers: secrets.clone(),
                     kind: RemoteKind::Auto,
                 }))
@@ -554,7 +548,7 @@ mod tests {
                     model: "small".to_owned(),
                     models: Vec::new(),
                     api_key: Some("s3cret".to_owned()),
-                    max_tokens: None,
+                    max_tokens: 8_192,
                     timeout: Duration::from_secs(1),
                     prices: None,
                 }
@@ -572,10 +566,6 @@ mod tests {
             assert!(!text.contains("s3cret"), "{text}");
         }
         assert!(shown[0].contains("NAME"), "{}", shown[0]);
-        assert!(
-            shown[1].contains("https://example.com/mcp?"),
-            "{}",
-            shown[1]
-        );
+        assert!(shown[1].contains("https://example.com\""), "{}", shown[1]);
     }
 }

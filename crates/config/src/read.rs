@@ -10,7 +10,7 @@ use crate::json::{Json, Member, Node};
 use crate::keys::{PRICES, PROVIDER, WEBHOOK};
 use crate::listen::parse_listen;
 use crate::model::{
-    Approvals, Auth, Config, Embeddings, Guard, McpAuth, Memory, Notify, Prices, Provider,
+    Approvals, Auth, Budget, Config, Embeddings, Guard, McpAuth, Memory, Notify, Prices, Provider,
     ProviderKind, Results, Route, Sampling, Search, Shutdown, View, Webhook,
 };
 use crate::name::check_server_name;
@@ -47,6 +47,7 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
                 .block("provider")
                 .and_then(|block| provider(block, problems)),
             review: block.flag("review").unwrap_or(false),
+            budget: block.block("budget").map(budget).unwrap_or_default(),
         };
     }
     if let Some(block) = block.block("memory") {
@@ -130,6 +131,27 @@ fn approvals(block: Block<'_, '_>, problems: &mut Problems) -> Approvals {
             Some("off") => Notify::Off,
             _ => Notify::Auto,
         },
+        questions_per_call: block
+            .whole("questionsPerCall")
+            .unwrap_or(defaults.questions_per_call),
+        questions_per_minute: block
+            .whole("questionsPerMinute")
+            .unwrap_or(defaults.questions_per_minute),
+    }
+}
+
+fn budget(block: Block<'_, '_>) -> Budget {
+    let defaults = Budget::default();
+    let whole = |key, default| block.whole(key).unwrap_or(default);
+    Budget {
+        requests_per_call: whole("requestsPerCall", defaults.requests_per_call),
+        requests_per_hour: whole("requestsPerHour", defaults.requests_per_hour),
+        requests_per_day: whole("requestsPerDay", defaults.requests_per_day),
+        tokens_per_hour: whole("tokensPerHour", defaults.tokens_per_hour),
+        tokens_per_day: whole("tokensPerDay", defaults.tokens_per_day),
+        cost_per_day: block.price("costPerDay"),
+        prompt_bytes: whole("promptBytes", defaults.prompt_bytes),
+        concurrent: block.count("concurrent").unwrap_or(defaults.concurrent),
     }
 }
 
@@ -169,7 +191,7 @@ fn provider(block: Block<'_, '_>, problems: &mut Problems) -> Option<Provider> {
         model: block.text("model")?.to_owned(),
         models: block.texts("models").unwrap_or_default(),
         api_key: block.text("apiKey").map(str::to_owned),
-        max_tokens: block.whole("maxTokens"),
+        max_tokens: block.whole("maxTokens").unwrap_or(8_192),
         timeout: block.millis("timeoutMs").unwrap_or(Duration::from_mins(2)),
         prices: prices.and_then(|prices| {
             Some(Prices {

@@ -3,11 +3,14 @@
 //! The configuration keeps the references; values are fetched when a server is started, so that
 //! they are in no file, log or comparison that does not need them.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+
+use switchboard_redact::{self as redact, Secret, Source};
 
 use crate::model::{CommandLine, Container, Provider, Remote, Server, Transport, Webhook};
 use crate::reference::{Piece, pieces};
@@ -84,6 +87,15 @@ pub enum ResolveError {
     },
 }
 
+/// A part of the configuration with its references replaced, and the secrets that it now holds.
+#[derive(Debug)]
+pub struct Resolved<T> {
+    /// The part.
+    pub value: T,
+    /// The values that no log, error or status may show.
+    pub secrets: Vec<Secret>,
+}
+
 impl Server {
     /// The same server with every reference in its transport replaced by what it stands for.
     /// `name` is for messages, `secrets` the folder with a file for each secret.
@@ -92,17 +104,14 @@ impl Server {
         name: &str,
         secrets: &Path,
         env: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, ResolveError> {
+    ) -> Result<Resolved<Self>, ResolveError> {
         let owner = format!("server {name:?}, ");
-        let resolver = Resolver {
-            owner: &owner,
-            secrets,
-            env,
-        };
-        Ok(Self {
+        let resolver = Resolver::new(&owner, secrets, env);
+        let value = Self {
             transport: resolver.transport(&self.transport)?,
             ..self.clone()
-        })
+        };
+        Ok(resolver.resolved(value))
     }
 }
 
@@ -112,17 +121,16 @@ impl Provider {
         &self,
         secrets: &Path,
         env: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, ResolveError> {
-        let resolver = Resolver {
-            owner: "sampling.provider.",
-            secrets,
-            env,
-        };
-        Ok(Self {
+    ) -> Result<Resolved<Self>, ResolveError> {
+        let resolver = Resolver::new("sampling.provider.", secrets, env);
+        let value = Self {
             base_url: resolver.optional("baseUrl", self.base_url.as_deref())?,
             api_key: resolver.optional("apiKey", self.api_key.as_deref())?,
             ..self.clone()
-        })
+        };
+        let key = value.api_key.iter();
+        resolver.add(key.map(|key| Secret::new("apiKey", key)));
+        Ok(resolver.resolved(value))
     }
 }
 
@@ -132,17 +140,15 @@ impl Webhook {
         &self,
         secrets: &Path,
         env: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, ResolveError> {
-        let resolver = Resolver {
-            owner: "approvals.webhook.",
-            secrets,
-            env,
-        };
-        Ok(Self {
+    ) -> Result<Resolved<Self>, ResolveError> {
+        let resolver = Resolver::new("approvals.webhook.", secrets, env);
+        let value = Self {
             url: resolver.text("url", &self.url)?,
             secret: resolver.text("secret", &self.secret)?,
             on: self.on.clone(),
-        })
+        };
+        resolver.add([Secret::new("webhook.secret", &*value.secret)]);
+        Ok(resolver.resolved(value))
     }
 }
 
@@ -151,9 +157,31 @@ struct Resolver<'a> {
     owner: &'a str,
     secrets: &'a Path,
     env: &'a dyn Fn(&str) -> Option<OsString>,
+    /// The secrets that were met.
+    found: RefCell<Vec<Secret>>,
 }
 
-impl Resolver<'_> {
+impl<'a> Resolver<'a> {
+    fn new(owner: &'a str, secrets: &'a Path, env: &'a dyn Fn(&str) -> Option<OsString>) -> Self {
+        Self {
+            owner,
+            secrets,
+            env,
+            found: RefCell::default(),
+        }
+    }
+
+    fn add(&self, secrets: impl IntoIterator<Item = Secret>) {
+        self.found.borrow_mut().extend(secrets);
+    }
+
+    fn resolved<T>(self, value: T) -> Resolved<T> {
+        Resolved {
+            value,
+            secrets: self.found.into_inner(),
+        }
+    }
+
     fn transport(&self, transport: &Transport) -> Result<Transport, ResolveError> {
         Ok(match transport {
             Transport::Command(line) => Transport::Command(CommandLine {
@@ -186,7 +214,16 @@ impl Resolver<'_> {
 
     fn list(&self, field: &str, items: &[String]) -> Result<Vec<String>, ResolveError> {
         let resolve = |(at, item): (usize, &String)| self.text(&format!("{field}[{at}]"), item);
-        items.iter().enumerate().map(resolve).collect()
+        let resolved: Vec<String> = items
+            .iter()
+            .enumerate()
+            .map(resolve)
+            .collect::<Result<_, _>>()?;
+        self.add(redact::arguments(
+            field,
+            resolved.iter().map(String::as_str),
+        ));
+        Ok(resolved)
     }
 
     fn map(
@@ -197,6 +234,10 @@ impl Resolver<'_> {
         map.iter()
             .map(|(key, value)| {
                 let value = self.text(&format!("{field}.{key}"), value)?;
+                self.add(match field {
+                    "headers" => redact::header(key, &value),
+                    _ => redact::variable(key, &value),
+                });
                 Ok((key.clone(), value))
             })
             .collect()
@@ -213,10 +254,19 @@ impl Resolver<'_> {
         for piece in pieces {
             match piece {
                 Piece::Plain(plain) => resolved.push_str(plain),
-                Piece::Env(name) => resolved.push_str(&self.variable(&place, name)?),
-                Piece::Secret(name) => resolved.push_str(&self.secret(&place, name)?),
+                Piece::Env(name) => {
+                    let value = self.variable(&place, name)?;
+                    self.add(redact::reference(Source::Variable, name, &value));
+                    resolved.push_str(&value);
+                }
+                Piece::Secret(name) => {
+                    let value = self.secret(&place, name)?;
+                    self.add(redact::reference(Source::Secret, name, &value));
+                    resolved.push_str(&value);
+                }
             }
         }
+        self.add(redact::literal(field, &resolved));
         Ok(resolved)
     }
 

@@ -84,6 +84,7 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
         max_result_bytes: block.count("maxResultBytes"),
         max_result_tokens: block.count("maxResultTokens"),
         approve: block.text("approve").map(Guard::read),
+        hold: block.flag("hold").unwrap_or_default(),
         transport: defaults.transport,
     })
 }

@@ -90,9 +90,7 @@ impl Environment {
     pub fn missed_by(&self, line: &CommandLine) -> Vec<&'static str> {
         let words = words(line);
         let is_said = |known: &&str| words.iter().any(|word| word == known);
-        let wanted = WANTED
-            .iter()
-            .filter(|(known, _)| known.iter().any(|known| is_said(&known)));
+        let wanted = WANTED.iter().filter(|(known, _)| known.iter().any(is_said));
         let mut missed: Vec<_> = wanted
             .flat_map(|(_, variables)| *variables)
             .copied()

@@ -1,6 +1,6 @@
 // Asks the gateway. Its errors are problems (RFC 9457), which become a Problem here.
 
-import { expire, token } from "./session.js";
+import { doubt, expire, prove, token } from "./session.js";
 import { noteTime } from "./words.js";
 
 const PATIENCE_MS = 30_000;
@@ -39,6 +39,7 @@ export function withRaw(object, name, text) {
 
 // The answer as it comes in, for streams.
 export async function stream(path, headers, signal) {
+  await assure();
   const response = await fetch(path, { headers: { ...authorization(), ...headers }, signal, cache: "no-store" });
   noteTime(response.headers.get("date"));
   if (!response.ok) throw await refused(response);
@@ -58,6 +59,7 @@ export function query(where, wanted) {
 
 async function ask(method, where, body, { patience = PATIENCE_MS } = {}) {
   let response;
+  await assure();
   try {
     response = await fetch(where, {
       method,
@@ -68,6 +70,7 @@ async function ask(method, where, body, { patience = PATIENCE_MS } = {}) {
     });
   } catch (error) {
     const late = error.name === "TimeoutError";
+    doubt();
     throw new Problem(0, { detail: late ? "The gateway did not answer in time. Try again." : "The gateway cannot be reached. Is it running?" });
   }
   noteTime(response.headers.get("date"));
@@ -80,6 +83,11 @@ async function refused(response) {
   const body = await response.json().catch(() => ({}));
   if (response.status === 401) expire();
   return new Problem(response.status, body ?? {});
+}
+
+// The session is sent to the gateway that made it, and to nothing else.
+async function assure() {
+  if (!(await prove())) throw new Problem(0, { detail: "The gateway cannot be reached. Is it running?" });
 }
 
 function authorization() {

@@ -141,7 +141,7 @@ export function panel(approval) {
       fill(message);
       let problems = [];
       try {
-        const whole = { ...body, by: "console", seen: this.seen };
+        const whole = { ...body, seen: this.seen };
         takeApproval(await post(path("approvals", approval.id, verb), raw ? withRaw(whole, ...raw) : whole), "approval.decided");
         announce(DONE[body.action ?? verb] ?? "Done.");
       } catch (error) {
@@ -172,7 +172,7 @@ function conflict(error) {
   if (typeof was === "string" && isOpen({ status: was })) return said("It is not what you saw any more. ", `It is now: ${word(was)}. `);
   if (!decision || typeof was !== "string") return said("It is not what you saw any more. ", `${error.message} `);
   // Whoever has two tabs, or whose answer was lost on the way, was faster than oneself.
-  return said(decision.by === "console" ? "It was decided in a console already, perhaps by you. " : "Somebody was faster. ", `It was already ${word(was)} by ${decision.by ?? "somebody"} at ${moment(decision.at)}. `);
+  return said(decision.door === "console" ? "It was decided in a console already, perhaps by you. " : "Somebody was faster. ", `It was already ${word(was)} by ${decision.by ?? "somebody"} at ${moment(decision.at)}. `);
 }
 
 const EXPIRY = [["", "until I forget it"], ["3600", "for an hour"], ["86400", "for a day"], ["2592000", "for 30 days"]];

@@ -2,6 +2,7 @@
 // is opened again, later each time; one that has gone quiet counts as ended.
 
 import { Problem, stream } from "./api.js";
+import { doubt } from "./session.js";
 
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 15_000;
@@ -38,6 +39,7 @@ export function follow(where, { opened, event, state }) {
         reading.abort();
       }
       if (stopped) break;
+      doubt();
       state?.("lost");
       await new Promise((resolve) => {
         wake = resolve;

@@ -1,6 +1,7 @@
 // Who is signed in: a token in this browser's storage, got for the one-time key of a sign-in link.
 
 const TOKEN = "switchboard.token";
+const PROOF_MS = 10_000;
 const watchers = new Set();
 
 export function token() {
@@ -15,6 +16,8 @@ let isOver = false;
 
 function keep(value) {
   isOver = false;
+  // The gateway has just made this session.
+  proven = Promise.resolve(true);
   write(TOKEN, value);
   tell();
 }
@@ -37,6 +40,15 @@ export function sessionIsOver() {
   return isOver && !signedIn();
 }
 
+// Ends the session, at the gateway too.
+export async function signOut() {
+  const shown = token();
+  if (shown !== null && (await prove())) {
+    await fetch("/api/v1/console/sign-out", { method: "POST", headers: { Authorization: `Bearer ${shown}` }, cache: "no-store" }).catch(() => {});
+  }
+  forget();
+}
+
 // Called with true or false whenever somebody signs in or out, here or in another tab.
 export function onSession(act) {
   watchers.add(act);
@@ -55,6 +67,50 @@ export async function exchange(key) {
     throw new Error(said.detail ?? `The gateway answered with ${response.status}.`);
   }
   keep(said.token);
+}
+
+// Whether the program at this address has shown that it is the gateway of this session. After a lost connection it
+// has to show it again: another program may have taken the port.
+let proven = null;
+
+export function doubt() {
+  proven = null;
+}
+
+// Asks for a proof, once, before the session is sent. Gives false if there is none, and ends the session if the
+// gateway does not know it any more.
+export function prove() {
+  proven ??= challenge().catch(() => false).then((is) => {
+    if (!is) proven = null;
+    return is;
+  });
+  return proven;
+}
+
+async function challenge() {
+  const [id, secret] = (token() ?? "").split(".");
+  if (!secret) return true;
+  const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
+  const response = await fetch("/api/v1/console/prove", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ session: id, nonce }),
+    cache: "no-store",
+    signal: AbortSignal.timeout(PROOF_MS),
+  });
+  if (response.status === 404) {
+    expire();
+    return false;
+  }
+  const { proof } = await response.json();
+  const bytes = new TextEncoder();
+  const key = await crypto.subtle.importKey("raw", bytes.encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  const wanted = await crypto.subtle.sign("HMAC", key, bytes.encode(`switchboard console\n${nonce}`));
+  return proof === hex(new Uint8Array(wanted));
+}
+
+function hex(bytes) {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 // A choice of the person that this browser keeps: the theme, notifications.

@@ -5,7 +5,7 @@ import { add, button, fill, h, heading, problem, say } from "./dom.js";
 import { notice } from "./notices.js";
 import { json } from "./payload.js";
 import { openRules } from "./rules.js";
-import { forget, prefer, preference } from "./session.js";
+import { prefer, preference, signOut as endSession } from "./session.js";
 import { on, state } from "./store.js";
 import { agoTime } from "./words.js";
 
@@ -22,7 +22,7 @@ export function open() {
   drawGateway();
   const off = on("status", drawGateway);
   const signOut = button("Sign out", () => {
-    forget();
+    endSession();
     location.hash = "#overview";
   });
   const node = h("div", { class: "page" }, heading("Settings"),

@@ -165,6 +165,10 @@ impl Containment {
         let _ = live.wait_for(|live| *live == 0).await;
     }
 
+    pub(crate) fn instance(&self) -> &Instance {
+        &self.instance
+    }
+
     fn commission(&self, launch: &Launch) -> io::Result<Commission> {
         let token = Token::random()?;
         let mut env = launch.env.clone();

@@ -55,6 +55,7 @@ mod instance;
 mod keeper;
 mod launch;
 mod ledger;
+mod lineage;
 mod process;
 mod remains;
 mod report;
@@ -67,6 +68,7 @@ pub use guard::{GUARD_ARGUMENT, guard_main};
 pub use handle::{Contained, Handle, Tree};
 pub use instance::{Instance, InvalidInstance, MARKER};
 pub use launch::{Ladder, Launch};
+pub use lineage::{Lineage, Process, SocketLineage};
 pub use report::{Ended, Rung, Step};
 pub use sweep::{Sweep, SweepReport, Swept};
 

@@ -1,14 +1,17 @@
 //! The audit log of what the approvals machine does not see: denied calls, sign-ins, changed servers.
 //!
 //! Recording never waits: events pass through a bounded queue to one task, which writes them in batches. Events that
-//! do not fit are counted, and the next batch says how many are missing.
+//! do not fit are counted, and the next batch says how many are missing. An event that one source repeats again and
+//! again is written a number of times per minute; the rest become one entry that counts them.
 
 use std::{
+    collections::HashMap,
+    future::pending,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde::Serialize;
@@ -16,7 +19,7 @@ use serde_json::{Value, json};
 use switchboard_store::{Change, Entry, Store};
 use tokio::{
     sync::{mpsc, oneshot},
-    time::timeout,
+    time::{sleep_until, timeout},
 };
 
 /// Events that wait for the store.
@@ -26,11 +29,74 @@ const BATCH: usize = 64;
 /// The wait for the store when the gateway stops.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Events of one kind and source that are written one by one in a minute.
+const SINGLE: u64 = 30;
+/// The time after which events that were only counted become an entry.
+const COUNTED: Duration = Duration::from_mins(1);
+/// Kinds and sources that are told apart; the rest are counted together.
+const SOURCES: usize = 256;
+
 /// The way into the audit log.
 #[derive(Debug)]
 pub(crate) struct Audit {
     queue: mpsc::Sender<Order>,
     missed: Arc<AtomicU64>,
+    repeats: Arc<Mutex<Repeats>>,
+}
+
+/// Tells events that are written from those that are only counted. Time is handed in.
+#[derive(Debug, Default)]
+struct Repeats(HashMap<(&'static str, Arc<str>), Counted>);
+
+/// The events of one kind and source since a time.
+#[derive(Debug)]
+struct Counted {
+    since: Instant,
+    events: u64,
+}
+
+impl Repeats {
+    /// Takes in an event. `true` says that it is to be written.
+    fn admit(&mut self, now: Instant, what: &'static str, subject: &str) -> bool {
+        let source = subject
+            .split_once(':')
+            .map_or(subject, |(server, _)| server);
+        let mut key = (what, Arc::from(source));
+        if self.0.len() >= SOURCES && !self.0.contains_key(&key) {
+            key = ("", "others".into());
+        }
+        let counted = self.0.entry(key).or_insert(Counted {
+            since: now,
+            events: 0,
+        });
+        if counted.events <= SINGLE && now >= counted.since + COUNTED {
+            *counted = Counted {
+                since: now,
+                events: 0,
+            };
+        }
+        counted.events += 1;
+        counted.events <= SINGLE
+    }
+
+    /// When the next minute of a source is over.
+    fn due(&self) -> Option<Instant> {
+        let minutes = self.0.values().map(|counted| counted.since + COUNTED);
+        minutes.min()
+    }
+
+    /// The entries that are due by then: kind, source, and the number of events that were only counted.
+    fn take(&mut self, by: Instant) -> Vec<(&'static str, Arc<str>, u64)> {
+        let mut taken = Vec::new();
+        self.0.retain(|(what, source), counted| {
+            let over = by >= counted.since + COUNTED;
+            if over && counted.events > SINGLE {
+                taken.push((*what, Arc::clone(source), counted.events - SINGLE));
+            }
+            !over
+        });
+        taken
+    }
 }
 
 /// An event for the audit log.
@@ -75,12 +141,25 @@ impl Audit {
     pub(crate) fn start(store: Store) -> Self {
         let (queue, orders) = mpsc::channel(QUEUE);
         let missed = Arc::new(AtomicU64::new(0));
-        tokio::spawn(write(store, orders, Arc::clone(&missed)));
-        Self { queue, missed }
+        let repeats = Arc::<Mutex<Repeats>>::default();
+        tokio::spawn(write(
+            store,
+            orders,
+            Arc::clone(&missed),
+            Arc::clone(&repeats),
+        ));
+        Self {
+            queue,
+            missed,
+            repeats,
+        }
     }
 
     /// Records an event without waiting.
     pub(crate) fn record(&self, event: Event) {
+        if !lock(&self.repeats).admit(Instant::now(), event.what, &event.subject) {
+            return;
+        }
         let order = Order::Record(SystemTime::now(), event);
         if self.queue.try_send(order).is_err() {
             self.missed.fetch_add(1, Relaxed);
@@ -103,9 +182,27 @@ impl Audit {
 }
 
 /// Writes events until the gateway is gone.
-async fn write(store: Store, mut orders: mpsc::Receiver<Order>, missed: Arc<AtomicU64>) {
+async fn write(
+    store: Store,
+    mut orders: mpsc::Receiver<Order>,
+    missed: Arc<AtomicU64>,
+    repeats: Arc<Mutex<Repeats>>,
+) {
     let mut batch = Vec::with_capacity(BATCH);
-    while orders.recv_many(&mut batch, BATCH).await > 0 {
+    let mut open = true;
+    while open {
+        let due = lock(&repeats).due();
+        let minute = async {
+            match due {
+                Some(due) => sleep_until(due.into()).await,
+                // An event that is only counted comes after some that were written.
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            received = orders.recv_many(&mut batch, BATCH) => open = received > 0,
+            () = minute => {}
+        }
         let mut changes = Vec::with_capacity(batch.len() + 1);
         let mut flushed = Vec::new();
         for order in batch.drain(..) {
@@ -114,6 +211,14 @@ async fn write(store: Store, mut orders: mpsc::Receiver<Order>, missed: Arc<Atom
                 Order::Flush(done) => flushed.push(done),
             }
         }
+        let flushing = !flushed.is_empty() || !open;
+        let by = Instant::now() + if flushing { COUNTED } else { Duration::ZERO };
+        let repeated = lock(&repeats).take(by);
+        changes.extend(
+            repeated
+                .into_iter()
+                .map(|(what, source, events)| Change::Audit(counted(what, source, events))),
+        );
         let lost = missed.swap(0, Relaxed);
         if lost > 0 {
             changes.push(Change::Audit(gap(lost)));
@@ -143,6 +248,21 @@ fn entry(at: SystemTime, event: Event) -> Entry {
         subject: event.subject,
         body: body.to_string().into(),
     }
+}
+
+/// The entry in place of events that were only counted.
+fn counted(what: &'static str, source: Arc<str>, events: u64) -> Entry {
+    let kind = if what.is_empty() { "repeated" } else { what };
+    Entry {
+        at: SystemTime::now(),
+        what: kind.into(),
+        subject: source,
+        body: json!({ "repeated": events }).to_string().into(),
+    }
+}
+
+fn lock(repeats: &Mutex<Repeats>) -> std::sync::MutexGuard<'_, Repeats> {
+    repeats.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The entry in place of events that did not fit into the queue.
@@ -206,13 +326,51 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn repeated_event_is_counted_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("audit.db"));
+        let audit = Audit::start(store.clone());
+        for n in 0..10_000 {
+            audit.record(denied(&format!("bank:tool{n}")));
+        }
+        audit.record(denied("other:pay"));
+        audit.flush().await;
+        let entries = entries(&store).await;
+        assert_eq!(entries.len() as u64, SINGLE + 2);
+        let count = entries.last().unwrap();
+        assert_eq!((&*count.what, &*count.subject), ("denied", "bank"));
+        let wanted = format!(r#"{{"repeated":{}}}"#, 10_000 - SINGLE);
+        assert_eq!(&*count.body, wanted);
+    }
+
+    #[test]
+    fn each_minute_has_its_own_count() {
+        let began = Instant::now();
+        let mut repeats = Repeats::default();
+        let flood = |repeats: &mut Repeats, now, count: u64| {
+            (0..count)
+                .filter(|_| repeats.admit(now, "denied", "a:b"))
+                .count() as u64
+        };
+        assert_eq!(flood(&mut repeats, began, 100), SINGLE);
+        assert_eq!(repeats.due(), Some(began + COUNTED));
+        assert!(repeats.take(began + COUNTED / 2).is_empty());
+        let taken = repeats.take(began + COUNTED);
+        assert_eq!(taken, [("denied", "a".into(), 100 - SINGLE)]);
+        // A new minute, and few events: nothing is counted, and nothing is kept for long.
+        assert_eq!(flood(&mut repeats, began + COUNTED, 5), 5);
+        assert!(repeats.take(began + 2 * COUNTED).is_empty());
+        assert!(repeats.0.is_empty());
+    }
+
+    #[tokio::test]
     async fn events_that_do_not_fit_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("audit.db"));
         let audit = Audit::start(store.clone());
         // The task cannot run in between: nothing here awaits.
-        for _ in 0..QUEUE + 3 {
-            audit.record(denied("bank:pay"));
+        for n in 0..QUEUE + 3 {
+            audit.record(denied(&format!("bank{}:pay", n % 100)));
         }
         audit.flush().await;
         let entries = entries(&store).await;

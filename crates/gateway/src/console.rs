@@ -1,44 +1,45 @@
 //! Who may use the console: keys that open it once, and the sessions that they are changed for.
 //!
-//! A key is part of a link that the gateway's owner is given. It is good once, for a day, and in this life
-//! of the gateway. A session is a word under seal: nothing is kept of it, and it is good for a day also
-//! after a restart.
+//! A key is part of a link that the gateway's owner is given. It is good once, for a day, and in this run of the
+//! gateway. So is a session, until it is ended: sessions are kept in memory only, so that a restart, which a
+//! new token needs, ends all of them.
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
-use subtle::{Choice, ConstantTimeEq};
+use hmac::{Hmac, KeyInit, Mac};
+use serde::Serialize;
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
 
-use crate::{random::secret, seal::Seal};
+use crate::{random::secret, seal::hex, time};
 
 /// The most keys at a time: the next one takes the place of the oldest.
 const KEYS_MAX: usize = 16;
+/// The most sessions at a time, likewise.
+const SESSIONS_MAX: usize = 32;
 /// How long a key is good.
 const KEY_LIFE: Duration = Duration::from_hours(24);
 /// How long a session is good.
 const SESSION_LIFE: Duration = Duration::from_hours(24);
-/// After so many wrong keys within this long, no key is looked at until it is over.
-const WRONG_MAX: u32 = 30;
-const WRONG_WITHIN: Duration = Duration::from_mins(1);
-/// What a seal over a session is made for.
-const PURPOSE: &str = "console";
-/// The longest word that can be a session.
-const SESSION_CHARS_MAX: usize = 128;
+/// The length of a session's ID.
+const ID_CHARS: usize = 16;
+/// Stands in front of a nonce that is signed, so that the signature is good for nothing else.
+const PROOF: &str = "switchboard console\n";
 
-/// The keys that have been given out.
-#[derive(Debug, Default)]
-pub(crate) struct Console(Mutex<Keys>);
+/// The keys that have been given out, and the sessions.
+#[derive(Default)]
+pub(crate) struct Console(Mutex<Inner>);
 
 #[derive(Default)]
-struct Keys {
+struct Inner {
     /// The oldest first.
-    good: VecDeque<Key>,
-    wrong: u32,
-    /// The first of the wrong ones.
-    wrong_since: Option<SystemTime>,
+    keys: VecDeque<Key>,
+    /// The oldest first.
+    sessions: VecDeque<Session>,
 }
 
 struct Key {
@@ -46,20 +47,41 @@ struct Key {
     until: SystemTime,
 }
 
-/// Somebody who is signed in.
+struct Session {
+    id: String,
+    secret: String,
+    since: SystemTime,
+    until: SystemTime,
+    used: SystemTime,
+}
+
+/// A new session.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct SignedIn {
+    pub(crate) id: String,
+    /// The ID and the secret, with a dot between them.
     pub(crate) token: String,
     pub(crate) until: SystemTime,
 }
 
-/// Why somebody is not.
+/// A session as it is listed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Listed {
+    pub(crate) id: String,
+    #[serde(serialize_with = "time::rfc3339")]
+    signed_in_at: SystemTime,
+    #[serde(serialize_with = "time::rfc3339")]
+    used_at: SystemTime,
+    #[serde(serialize_with = "time::rfc3339")]
+    expires_at: SystemTime,
+}
+
+/// Why nobody is signed in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// The key was never good, or is not any more.
     Key,
-    /// Too many wrong keys were tried; it can be tried again after this long.
-    Crowded(Duration),
     /// There is no randomness.
     Random,
 }
@@ -68,90 +90,115 @@ impl Console {
     /// A new key; `None` if there is no randomness.
     pub(crate) fn key(&self, now: SystemTime) -> Option<String> {
         let secret = secret()?;
-        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        keys.good.retain(|key| key.until > now);
-        if keys.good.len() == KEYS_MAX {
-            keys.good.pop_front();
+        let mut inner = self.lock(now);
+        if inner.keys.len() == KEYS_MAX {
+            inner.keys.pop_front();
         }
-        keys.good.push_back(Key {
+        inner.keys.push_back(Key {
             secret: secret.clone(),
             until: now + KEY_LIFE,
         });
         Some(secret)
     }
 
-    /// Changes a key for a session.
-    pub(crate) fn sign_in(
-        &self,
-        seal: &Seal,
-        key: &str,
-        now: SystemTime,
-    ) -> Result<Session, Refused> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take(key, now)?;
-        let mut payload = [0; 24];
-        let until = now + SESSION_LIFE;
-        payload[..8].copy_from_slice(&seconds(until).to_be_bytes());
-        getrandom::fill(&mut payload[8..]).map_err(|_| Refused::Random)?;
-        let token = seal.close(PURPOSE, &payload);
-        Ok(Session { token, until })
-    }
-}
-
-impl Keys {
-    /// Takes a key away, if it is good.
-    fn take(&mut self, shown: &str, now: SystemTime) -> Result<(), Refused> {
-        let since = self.wrong_since.and_then(|at| now.duration_since(at).ok());
-        let since = since.filter(|since| *since < WRONG_WITHIN);
-        if since.is_none() {
-            self.wrong = 0;
-        }
-        if self.wrong >= WRONG_MAX {
-            let left = WRONG_WITHIN.saturating_sub(since.unwrap_or_default());
-            return Err(Refused::Crowded(left));
-        }
-        self.good.retain(|key| key.until > now);
+    /// Changes a key for a session. A key has 128 random bits, so that guesses need not be counted.
+    pub(crate) fn sign_in(&self, key: &str, now: SystemTime) -> Result<SignedIn, Refused> {
+        let secret = secret().ok_or(Refused::Random)?;
+        let mut id = self::secret().ok_or(Refused::Random)?;
+        id.truncate(ID_CHARS);
+        let mut inner = self.lock(now);
         // All of them are compared, each to its end: how long it takes says nothing.
-        let found: Vec<Choice> = self
-            .good
+        let found: Vec<bool> = inner
+            .keys
             .iter()
-            .map(|key| key.secret.as_bytes().ct_eq(shown.as_bytes()))
+            .map(|one| is_same(&one.secret, key))
             .collect();
-        if let Some(at) = found.into_iter().position(bool::from) {
-            self.good.remove(at);
-            return Ok(());
+        let at = found.into_iter().position(|found| found);
+        at.and_then(|at| inner.keys.remove(at))
+            .ok_or(Refused::Key)?;
+        if inner.sessions.len() == SESSIONS_MAX {
+            inner.sessions.pop_front();
         }
-        if self.wrong == 0 {
-            self.wrong_since = Some(now);
-        }
-        self.wrong += 1;
-        Err(Refused::Key)
+        let until = now + SESSION_LIFE;
+        let token = format!("{id}.{secret}");
+        inner.sessions.push_back(Session {
+            id: id.clone(),
+            secret,
+            since: now,
+            until,
+            used: now,
+        });
+        Ok(SignedIn { id, token, until })
+    }
+
+    /// Whether this is a session that is still good.
+    pub(crate) fn is_session(&self, token: &str, now: SystemTime) -> bool {
+        let Some((id, secret)) = token.split_once('.') else {
+            return false;
+        };
+        let mut inner = self.lock(now);
+        let session = inner.sessions.iter_mut().find(|session| session.id == id);
+        session.is_some_and(|session| {
+            let good = is_same(&session.secret, secret);
+            if good {
+                session.used = now;
+            }
+            good
+        })
+    }
+
+    /// Proves to the page of a session that this is the gateway which opened it; `None` if there is no such session.
+    pub(crate) fn prove(&self, id: &str, nonce: &str, now: SystemTime) -> Option<String> {
+        let inner = self.lock(now);
+        let session = inner.sessions.iter().find(|session| session.id == id)?;
+        // Any key will do for HMAC.
+        let mut mac = Hmac::<Sha256>::new_from_slice(session.secret.as_bytes()).ok()?;
+        mac.update(PROOF.as_bytes());
+        mac.update(nonce.as_bytes());
+        Some(hex(&mac.finalize().into_bytes()))
+    }
+
+    /// Every session.
+    pub(crate) fn sessions(&self, now: SystemTime) -> Vec<Listed> {
+        let inner = self.lock(now);
+        let sessions = inner.sessions.iter().map(|session| Listed {
+            id: session.id.clone(),
+            signed_in_at: session.since,
+            used_at: session.used,
+            expires_at: session.until,
+        });
+        sessions.collect()
+    }
+
+    /// Ends the session of this ID, or all; gives the IDs of those that ended.
+    pub(crate) fn sign_out(&self, id: Option<&str>, now: SystemTime) -> Vec<String> {
+        let mut inner = self.lock(now);
+        let is_meant = |session: &Session| id.is_none_or(|id| session.id == id);
+        let (ended, left): (VecDeque<_>, _) = std::mem::take(&mut inner.sessions)
+            .into_iter()
+            .partition(is_meant);
+        inner.sessions = left;
+        ended.into_iter().map(|session| session.id).collect()
+    }
+
+    /// What is good now.
+    fn lock(&self, now: SystemTime) -> MutexGuard<'_, Inner> {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.keys.retain(|key| key.until > now);
+        inner.sessions.retain(|session| session.until > now);
+        inner
     }
 }
 
-impl std::fmt::Debug for Keys {
+/// In the same time wherever they differ.
+fn is_same(secret: &str, shown: &str) -> bool {
+    bool::from(secret.as_bytes().ct_eq(shown.as_bytes()))
+}
+
+impl std::fmt::Debug for Console {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keys")
-            .field("good", &self.good.len())
-            .finish_non_exhaustive()
+        f.write_str("Console")
     }
-}
-
-/// Whether this is a session that is still good.
-pub(crate) fn is_session(seal: &Seal, token: &str, now: SystemTime) -> bool {
-    let until = (token.len() <= SESSION_CHARS_MAX)
-        .then(|| seal.open(PURPOSE, token))
-        .flatten()
-        .and_then(|payload| Some(u64::from_be_bytes(*payload.first_chunk()?)));
-    until.is_some_and(|until| until > seconds(now))
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs()
 }
 
 #[cfg(test)]
@@ -161,75 +208,119 @@ mod tests {
     const DAY: Duration = Duration::from_hours(24);
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn rig() -> (Console, Seal, SystemTime) {
-        let console = Console::default();
-        (console, Seal::new().unwrap(), SystemTime::now())
+    fn rig() -> (Console, SystemTime) {
+        (Console::default(), SystemTime::now())
+    }
+
+    fn session(console: &Console, now: SystemTime) -> SignedIn {
+        let key = console.key(now).unwrap();
+        console.sign_in(&key, now).unwrap()
     }
 
     #[test]
     fn a_key_opens_once() {
-        let (console, seal, now) = rig();
+        let (console, now) = rig();
         let key = console.key(now).unwrap();
         assert_eq!(key.len(), 32);
-        let session = console.sign_in(&seal, &key, now).unwrap();
-        assert!(is_session(&seal, &session.token, now));
-        let again = console.sign_in(&seal, &key, now).unwrap_err();
+        let session = console.sign_in(&key, now).unwrap();
+        assert!(console.is_session(&session.token, now));
+        let again = console.sign_in(&key, now).unwrap_err();
         assert_eq!(again, Refused::Key);
     }
 
     #[test]
     fn a_key_is_good_for_a_day_and_so_is_a_session() {
-        let (console, seal, now) = rig();
+        let (console, now) = rig();
         let early = console.key(now).unwrap();
         let late = console.key(now).unwrap();
         let session = console
-            .sign_in(&seal, &early, now + DAY.checked_sub(SECOND).unwrap())
+            .sign_in(&early, now + DAY.checked_sub(SECOND).unwrap())
             .unwrap();
-        let refused = console.sign_in(&seal, &late, now + DAY).unwrap_err();
+        let refused = console.sign_in(&late, now + DAY).unwrap_err();
         assert_eq!(refused, Refused::Key);
         let last = session.until - 2 * SECOND;
-        assert!(is_session(&seal, &session.token, last));
-        assert!(!is_session(&seal, &session.token, session.until));
+        assert!(console.is_session(&session.token, last));
+        assert!(!console.is_session(&session.token, session.until));
     }
 
     #[test]
     fn the_oldest_of_too_many_keys_is_forgotten() {
-        let (console, seal, now) = rig();
+        let (console, now) = rig();
         let keys: Vec<_> = (0..=KEYS_MAX).map(|_| console.key(now).unwrap()).collect();
-        assert!(console.sign_in(&seal, &keys[0], now).is_err());
+        assert!(console.sign_in(&keys[0], now).is_err());
         for key in &keys[1..] {
-            assert!(console.sign_in(&seal, key, now).is_ok());
+            assert!(console.sign_in(key, now).is_ok());
         }
     }
 
     #[test]
-    fn who_guesses_is_not_heard_for_a_while() {
-        let (console, seal, now) = rig();
+    fn wrong_keys_do_not_lock_the_owner_out() {
+        let (console, now) = rig();
         let key = console.key(now).unwrap();
-        for _ in 0..WRONG_MAX {
-            let refused = console.sign_in(&seal, "wrong", now).unwrap_err();
+        for _ in 0..1_000 {
+            let refused = console.sign_in("wrong", now).unwrap_err();
             assert_eq!(refused, Refused::Key);
         }
-        let refused = console.sign_in(&seal, &key, now + SECOND).unwrap_err();
-        assert_eq!(refused, Refused::Crowded(Duration::from_secs(59)));
-        assert!(console.sign_in(&seal, &key, now + WRONG_WITHIN).is_ok());
+        assert!(console.sign_in(&key, now).is_ok());
+    }
+
+    #[test]
+    fn ended_session_is_good_no_more() {
+        let (console, now) = rig();
+        let (one, two, three) = (
+            session(&console, now),
+            session(&console, now),
+            session(&console, now),
+        );
+        assert_eq!(console.sessions(now).len(), 3);
+        assert_eq!(
+            console.sign_out(Some(&two.id), now),
+            std::slice::from_ref(&two.id)
+        );
+        assert!(console.sign_out(Some(&two.id), now).is_empty());
+        assert!(!console.is_session(&two.token, now));
+        assert!(console.is_session(&one.token, now) && console.is_session(&three.token, now));
+        assert_eq!(console.sign_out(None, now).len(), 2);
+        assert!(!console.is_session(&one.token, now));
+    }
+
+    #[test]
+    fn sessions_are_bounded() {
+        let (console, now) = rig();
+        let all: Vec<_> = (0..=SESSIONS_MAX).map(|_| session(&console, now)).collect();
+        assert_eq!(console.sessions(now).len(), SESSIONS_MAX);
+        assert!(!console.is_session(&all[0].token, now));
+        assert!(console.is_session(&all[1].token, now));
+    }
+
+    #[test]
+    fn only_the_gateway_of_a_session_can_prove_it() {
+        let (console, now) = rig();
+        let one = session(&console, now);
+        let proof = console.prove(&one.id, "nonce", now).unwrap();
+        assert_eq!(proof.len(), 64);
+        assert_ne!(console.prove(&one.id, "other", now).unwrap(), proof);
+        let other = session(&console, now);
+        assert_ne!(console.prove(&other.id, "nonce", now).unwrap(), proof);
+        assert_eq!(Console::default().prove(&one.id, "nonce", now), None);
     }
 
     #[test]
     fn a_session_is_nothing_that_anybody_else_can_make() {
-        let (console, seal, now) = rig();
-        let key = console.key(now).unwrap();
-        let token = console.sign_in(&seal, &key, now).unwrap().token;
-        assert!(!is_session(&Seal::new().unwrap(), &token, now));
-        let far = [0xff; 24];
+        let (console, now) = rig();
+        let one = session(&console, now);
+        let (id, secret) = one.token.split_once('.').unwrap();
+        assert!(!Console::default().is_session(&one.token, now));
         for wrong in [
-            seal.close("other", &far),
-            seal.close(PURPOSE, b"short"),
             String::new(),
-            key,
+            id.to_owned(),
+            format!("{id}."),
+            format!("{id}.{}", &secret[1..]),
+            format!("x.{secret}"),
+            secret.to_owned(),
             "x".repeat(10_000),
         ] {
-            assert!(!is_session(&seal, &wrong, now), "{wrong}");
+            assert!(!console.is_session(&wrong, now), "{wrong}");
         }
     }
 }

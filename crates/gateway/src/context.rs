@@ -13,6 +13,7 @@ use switchboard_wire::method;
 
 use crate::{
     approvals::{Approvals, driver::Driver},
+    asking::Asking,
     audit::Audit,
     cache::Reads,
     call::{Kept, gate::Round, patience::Running},
@@ -55,6 +56,8 @@ pub(crate) struct Context {
     pub(crate) audience: Audience,
     /// Asking a person.
     pub(crate) approvals: Arc<Approvals>,
+    /// The limits of what servers ask for.
+    pub(crate) asking: Asking,
     /// The audit log, for everything that approvals do not record themselves.
     pub(crate) audit: Audit,
     /// Calls that go on while their clients are away.
@@ -64,8 +67,6 @@ pub(crate) struct Context {
     /// Calls that wait for their clients.
     pub(crate) parking: Arc<Parking<Kept>>,
     pub(crate) seal: Seal,
-    /// For what has to be good after the next start too.
-    pub(crate) lasting_seal: Seal,
     pub(crate) console: Console,
     pub(crate) reads: Reads,
     pub(crate) config: ArcSwap<Config>,
@@ -113,15 +114,15 @@ impl Context {
         let (approvals, driver) = Approvals::new(&config, home.rules());
         let context = Self {
             approvals: Arc::new(approvals),
+            asking: Asking::default(),
             audit: Audit::start(store.clone()),
-            waiting: Parking::new(lasting_seal.clone(), WAITING)?,
+            waiting: Parking::new(lasting_seal, WAITING)?,
             rounds: Parking::new(Seal::new()?, WAITING)?,
             environment,
             containment,
             audience: Audience::default(),
             parking: Parking::new(Seal::new()?, PARKED)?,
             seal: Seal::new()?,
-            lasting_seal,
             console: Console::default(),
             reads: Reads::default(),
             logs,

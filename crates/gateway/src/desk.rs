@@ -326,7 +326,7 @@ impl Room<'_> {
     }
 
     fn get_status(&self) -> Raw {
-        let status = self.gateway.status();
+        let status = self.gateway.status_for_agents();
         let status = Raw::from_value(&status).unwrap_or_else(|_| Raw::empty_object());
         answer::result(status.as_str(), status.clone())
     }

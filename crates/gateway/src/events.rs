@@ -20,7 +20,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::{health::Health, time};
+use crate::{health::Health, scrub, time};
 
 /// So many events are kept, as long as they are not longer than this. The last is kept however long it
 /// is.
@@ -100,6 +100,7 @@ impl Events {
     /// The same with JSON that is written already: what servers have written in it stays as it is.
     pub(crate) fn tell_json(&self, kind: &'static str, data: &str) {
         let at = time::format(SystemTime::now());
+        let data = &*scrub::json(data);
         if data.contains(['\n', '\r']) {
             // Between tokens a space says the same, and inside of strings there are none.
             let line = data.replace(['\n', '\r'], " ");

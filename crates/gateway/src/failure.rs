@@ -9,6 +9,8 @@ use switchboard_store::Outcome;
 use switchboard_trust::ItemKind;
 use switchboard_wire::{Era, code};
 
+use crate::{health::Reason, scrub};
+
 /// The codes of the gateway's own errors for peers of the older revisions.
 pub(crate) mod codes {
     /// A part of the gateway is not ready yet.
@@ -42,13 +44,13 @@ pub(crate) enum Failure {
     /// The server is on its way.
     Initializing {
         server: Arc<str>,
-        reason: Option<Arc<str>>,
+        reason: Option<Reason>,
         retry_after: Duration,
     },
     /// The server cannot be started.
     InitializationFailed {
         server: Arc<str>,
-        reason: Arc<str>,
+        reason: Reason,
         action: Option<Arc<str>>,
         retry_after: Option<Duration>,
     },
@@ -158,7 +160,7 @@ impl Failure {
             Self::TimedOut { .. } => Outcome::Timeout,
             Self::Answered(error) | Self::Refused(error) => Outcome::Error { code: error.code },
             other => Outcome::Error {
-                code: other.own().0,
+                code: other.own(Reader::Person).0,
             },
         }
     }
@@ -167,7 +169,7 @@ impl Failure {
     pub(crate) fn into_error(self, era: Era) -> ErrorObject {
         let (code, message, data) = match self {
             Self::Answered(error) | Self::Refused(error) => return error,
-            other => other.own(),
+            other => other.own(Reader::Agent),
         };
         let code = match era {
             Era::Modern if is_own(code) => code + codes::MODERN_OFFSET,
@@ -185,7 +187,7 @@ impl Failure {
         if let Self::Answered(error) | Self::Refused(error) = self {
             return Err(error);
         }
-        let (_, message, data) = self.own();
+        let (_, message, data) = self.own(Reader::Agent);
         let content = Raw::object([
             ("type", Raw::string("text")),
             ("text", Raw::string(&message)),
@@ -198,8 +200,13 @@ impl Failure {
         Ok(Raw::object(members))
     }
 
-    /// Code, message and data of the gateway's own errors.
-    fn own(&self) -> (i64, String, Option<Raw>) {
+    /// Code, message and data of the gateway's own errors, without known secrets.
+    fn own(&self, reader: Reader) -> (i64, String, Option<Raw>) {
+        let (code, message, data) = self.composed(reader);
+        (code, scrub::text(&message).into_owned(), data)
+    }
+
+    fn composed(&self, reader: Reader) -> (i64, String, Option<Raw>) {
         match self {
             Self::Answered(error) | Self::Refused(error) | Self::Memory(error) => {
                 (error.code, error.message.clone(), error.data.clone())
@@ -211,7 +218,7 @@ impl Failure {
             } => {
                 let mut message = format!("initializing: server '{server}' is not ready yet");
                 if let Some(reason) = reason {
-                    message = format!("{message} ({reason})");
+                    message = format!("{message} ({})", reader.told(reason, server));
                 }
                 let data = [("part", Raw::string(server)), retry(*retry_after)];
                 (codes::INITIALIZING, message, Some(Raw::object(data)))
@@ -222,6 +229,7 @@ impl Failure {
                 action,
                 retry_after,
             } => {
+                let reason = reader.told(reason, server);
                 let mut message = format!("initialization failed: server '{server}': {reason}");
                 if let Some(action) = action {
                     message = format!("{message}; {action}");
@@ -230,8 +238,7 @@ impl Failure {
                     Some(after) => retry(*after),
                     None => ("permanent", Raw::from(true)),
                 };
-                let data = [("part", Raw::string(server)), next];
-                let data = Raw::object(data);
+                let data = Raw::object([("part", Raw::string(server)), next]);
                 (codes::INITIALIZATION_FAILED, message, Some(data))
             }
             Self::Disabled { server } => {
@@ -285,7 +292,7 @@ impl Failure {
             Self::Denied { .. }
             | Self::Rejected { .. }
             | Self::Unanswered { .. }
-            | Self::Unasked { .. } => self.unapproved(),
+            | Self::Unasked { .. } => self.unapproved(reader),
             Self::Broken { server, reason } => {
                 let message = format!("server '{server}' gave no usable answer: {reason}");
                 (code::INTERNAL, message, Some(named(server)))
@@ -303,7 +310,7 @@ impl Failure {
     }
 
     /// The same of calls that no person, or no rule, lets pass.
-    fn unapproved(&self) -> (i64, String, Option<Raw>) {
+    fn unapproved(&self, reader: Reader) -> (i64, String, Option<Raw>) {
         let (code, message, server, approval) = match self {
             Self::Denied {
                 server,
@@ -347,7 +354,7 @@ impl Failure {
                     format!("this needs a person's approval, and nobody could be asked: {why}");
                 (codes::REFUSED, message, server, "unavailable")
             }
-            other => return other.own(),
+            other => return other.composed(reader),
         };
         let data = [
             ("server", Raw::string(server)),
@@ -358,7 +365,23 @@ impl Failure {
 
     /// What a person reads in the activity log.
     pub(crate) fn message(&self) -> Arc<str> {
-        self.own().1.into()
+        self.own(Reader::Person).1.into()
+    }
+}
+
+/// The reader of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Agent,
+    Person,
+}
+
+impl Reader {
+    fn told(self, reason: &Reason, server: &str) -> String {
+        match self {
+            Self::Agent => reason.for_agents(server),
+            Self::Person => reason.to_string(),
+        }
     }
 }
 

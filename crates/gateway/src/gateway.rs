@@ -22,6 +22,7 @@ use tokio::{
 
 use crate::{
     approvals,
+    audit::Actor,
     context::Context,
     edge::{
         pipe,
@@ -160,13 +161,18 @@ impl Gateway {
 
     /// Makes the servers what this configuration wants.
     pub async fn apply(&self, config: Config) {
+        self.apply_as(config, None).await;
+    }
+
+    /// The same on behalf of an actor.
+    pub(crate) async fn apply_as(&self, config: Config, actor: Option<Actor>) {
         self.set_config_problem(None);
         let config = config.with_memory();
         let embeddings = config.search.embeddings.clone();
         let before = self.context.config.load().search.embeddings.clone();
         // On its own, so that it is carried through even if whoever asked for it leaves.
         let supervisor = Arc::clone(&self.supervisor);
-        let applying = tokio::spawn(async move { supervisor.apply(config).await });
+        let applying = tokio::spawn(async move { supervisor.apply(config, actor.as_ref()).await });
         // An error means that the runtime ends.
         let _ = applying.await;
         self.context.memory.set(&self.context.config.load());
@@ -181,7 +187,7 @@ impl Gateway {
     /// The configuration file was changed and cannot be applied: what was there stays.
     pub fn refuse_config(&self, problem: &str) {
         tracing::error!(%problem, "The configuration was changed and is not applied.");
-        self.set_config_problem(Some(problem.into()));
+        self.set_config_problem(Some(crate::scrub::shared(problem.into())));
         self.context.events.tell(
             "config.refused",
             || serde_json::json!({ "problem": problem }),

@@ -1,8 +1,10 @@
 //! How a server is, in the words that every surface uses.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{fmt, sync::Arc, time::SystemTime};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+use crate::scrub;
 
 /// The state of a server, since when, why, and what the user can do about it.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub struct Health {
     pub since: SystemTime,
     /// Why, if there is more to say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Arc<str>>,
+    pub reason: Option<Reason>,
     /// What the user can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Arc<str>>,
@@ -25,6 +27,66 @@ pub struct Health {
         serialize_with = "crate::time::rfc3339_option"
     )]
     pub next_try: Option<SystemTime>,
+}
+
+/// A reason in two parts: one for everyone, and one for people only. No known secret is in either.
+///
+/// A server that crashes often writes its key to standard error first, and every agent can read the
+/// reasons of all servers; so what a server said goes to people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    public: Arc<str>,
+    detail: Option<Arc<str>>,
+}
+
+impl Reason {
+    pub(crate) fn new(public: &str, detail: Option<&str>) -> Self {
+        let clean = |text: &str| Arc::from(scrub::text(text));
+        Self {
+            public: clean(public),
+            detail: detail.map(clean),
+        }
+    }
+
+    /// The reason without its detail, and the command that shows it.
+    pub(crate) fn for_agents(&self, server: &str) -> String {
+        let public = &self.public;
+        match self.detail {
+            Some(_) => {
+                format!("{public}; its owner can read why with `switchboard logs {server}`")
+            }
+            None => public.to_string(),
+        }
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Self {
+        Self::new(&text, None)
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Self {
+        Self::new(text, None)
+    }
+}
+
+/// The whole reason, for people.
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.public)?;
+        match &self.detail {
+            Some(detail) => write!(f, "; it last said: {detail}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// What a server is doing.
@@ -92,9 +154,19 @@ impl Health {
                 PartState::Initializing
             }
             ServerState::Parked => PartState::Error {
-                message: self.reason.clone().unwrap_or_else(|| "parked".into()),
+                message: match &self.reason {
+                    Some(reason) => reason.to_string().into(),
+                    None => "parked".into(),
+                },
             },
         }
+    }
+
+    /// The same for an agent.
+    #[must_use]
+    pub(crate) fn for_agents(mut self, server: &str) -> Self {
+        self.reason = self.reason.map(|reason| reason.for_agents(server).into());
+        self
     }
 }
 

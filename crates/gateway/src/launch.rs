@@ -1,7 +1,6 @@
 //! How each kind of server is started or reached.
 
 use std::{
-    collections::VecDeque,
     future::Future,
     io,
     path::{Path, PathBuf},
@@ -24,27 +23,33 @@ use switchboard_config::{
 use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Tree,
 };
-use switchboard_wire::Splitter;
-use tokio::{io::AsyncReadExt, net::unix::pipe, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 use crate::{
     context::Context,
-    logs::{LINE_BYTES, Logs},
+    logs::Logs,
     restart::Fault,
+    scrub,
+    stderr::{LastWords, listen},
 };
 
-/// Starts to connect to the server. Fails for what no waiting can mend.
+/// Starts to connect to the server. Fails for what no waiting can mend. The server's standard error
+/// goes to its log, and the last lines of it to `said`.
 pub(crate) fn connect(
     builder: ClientBuilder,
     name: &Arc<str>,
     server: &Server,
     context: &Arc<Context>,
+    said: &LastWords,
 ) -> Result<Client, Fault> {
     let resolved = server
         .resolve(name, &context.home.secrets(), &|variable| {
             context.environment.get(variable).map(Into::into)
         })
         .map_err(permanent)?;
+    // Before anything can fail with one of them in its message.
+    scrub::register(&resolved.secrets);
+    let resolved = resolved.value;
     let ladder = Ladder {
         close: resolved.close_timeout,
         term: resolved.term_timeout,
@@ -91,6 +96,7 @@ pub(crate) fn connect(
         containment: context.containment.clone(),
         logs: Arc::clone(&context.logs),
         name: Arc::clone(name),
+        said: said.clone(),
         trees: Arc::default(),
     })))
 }
@@ -213,6 +219,7 @@ struct Supervised {
     containment: Containment,
     logs: Arc<Logs>,
     name: Arc<str>,
+    said: LastWords,
     /// Everything that was started and may not have left.
     trees: Arc<Mutex<Vec<Tree>>>,
 }
@@ -221,7 +228,7 @@ impl Spawn for Supervised {
     fn spawn(&self) -> Spawning {
         let (launch, containment) = (self.launch.clone(), self.containment.clone());
         let (logs, name) = (Arc::clone(&self.logs), Arc::clone(&self.name));
-        let trees = Arc::clone(&self.trees);
+        let (trees, said) = (Arc::clone(&self.trees), self.said.clone());
         Box::pin(async move {
             let contained = containment
                 .launch(&launch)
@@ -232,8 +239,8 @@ impl Spawn for Supervised {
                 trees.retain(|tree| !tree.is_gone());
                 trees.push(contained.handle.tree().clone());
             }
-            let last_words = Arc::default();
-            let listening = listen(contained.stderr, name, logs, Arc::clone(&last_words));
+            said.clear();
+            let listening = listen(contained.stderr, name, logs, said);
             let listening = Box::pin(rest_of(tokio::spawn(listening)));
             Ok(Process {
                 stdin: Box::new(contained.stdin),
@@ -242,7 +249,6 @@ impl Spawn for Supervised {
                     handle: contained.handle,
                     exit: None,
                     listening: Some(listening),
-                    last_words,
                 }),
             })
         })
@@ -277,34 +283,6 @@ fn to_io(error: &LaunchError) -> io::Error {
     io::Error::new(kind, advice)
 }
 
-/// The last lines that a server wrote to standard error.
-type LastWords = Arc<Mutex<VecDeque<String>>>;
-
-const LAST_WORDS: usize = 5;
-
-async fn listen(mut stderr: pipe::Receiver, name: Arc<str>, logs: Arc<Logs>, last: LastWords) {
-    let mut splitter = Splitter::new(LINE_BYTES);
-    loop {
-        while let Some(line) = splitter.next_frame() {
-            let line = match line {
-                Ok(line) => String::from_utf8_lossy(&line).into_owned(),
-                Err(_) => "[a line that is too long]".to_owned(),
-            };
-            logs.line(&name, &line);
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.len() == LAST_WORDS {
-                last.pop_front();
-            }
-            last.push_back(line);
-        }
-        splitter.buffer().reserve(LINE_BYTES);
-        match stderr.read_buf(splitter.buffer()).await {
-            Ok(read) if read > 0 => {}
-            _ => return,
-        }
-    }
-}
-
 /// Waits for the end of what a server says, once it has ended. Something that it left behind may hold
 /// the pipe open, so not for long.
 async fn rest_of(listening: JoinHandle<()>) {
@@ -318,7 +296,6 @@ struct Guarded {
     exit: Option<ExitStatus>,
     /// The rest of what it says; waited for so that its last words can be told with its end.
     listening: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    last_words: LastWords,
 }
 
 impl ProcessGuard for Guarded {
@@ -334,19 +311,10 @@ impl ProcessGuard for Guarded {
     }
 
     fn explain(&self) -> String {
-        let mut text = match self.exit {
+        match self.exit {
             Some(exit) => format!("the server ended ({exit})"),
             None => "the server closed its output".to_owned(),
-        };
-        let last = self
-            .last_words
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if !last.is_empty() {
-            let last: Vec<_> = last.iter().map(|line| crate::failure::cut(line)).collect();
-            text = format!("{text}; it last said: {}", last.join(" | "));
         }
-        text
     }
 }
 

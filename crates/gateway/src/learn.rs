@@ -1,12 +1,14 @@
 //! Asking a server what it offers, and when to ask again.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
 use switchboard_catalog::{Kind, Offers};
-use switchboard_client::{CacheHints, Client, Error, Lossless, Pages, Raw, model};
+use switchboard_client::{
+    CacheHints, Client, Error, Lossless, Pages, Raw, model, throttle::Limited,
+};
 use switchboard_wire::code;
 
 /// Which lists to ask for.
@@ -216,7 +218,10 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
             Some((Vec::new(), None))
         }
         Err(error) => {
-            tracing::warn!(server = name, %error, "Cannot learn what the server offers.");
+            static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
+            TOLD.report(|missed| {
+                tracing::warn!(server = name, %error, missed, "Cannot learn what the server offers.");
+            });
             missing = Some(match missing.take() {
                 Some((lists, why)) => (lists.and(which), why),
                 None => (which, error.to_string().into()),

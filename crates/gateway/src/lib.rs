@@ -14,14 +14,18 @@
 //! | `notify` | who is told, over HTTP and on the desktop, that a request waits |
 //! | `api` | REST, for the command line and the console |
 
+mod actor;
 mod answer;
 mod api;
 mod approvals;
+mod asking;
 mod audit;
 mod builtin;
 mod cache;
 mod call;
 mod caller;
+mod changes;
+mod connection;
 mod console;
 mod context;
 mod desk;
@@ -34,6 +38,7 @@ mod finder;
 mod gateway;
 mod handshake;
 mod health;
+mod hold;
 mod judgement;
 mod launch;
 mod learn;
@@ -50,18 +55,21 @@ mod model;
 mod notify;
 mod pace;
 mod park;
+mod peer;
 mod problem;
 mod question;
 mod random;
 mod relay;
 mod reload;
 mod restart;
+pub mod scrub;
 mod seal;
 mod server;
 mod session;
 mod shelf;
 mod shown;
 mod status;
+mod stderr;
 mod supervisor;
 mod tally;
 mod tasks;
@@ -74,7 +82,7 @@ mod view;
 mod watch;
 
 pub use gateway::{Gateway, StartError};
-pub use health::{Health, Part, PartState, ServerState};
+pub use health::{Health, Part, PartState, Reason, ServerState};
 pub use reload::ChangeError;
 pub use server::{Doors, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
 pub use status::{ServerStatus, Status, describe};

@@ -7,16 +7,16 @@ use std::{
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread,
-    time::SystemTime,
+    time::{Instant, SystemTime},
 };
 
 use switchboard_config::Home;
 
-use crate::time;
+use crate::{scrub, stderr::Quota, time};
 
 /// A file this long is put aside as `NAME.log.1`, the one before as `NAME.log.2`.
 pub(crate) const FILE_BYTES: u64 = 5 * 1024 * 1024;
@@ -27,6 +27,8 @@ pub(crate) const LINE_BYTES: usize = 8 * 1024;
 const DEPTH: usize = 4_096;
 /// Files that are open at once. Those of servers that come and go would add up.
 const OPEN_FILES: usize = 64;
+/// Servers whose rates are kept before those that are full again are let go.
+const QUOTAS_KEPT: usize = 256;
 /// For the owner's eyes only: servers write what they like, secrets too.
 const FILE_MODE: u32 = 0o600;
 
@@ -36,6 +38,8 @@ pub(crate) struct Logs {
     home: Arc<Home>,
     /// The writer, once there is something to write.
     writer: OnceLock<SyncSender<Order>>,
+    /// The rates at which servers may add to their logs, over their restarts.
+    quotas: Mutex<HashMap<Arc<str>, Arc<Mutex<Quota>>>>,
 }
 
 enum Order {
@@ -48,11 +52,27 @@ impl Logs {
         Self {
             home,
             writer: OnceLock::new(),
+            quotas: Mutex::default(),
         }
+    }
+
+    /// The rate at which this server may add to its log.
+    pub(crate) fn quota(&self, server: &Arc<str>) -> Arc<Mutex<Quota>> {
+        let mut quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        if quotas.len() >= QUOTAS_KEPT {
+            let now = Instant::now();
+            quotas.retain(|_, quota| {
+                let unused = quota.lock().is_ok_and(|quota| quota.is_unused(now));
+                Arc::strong_count(quota) > 1 || !unused
+            });
+        }
+        Arc::clone(quotas.entry(Arc::clone(server)).or_default())
     }
 
     /// A line that the server wrote.
     pub(crate) fn line(&self, server: &Arc<str>, line: &str) {
+        // Before it is cut: half a secret would not be found any more.
+        let line = scrub::text(line);
         let line = &line[..line.floor_char_boundary(LINE_BYTES)];
         let line = format!("{} {line}\n", time::format(SystemTime::now()));
         self.write(Order::Line(Arc::clone(server), line));

@@ -191,7 +191,9 @@ where
         let resolved = resolved.inspect_err(|error| {
             tracing::warn!(%error, "The webhook is not told.");
         });
-        Some(Delivery::new(message, &resolved.ok()?))
+        let resolved = resolved.ok()?;
+        crate::scrub::register(&resolved.secrets);
+        Some(Delivery::new(message, &resolved.value))
     }
 }
 

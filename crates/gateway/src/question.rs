@@ -24,6 +24,7 @@ use tokio::{
 };
 
 use crate::{
+    asking::CallCount,
     call::human::{Answerer, Person},
     caller::{Caller, Principal, answers},
     context::Context,
@@ -41,6 +42,8 @@ pub(crate) struct Question {
     pub(crate) to_person: bool,
     /// Whether it is certain that it is asked for this very call.
     pub(crate) is_sure: bool,
+    /// What the call has asked for so far.
+    pub(crate) count: Arc<CallCount>,
     pub(crate) reply: oneshot::Sender<Result<Raw, ErrorObject>>,
 }
 
@@ -73,6 +76,7 @@ struct Open {
     /// Its client has been asked and is to come back: the server waits for it, and asks nothing else as a
     /// rule.
     away: AtomicBool,
+    count: Arc<CallCount>,
 }
 
 /// How long a question waits that could be for one of several clients.
@@ -91,6 +95,7 @@ impl Questions {
             asked: Mutex::default(),
             rung: Notify::new(),
             away: AtomicBool::new(false),
+            count: Arc::default(),
         });
         self.lock().insert(tag, Arc::clone(&open));
         Ear {
@@ -132,6 +137,15 @@ impl Questions {
             let route = context.config.load().approvals.route;
             Answerer::of(route, &asked.method, client_can)
         };
+        let refused = |exceeded| {
+            context
+                .asking
+                .refuse(context, server, &asked.method, exceeded)
+        };
+        let asking = context
+            .asking
+            .question(server, &context.config.load().approvals);
+        asking.map_err(refused)?;
         let is_sure = asked.tag.is_some() || self.lock().len() == 1;
         let owner = match asked.tag {
             Some(tag) => {
@@ -162,6 +176,8 @@ impl Questions {
                 };
             }
         };
+        let counted = owner.count.question(&context.config.load().approvals);
+        counted.map_err(refused)?;
         let client_can = answers(&owner.capabilities, &asked.method, asked.params.as_ref());
         let to_person = match answerer(client_can) {
             Answerer::Client => false,
@@ -175,6 +191,7 @@ impl Questions {
             name: asked.name,
             to_person,
             is_sure,
+            count: Arc::clone(&owner.count),
             reply,
         });
         drop(owner);
@@ -380,6 +397,7 @@ mod tests {
                 name: None,
                 to_person: false,
                 is_sure: true,
+                count: Arc::default(),
                 reply,
             });
         }

@@ -10,7 +10,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::gateway::Gateway;
+use crate::{audit::Actor, gateway::Gateway};
 
 /// Editors write a file in several steps; it is read when they have been quiet for so long.
 const QUIET: Duration = Duration::from_millis(150);
@@ -83,8 +83,9 @@ impl Gateway {
     }
 
     /// Changes the text of the configuration file and applies what comes out.
-    pub async fn change_config(
+    pub(crate) async fn change_config_as(
         &self,
+        actor: Option<Actor>,
         edit: impl FnOnce(&str) -> Result<String, EditError> + Send + 'static,
     ) -> Result<(), ChangeError> {
         let path = self.context().home.config_file().to_owned();
@@ -95,7 +96,7 @@ impl Gateway {
             Ok((changed, changing)) => (changed?, changing),
             Err(_) => return Ok(()),
         };
-        self.apply(config).await;
+        self.apply_as(config, actor).await;
         Ok(())
     }
 

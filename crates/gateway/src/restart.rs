@@ -12,10 +12,9 @@
 //! costs no wait. After that the waits double; after as many failures in a row as the budget has, the
 //! server is parked, so that it is never hammered. A minute of health forgives everything.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+
+use crate::health::Reason;
 
 /// The numbers.
 #[derive(Debug, Clone)]
@@ -57,12 +56,12 @@ pub(crate) enum State {
     /// It failed, and is left alone until then.
     Waiting {
         until: Instant,
-        reason: Arc<str>,
+        reason: Reason,
     },
     /// It failed too often, or in a way that trying again does not mend.
     Parked {
         until: Instant,
-        reason: Arc<str>,
+        reason: Reason,
         /// Whether only a person can mend it.
         permanent: bool,
     },
@@ -71,7 +70,7 @@ pub(crate) enum State {
 /// How it failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
-    pub(crate) reason: Arc<str>,
+    pub(crate) reason: Reason,
     /// Trying again will not help: the command does not exist, the credentials are refused.
     pub(crate) permanent: bool,
 }

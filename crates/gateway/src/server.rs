@@ -1,48 +1,31 @@
 //! The doors: loopback TCP and the gateway's own socket, and which way each request goes from there.
 
-use std::{
-    convert::Infallible,
-    future::Future,
-    io,
-    pin::pin,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::SystemTime};
 
 use axum::{Router, body::Body as AxumBody};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::Incoming,
     header::{CONNECTION, HeaderValue, UPGRADE, WWW_AUTHENTICATE},
-    server::conn::http1,
-    service::service_fn,
 };
-use hyper_util::rt::{TokioIo, TokioTimer};
-#[cfg(target_os = "linux")]
-use socket2::SockRef;
+use hyper_util::rt::TokioIo;
 use switchboard_config::McpAuth;
 use switchboard_wire::{code, percent};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream, UnixListener},
-    sync::Semaphore,
-    time::{sleep, timeout},
-};
+use tokio::net::{TcpListener, UnixListener};
 use tower_service::Service;
 
 use crate::{
     api,
+    audit::Actor,
     caller::Principal,
-    console,
+    connection::{self, Entrance, Visit},
     edge::{
         body::Answer,
-        client_key,
         gate::{self, Token, TurnedAway},
-        http,
-        patience::{Patience, Patient},
-        sse,
+        http, sse,
     },
     gateway::Gateway,
+    peer::{Peer, Stranger},
     problem::Problem,
     view::{Face, View},
 };
@@ -55,19 +38,8 @@ pub const PIPE_PATH: &str = "/pipe/";
 /// The header in which it says in which folder its client works, percent-encoded.
 pub const PIPE_PROJECT: &str = "switchboard-project";
 
-/// The most connections at a time. Further ones wait to be accepted.
-const CONNECTIONS_MAX: usize = 8_192;
 /// With so many clients no further pipe is opened.
 const PIPES_MAX: usize = 16_384;
-/// A client may take so long to send the head of a request.
-const HEAD_PATIENCE: Duration = Duration::from_secs(30);
-/// When the gateway stops, answers under way are given so long to be read.
-const LAST_ANSWERS: Duration = Duration::from_millis(500);
-/// So much waits in the system for a client to take it.
-#[cfg(target_os = "linux")]
-const UNSENT_BYTES: u32 = 256 * 1024;
-/// After an error to accept (out of file descriptors, say) the door rests.
-const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 /// Serves clients through any number of doors.
 #[derive(Debug, Clone)]
@@ -78,9 +50,7 @@ struct Inner {
     gateway: Arc<Gateway>,
     token: Token,
     router: Router,
-    /// A place for each connection, by door: strangers at one do not shut the other.
-    tcp: Arc<Semaphore>,
-    socket: Arc<Semaphore>,
+    entrance: Arc<Entrance>,
 }
 
 /// Which door a client came through.
@@ -92,15 +62,23 @@ pub(crate) enum Door {
     Socket,
 }
 
+impl Door {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Socket => "socket",
+        }
+    }
+}
+
 impl Doors {
     /// Doors to this gateway. Who comes over TCP has to show the token.
     pub fn new(gateway: Arc<Gateway>, token: &str) -> Self {
         Self(Arc::new(Inner {
             router: api::router(&gateway),
+            entrance: Arc::new(Entrance::new(Arc::clone(&gateway))),
             gateway,
             token: Token::new(token),
-            tcp: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
-            socket: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
         }))
     }
 
@@ -109,136 +87,35 @@ impl Doors {
         if let Ok(address) = listener.local_addr() {
             self.0.gateway.set_address(address);
         }
-        self.accept(Door::Tcp, || async {
-            let (stream, _) = listener.accept().await?;
-            // Answers are small and awaited: they must not wait for more to come.
-            stream.set_nodelay(true)?;
-            bound_unsent(&stream);
-            Ok(stream)
-        })
-        .await;
+        let inner = Arc::clone(&self.0);
+        let route = move |visit, request| route(Arc::clone(&inner), visit, request);
+        connection::accept_tcp(&self.0.entrance, listener, route).await;
     }
 
     /// Serves clients of this user until the gateway stops.
     pub async fn serve_socket(&self, listener: UnixListener) {
-        self.accept(Door::Socket, || async { Ok(listener.accept().await?.0) })
-            .await;
+        let inner = Arc::clone(&self.0);
+        let route = move |visit, request| route(Arc::clone(&inner), visit, request);
+        connection::accept_socket(&self.0.entrance, listener, route).await;
     }
 
     /// Waits until the last answers are out, bounded.
     pub async fn closed(&self) {
-        let all = u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX);
-        let closed = async {
-            let _tcp = self.0.tcp.acquire_many(all).await;
-            let _socket = self.0.socket.acquire_many(all).await;
-        };
-        let _ = timeout(LAST_ANSWERS, closed).await;
-    }
-
-    async fn accept<S, F>(&self, door: Door, mut next: impl FnMut() -> F)
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        F: Future<Output = io::Result<S>>,
-    {
-        let mut stopped = pin!(until(&self.0.gateway, door));
-        loop {
-            let places = Arc::clone(match door {
-                Door::Tcp => &self.0.tcp,
-                Door::Socket => &self.0.socket,
-            });
-            let next = async {
-                // The semaphore is never closed.
-                let place = places.acquire_owned().await.ok();
-                (place, next().await)
-            };
-            let (place, stream) = tokio::select! {
-                next = next => next,
-                () = &mut stopped => return,
-            };
-            match stream {
-                Ok(stream) => {
-                    let connection = connection(Arc::clone(&self.0), door, stream);
-                    tokio::spawn(async move {
-                        connection.await;
-                        drop(place);
-                    });
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "Cannot accept a connection.");
-                    sleep(ACCEPT_REST).await;
-                }
-            }
-        }
-    }
-}
-
-/// Keeps the system from taking megabytes for a client that does not read: what it cannot take is kept
-/// once for all, here.
-fn bound_unsent(stream: &TcpStream) {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES) {
-        tracing::debug!(%error, "Cannot bound what waits to be sent.");
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = stream;
-}
-
-/// How long a door serves: strangers until the gateway stops; its owner can watch it stop.
-async fn until(gateway: &Gateway, door: Door) {
-    match door {
-        Door::Tcp => gateway.stopped().await,
-        Door::Socket => gateway.ended().await,
-    }
-}
-
-async fn connection<S>(inner: Arc<Inner>, door: Door, stream: S)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let key = client_key();
-    let patience = Patience::default();
-    let stream = Patient::new(stream, patience.clone());
-    let service = service_fn(|request| {
-        let (inner, patience) = (Arc::clone(&inner), &patience);
-        async move { Ok::<_, Infallible>(route(&inner, door, key, patience, request).await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades();
-    let mut connection = pin!(connection);
-    let ended = tokio::select! {
-        ended = &mut connection => Some(ended),
-        () = until(&inner.gateway, door) => None,
-    };
-    let ended = if let Some(ended) = ended {
-        ended
-    } else {
-        connection.as_mut().graceful_shutdown();
-        timeout(LAST_ANSWERS, connection).await.unwrap_or(Ok(()))
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "A connection ended early.");
+        self.0.entrance.closed().await;
     }
 }
 
 async fn route(
-    inner: &Arc<Inner>,
-    door: Door,
-    key: u64,
-    patience: &Patience,
+    inner: Arc<Inner>,
+    visit: Arc<Visit>,
     request: Request<Incoming>,
 ) -> Response<Answer> {
     let path = request.uri().path();
     let mcp = under(path, "/mcp").map(|rest| (Transport::Streamable, rest));
     let mcp = mcp.or_else(|| under(path, "/sse").map(|rest| (Transport::Sse, rest)));
-    let principal = match door {
-        Door::Socket => Principal::Owner,
-        Door::Tcp => match admit(inner, mcp.is_some(), &request) {
-            Ok(principal) => principal,
-            Err(away) => return turn_away(away, mcp.is_some()),
-        },
+    let (principal, actor) = match admit(&inner, &visit, mcp.is_some(), &request).await {
+        Ok(admitted) => admitted,
+        Err(away) => return turn_away(&away, mcp.is_some()),
     };
     match mcp {
         None => {}
@@ -253,19 +130,18 @@ async fn route(
             };
             return match transport {
                 Transport::Streamable => {
-                    http::serve(&inner.gateway, view, key, principal, request).await
+                    http::serve(&inner.gateway, view, visit.key, principal, request).await
                 }
                 Transport::Sse => open_sse(&inner.gateway, view, principal, &request),
             };
         }
     }
-    if door == Door::Socket && path.starts_with(PIPE_PATH) {
-        return pipe(inner, request);
+    if visit.door == Door::Socket && path.starts_with(PIPE_PATH) {
+        return pipe(&inner, &visit, request);
     }
     let mut router = inner.router.clone();
     let mut request = request.map(AxumBody::new);
-    request.extensions_mut().insert(door);
-    request.extensions_mut().insert(patience.clone());
+    request.extensions_mut().insert(actor);
     let Ok(response) = router.call(request).await;
     response.map(Answer::Page)
 }
@@ -308,49 +184,101 @@ async fn sse_message(
 }
 
 /// Whether a request may come in, and whose it is.
-fn admit(
+async fn admit(
+    inner: &Inner,
+    visit: &Visit,
+    is_mcp: bool,
+    request: &Request<Incoming>,
+) -> Result<(Principal, Actor), Away> {
+    let (principal, door) = match visit.door {
+        Door::Socket => (Principal::Owner, Door::Socket.as_str()),
+        Door::Tcp => admit_tcp(inner, is_mcp, request)?,
+    };
+    let mut actor = Actor { door, peer: None };
+    if principal == Principal::Anyone && !is_mcp && !api::is_guarded(request.uri().path()) {
+        return Ok((principal, actor));
+    }
+    // To look up a peer on TCP takes milliseconds, which a client that connects for each call would pay each time.
+    // MCP gives no more than calls, which the rules are about; decisions and changes are REST.
+    if visit.door == Door::Socket || !is_mcp {
+        match inner.entrance.peer(visit).await {
+            Peer::Welcome(process) => actor.peer.clone_from(process),
+            Peer::Refused(stranger) => return Err(Away::Peer(stranger.clone())),
+        }
+    }
+    let is_known = principal == Principal::Owner || is_mcp;
+    if is_known && !visit.know() {
+        return Err(Away::Crowd);
+    }
+    Ok((principal, actor))
+}
+
+/// Host, Origin and token, or a session of the console; gives the door that the client came through with it.
+fn admit_tcp(
     inner: &Inner,
     is_mcp: bool,
     request: &Request<Incoming>,
-) -> Result<Principal, TurnedAway> {
+) -> Result<(Principal, &'static str), TurnedAway> {
     gate::check_origin(request.uri(), request.headers())?;
     let open = api::is_open(request.uri().path())
         || (is_mcp && inner.gateway.context().config.load().auth.mcp == McpAuth::None);
+    let tcp = Door::Tcp.as_str();
     match gate::check_token(&inner.token, request.headers()) {
-        Ok(()) => Ok(Principal::Owner),
-        Err(_) if open => Ok(Principal::Anyone),
+        Ok(()) => Ok((Principal::Owner, tcp)),
         // The console looks and decides; it is no client of MCP.
         Err(_) if !is_mcp && has_session(inner, request) => {
-            gate::check_own_page(request.headers()).map(|()| Principal::Owner)
+            gate::check_own_page(request.headers()).map(|()| (Principal::Owner, CONSOLE))
         }
+        Err(_) if open => Ok((Principal::Anyone, tcp)),
         Err(away) => Err(away),
     }
 }
 
+/// The door of a client that shows a session of the console.
+const CONSOLE: &str = "console";
+
 /// Whether a session of the console is shown.
 fn has_session(inner: &Inner, request: &Request<Incoming>) -> bool {
-    let seal = &inner.gateway.context().lasting_seal;
+    let console = &inner.gateway.context().console;
     gate::bearer(request.headers())
-        .is_some_and(|shown| console::is_session(seal, shown, SystemTime::now()))
+        .is_some_and(|shown| console.is_session(shown, SystemTime::now()))
 }
 
-fn turn_away(away: TurnedAway, is_mcp: bool) -> Response<Answer> {
+/// Why a request is refused before anything is done about it.
+enum Away {
+    Gate(TurnedAway),
+    Peer(Stranger),
+    Crowd,
+}
+
+impl From<TurnedAway> for Away {
+    fn from(away: TurnedAway) -> Self {
+        Self::Gate(away)
+    }
+}
+
+fn turn_away(away: &Away, is_mcp: bool) -> Response<Answer> {
     let (status, message) = match away {
-        TurnedAway::Host => (
+        Away::Gate(TurnedAway::Host) => (
             StatusCode::FORBIDDEN,
             "this gateway serves its own machine only: the Host header has to be a loopback address",
         ),
-        TurnedAway::Origin => (
+        Away::Gate(TurnedAway::Origin) => (
             StatusCode::FORBIDDEN,
             "this gateway does not serve foreign web pages: the Origin header has to be a loopback address",
         ),
-        TurnedAway::Page => (
+        Away::Gate(TurnedAway::Page) => (
             StatusCode::FORBIDDEN,
             "a session of the console is for the console's own page: the Origin header has to be this gateway's own address",
         ),
-        TurnedAway::Token => (
+        Away::Gate(TurnedAway::Token) => (
             StatusCode::UNAUTHORIZED,
             "a token is wanted: send `Authorization: Bearer TOKEN` with the token that is in run/token of the gateway's home",
+        ),
+        Away::Peer(stranger) => (StatusCode::FORBIDDEN, stranger.message()),
+        Away::Crowd => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many connections are open; close some, or try again later",
         ),
     };
     let mut response = if is_mcp {
@@ -358,9 +286,13 @@ fn turn_away(away: TurnedAway, is_mcp: bool) -> Response<Answer> {
     } else {
         Problem::new(status, message).into_answer()
     };
-    if away == TurnedAway::Token {
+    if matches!(away, Away::Gate(TurnedAway::Token)) {
         let challenge = HeaderValue::from_static("Bearer realm=\"switchboard\"");
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    }
+    if matches!(away, Away::Peer(_) | Away::Crowd) {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
     }
     response
 }
@@ -388,7 +320,7 @@ fn view(path: &str) -> Option<View> {
 }
 
 /// Turns a connection on the socket into a pipe.
-fn pipe(inner: &Arc<Inner>, mut request: Request<Incoming>) -> Response<Answer> {
+fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Response<Answer> {
     let asked = request.headers().get(UPGRADE).is_some_and(|what| {
         what.as_bytes()
             .eq_ignore_ascii_case(PIPE_UPGRADE.as_bytes())
@@ -414,6 +346,8 @@ fn pipe(inner: &Arc<Inner>, mut request: Request<Incoming>) -> Response<Answer> 
     let project = request.headers().get(PIPE_PROJECT);
     let project = project.and_then(|said| Some(percent::decode(said.to_str().ok()?)?.into_owned()));
     let project = project.map(Arc::from);
+    // A client on a pipe may be suspended for as long as its user likes.
+    visit.patience.keep();
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };

@@ -160,6 +160,11 @@ impl Shelf {
         self.held_changes.subscribe()
     }
 
+    /// Has people asked about what is held, with the servers as they are now.
+    pub(crate) fn ask_again(&self) {
+        self.held_changes.send_modify(|changes| *changes += 1);
+    }
+
     /// Whether something of this server is held back.
     pub(crate) fn holds_something(&self, server: &str) -> bool {
         let held = self.held.load();

@@ -10,7 +10,7 @@ use switchboard_store::Status as StoreStatus;
 use crate::{
     gateway::Gateway,
     health::{Health, Part, PartState},
-    time,
+    scrub, time,
     upstream::Upstream,
 };
 
@@ -104,7 +104,7 @@ impl Gateway {
                 .parts(&context.config.load().search.embeddings),
         );
         parts.extend(servers.iter().map(|server| Part {
-            name: format!("server:{}", server.name),
+            name: server_part(&server.name),
             state: server.health.part(),
             note: server.health.action.clone(),
         }));
@@ -135,6 +135,23 @@ impl Gateway {
         }
     }
 
+    /// The same for an agent: reasons without what servers said.
+    pub(crate) fn status_for_agents(&self) -> Status {
+        let mut status = self.status();
+        for server in &mut status.servers {
+            server.health = server.health.clone().for_agents(&server.name);
+        }
+        let servers = status.servers.iter();
+        let parts = servers.map(|server| (server_part(&server.name), server.health.part()));
+        for (name, state) in parts {
+            let part = status.parts.iter_mut().find(|part| part.name == name);
+            if let Some(part) = part {
+                part.state = state;
+            }
+        }
+        status
+    }
+
     pub(crate) fn server_status(&self, upstream: &Upstream) -> ServerStatus {
         let settings = upstream.settings();
         let catalogue = self.context().shelf.catalogue();
@@ -143,6 +160,7 @@ impl Gateway {
         let (in_flight, queued) = upstream.limiter.load();
         let (calls, errors) = upstream.meter.calls();
         let (kind, target) = describe(&settings);
+        let target = scrub::text(&target).into_owned();
         ServerStatus {
             name: Arc::clone(&upstream.name),
             health: upstream.health(),
@@ -192,15 +210,15 @@ pub fn describe(server: &Server) -> (&'static str, String) {
         Transport::BuiltIn => ("built-in", "part of Switchboard".to_owned()),
         Transport::Command(line) => ("command", program(&line.command, &line.args)),
         Transport::Remote(remote) => {
-            let address = remote.url.split(['?', '#']).next().unwrap_or_default();
-            let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-            // A name and password in an address are no address.
-            let end = rest.find('/').unwrap_or(rest.len());
-            let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
-            ("remote", format!("{scheme}://{}", &rest[host..]))
+            // The path may be a secret too.
+            ("remote", switchboard_redact::origin(&remote.url))
         }
         Transport::Container(container) => ("container", container.image.clone()),
     }
+}
+
+fn server_part(name: &str) -> String {
+    format!("server:{name}")
 }
 
 fn catalog_part(problems: &[String]) -> Part {

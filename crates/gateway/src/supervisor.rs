@@ -11,6 +11,8 @@ use switchboard_config::{Config, Server};
 use tokio::{sync::Mutex, task::JoinSet, time::timeout};
 
 use crate::{
+    audit::Actor,
+    changes,
     context::Context,
     upstream::{Known, Upstream},
 };
@@ -78,6 +80,7 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
         max_result_bytes: _,
         max_result_tokens: _,
         approve: _,
+        hold: _,
     } = old;
     *transport == new.transport
         && *init_timeout == new.init_timeout
@@ -111,13 +114,14 @@ impl Supervisor {
     }
 
     /// Makes the servers what this configuration wants.
-    pub(crate) async fn apply(&self, config: Config) {
+    pub(crate) async fn apply(&self, config: Config, actor: Option<&Actor>) {
         let phase = self.reconciling.lock().await;
         if *phase == Phase::Stopping {
             return;
         }
         let old = self.context.config.swap(Arc::new(config));
         let new = self.context.config.load_full();
+        changes::record(&self.context.audit, &old, &new, actor);
         // Before a server can be called that the rules are about.
         let approvals = &self.context.approvals;
         approvals.set_policy(|policy| policy.under(&new));
@@ -155,6 +159,10 @@ impl Supervisor {
             }
         }
         self.upstreams.store(Arc::new(next));
+        let held = |config: &Config| config.servers.values().any(|server| server.hold);
+        if held(&old) || held(&new) {
+            self.context.shelf.ask_again();
+        }
         for (upstream, server) in tuning {
             upstream.tune(Arc::clone(&server)).await;
             self.context.shelf.refilter(&upstream.name, &server).await;

@@ -5,9 +5,9 @@
 //! [`Upstream::live`] and go; only a call that finds none wakes the task and waits, bounded.
 
 mod talk;
+mod task;
 
 use std::{
-    future::pending,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
@@ -16,26 +16,25 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use switchboard_client::{Client, Era, State as Connection, model::LogLevel};
-use switchboard_config::{Server, Start};
+use switchboard_client::{Era, model::LogLevel};
+use switchboard_config::Server;
 use tokio::{
     sync::{Notify, mpsc, oneshot, watch},
-    time::{sleep_until, timeout_at},
+    time::timeout_at,
 };
 
+use self::task::{Task, is_kept_up, off};
 use crate::{
     cache::Freshness,
     context::Context,
     failure::Failure,
     health::{Health, ServerState},
     judgement::Due,
-    launch,
-    learn::{self, Curiosity, Learnt, Lists},
+    learn::{Learnt, Lists},
     limit::Limiter,
     live::Live,
     metrics::Meter,
     question::Questions,
-    restart::{Fault, Restart, Settings, State},
     watch::Watched,
 };
 
@@ -103,8 +102,6 @@ struct Answer {
 
 /// How many orders may wait for the task. They are rare; what finds no room is not lost, but waits.
 const CONTROL_DEPTH: usize = 64;
-/// A server that was started only to learn what it offers is given so long to be used for more.
-const LEARN_LINGER: Duration = Duration::from_secs(10);
 
 impl Upstream {
     /// A server under supervision. `known` is what was learnt of it before; a `predecessor` leaves
@@ -119,12 +116,17 @@ impl Upstream {
         let (control, orders) = mpsc::channel(CONTROL_DEPTH);
         // It may be another server than the one that had the name before.
         context.reads.forget(name);
-        let state = match server.enabled {
-            false => ServerState::Disabled,
+        let off = off(name, &server);
+        let is_off = off.is_some();
+        let health = off.unwrap_or_else(|| {
             // Its turn has not come, but nobody has to do anything for it to come.
-            true if is_kept_up(&server) || !known.offers => ServerState::Starting,
-            true => ServerState::Idle,
-        };
+            let starts = is_kept_up(&server) || !known.offers;
+            Health::new(if starts {
+                ServerState::Starting
+            } else {
+                ServerState::Idle
+            })
+        });
         let upstream = Arc::new(Self {
             name: name.into(),
             limiter: Limiter::new(server.max_in_flight, server.max_queued),
@@ -136,7 +138,7 @@ impl Upstream {
             refreshing: tokio::sync::Mutex::default(),
             live: ArcSwapOption::empty(),
             level: Mutex::default(),
-            health: watch::Sender::new(Health::new(state)),
+            health: watch::Sender::new(health),
             demand: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
             changed: Mutex::new(Lists::NONE),
@@ -144,15 +146,7 @@ impl Upstream {
             wake: Notify::new(),
             control,
         });
-        let task = Task {
-            upstream: Arc::clone(&upstream),
-            restart: Restart::new(Settings::default(), Context::random()),
-            context,
-            run: None,
-            runs: 0,
-            known: known.offers,
-            era: known.era,
-        };
+        let task = Task::new(Arc::clone(&upstream), context, known, is_off);
         tokio::spawn(async move {
             if let Some(predecessor) = predecessor {
                 predecessor.stop().await;
@@ -327,471 +321,5 @@ struct Waits<'a>(&'a Upstream);
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
         self.0.demand.fetch_sub(1, Relaxed);
-    }
-}
-
-/// The task that starts and stops the server.
-struct Task {
-    upstream: Arc<Upstream>,
-    context: Arc<Context>,
-    restart: Restart,
-    run: Option<Run>,
-    runs: u64,
-    known: bool,
-    era: Option<Era>,
-}
-
-/// One life of the server.
-struct Run {
-    number: u64,
-    client: Client,
-    state: watch::Receiver<Connection>,
-    ready: bool,
-    curiosity: Curiosity,
-    /// When it became ready.
-    since: Instant,
-    /// How many calls there had been before.
-    uses: u64,
-}
-
-/// Whether the server is to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
-    No,
-    /// Somebody waits for it.
-    Now,
-    /// It is to be up, or to be learnt from, and nobody waits.
-    Sometime,
-}
-
-/// What the task does next.
-enum Next {
-    Go,
-    End(oneshot::Sender<()>),
-}
-
-impl Task {
-    async fn run(mut self, mut orders: mpsc::Receiver<Control>) {
-        loop {
-            let wanted = match *self.restart.state() {
-                State::Idle => self.wanted(),
-                _ => Wanted::No,
-            };
-            if wanted == Wanted::Now {
-                self.launch();
-            }
-            let due = self.due();
-            let upstream = Arc::clone(&self.upstream);
-            let context = Arc::clone(&self.context);
-            let next = tokio::select! {
-                biased;
-                // The task has a sender itself, so that there is always one to come.
-                Some(order) = orders.recv() => self.carry_out(order).await,
-                () = state_changed(self.run.as_mut()) => {
-                    self.look();
-                    Next::Go
-                }
-                () = upstream.wake.notified() => {
-                    self.heed_changes();
-                    Next::Go
-                }
-                () = context.pace.turn(), if wanted == Wanted::Sometime => {
-                    self.launch();
-                    Next::Go
-                }
-                () = at(due) => {
-                    self.tick();
-                    Next::Go
-                }
-            };
-            if let Next::End(done) = next {
-                self.end(ServerState::Stopping).await;
-                // Those who order something now are told by this that nobody carries it out: what came in
-                // between would lie in the queue for as long as somebody could add to it.
-                orders.close();
-                while orders.recv().await.is_some() {}
-                let _ = done.send(());
-                return;
-            }
-        }
-    }
-
-    fn wanted(&self) -> Wanted {
-        let settings = self.upstream.settings.load();
-        if !settings.enabled || self.upstream.ending.load(Relaxed) {
-            Wanted::No
-        } else if self.upstream.demand.load(Relaxed) > 0 {
-            Wanted::Now
-        } else if is_kept_up(&settings) || !self.known {
-            Wanted::Sometime
-        } else {
-            Wanted::No
-        }
-    }
-
-    /// When to look again without being asked.
-    fn due(&self) -> Option<Instant> {
-        let run = self.run.as_ref().filter(|run| run.ready);
-        let question = run.and_then(|run| run.curiosity.due());
-        [self.restart.due(), self.idle_due(), question]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    /// When the server has been idle for long enough to be stopped.
-    fn idle_due(&self) -> Option<Instant> {
-        let run = self.run.as_ref().filter(|run| run.ready)?;
-        let settings = self.upstream.settings.load();
-        if is_kept_up(&settings) || !self.known {
-            return None;
-        }
-        let unused = run.uses == self.upstream.limiter.uses();
-        let patience = match settings.idle_stop? {
-            // It was started only so that its lists are known.
-            patience if unused => patience.min(LEARN_LINGER),
-            patience => patience,
-        };
-        let in_use = !self.upstream.watched.is_empty() || !self.upstream.questions.is_empty();
-        let used = self.upstream.limiter.last_used().filter(|_| !in_use);
-        // While it is in use, it is looked at again later.
-        let used = used.unwrap_or_else(Instant::now);
-        Some(used.max(run.since) + patience)
-    }
-
-    fn launch(&mut self) {
-        let settings = self.upstream.settings();
-        self.runs += 1;
-        let name = &self.upstream.name;
-        self.restart.starting();
-        self.tell(Health::new(ServerState::Starting));
-        let upstream = Arc::downgrade(&self.upstream);
-        let context = Arc::clone(&self.context);
-        let asking = Arc::clone(&self.context);
-        let questions = Arc::clone(&self.upstream.questions);
-        let server = Arc::clone(&self.upstream.name);
-        let mut builder = Client::builder("switchboard", env!("CARGO_PKG_VERSION"))
-            .handshake_timeout(settings.init_timeout)
-            .request_timeout(settings.request_timeout)
-            // Another attempt is this task's to decide; the connection itself never gets to one.
-            .backoff(NEVER, NEVER)
-            .max_in_flight(settings.max_in_flight + IN_FLIGHT_SPARE)
-            .capabilities(talk::capabilities())
-            .on_asked(move |asked| {
-                let (questions, server) = (Arc::clone(&questions), Arc::clone(&server));
-                let context = Arc::clone(&asking);
-                async move { questions.answer(&context, &server, asked).await }
-            })
-            .on_notification(move |news| {
-                if let Some(upstream) = upstream.upgrade() {
-                    upstream.told(&context, &news.method, news.params.as_ref());
-                }
-            });
-        if let Some(era) = self.era {
-            builder = builder.known_era(era);
-        }
-        let client = match launch::connect(builder, name, &settings, &self.context) {
-            Ok(client) => client,
-            Err(fault) => return self.fail(fault),
-        };
-        self.run = Some(Run {
-            number: self.runs,
-            state: client.watch_state(),
-            client,
-            ready: false,
-            curiosity: Curiosity::new(Instant::now()),
-            since: Instant::now(),
-            uses: self.upstream.limiter.uses(),
-        });
-    }
-
-    /// The connection has changed its state.
-    fn look(&mut self) {
-        let Some(run) = &mut self.run else { return };
-        let state = run.state.borrow_and_update().clone();
-        match state {
-            Connection::Ready(session) if !run.ready => {
-                run.ready = true;
-                run.since = Instant::now();
-                self.era = Some(session.revision.era());
-                self.context.reads.forget(&self.upstream.name);
-                let live = Arc::new(Live::new(run.client.clone(), session));
-                talk::restore(&self.upstream, &live);
-                self.upstream.live.store(Some(live));
-                run.curiosity.want(Lists::ALL);
-                self.restart.up(Instant::now());
-                self.tell(Health::new(ServerState::Ready));
-                self.learn();
-            }
-            Connection::Backoff { reason, .. } => self.fail(Fault {
-                reason,
-                permanent: false,
-            }),
-            Connection::Failed { reason } => self.fail(Fault {
-                reason,
-                permanent: true,
-            }),
-            Connection::Starting
-            | Connection::Initializing
-            | Connection::Ready(_)
-            | Connection::Closing => {}
-        }
-    }
-
-    /// The server could not be started, or was lost.
-    fn fail(&mut self, fault: Fault) {
-        self.let_go();
-        // What was known of its era may be what was wrong.
-        self.era = None;
-        tracing::warn!(server = %self.upstream.name, reason = %fault.reason, "Server failed.");
-        self.context
-            .logs
-            .note(&self.upstream.name, &format!("failed: {}", fault.reason));
-        self.restart.failed(Instant::now(), fault);
-        let health = self.unwell();
-        self.tell(health);
-    }
-
-    /// The health of a server that is being left alone for a while.
-    fn unwell(&self) -> Health {
-        let name = &self.upstream.name;
-        let (until, reason, state, action) = match self.restart.state() {
-            State::Waiting { until, reason } => {
-                let action = format!(
-                    "it is tried again by itself; `switchboard logs {name}` shows what it said"
-                );
-                (*until, reason, ServerState::Retrying, action)
-            }
-            State::Parked {
-                until,
-                reason,
-                permanent,
-            } => {
-                let action = if *permanent {
-                    format!(
-                        "mend what the reason says, then `switchboard restart {name}`; `switchboard doctor` helps to find it"
-                    )
-                } else {
-                    format!("see `switchboard logs {name}`, then `switchboard restart {name}`")
-                };
-                (*until, reason, ServerState::Parked, action)
-            }
-            State::Idle | State::Starting | State::Up { .. } => {
-                return Health::new(ServerState::Idle);
-            }
-        };
-        Health {
-            reason: Some(Arc::clone(reason)),
-            action: Some(action.into()),
-            next_try: Some(SystemTime::now() + until.saturating_duration_since(Instant::now())),
-            ..Health::new(state)
-        }
-    }
-
-    fn tick(&mut self) {
-        let was = self.restart.state().clone();
-        self.restart.tick(Instant::now());
-        if was != *self.restart.state() && self.wanted() == Wanted::No {
-            self.tell(Health::new(ServerState::Idle));
-        }
-        self.learn();
-        if self.idle_due().is_some_and(|due| due <= Instant::now()) {
-            self.retire();
-        }
-    }
-
-    /// Lets a server that nobody uses go, in the background.
-    fn retire(&mut self) {
-        let live = self.upstream.live.swap(None);
-        // Whoever has a place by now may have seen the connection, and is about to use it.
-        if self.upstream.limiter.last_used().is_none() || self.upstream.demand.load(Relaxed) > 0 {
-            self.upstream.live.store(live);
-            // Somebody may have looked in between, and now waits.
-            self.upstream.health.send_modify(|_| ());
-            return;
-        }
-        tracing::info!(server = %self.upstream.name, "Stopping an idle server.");
-        self.let_go();
-        self.restart.stopped(Instant::now());
-        self.tell(Health::new(ServerState::Idle));
-    }
-
-    /// Ends the run beside whatever comes next.
-    fn let_go(&mut self) {
-        self.upstream.hide();
-        if let Some(run) = self.run.take() {
-            tokio::spawn(async move {
-                run.client.stop().await;
-                run.client.closed().await;
-            });
-        }
-    }
-
-    async fn carry_out(&mut self, order: Control) -> Next {
-        match order {
-            Control::Stop(done) => return Next::End(done),
-            Control::Tune(done) => {
-                let enabled = self.upstream.settings.load().enabled;
-                let disabled = self.upstream.health.borrow().state == ServerState::Disabled;
-                if enabled && disabled {
-                    self.restart.pardon();
-                    let state = match self.wanted() {
-                        Wanted::No => ServerState::Idle,
-                        Wanted::Now | Wanted::Sometime => ServerState::Starting,
-                    };
-                    self.tell(Health::new(state));
-                } else if !enabled && !disabled {
-                    self.let_go();
-                    self.restart.stopped(Instant::now());
-                    self.tell(Health::new(ServerState::Disabled));
-                }
-                let _ = done.send(());
-            }
-            Control::Restart(done) => {
-                self.end(ServerState::Starting).await;
-                self.restart.pardon();
-                if self.upstream.settings.load().enabled {
-                    self.launch();
-                } else {
-                    self.tell(Health::new(ServerState::Disabled));
-                }
-                let _ = done.send(());
-            }
-            Control::Learnt(answer) => self.learnt(answer).await,
-        }
-        Next::Go
-    }
-
-    /// Takes in what the server says has changed.
-    fn heed_changes(&mut self) {
-        let changed = self.upstream.take_changed();
-        let hurried = self.upstream.hurried.swap(false, Relaxed);
-        if let Some(run) = &mut self.run {
-            run.curiosity.want(changed);
-            if hurried {
-                run.curiosity.hurry(Instant::now());
-            }
-            self.learn();
-        }
-    }
-
-    /// Asks the server what it offers, if it is time to.
-    fn learn(&mut self) {
-        let Some(run) = self.run.as_mut().filter(|run| run.ready) else {
-            return;
-        };
-        let Some(lists) = run.curiosity.ask(Instant::now()) else {
-            return;
-        };
-        let Some(live) = self.upstream.live() else {
-            return;
-        };
-        let (number, client) = (run.number, run.client.clone());
-        let control = self.upstream.control.clone();
-        let name = Arc::clone(&self.upstream.name);
-        // One that is known is judged list by list, so that no call waits for a list that it does not
-        // need. Of one that is seen for the first time all is shown at once.
-        let mut phases = if self.known {
-            lists.one_by_one()
-        } else {
-            vec![lists]
-        };
-        phases.reverse();
-        tokio::spawn(async move {
-            while let Some(lists) = phases.pop() {
-                let due = live.judgements.due();
-                let learnt = learn::learn(&name, &client, lists).await.map(Box::new);
-                // Of one that is gone, nothing more is to be had.
-                let lists = match learnt {
-                    Some(_) => lists,
-                    None => phases.drain(..).fold(lists, Lists::and),
-                };
-                let answer = Answer {
-                    run: number,
-                    lists,
-                    due,
-                    last: phases.is_empty(),
-                    learnt,
-                };
-                if control.send(Control::Learnt(answer)).await.is_err() {
-                    return;
-                }
-            }
-        });
-    }
-
-    /// The server has said what it offers, or did not.
-    async fn learnt(&mut self, answer: Answer) {
-        let Answer {
-            run: number,
-            lists,
-            due,
-            learnt,
-            last,
-        } = answer;
-        let Some(run) = self.run.as_mut().filter(|run| run.number == number) else {
-            return;
-        };
-        if last {
-            run.curiosity.answered(Instant::now());
-        }
-        let missing = match &learnt {
-            Some(learnt) => learnt.missing.clone(),
-            None => Some((lists, "the connection was lost".into())),
-        };
-        if let Some((missing, _)) = &missing {
-            run.curiosity.want(*missing);
-        }
-        if let Some(learnt) = learnt {
-            self.known |= learnt.has_tools();
-            self.upstream.take_in(&self.context, *learnt).await;
-        }
-        if let Some(live) = self.upstream.live() {
-            live.judgements.finish(lists, due, missing.as_ref());
-        }
-    }
-
-    /// Ends the run and waits until its process is gone.
-    async fn end(&mut self, state: ServerState) {
-        self.upstream.hide();
-        self.restart.stopped(Instant::now());
-        self.tell(Health::new(state));
-        if let Some(run) = self.run.take() {
-            run.client.stop().await;
-            run.client.closed().await;
-        }
-    }
-
-    fn tell(&self, health: Health) {
-        let name = &self.upstream.name;
-        self.context.events.server(name, &health);
-        tracing::debug!(server = %name, state = health.state.as_str(), reason = health.reason.as_deref(), "Server state.");
-        self.upstream.health.send_replace(health);
-    }
-}
-
-/// The connection's own backoff, which is not used.
-const NEVER: Duration = Duration::from_hours(24);
-/// The gateway's own requests (lists) beside the calls.
-const IN_FLIGHT_SPARE: usize = 16;
-
-/// Whether the server runs all the time.
-fn is_kept_up(settings: &Server) -> bool {
-    settings.start == Some(Start::Eager)
-}
-
-async fn state_changed(run: Option<&mut Run>) {
-    if let Some(run) = run
-        && run.state.changed().await.is_ok()
-    {
-        return;
-    }
-    pending::<()>().await;
-}
-
-async fn at(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due.into()).await,
-        None => pending().await,
     }
 }

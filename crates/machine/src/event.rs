@@ -425,6 +425,8 @@ pub enum Telemetry {
     Violation {
         /// What it did.
         reason: Arc<str>,
+        /// The frame, if it cannot be read as JSON-RPC.
+        frame: Option<Bytes>,
     },
     /// A notification came.
     Notification {

@@ -46,6 +46,7 @@ mod ids;
 mod outbox;
 mod random;
 mod settings;
+mod throttle;
 mod time;
 mod timers;
 mod tombstones;
@@ -60,4 +61,5 @@ pub use event::{
 pub use handshake::Session;
 pub use ids::Ids;
 pub use settings::Settings;
+pub use throttle::{Missed, Throttle};
 pub use time::Moment;

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::complaint::Complaint;
 use crate::error::StoreError;
-use crate::sqlite::{Reader, Stop};
+use crate::sqlite::{Database, Reader, Stop, Trouble, micros_since_1970};
 
 /// Something that was done, as it is to be noted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,11 +36,32 @@ pub struct Audited {
     pub hash: [u8; 32],
 }
 
+impl Audited {
+    /// Whether the entry is what was written after an entry with this hash.
+    pub fn follows(&self, previous: &[u8; 32]) -> bool {
+        let entry = &self.entry;
+        let texts = [&*entry.what, &*entry.subject, &*entry.body];
+        let seq = i64::try_from(self.seq).unwrap_or(i64::MAX);
+        link(previous, seq, micros_since_1970(entry.at), texts) == self.hash
+    }
+}
+
+/// The last entry of a log that was moved to an archive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Anchor {
+    /// Its number; 0 if there is none.
+    pub seq: u64,
+    /// Its hash; zeros if there is none.
+    pub hash: [u8; 32],
+}
+
 /// What became of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// How many entries are whole, from the first on.
+    /// How many entries are whole, from the first on, those that were moved to archives included.
     pub entries: u64,
+    /// How many of them were moved to archives.
+    pub archived: u64,
     /// The hash of the last of them; zeros if there is none.
     pub head: [u8; 32],
     /// The first thing that is wrong.
@@ -101,6 +122,50 @@ pub fn verify(path: &Path) -> Result<Verdict, StoreError> {
     let check = || Reader::open(path)?.verify();
     check().map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())
 }
+
+/// The last entry of a file's log that was moved to an archive. The file is only read.
+pub fn anchor(path: &Path) -> Result<Anchor, StoreError> {
+    let read = || Reader::open(path)?.anchor();
+    read().map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())
+}
+
+/// The number of entries in a file's log, archived ones not counted. The file is only read.
+pub fn length(path: &Path) -> Result<u64, StoreError> {
+    let read = || Reader::open(path)?.length();
+    read().map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())
+}
+
+/// Removes the entries up to and including this one, which an archive has to hold on the disk, and gives their room
+/// back. A gateway may have the file open meanwhile. `false` says that the log has no such entry, and nothing is removed.
+///
+/// Entries go in small commits, each with its anchor: a crash leaves a log that begins somewhere in the archive, and
+/// doing it again finishes it.
+pub fn forget_archived(path: &Path, until: &Anchor) -> Result<bool, StoreError> {
+    let forget = || {
+        let mut database = Database::open(path)?;
+        let mut patience = LOCK_ATTEMPTS;
+        loop {
+            match database.forget_archived(until) {
+                Ok(None) => return Ok(false),
+                Ok(Some(true)) => patience = LOCK_ATTEMPTS,
+                Ok(Some(false)) => break,
+                // The gateway writes; each attempt waits for a while.
+                Err(Trouble::Locked) if patience > 0 => patience -= 1,
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        if let Err(trouble) = database.shrink() {
+            // What comes next uses the room.
+            tracing::debug!(%trouble, "The room of archived entries is not given back.");
+        }
+        database.close();
+        Ok(true)
+    };
+    forget().map_err(|trouble: Trouble| Complaint::about(path, &trouble).error())
+}
+
+/// How often a lock of the gateway is waited for.
+const LOCK_ATTEMPTS: u32 = 40;
 
 /// Gives every entry after number `since` to `each`, oldest first, until that fails. The file is only
 /// read, and a gateway may have it open meanwhile; the entries are not checked.

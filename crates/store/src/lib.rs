@@ -49,7 +49,9 @@ mod write;
 
 pub use activity::{Activity, Outcome, OutcomeKind, Query};
 pub use approval::{Approval, Rule, Which};
-pub use audit::{Audited, Broken, Entry, Flaw, Verdict, export, verify};
+pub use audit::{
+    Anchor, Audited, Broken, Entry, Flaw, Verdict, anchor, export, forget_archived, length, verify,
+};
 pub use change::Change;
 pub use error::StoreError;
 pub use limits::{

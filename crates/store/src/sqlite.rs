@@ -2,6 +2,7 @@
 
 mod activity;
 mod approvals;
+mod archive;
 mod audit;
 mod memory;
 mod writes;
@@ -24,10 +25,11 @@ use crate::limits::LOCK_WAIT;
 use crate::write::Write;
 
 /// What brings a file from one version to the next; the file's `user_version` counts them.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0001_activity.sql"),
     include_str!("migrations/0002_approvals.sql"),
     include_str!("migrations/0003_memory.sql"),
+    include_str!("migrations/0004_archive.sql"),
 ];
 
 /// Marks a file as ours; it reads `SwBd`.
@@ -281,7 +283,7 @@ fn unsigned(number: i64) -> u64 {
     number.try_into().unwrap_or(0)
 }
 
-fn micros_since_1970(time: SystemTime) -> i64 {
+pub(crate) fn micros_since_1970(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => signed(after.as_micros()),
         Err(before) => signed(before.duration().as_micros()).saturating_neg(),

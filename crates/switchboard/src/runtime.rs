@@ -27,13 +27,29 @@ use tracing_subscriber::{
 /// Writes what the gateway has to say to standard error.
 pub(crate) fn log_to_stderr(level: LevelFilter) {
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
+        .with_writer(|| Scrubbed)
         .with_ansi(false)
         .with_target(false);
     let wanted = filter_fn(move |about| is_wanted(about, level)).with_max_level_hint(level);
     tracing_subscriber::registry()
         .with(lines.with_filter(wanted))
         .init();
+}
+
+/// Standard error, without known secrets. The subscriber writes a whole line at a time.
+struct Scrubbed;
+
+impl Write for Scrubbed {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let text = switchboard_gateway::scrub::text(&text);
+        io::stderr().write_all(text.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }
 
 /// Every step of every connection is for whoever looks for a fault; so is what the libraries say,

@@ -33,6 +33,7 @@ mod raw;
 mod revision;
 mod scan;
 mod sse;
+pub mod tree;
 
 pub use envelope::{EnvelopeError, Frame, Message, Notification, Outcome, Request, Response};
 pub use error_object::{ErrorObject, code};

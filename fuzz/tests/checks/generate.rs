@@ -37,6 +37,57 @@ pub(super) fn events() -> impl Strategy<Value = Vec<u8>> {
     stream(prop::collection::vec((line, end), 0..12))
 }
 
+/// Pieces of secrets in an order that makes sense only by chance.
+pub(super) fn secrets() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop::sample::select(vec![
+        "password",
+        "token",
+        "secret",
+        "my ",
+        " is ",
+        "=",
+        ":",
+        ": ",
+        "\"",
+        "\\\"",
+        "\\\\\\\"",
+        "'",
+        "\n",
+        "\\n",
+        "-----BEGIN ",
+        "PRIVATE KEY-----",
+        "-----END ",
+        "ghp_0123456789abcdefghij",
+        "sk-",
+        "AKIA",
+        "IOSFODNN7EXAMPLE",
+        "://",
+        "u:p",
+        "@",
+        "/",
+        "Bearer ",
+        "authorization",
+        "4111 1111 1111 1111",
+        "DE89370400440532013000",
+        "1//0",
+        "eyJ",
+        "abc123",
+        "[redacted]",
+        "[secret x]",
+        "[secret",
+        "{",
+        "}",
+        "…",
+        "${",
+        "é",
+        "pl@nted ",
+        "\\u0022",
+        "12345678:",
+        "key",
+    ]);
+    prop::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat().into_bytes())
+}
+
 fn stream(
     lines: impl Strategy<Value = Vec<(Vec<u8>, &'static str)>>,
 ) -> impl Strategy<Value = Vec<u8>> {

@@ -91,6 +91,11 @@ fn generated_rules_hold() {
 }
 
 #[test]
+fn generated_texts_with_secrets_hold() {
+    run(1_000, switchboard_fuzz::redaction, generate::secrets());
+}
+
+#[test]
 fn noise_holds() {
     for (_, check) in CHECKS {
         run(500, check, prop::collection::vec(any::<u8>(), 0..200));

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use switchboard_wire::Raw;
 
-use crate::words::secret;
+use switchboard_redact::words::secret;
 
 /// One thing that is asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]

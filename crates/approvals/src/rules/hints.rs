@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::words;
+use switchboard_redact::words::words;
 
 /// The annotations of a tool, as its server gave them; of a rule, those that it asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

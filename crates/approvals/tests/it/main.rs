@@ -10,7 +10,6 @@ mod disk;
 mod forms;
 mod interleavings;
 mod naive;
-mod redaction;
 mod rules;
 mod spellings;
 mod timelines;

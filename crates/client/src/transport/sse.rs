@@ -320,7 +320,9 @@ impl Writer {
                     return;
                 }
             } else {
-                tracing::warn!(target: "switchboard::transport", problem = &*message, "message not delivered");
+                self.endpoint.undelivered.report(|missed| {
+                    tracing::warn!(target: "switchboard::transport", problem = &*message, missed, "message not delivered");
+                });
             }
             if let Trouble::Unreachable(_) = trouble {
                 let kind = DownKind::Unreachable;

@@ -1,9 +1,13 @@
 //! Bad input: no panic, no growth without bound, a name for everything.
 
-use std::{future::IntoFuture, sync::Mutex, time::Duration};
+use std::{
+    future::IntoFuture,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use serde_json::json;
-use switchboard_client::{CallError, Error, State};
+use switchboard_client::{CallError, Error, State, Violation};
 
 use crate::peer::{World, builder, connect_with_depth, ready};
 
@@ -32,6 +36,53 @@ async fn garbage_is_counted_and_the_connection_goes_on() {
     peer.answer(&request, json!({})).await;
     assert!(call.await.unwrap().is_ok());
     assert_eq!(client.counters().malformed, 7);
+}
+
+/// The reports of violations: `None` for a single one, else the number and bytes of those left out.
+type Reports = Arc<Mutex<Vec<Option<(u64, u64)>>>>;
+
+#[tokio::test(start_paused = true)]
+async fn flood_of_garbage_is_reported_at_bounded_rate() {
+    const FLOOD: u64 = 5_000;
+    let reports = Reports::default();
+    let seen = Arc::clone(&reports);
+    let builder = builder().on_violation(move |violation| {
+        let report = match violation {
+            Violation::Frame { frame, .. } => {
+                assert_eq!(*frame, Some(&b"npm warn"[..]));
+                None
+            }
+            Violation::More { count, bytes, .. } => Some((*count, *bytes)),
+            _ => panic!("{violation:?}"),
+        };
+        seen.lock().unwrap().push(report);
+    });
+    let (client, _listener, mut peer) = ready(builder, World::Old).await;
+    for _ in 0..FLOOD {
+        peer.send_raw("npm warn").await;
+    }
+    let call = tokio::spawn(client.request("x", None).into_future());
+    let request = peer.expect("x").await;
+    peer.answer(&request, json!({})).await;
+    assert!(call.await.unwrap().is_ok());
+    assert_eq!(*reports.lock().unwrap(), [None; 10]);
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let mut wanted = vec![None; 10];
+    wanted.push(Some((FLOOD - 10, (FLOOD - 10) * 8)));
+    assert_eq!(*reports.lock().unwrap(), wanted);
+    assert_eq!(client.counters().malformed, FLOOD);
+    // An end does not leave anything uncounted.
+    for _ in 0..3 {
+        peer.send_raw("npm warn").await;
+    }
+    client.stop().await;
+    let counted: u64 = reports
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|report| report.map_or(1, |(count, _)| count))
+        .sum();
+    assert_eq!(counted, client.counters().malformed);
 }
 
 #[tokio::test(start_paused = true)]

@@ -83,6 +83,13 @@ pub(crate) const SERVER: Keys = Keys {
             "true",
             "Whether the gateway uses the server.",
         ),
+        key(
+            "hold",
+            Shape::Flag,
+            "false",
+            "Whether the server is not started until a person agrees, as with `switchboard trust approve`. \
+             A server that is added over HTTP is held.",
+        ),
         bare(
             "start",
             Shape::Choice(&["lazy", "eager"]),

@@ -24,6 +24,10 @@ pub struct Approvals {
     pub webhook: Option<Webhook>,
     /// Whether the desktop shows a request that became louder.
     pub notify: Notify,
+    /// The most questions of a server in one call.
+    pub questions_per_call: u64,
+    /// The most questions of a server in a minute.
+    pub questions_per_minute: u64,
 }
 
 impl Default for Approvals {
@@ -36,6 +40,8 @@ impl Default for Approvals {
             rules: Vec::new(),
             webhook: None,
             notify: Notify::Auto,
+            questions_per_call: 20,
+            questions_per_minute: 30,
         }
     }
 }
@@ -116,6 +122,44 @@ pub struct Sampling {
     pub provider: Option<Provider>,
     /// Whether a person sees the answer before the server does.
     pub review: bool,
+    /// The limits of each server for answers that a rule allows without a person.
+    pub budget: Budget,
+}
+
+/// The limits of each server for answers of a model that a rule allows without a person.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// Requests in one call.
+    pub requests_per_call: u64,
+    /// Requests in an hour.
+    pub requests_per_hour: u64,
+    /// Requests in a day.
+    pub requests_per_day: u64,
+    /// Tokens read and written in an hour.
+    pub tokens_per_hour: u64,
+    /// Tokens read and written in a day.
+    pub tokens_per_day: u64,
+    /// The cost of a day, in the currency of the prices; no limit unless given.
+    pub cost_per_day: Option<f64>,
+    /// The length of a request, in bytes.
+    pub prompt_bytes: u64,
+    /// Requests at a time; more wait.
+    pub concurrent: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            requests_per_call: 10,
+            requests_per_hour: 100,
+            requests_per_day: 500,
+            tokens_per_hour: 500_000,
+            tokens_per_day: 2_000_000,
+            cost_per_day: None,
+            prompt_bytes: 256 * 1024,
+            concurrent: 2,
+        }
+    }
 }
 
 /// A model behind an HTTP interface.
@@ -132,7 +176,7 @@ pub struct Provider {
     /// The key to show, usually a `${secret:…}`.
     pub api_key: Option<String>,
     /// The most tokens of an answer, whatever is asked for.
-    pub max_tokens: Option<u64>,
+    pub max_tokens: u64,
     /// How long an answer may take.
     pub timeout: Duration,
     /// What tokens cost.

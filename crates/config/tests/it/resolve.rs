@@ -30,7 +30,8 @@ fn env(name: &str) -> Option<OsString> {
 }
 
 fn resolve(server: &Server, secrets: &Path) -> Result<Server, ResolveError> {
-    server.resolve("s", secrets, &env)
+    let resolved = server.resolve("s", secrets, &env)?;
+    Ok(resolved.value)
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn a_provider() {
         "sampling.provider.apiKey: the variable NONE is not set; set it where the gateway is started"
     );
     provider.api_key = Some("${env:A}".to_owned());
-    let resolved = provider.resolve(Path::new("/none"), &env).unwrap();
+    let resolved = provider.resolve(Path::new("/none"), &env).unwrap().value;
     assert_eq!(resolved.base_url.as_deref(), Some("http://alpha"));
     assert_eq!(resolved.api_key.as_deref(), Some("alpha"));
 }
@@ -114,7 +115,7 @@ fn a_webhook() {
         r#"{"approvals": {"webhook": {"url": "https://${env:A}/x", "secret": "${secret:hook}"}}}"#,
     );
     let webhook = config.approvals.webhook.unwrap();
-    let resolved = webhook.resolve(folder.path(), &env).unwrap();
+    let resolved = webhook.resolve(folder.path(), &env).unwrap().value;
     assert_eq!(resolved.url, "https://alpha/x");
     assert_eq!(resolved.secret, "whsec_c2VjcmV0");
     assert_eq!(resolved.on, ["escalated"]);

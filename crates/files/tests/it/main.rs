@@ -1,4 +1,10 @@
 //! The crate from outside, on a real file system.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
 
 mod dirs;
 mod locks;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::{Extension, Path, State},
 };
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -16,16 +16,15 @@ use tokio::time::timeout;
 use super::ask::{Asked, MaySay, number};
 use crate::{
     approvals::shown::{Decision as ShownDecision, Shown},
+    audit::Actor,
     context::Context,
     failure::cut,
     gateway::Gateway,
     problem::Problem,
 };
 
-/// Who decides, if nothing is said.
-const SOMEBODY: &str = "api";
-/// The longest name of somebody who decides, and the longest reason.
-const BY_BYTES: usize = 100;
+/// The longest note, and the longest reason.
+const NOTE_BYTES: usize = 100;
 const REASON_BYTES: usize = 2_000;
 
 /// Which requests are wanted, as it stands in the address.
@@ -154,16 +153,18 @@ pub(super) async fn patiently<T>(
 pub(super) struct Approval {
     edits: Option<Raw>,
     remember: Option<Remember>,
-    by: Option<String>,
+    #[serde(alias = "by")]
+    note: Option<String>,
     seen: Option<Status>,
 }
 
 pub(super) async fn approve(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
     MaySay(said): MaySay<Approval>,
 ) -> Result<Json<Shown>, Problem> {
-    let mut decision = decision(Action::Approve, said.by, said.seen)?;
+    let mut decision = decision(Action::Approve, &actor, said.note, said.seen)?;
     decision.edits = said.edits;
     decision.remember = said.remember;
     decide(&gateway, &id, decision).await
@@ -174,16 +175,18 @@ pub(super) async fn approve(
 pub(super) struct Rejection {
     reason: Option<String>,
     remember: Option<Remember>,
-    by: Option<String>,
+    #[serde(alias = "by")]
+    note: Option<String>,
     seen: Option<Status>,
 }
 
 pub(super) async fn reject(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
     MaySay(said): MaySay<Rejection>,
 ) -> Result<Json<Shown>, Problem> {
-    let mut decision = decision(Action::Reject, said.by, said.seen)?;
+    let mut decision = decision(Action::Reject, &actor, said.note, said.seen)?;
     let reason = said.reason.filter(|reason| !reason.trim().is_empty());
     if reason
         .as_ref()
@@ -203,12 +206,14 @@ pub(super) struct Answer {
     action: Option<String>,
     content: Option<Raw>,
     text: Option<String>,
-    by: Option<String>,
+    #[serde(alias = "by")]
+    note: Option<String>,
     seen: Option<Status>,
 }
 
 pub(super) async fn respond(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
     MaySay(said): MaySay<Answer>,
 ) -> Result<Json<Shown>, Problem> {
@@ -227,22 +232,28 @@ pub(super) async fn respond(
     if said.content.is_some() && action != Action::Accept {
         return Err(unfit("`content` goes with the action accept only"));
     }
-    let mut decision = decision(action, said.by, said.seen)?;
+    let mut decision = decision(action, &actor, said.note, said.seen)?;
     decision.content = said.content;
     decision.text = said.text;
     decide(&gateway, &id, decision).await
 }
 
-fn decision(action: Action, by: Option<String>, seen: Option<Status>) -> Result<Decision, Problem> {
-    let by = by.filter(|by| !by.trim().is_empty());
-    if by.as_ref().is_some_and(|by| by.len() > BY_BYTES) {
-        let detail = format!("`by` has more than {BY_BYTES} bytes");
+fn decision(
+    action: Action,
+    actor: &Actor,
+    note: Option<String>,
+    seen: Option<Status>,
+) -> Result<Decision, Problem> {
+    let note = note.filter(|note| !note.trim().is_empty());
+    if note.as_ref().is_some_and(|note| note.len() > NOTE_BYTES) {
+        let detail = format!("`note` has more than {NOTE_BYTES} bytes");
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
-    let by = by.unwrap_or_else(|| SOMEBODY.to_owned());
     Ok(Decision {
+        from: Some(actor.source()),
+        note: note.map(Into::into),
         seen,
-        ..Decision::new(action, by)
+        ..Decision::new(action, actor.to_string())
     })
 }
 

@@ -10,8 +10,8 @@ use hyper::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use switchboard_config::{
-    Approvals, Config, Guard, Inherit, McpAuth, Network, Notify, Prices, Provider, ProviderKind,
-    RemoteKind, Route, Server, Start, Transport, View,
+    Approvals, Budget, Config, Guard, Inherit, McpAuth, Network, Notify, Prices, Provider,
+    ProviderKind, RemoteKind, Route, Server, Start, Transport, View,
 };
 
 use super::failure::{configuration, refuse_if_stopping};
@@ -81,6 +81,7 @@ fn without_secrets(config: &Config) -> Value {
         "sampling": sparse([
             ("provider", sampling.provider.as_ref().map(provider)),
             ("review", Some(sampling.review.into())),
+            ("budget", Some(budget(&sampling.budget).into())),
         ]),
         "memory": { "enabled": memory.enabled },
         "search": { "embeddings": search.embeddings.as_str(), "learn": search.learn },
@@ -102,6 +103,29 @@ fn without_secrets(config: &Config) -> Value {
     })
 }
 
+fn budget(budget: &Budget) -> Map<String, Value> {
+    let Budget {
+        requests_per_call,
+        requests_per_hour,
+        requests_per_day,
+        tokens_per_hour,
+        tokens_per_day,
+        cost_per_day,
+        prompt_bytes,
+        concurrent,
+    } = *budget;
+    sparse([
+        ("requestsPerCall", Some(requests_per_call.into())),
+        ("requestsPerHour", Some(requests_per_hour.into())),
+        ("requestsPerDay", Some(requests_per_day.into())),
+        ("tokensPerHour", Some(tokens_per_hour.into())),
+        ("tokensPerDay", Some(tokens_per_day.into())),
+        ("costPerDay", cost_per_day.map(Into::into)),
+        ("promptBytes", Some(prompt_bytes.into())),
+        ("concurrent", Some(concurrent.into())),
+    ])
+}
+
 fn asking(approvals: &Approvals) -> Map<String, Value> {
     let Approvals {
         short_timeout,
@@ -111,6 +135,8 @@ fn asking(approvals: &Approvals) -> Map<String, Value> {
         rules,
         webhook,
         notify,
+        questions_per_call,
+        questions_per_minute,
     } = approvals;
     let route = match route {
         Route::Auto => "auto",
@@ -125,6 +151,8 @@ fn asking(approvals: &Approvals) -> Map<String, Value> {
         ("shortTimeoutMs", Some(ms(*short_timeout))),
         ("longTimeoutMs", Some(ms(*long_timeout))),
         ("route", Some(route.into())),
+        ("questionsPerCall", Some((*questions_per_call).into())),
+        ("questionsPerMinute", Some((*questions_per_minute).into())),
         ("tools", Some(guard(*tools, "rules").into())),
         ("rules", Some(json!(rules))),
         (
@@ -168,6 +196,7 @@ fn server_without_secrets(server: &Server) -> Value {
         max_result_bytes,
         max_result_tokens,
         approve,
+        hold,
     } = server;
     let start = start.map(|start| match start {
         Start::Lazy => "lazy",
@@ -193,6 +222,7 @@ fn server_without_secrets(server: &Server) -> Value {
         ("maxQueued", Some((*max_queued).into())),
         ("tools", Some(sparse(filter).into())),
         ("trust", Some(trust.as_str().into())),
+        ("hold", Some((*hold).into())),
         ("maxResultBytes", max_result_bytes.map(Into::into)),
         ("maxResultTokens", max_result_tokens.map(Into::into)),
         (
@@ -292,7 +322,7 @@ fn provider(provider: &Provider) -> Value {
             "apiKey",
             api_key.as_deref().map(|key| shown_value(key).into()),
         ),
-        ("maxTokens", max_tokens.map(Into::into)),
+        ("maxTokens", Some((*max_tokens).into())),
         ("timeoutMs", Some(ms(*timeout))),
         ("prices", prices.as_ref().map(price)),
     ])

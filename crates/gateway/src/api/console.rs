@@ -1,19 +1,30 @@
-//! The way into the console: links with a key, and the key for a session.
+//! The way into the console and out of it: links with a key, the key for a session, and the end of sessions.
 
 use std::{sync::Arc, time::SystemTime};
 
 use axum::{
     Json,
-    extract::{Request, State},
+    extract::{Extension, Request, State},
+    http::HeaderMap,
 };
 use hyper::{StatusCode, header::CONTENT_TYPE};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use super::ask::read_json;
-use crate::{console::Refused, edge::gate, gateway::Gateway, problem::Problem, time};
+use super::ask::{MaySay, read_json};
+use crate::{
+    audit::{Actor, Event},
+    console::{Listed, Refused},
+    edge::gate,
+    gateway::Gateway,
+    problem::Problem,
+    time,
+};
 
 /// The longest body of who is not known yet.
 const BODY_BYTES: usize = 4 * 1024;
+/// The lengths that a nonce may have.
+const NONCE_CHARS: std::ops::RangeInclusive<usize> = 16..=128;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,8 +44,69 @@ pub(super) struct SignedIn {
 /// cannot say that it is JSON.
 pub(super) async fn sign_in(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     request: Request,
 ) -> Result<Json<SignedIn>, Problem> {
+    let Key { key } = read_open(request).await?;
+    let context = gateway.context();
+    match context.console.sign_in(&key, SystemTime::now()) {
+        Ok(session) => {
+            context.audit.record(Event {
+                what: "signed-in",
+                subject: session.id.into(),
+                actor: Some(actor),
+                details: json!({}),
+            });
+            Ok(Json(SignedIn {
+                token: session.token,
+                expires_at: session.until,
+            }))
+        }
+        Err(Refused::Key) => {
+            let detail = "this link was used before, is too old, or is of a gateway that has stopped; `switchboard console` prints a new one";
+            Err(Problem::new(StatusCode::UNAUTHORIZED, detail))
+        }
+        Err(Refused::Random) => Err(no_randomness()),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Challenge {
+    session: String,
+    nonce: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct Proof {
+    proof: String,
+}
+
+/// A page asks this before it sends its session, so that it does not send it to another program on this port.
+pub(super) async fn prove(
+    State(gateway): State<Arc<Gateway>>,
+    request: Request,
+) -> Result<Json<Proof>, Problem> {
+    let Challenge { session, nonce } = read_open(request).await?;
+    if !NONCE_CHARS.contains(&nonce.len()) {
+        let detail = format!(
+            "`nonce` has to have {} to {} bytes",
+            NONCE_CHARS.start(),
+            NONCE_CHARS.end()
+        );
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
+    let console = &gateway.context().console;
+    let proof = console.prove(&session, &nonce, SystemTime::now());
+    let proof = proof.ok_or_else(|| {
+        let detail = "this session has ended; `switchboard console` prints a link to sign in again";
+        Problem::new(StatusCode::NOT_FOUND, detail)
+    })?;
+    Ok(Json(Proof { proof }))
+}
+
+/// The body of a request that anybody may send: JSON, from the console's own page or from a program.
+async fn read_open<T: serde::de::DeserializeOwned>(request: Request) -> Result<T, Problem> {
     if gate::check_own_page(request.headers()).is_err() {
         let detail = "only the console's own page signs in: the Origin header has to be this gateway's own address";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
@@ -43,26 +115,7 @@ pub(super) async fn sign_in(
         let detail = "the body has to be JSON: send it with `Content-Type: application/json`";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
-    let Key { key } = read_json(request, BODY_BYTES).await?;
-    let context = gateway.context();
-    let signed_in = context
-        .console
-        .sign_in(&context.lasting_seal, &key, SystemTime::now());
-    match signed_in {
-        Ok(session) => Ok(Json(SignedIn {
-            token: session.token,
-            expires_at: session.until,
-        })),
-        Err(Refused::Key) => {
-            let detail = "this link was used before, is too old, or is of a gateway that has stopped; `switchboard console` prints a new one";
-            Err(Problem::new(StatusCode::UNAUTHORIZED, detail))
-        }
-        Err(Refused::Crowded(after)) => {
-            let detail = "too many wrong keys were tried; try again in a minute";
-            Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).retry_after(after))
-        }
-        Err(Refused::Random) => Err(no_randomness()),
-    }
+    read_json(request, BODY_BYTES).await
 }
 
 #[derive(Serialize)]
@@ -70,13 +123,72 @@ pub(super) struct Link {
     url: String,
 }
 
-pub(super) async fn link(State(gateway): State<Arc<Gateway>>) -> Result<Json<Link>, Problem> {
+pub(super) async fn link(
+    State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
+) -> Result<Json<Link>, Problem> {
     let Some(address) = gateway.address() else {
         let detail = "this gateway listens on its socket only, so that no browser can reach it; end it, and `switchboard serve` starts one with a console";
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     };
     let url = gateway.console_link(address).ok_or_else(no_randomness)?;
+    gateway.context().audit.record(Event {
+        what: "link-made",
+        subject: "console".into(),
+        actor: Some(actor),
+        details: json!({}),
+    });
     Ok(Json(Link { url }))
+}
+
+#[derive(Serialize)]
+pub(super) struct Sessions {
+    sessions: Vec<Listed>,
+}
+
+pub(super) async fn sessions(State(gateway): State<Arc<Gateway>>) -> Json<Sessions> {
+    let sessions = gateway.context().console.sessions(SystemTime::now());
+    Json(Sessions { sessions })
+}
+
+/// The sessions to end: by default that of the request.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    #[serde(default)]
+    all: bool,
+    session: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct SignedOut {
+    ended: usize,
+}
+
+pub(super) async fn sign_out(
+    State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
+    headers: HeaderMap,
+    MaySay(which): MaySay<Which>,
+) -> Result<Json<SignedOut>, Problem> {
+    let own = gate::bearer(&headers).and_then(|token| Some(token.split_once('.')?.0));
+    let session = which.session.as_deref().or(own);
+    if session.is_none() && !which.all {
+        let detail = "say which session ends: `session` with its ID, or `all`";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
+    let context = gateway.context();
+    let session = session.filter(|_| !which.all);
+    let ended = context.console.sign_out(session, SystemTime::now());
+    for id in &ended {
+        context.audit.record(Event {
+            what: "signed-out",
+            subject: id.as_str().into(),
+            actor: Some(actor.clone()),
+            details: json!({}),
+        });
+    }
+    Ok(Json(SignedOut { ended: ended.len() }))
 }
 
 fn no_randomness() -> Problem {

@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use axum::{Extension, extract::State, response::Response};
+use axum::{extract::State, response::Response};
 use bytes::Bytes;
 use hyper::{
     HeaderMap,
@@ -22,7 +22,6 @@ use super::{
     sse,
 };
 use crate::{
-    edge::patience::Patience,
     events::{Reader, Since, Told},
     gateway::Gateway,
     problem::Problem,
@@ -40,12 +39,10 @@ pub(super) struct Which {
 
 pub(super) async fn follow(
     State(gateway): State<Arc<Gateway>>,
-    Extension(patience): Extension<Patience>,
     headers: HeaderMap,
     Asked(Which { kind, since }): Asked<Which>,
 ) -> Result<Response, Problem> {
     let since = number("since", since)?.map_or(Since::Now, Since::Event);
-    patience.end();
     Ok(sse::response(Stream {
         reader: gateway
             .context()

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use axum::{
-    Extension, Json,
+    Json,
     extract::State,
     response::{IntoResponse, Response},
 };
@@ -19,7 +19,7 @@ use super::{
     sse::{self, Gone, Sender},
     tail::{self, Follower},
 };
-use crate::{edge::patience::Patience, gateway::Gateway, problem::Problem};
+use crate::{gateway::Gateway, problem::Problem};
 
 /// How many lines are shown to who does not say.
 const LINES: usize = 200;
@@ -42,7 +42,6 @@ struct Lines {
 
 pub(super) async fn show(
     State(gateway): State<Arc<Gateway>>,
-    Extension(patience): Extension<Patience>,
     Named(upstream): Named,
     Asked(Which { lines, follow }): Asked<Which>,
 ) -> Result<Response, Problem> {
@@ -65,7 +64,6 @@ pub(super) async fn show(
     if follow != Some(true) {
         return Ok(Json(Lines { lines }).into_response());
     }
-    patience.end();
     let (sender, response) = sse::stream();
     let name = Arc::clone(&upstream.name);
     tokio::spawn(async move {

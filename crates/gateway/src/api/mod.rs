@@ -45,7 +45,15 @@ pub(crate) const BODY_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whether anybody may ask this.
 pub(crate) fn is_open(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz" | "/api/v1/console/sign-in") || pages::is_page(path)
+    matches!(
+        path,
+        "/healthz" | "/readyz" | "/api/v1/console/sign-in" | "/api/v1/console/prove"
+    ) || pages::is_page(path)
+}
+
+/// Whether an address that anyone may use is closed to the processes of servers.
+pub(crate) fn is_guarded(path: &str) -> bool {
+    path.starts_with("/api/")
 }
 
 /// An address and who answers there.
@@ -136,7 +144,10 @@ const ROUTES: &[Route] = &[
     get("/api/v1/config", |by| on(by, config::show)),
     post("/api/v1/config/reload", |by| on(by, config::reload)),
     post("/api/v1/console/sign-in", |by| on(by, console::sign_in)),
+    post("/api/v1/console/prove", |by| on(by, console::prove)),
     post("/api/v1/console/link", |by| on(by, console::link)),
+    get("/api/v1/console/sessions", |by| on(by, console::sessions)),
+    post("/api/v1/console/sign-out", |by| on(by, console::sign_out)),
     get("/api/v1/openapi.json", |by| on(by, openapi::show)),
 ];
 

@@ -25,6 +25,7 @@ pub(super) async fn show(State(gateway): State<Arc<Gateway>>) -> impl IntoRespon
         context.store.dropped(),
     );
     text.push_str(&context.approvals.numbers.render());
+    text.push_str(&context.asking.render());
     if let Some(seconds) = cpu_seconds() {
         counter(
             &mut text,

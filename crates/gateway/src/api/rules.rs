@@ -4,23 +4,24 @@ use std::{sync::Arc, time::SystemTime};
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::{Extension, Path, State},
 };
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_approvals::{
     Record,
-    redact::redact,
     rules::{self, Case, Match, Rule, matches},
 };
 use switchboard_client::Raw;
+use switchboard_redact::redact;
 use switchboard_store::{Change, Entry, OutcomeKind, Query, Which};
 use switchboard_wire::method;
 
 use super::{approvals::patiently, ask::Said};
 use crate::{
     approvals::{millis, policy, time_of},
+    audit::Actor,
     failure::cut,
     gateway::Gateway,
     problem::Problem,
@@ -89,6 +90,7 @@ pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<List> {
 
 pub(super) async fn forget(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let context = gateway.context();
@@ -104,7 +106,11 @@ pub(super) async fn forget(
         );
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     };
-    let body = serde_json::json!({ "rule": known.rule.to_string(), "by": known.by });
+    let body = serde_json::json!({
+        "rule": known.rule.to_string(),
+        "rememberedBy": known.by,
+        "actor": actor,
+    });
     let entry = Entry {
         at: SystemTime::now(),
         what: "forgot".into(),

@@ -25,7 +25,11 @@ use super::{
     failure::refuse_if_stopping,
 };
 use crate::{
-    failure::Failure, gateway::Gateway, problem::Problem, server::Door, status::ServerStatus,
+    audit::{Actor, Event},
+    failure::Failure,
+    gateway::Gateway,
+    problem::Problem,
+    status::ServerStatus,
     upstream::Upstream,
 };
 
@@ -94,17 +98,18 @@ pub(super) struct New {
 
 pub(super) async fn add(
     State(gateway): State<Arc<Gateway>>,
-    Extension(door): Extension<Door>,
+    Extension(actor): Extension<Actor>,
     Said(New { name, mut server }): Said<New>,
 ) -> Result<impl IntoResponse, Problem> {
     // Whoever can reach the socket can write the file, too. Others add servers that a person has to approve.
-    if door == Door::Tcp
+    if !actor.is_at_socket()
         && let Some(entry) = server.as_object_mut()
     {
         entry.insert("trust".to_owned(), "ask".into());
+        entry.insert("hold".to_owned(), true.into());
     }
     let added = name.clone();
-    change(&gateway, move |text| {
+    change(&gateway, actor, move |text| {
         switchboard_config::add_server(text, &added, &server)
     })
     .await?;
@@ -121,10 +126,11 @@ pub(super) async fn add(
 
 pub(super) async fn remove(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Named(upstream): Named,
 ) -> Result<StatusCode, Problem> {
     let name = Arc::clone(&upstream.name);
-    change(&gateway, move |text| {
+    change(&gateway, actor, move |text| {
         switchboard_config::remove_server(text, &name)
     })
     .await?;
@@ -133,16 +139,18 @@ pub(super) async fn remove(
 
 pub(super) async fn enable(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Named(upstream): Named,
 ) -> Result<Json<ServerStatus>, Problem> {
-    switch(&gateway, &upstream, Switch::On).await
+    switch(&gateway, actor, &upstream, Switch::On).await
 }
 
 pub(super) async fn disable(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Named(upstream): Named,
 ) -> Result<Json<ServerStatus>, Problem> {
-    switch(&gateway, &upstream, Switch::Off).await
+    switch(&gateway, actor, &upstream, Switch::Off).await
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -153,11 +161,12 @@ enum Switch {
 
 async fn switch(
     gateway: &Gateway,
+    actor: Actor,
     upstream: &Upstream,
     to: Switch,
 ) -> Result<Json<ServerStatus>, Problem> {
     let name = Arc::clone(&upstream.name);
-    change(gateway, move |text| {
+    change(gateway, actor, move |text| {
         switchboard_config::set_enabled(text, &name, to == Switch::On)
     })
     .await?;
@@ -167,6 +176,7 @@ async fn switch(
 
 pub(super) async fn restart(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Named(upstream): Named,
 ) -> Result<Json<ServerStatus>, Problem> {
     refuse_if_stopping(&gateway)?;
@@ -174,14 +184,21 @@ pub(super) async fn restart(
         let server = Arc::clone(&upstream.name);
         return Err(Failure::Disabled { server }.into());
     }
+    gateway.context().audit.record(Event {
+        what: "server-restarted",
+        subject: Arc::clone(&upstream.name),
+        actor: Some(actor),
+        details: serde_json::json!({}),
+    });
     upstream.restart().await;
     Ok(Json(gateway.server_status(&upstream)))
 }
 
 async fn change(
     gateway: &Gateway,
+    actor: Actor,
     edit: impl FnOnce(&str) -> Result<String, EditError> + Send + 'static,
 ) -> Result<(), Problem> {
     refuse_if_stopping(gateway)?;
-    Ok(gateway.change_config(edit).await?)
+    Ok(gateway.change_config_as(Some(actor), edit).await?)
 }

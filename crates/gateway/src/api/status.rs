@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::{
+    Json,
+    extract::{Extension, State},
+};
 use hyper::StatusCode;
 use serde::Serialize;
 
-use crate::{gateway::Gateway, status::Status};
+use crate::{
+    audit::{Actor, Event},
+    gateway::Gateway,
+    status::Status,
+};
 
 pub(super) async fn show(State(gateway): State<Arc<Gateway>>) -> Json<Status> {
     Json(gateway.status())
@@ -18,7 +25,16 @@ pub(super) struct Stopping {
 }
 
 /// The answer does not wait for the end, which it could not survive.
-pub(super) async fn stop(State(gateway): State<Arc<Gateway>>) -> (StatusCode, Json<Stopping>) {
+pub(super) async fn stop(
+    State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
+) -> (StatusCode, Json<Stopping>) {
+    gateway.context().audit.record(Event {
+        what: "stop-requested",
+        subject: "gateway".into(),
+        actor: Some(actor),
+        details: serde_json::json!({}),
+    });
     tokio::spawn(async move { gateway.stop().await });
     (StatusCode::ACCEPTED, Json(Stopping { state: "stopping" }))
 }

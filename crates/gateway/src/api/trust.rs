@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::{
+    Json,
+    extract::{Extension, State},
+};
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use switchboard_catalog::Kind;
@@ -14,8 +17,9 @@ use switchboard_trust::{
 
 use super::ask::{Asked, Named, Said, find};
 use crate::{
-    audit,
+    audit::{self, Actor},
     gateway::Gateway,
+    hold::{self, Waiting},
     problem::Problem,
     trust::{Decision, Seen, Undecided, item_kind},
     upstream::Upstream,
@@ -41,6 +45,9 @@ pub(super) struct ServerTrust {
     trust: &'static str,
     /// How many definitions are approved.
     approved: usize,
+    /// What would be started, if a person has to agree first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<Waiting>,
     held: Vec<HeldTool>,
     /// Definitions that are shown and say something suspicious.
     flagged: Vec<Flagged>,
@@ -162,19 +169,26 @@ pub(super) struct Decided {
     tool: Option<String>,
     /// What the person has looked at; if that is not what is held any more, nothing is decided.
     fingerprint: Option<String>,
+    /// The fingerprint of the entry that is to be started.
+    start: Option<String>,
 }
 
 pub(super) async fn approve(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Named(upstream): Named,
     Said(decided): Said<Decided>,
 ) -> Result<Json<ServerTrust>, Problem> {
+    if let Some(fingerprint) = &decided.start {
+        return start(gateway, actor, upstream, fingerprint).await;
+    }
     let seen = decided.seen()?;
-    decide(gateway, upstream, Decision::Approve(seen)).await
+    decide(gateway, actor, upstream, Decision::Approve(seen)).await
 }
 
 pub(super) async fn reject(
     State(gateway): State<Arc<Gateway>>,
+    Extension(actor): Extension<Actor>,
     Named(upstream): Named,
     Said(decided): Said<Decided>,
 ) -> Result<Json<ServerTrust>, Problem> {
@@ -182,7 +196,26 @@ pub(super) async fn reject(
         let detail = "`tool` is missing: which tool is rejected?";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     };
-    decide(gateway, upstream, Decision::Reject(seen)).await
+    decide(gateway, actor, upstream, Decision::Reject(seen)).await
+}
+
+/// Starts a server that is held.
+async fn start(
+    gateway: Arc<Gateway>,
+    actor: Actor,
+    upstream: Arc<Upstream>,
+    fingerprint: &str,
+) -> Result<Json<ServerTrust>, Problem> {
+    let name = &upstream.name;
+    if !gateway.release(name, fingerprint, Some(actor)).await? {
+        let detail = format!(
+            "the server {name:?} is not held with this fingerprint; look at it again with `switchboard trust list {name}`"
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    let upstream = find(&gateway, name)?;
+    let looking = tokio::task::spawn_blocking(move || look_at(&gateway, &upstream));
+    looking.await.map(Json).map_err(|_| stopping())
 }
 
 impl Decided {
@@ -199,6 +232,7 @@ impl Decided {
 
 async fn decide(
     gateway: Arc<Gateway>,
+    actor: Actor,
     upstream: Arc<Upstream>,
     decision: Decision,
 ) -> Result<Json<ServerTrust>, Problem> {
@@ -225,8 +259,8 @@ async fn decide(
     context.audit.record(audit::Event {
         what: "trust",
         subject: Arc::clone(&upstream.name),
-        actor: None,
-        details: serde_json::json!({ "tool": tool, "decision": decision.as_str(), "by": "api" }),
+        actor: Some(actor),
+        details: serde_json::json!({ "tool": tool, "decision": decision.as_str() }),
     });
     for tool in &approved {
         crate::approvals::trust::forget(&context, &upstream.name, tool).await;
@@ -292,6 +326,7 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
     ServerTrust {
         name: Arc::clone(name),
         trust: upstream.settings().trust.as_str(),
+        start: hold::waiting(&upstream.settings()),
         approved: ledger.pins().filter(counts).count(),
         held,
         flagged: flagged.collect(),

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use switchboard_approvals::{Record, broker::Change, redact};
+use switchboard_approvals::{Record, broker::Change};
 use switchboard_client::Raw;
+use switchboard_redact::{redact, redact_text};
 use switchboard_store::{self as store, Approval, Entry};
 
 use super::{policy, time_of};
+use crate::scrub;
 
 /// The most bytes of one payload in an entry of the audit log.
 const PAYLOAD_BYTES: usize = 8 * 1024;
@@ -52,6 +54,10 @@ struct Said<'a> {
     rule: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    from: Option<&'a switchboard_approvals::Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     action: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,6 +87,10 @@ struct Said<'a> {
 #[serde(rename_all = "camelCase")]
 struct Agreed<'a> {
     by: &'a str,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    from: Option<&'a switchboard_approvals::Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     action: &'static str,
     at_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +110,7 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
         Change::Escalated => "escalated",
         Change::Resumed | Change::Orphaned | Change::Forgotten => return None,
     };
-    let payload = |raw: &Raw| redact::redact(raw, PAYLOAD_BYTES);
+    let payload = |raw: &Raw| redact(raw, PAYLOAD_BYTES);
     let asked = (why == Change::Created).then(|| payload(&record.ask.request));
     let decided = record
         .decided
@@ -108,9 +118,11 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
         .filter(|_| matches!(why, Change::Decided | Change::Generated));
     let agreed = decided.and(record.agreed.as_ref()).map(|agreed| Agreed {
         by: &agreed.by,
+        from: agreed.from.as_ref(),
+        note: agreed.note.as_deref().map(redact_text),
         action: agreed.action.as_str(),
         at_ms: agreed.at,
-        reason: agreed.reason.as_deref().map(redact::redact_text),
+        reason: agreed.reason.as_deref().map(redact_text),
         edits: agreed.edits.as_ref().map(payload),
     });
     let said = Said {
@@ -121,10 +133,14 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
         client: record.ask.client.as_deref(),
         rule: record.ask.rule.as_deref(),
         by: decided.map(|decided| &*decided.by),
+        from: decided.and_then(|decided| decided.from.as_ref()),
+        note: decided
+            .and_then(|decided| decided.note.as_deref())
+            .map(redact_text),
         action: decided.map(|decided| decided.action.as_str()),
         reason: decided
             .and_then(|decided| decided.reason.as_deref())
-            .map(redact::redact_text),
+            .map(redact_text),
         remember: decided.and_then(|decided| decided.remember.as_ref()),
         agreed,
         took_ms: decided.map(|_| now.saturating_sub(record.created)),
@@ -134,13 +150,13 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
             .map(payload),
         answer: decided.and(record.answer.as_ref()).map(payload),
         usage: record.usage.as_ref(),
-        error: record.error.as_deref().map(redact::redact_text),
+        error: record.error.as_deref().map(redact_text),
     };
     Some(Entry {
         at: time_of(now),
         what: what.into(),
         subject: Arc::clone(&record.id),
         // As above.
-        body: serde_json::to_string(&said).unwrap_or_default().into(),
+        body: scrub::json(&serde_json::to_string(&said).unwrap_or_default()).into(),
     })
 }

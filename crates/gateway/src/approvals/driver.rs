@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     future::pending,
-    sync::{Arc, Weak},
+    sync::{Arc, LazyLock, Weak},
     time::Duration,
 };
 
@@ -12,6 +12,7 @@ use switchboard_approvals::{
     Ask, Broker, Decision, Effect, Fault, Id, Input, Outcome, Record, Refusal,
     broker::{Asker, Change, Decider},
 };
+use switchboard_client::throttle::Limited;
 use switchboard_config::{Approvals as Settings, Notify};
 use switchboard_store::{Store, StoreError, Which};
 use tokio::{
@@ -338,13 +339,19 @@ fn is_louder(settings: &Settings, why: Change) -> bool {
         || (why == Change::Escalated && settings.notify == Notify::Auto)
 }
 
+/// Tell of a disk that is slow or fails, at a bounded rate.
+static SLOW: LazyLock<Limited> = LazyLock::new(Limited::default);
+static FAILED: LazyLock<Limited> = LazyLock::new(Limited::default);
+
 /// Writes down what became of a request, and says what came of that before anybody has waited too long.
 async fn write(store: Store, record: Arc<Record>, why: Change, now: u64) -> Done {
     let changes = audit::changes(&record, why, now);
     let to = store.clone();
     let mut writing = tokio::spawn(async move { to.write(changes).await });
     let Ok(written) = timeout(WRITE_WITHIN, &mut writing).await else {
-        tracing::error!(approval = %record.id, "It takes too long to write down what became of a request.");
+        SLOW.report(|missed| {
+            tracing::error!(approval = %record.id, missed, "It takes too long to write down what became of a request.");
+        });
         return Done::Doubtful(record, "the disk takes too long".into(), Some(writing));
     };
     let id = Arc::clone(&record.id);
@@ -353,7 +360,9 @@ async fn write(store: Store, record: Arc<Record>, why: Change, now: u64) -> Done
         Ok(Err(error)) => error,
         Err(_) => return Done::Written(id, Some(Fault::Failed(BROKEN.into()))),
     };
-    tracing::error!(%error, approval = %id, "Cannot write down what became of a request.");
+    FAILED.report(|missed| {
+        tracing::error!(%error, approval = %id, missed, "Cannot write down what became of a request.");
+    });
     let failed = |error: &StoreError| Fault::Failed(error.to_string().into());
     let fault = match &error {
         StoreError::Conflict => match timeout(WRITE_WITHIN, store.approval(&id)).await {

@@ -7,13 +7,17 @@ use switchboard_client::Raw;
 use switchboard_config::ProviderKind;
 use switchboard_provider::{Kind, Prices, Provider, Settings};
 
-use crate::context::Context;
+use crate::{context::Context, scrub};
 
 /// A model's answer and its cost, or what went wrong.
 pub(super) type Generated = Result<(Raw, Usage), Arc<str>>;
 
 pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generated {
     let provider = provider(context).await?;
+    let server = &record.ask.server;
+    if record.ask.allowed_by.is_none() {
+        context.asking.approved(server);
+    }
     let (request, model) = record.effective_request();
     let generated = provider.generate(&request, model.as_deref()).await;
     let generated = generated.map_err(|error| Arc::from(error.to_string()))?;
@@ -25,6 +29,7 @@ pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generat
         cost: usage.cost,
         seconds: usage.took.as_secs_f64(),
     };
+    context.asking.spend(server, &usage);
     Ok((generated.result, usage))
 }
 
@@ -41,6 +46,8 @@ async fn provider(context: &Arc<Context>) -> Result<Provider, Arc<str>> {
         .await
         .map_err(|error| Arc::from(error.to_string()))?
         .map_err(|error| Arc::from(error.to_string()))?;
+    scrub::register(&wanted.secrets);
+    let wanted = wanted.value;
     let settings = Settings {
         kind: match wanted.kind {
             ProviderKind::OpenAi => Kind::OpenAi,
@@ -50,7 +57,7 @@ async fn provider(context: &Arc<Context>) -> Result<Provider, Arc<str>> {
         model: wanted.model,
         models: wanted.models,
         api_key: wanted.api_key,
-        max_tokens: wanted.max_tokens,
+        max_tokens: Some(wanted.max_tokens),
         timeout: wanted.timeout,
         prices: wanted.prices.map(|prices| Prices {
             input: prices.input,

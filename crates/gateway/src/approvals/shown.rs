@@ -1,14 +1,15 @@
 //! Requests as REST, events and the command line show them.
 
-use std::time::SystemTime;
+use std::{borrow::Cow, time::SystemTime};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use switchboard_approvals::{Decided, Kind, Record, Remember, Usage, redact};
+use switchboard_approvals::{Decided, Kind, Record, Remember, Source, Usage};
 use switchboard_client::Raw;
+use switchboard_redact::{redact, redact_text};
 
 use super::time_of;
-use crate::time;
+use crate::{scrub, time};
 
 /// A request with more bytes than this is left out of lists.
 const LISTED_BYTES: usize = 16 * 1024;
@@ -77,6 +78,10 @@ pub(crate) struct Shown {
 pub(crate) struct Decision {
     action: &'static str,
     by: String,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    from: Option<Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     #[serde(serialize_with = "time::rfc3339")]
     at: SystemTime,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +97,8 @@ impl Decision {
         Self {
             action: decided.action.as_str(),
             by: decided.by.to_string(),
+            from: decided.from.clone(),
+            note: decided.note.as_deref().map(str::to_owned),
             at: time_of(decided.at),
             reason: decided.reason.as_deref().map(str::to_owned),
             edits: decided.edits.clone(),
@@ -101,8 +108,14 @@ impl Decision {
 }
 
 impl Shown {
-    /// Everything of a request.
+    /// Everything of a request. The call that a person is asked about is shown as it will be sent; of
+    /// everything else known secrets are left out, because a server may ask with its own key in the text.
     pub(crate) fn whole(record: &Record) -> Self {
+        let text = |text: &str| scrub::text(text).into_owned();
+        let asked_by_server = matches!(
+            record.ask.kind,
+            Kind::Sampling | Kind::Elicitation | Kind::Trust
+        );
         let arguments = record.ask.request.member("arguments");
         let arguments =
             arguments.filter(|_| matches!(record.ask.kind, Kind::ToolCall | Kind::Prompt));
@@ -113,20 +126,24 @@ impl Shown {
             server: record.ask.server.to_string(),
             tool: record.ask.tool.as_deref().map(str::to_owned),
             client: record.ask.client.as_deref().map(str::to_owned),
-            summary: record.ask.summary.to_string(),
-            warnings: record.ask.warnings.clone(),
+            summary: text(&record.ask.summary),
+            warnings: record.ask.warnings.iter().map(|said| text(said)).collect(),
             created_at: time_of(record.created),
             escalates_at: record.escalates().map(time_of),
             escalated_at: record.escalated.map(time_of),
             expires_at: record.expires.map(time_of),
             rule: record.ask.rule.as_deref().map(str::to_owned),
-            request: Some(record.ask.request.clone()),
+            request: Some(if asked_by_server {
+                scrubbed(&record.ask.request)
+            } else {
+                record.ask.request.clone()
+            }),
             arguments_text: arguments.map(|arguments| arguments.as_str().to_owned()),
             truncated: false,
-            draft: record.draft.clone(),
+            draft: record.draft.as_ref().map(scrubbed),
             decision: record.decided.as_ref().map(Decision::new),
-            result: record.answer.clone(),
-            error: record.error.as_deref().map(str::to_owned),
+            result: record.answer.as_ref().map(scrubbed),
+            error: record.error.as_deref().map(text),
             usage: record.usage.clone(),
             delivered_at: record.delivered.map(time_of),
             version: record.version,
@@ -161,24 +178,36 @@ impl Shown {
     }
 }
 
+fn scrubbed(raw: &Raw) -> Raw {
+    match scrub::json(raw.as_str()) {
+        Cow::Borrowed(_) => raw.clone(),
+        // It stays JSON; if it did not, nothing would be shown.
+        Cow::Owned(json) => Raw::parse(json).unwrap_or_else(|_| Raw::string("[secret]")),
+    }
+}
+
 /// What is told of a request outside of this machine: without secrets, as far as they can be told.
 pub(super) fn outside(record: &Record) -> Value {
     let mut shown = Shown::listed(record);
     let redacted = |raw: &mut Option<Raw>| {
         if let Some(raw) = raw {
-            *raw = redact::redact(raw, LISTED_BYTES);
+            *raw = redact(raw, LISTED_BYTES);
         }
     };
-    shown.summary = redact::redact_text(&shown.summary);
+    shown.summary = redact_text(&shown.summary);
     shown.arguments_text = None;
     for part in [&mut shown.request, &mut shown.draft, &mut shown.result] {
         redacted(part);
     }
     if let Some(decision) = &mut shown.decision {
         redacted(&mut decision.edits);
-        decision.reason = decision.reason.as_deref().map(redact::redact_text);
+        decision.reason = decision.reason.as_deref().map(redact_text);
+        decision.note = decision.note.as_deref().map(redact_text);
     }
-    json!({ "approval": serde_json::to_value(shown).unwrap_or_default() })
+    // Plain data becomes JSON, and stays it.
+    let shown = serde_json::to_string(&shown).unwrap_or_default();
+    let shown: Value = serde_json::from_str(&scrub::json(&shown)).unwrap_or_default();
+    json!({ "approval": shown })
 }
 
 /// What an event about a request says. Numbers keep all their digits.

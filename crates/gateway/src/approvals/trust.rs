@@ -18,6 +18,7 @@ use super::question::About;
 use crate::{
     context::Context,
     gateway::Gateway,
+    hold::{self, Waiting},
     pace::AFTER_FIRST_ANSWERS,
     trust::{Decision, Seen},
     upstream::Upstream,
@@ -30,12 +31,16 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// The most tools that are put to a person at once, and the most of what has changed in one.
 const TOOLS_MAX: usize = 200;
 const DIFF_BYTES: usize = 4 * 1024;
+/// The most of a command line in the summary.
+const PROGRAM_BYTES: usize = 300;
 /// So many are named in the summary.
 const NAMED: usize = 5;
 
 /// What is asked about one server.
 struct Question {
     tools: Vec<Definition>,
+    /// What would be started, if that is the question.
+    start: Option<Waiting>,
     request: Raw,
     summary: String,
 }
@@ -51,6 +56,7 @@ struct Definition {
 /// A question that is being asked; withdrawn when dropped.
 struct Asking {
     tools: Vec<Definition>,
+    start: Option<Waiting>,
     task: JoinHandle<()>,
 }
 
@@ -78,18 +84,18 @@ async fn run(gateway: Weak<Gateway>, mut held: watch::Receiver<u64>) {
         let looking = tokio::task::spawn_blocking(move || questions(&looking));
         let Ok(questions) = looking.await else { return };
         asking.retain(|server, asked| {
-            let now = questions.get(server).map(|(_, question)| &question.tools);
-            now == Some(&asked.tools)
+            let now = questions.get(server).map(|(_, question)| question);
+            now.is_some_and(|now| now.tools == asked.tools && now.start == asked.start)
         });
         for (server, (upstream, question)) in questions {
             if asking.contains_key(&server) {
                 continue;
             }
-            let tools = question.tools.clone();
-            let context = Arc::downgrade(gateway.context());
-            let task = ask(context, Arc::downgrade(&upstream), Arc::new(question));
+            let (tools, start) = (question.tools.clone(), question.start.clone());
+            let asked = Arc::downgrade(&gateway);
+            let task = ask(asked, Arc::downgrade(&upstream), Arc::new(question));
             let task = tokio::spawn(task);
-            asking.insert(server, Asking { tools, task });
+            asking.insert(server, Asking { tools, start, task });
         }
         drop(gateway);
         if held.changed().await.is_err() {
@@ -103,10 +109,15 @@ async fn run(gateway: Weak<Gateway>, mut held: watch::Receiver<u64>) {
 fn questions(gateway: &Gateway) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
     let shelf = &gateway.context().shelf;
     let upstreams = gateway.upstreams();
-    let servers = upstreams
-        .values()
-        .filter(|upstream| upstream.settings().enabled && shelf.holds_something(&upstream.name));
+    let servers = upstreams.values().filter(|upstream| {
+        let settings = upstream.settings();
+        settings.enabled && (settings.hold || shelf.holds_something(&upstream.name))
+    });
     let asked = servers.filter_map(|upstream| {
+        if let Some(waiting) = hold::waiting(&upstream.settings()) {
+            let question = question_to_start(waiting);
+            return Some((Arc::clone(&upstream.name), (Arc::clone(upstream), question)));
+        }
         let ledger = shelf.ledgers().read(&upstream.name, &upstream.settings());
         let held = ledger.held().filter(|held| held.why != Why::Rejected);
         let held: Vec<_> = held.take(TOOLS_MAX).collect();
@@ -140,6 +151,7 @@ fn questions(gateway: &Gateway) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> 
         );
         let question = Question {
             tools: tools.collect(),
+            start: None,
             // Plain data becomes JSON.
             request: Raw::from_value(&json!({ "tools": shown })).unwrap_or_else(|_| Raw::empty_object()),
             summary,
@@ -162,14 +174,32 @@ fn counted(held: &[Held]) -> String {
     }
 }
 
+/// The question whether a server may be started.
+fn question_to_start(waiting: Waiting) -> Question {
+    let program = &waiting.program;
+    let end = program.floor_char_boundary(PROGRAM_BYTES);
+    let more = if end < program.len() { "…" } else { "" };
+    let request = json!({
+        "start": { "program": program, "fingerprint": waiting.fingerprint, "settings": waiting.more },
+        "tools": [],
+    });
+    Question {
+        tools: Vec::new(),
+        summary: format!("start this program: {}{more}", &program[..end]),
+        // Plain data becomes JSON.
+        request: Raw::from_value(&request).unwrap_or_else(|_| Raw::empty_object()),
+        start: Some(waiting),
+    }
+}
+
 /// Asks until that comes to something. Whoever asks keeps nothing of the gateway while it rests.
-async fn ask(context: Weak<Context>, upstream: Weak<Upstream>, question: Arc<Question>) {
+async fn ask(gateway: Weak<Gateway>, upstream: Weak<Upstream>, question: Arc<Question>) {
     let mut first = true;
     loop {
-        let (Some(context), Some(upstream)) = (context.upgrade(), upstream.upgrade()) else {
+        let (Some(gateway), Some(upstream)) = (gateway.upgrade(), upstream.upgrade()) else {
             return;
         };
-        if ask_once(context, upstream, &question, first).await {
+        if ask_once(gateway, upstream, &question, first).await {
             return;
         }
         first = false;
@@ -179,11 +209,18 @@ async fn ask(context: Weak<Context>, upstream: Weak<Upstream>, question: Arc<Que
 
 /// Asks, and carries out what comes of it. `false` if nobody could be asked, or nothing came of it.
 async fn ask_once(
-    context: Arc<Context>,
+    gateway: Arc<Gateway>,
     upstream: Arc<Upstream>,
     question: &Arc<Question>,
     first: bool,
 ) -> bool {
+    let context = Arc::clone(gateway.context());
+    // A gateway that is gone must not be kept by a question.
+    let gateway = {
+        let weak = Arc::downgrade(&gateway);
+        drop(gateway);
+        weak
+    };
     let about = About {
         server: Arc::clone(&upstream.name),
         identity: None,
@@ -205,9 +242,33 @@ async fn ask_once(
     };
     // On its own: what is held changes with it, and that ends this task.
     let question = Arc::clone(question);
-    let carrying_out =
-        tokio::spawn(async move { carry_out(&context, &upstream, &question, approved).await });
+    let carrying_out = tokio::spawn(async move {
+        match &question.start {
+            Some(waiting) => match gateway.upgrade() {
+                Some(gateway) => settle(&gateway, &upstream.name, waiting, approved).await,
+                None => true,
+            },
+            None => carry_out(&context, &upstream, &question, approved).await,
+        }
+    });
     carrying_out.await.unwrap_or(false)
+}
+
+/// Starts a server that was held, or switches it off. `false` if that could not be written down. The decision
+/// itself is in the audit log, with its actor.
+async fn settle(gateway: &Gateway, name: &str, waiting: &Waiting, approved: bool) -> bool {
+    let changed = if approved {
+        let released = gateway.release(name, &waiting.fingerprint, None);
+        released.await.map(drop)
+    } else {
+        let name = name.to_owned();
+        let off = move |text: &str| switchboard_config::set_enabled(text, &name, false);
+        gateway.change_config_as(None, off).await
+    };
+    if let Err(error) = &changed {
+        tracing::error!(server = %name, %error, "A decision about a server came to nothing.");
+    }
+    changed.is_ok()
 }
 
 /// `false` if it could not be written down.

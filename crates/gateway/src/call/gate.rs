@@ -11,10 +11,10 @@ use std::{
 
 use switchboard_approvals::{
     Ask, Outcome,
-    redact::redact_text,
     rules::{Action, Case, Kind, Verdict},
 };
 use switchboard_client::{InputRequired, Raw};
+use switchboard_redact::redact_text;
 use switchboard_wire::{Era, method};
 use tokio::time::timeout_at;
 

@@ -17,13 +17,14 @@ use switchboard_client::{ErrorObject, InputRequired, Raw, Reason};
 use switchboard_config::Route;
 use switchboard_wire::{Era, code, meta, method};
 use tokio::{
-    sync::Notify,
+    sync::{Notify, OwnedSemaphorePermit},
     time::{MissedTickBehavior, interval_at, timeout},
 };
 
 use super::{Way, gate::record_denied};
 use crate::{
     approvals::question::{About, REQUEST_BYTES},
+    asking::CallCount,
     context::Context,
     failure::{Failure, codes},
     line::{Line, Outlet},
@@ -130,6 +131,8 @@ pub(crate) struct Person {
     about: About,
     client: Client,
     bell: Option<Arc<Bell>>,
+    /// What the call has asked for so far.
+    count: Arc<CallCount>,
 }
 
 /// Whoever waits for the call.
@@ -195,12 +198,19 @@ impl Person {
             },
             client: Client::default(),
             bell: None,
+            count: Arc::default(),
         }
     }
 
     /// Asks about this, by its name.
     pub(super) fn naming(mut self, name: &Arc<str>) -> Self {
         self.about.tool = Some(Arc::clone(name));
+        self
+    }
+
+    /// Counts what is asked with what the call has asked before.
+    pub(super) fn counting(mut self, count: &Arc<CallCount>) -> Self {
+        self.count = Arc::clone(count);
         self
     }
 
@@ -264,6 +274,10 @@ impl Person {
             }
             rules::Action::Allow | rules::Action::Ask | rules::Action::Deny => {}
         }
+        let _place = match &ask.allowed_by {
+            Some(_) => self.within_budget(asked, &ask).await?,
+            None => None,
+        };
         match self.ask(ask).await {
             Outcome::Answer(answer) => Ok(answer.unwrap_or_else(Raw::empty_object)),
             Outcome::Rejected(reason) => {
@@ -286,6 +300,22 @@ impl Person {
                 refused(code::INTERNAL, &format!("nobody could be asked: {why}"))
             }
         }
+    }
+
+    /// Waits for a place, if there is a budget left for what no person approves.
+    async fn within_budget(
+        &self,
+        asked: &str,
+        ask: &Ask,
+    ) -> Result<Option<OwnedSemaphorePermit>, ErrorObject> {
+        let context = &self.context;
+        let budget = context.config.load().sampling.budget;
+        let bytes = ask.request.as_bytes().len();
+        let admitted = context
+            .asking
+            .sample(&ask.server, &budget, &self.count, bytes)
+            .await;
+        admitted.map_err(|exceeded| context.asking.refuse(context, &ask.server, asked, exceeded))
     }
 
     fn judge(&self, ask: &Ask) -> rules::Verdict {
@@ -335,6 +365,7 @@ impl Way<'_> {
                 self.told.clone(),
             ),
             bell: errand.bell.cloned(),
+            count: Arc::default(),
         }
     }
 
@@ -367,6 +398,8 @@ impl Way<'_> {
         let person = self.person();
         let refused = |why: &str| Failure::Refused(ErrorObject::new(code::INVALID_PARAMS, why));
         for params in addresses(error) {
+            let counted = self.count_question(method::ELICITATION, &person.count);
+            counted.map_err(|error| refused(&error.message))?;
             let answer = person.answer(method::ELICITATION, Some(&params)).await;
             let answer = answer.map_err(|error| refused(&error.message))?;
             let action = answer.member("action").and_then(|action| action.to_text());
@@ -377,6 +410,21 @@ impl Way<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Takes in a question of the server, unless it has asked too much.
+    pub(super) fn count_question(
+        &self,
+        question: &str,
+        count: &CallCount,
+    ) -> Result<(), ErrorObject> {
+        let (context, server) = (self.context, &self.upstream.name);
+        let settings = &context.config.load().approvals;
+        context
+            .asking
+            .question(server, settings)
+            .and_then(|()| count.question(settings))
+            .map_err(|exceeded| context.asking.refuse(context, server, question, exceeded))
     }
 
     /// Who answers what the server asks.

@@ -263,7 +263,7 @@ impl Journey {
 
     /// Has a person answer, beside everything else.
     fn ask_person(&mut self, way: &Way<'_>, question: Question) {
-        let mut person = way.person();
+        let mut person = way.person().counting(&question.count);
         if !question.is_sure {
             person.forget_tool();
         }

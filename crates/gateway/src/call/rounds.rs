@@ -15,6 +15,7 @@ use tokio::{
 
 use super::{Way, gate::Pass, human::Answerer};
 use crate::{
+    asking::CallCount,
     caller::{Guest, answers},
     failure::Failure,
     line::Line,
@@ -29,6 +30,7 @@ pub(super) struct Rounds {
     first: Option<Raw>,
     next: Option<Raw>,
     asked: u32,
+    count: Arc<CallCount>,
     pauses: u32,
     /// A person has been asked to open addresses.
     opened: bool,
@@ -44,6 +46,7 @@ impl Rounds {
             next: params.clone(),
             first: params,
             asked: 0,
+            count: Arc::default(),
             pauses: 0,
             opened: false,
             patience,
@@ -103,7 +106,7 @@ impl Rounds {
             if self.asked > InputRequired::ROUNDS_MAX {
                 return Err(endless());
             }
-            let gathered = gather(way, &input, self.patience).await;
+            let gathered = gather(way, &input, self.patience, &self.count).await;
             self.since = Instant::now();
             let gathered = gathered.map_err(|reason| Failure::Input {
                 server: Arc::clone(server),
@@ -167,6 +170,7 @@ async fn gather(
     way: &Way<'_>,
     input: &InputRequired,
     patience: Duration,
+    count: &Arc<CallCount>,
 ) -> Result<Gathered, String> {
     let questions = input.questions();
     if questions.len() > InputRequired::QUESTIONS_MAX {
@@ -179,9 +183,18 @@ async fn gather(
     let mut left = Vec::new();
     for (n, (key, question)) in questions.iter().enumerate() {
         let (asked, params) = read(question);
-        match (who(way, question), way.errand.guest) {
+        let answerer = who(way, question);
+        // A client of 2026-07-28 answers what its own request comes back with.
+        if !matches!(
+            (answerer, way.errand.guest),
+            (Answerer::Client, Guest::Modern)
+        ) {
+            let counted = way.count_question(&asked, count);
+            counted.map_err(|error| format!("it asked `{asked}`: {}", error.message))?;
+        }
+        match (answerer, way.errand.guest) {
             (Answerer::Person, _) => {
-                let person = way.person();
+                let person = way.person().counting(count);
                 asking.spawn(async move {
                     let answer = person.answer(&asked, params.as_ref()).await;
                     let refused =
@@ -337,6 +350,7 @@ mod tests {
                 name: None,
                 to_person: false,
                 is_sure: true,
+                count: Arc::default(),
                 reply,
             };
             (question, answer)

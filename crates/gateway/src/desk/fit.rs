@@ -2,12 +2,12 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, OnceLock},
+    sync::{Arc, LazyLock, OnceLock},
     time::SystemTime,
 };
 
 use serde::Deserialize;
-use switchboard_client::Raw;
+use switchboard_client::{Raw, throttle::Limited};
 use switchboard_config::Config;
 use switchboard_results::{Budget, Fit, Limits, Reader, ResultId, Store, Structured, fit};
 
@@ -163,7 +163,10 @@ fn cut(
     match store.put(owner, Arc::clone(cut.kept()), SystemTime::now()) {
         Ok(id) => Some(cut.shown(Some(Reader { tool, id: &id }))),
         Err(error) => {
-            tracing::warn!(%error, "A long result cannot be kept, so it is handed on whole.");
+            static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
+            TOLD.report(|missed| {
+                tracing::warn!(%error, missed, "A long result cannot be kept, so it is handed on whole.");
+            });
             None
         }
     }

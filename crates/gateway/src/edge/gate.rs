@@ -57,17 +57,15 @@ pub(crate) fn check_origin(uri: &Uri, headers: &HeaderMap) -> Result<(), TurnedA
     if hosts.peek().is_none() || !hosts.all(is_local) {
         return Err(TurnedAway::Host);
     }
-    match headers.get(ORIGIN) {
-        None => Ok(()),
-        Some(origin) => {
-            let origin = origin.to_str().unwrap_or_default();
-            let local = ["http://", "https://"]
-                .into_iter()
-                .find_map(|scheme| origin.strip_prefix(scheme))
-                .is_some_and(is_local);
-            local.then_some(()).ok_or(TurnedAway::Origin)
-        }
-    }
+    let is_local_page = |origin: &HeaderValue| {
+        let origin = origin.to_str().unwrap_or_default();
+        ["http://", "https://"]
+            .into_iter()
+            .find_map(|scheme| origin.strip_prefix(scheme))
+            .is_some_and(is_local)
+    };
+    let all = headers.get_all(ORIGIN).iter().all(is_local_page);
+    all.then_some(()).ok_or(TurnedAway::Origin)
 }
 
 /// Checks that, if a page sent it, the page is one of this very door: the Origin is what the Host names.
@@ -180,6 +178,14 @@ mod tests {
             Err(TurnedAway::Host)
         );
         assert_eq!(check_origin(&uri, &HeaderMap::new()), Err(TurnedAway::Host));
+    }
+
+    #[test]
+    fn each_of_two_origins_is_checked() {
+        let uri = Uri::from_static("/mcp");
+        let mut two = with(ORIGIN, "http://localhost:3000");
+        two.append(ORIGIN, HeaderValue::from_static("https://example.com"));
+        assert_eq!(check_origin(&uri, &two), Err(TurnedAway::Origin));
     }
 
     #[test]

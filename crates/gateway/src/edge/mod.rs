@@ -9,6 +9,7 @@ pub(crate) mod gate;
 pub(crate) mod http;
 pub(crate) mod patience;
 pub(crate) mod pipe;
+pub(crate) mod places;
 pub(crate) mod sessions;
 pub(crate) mod sse;
 pub(crate) mod tape;

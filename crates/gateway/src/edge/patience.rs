@@ -1,5 +1,4 @@
-//! Readers that do not read: a connection on which nothing moves is given up after a while, once somebody
-//! has said that it may be.
+//! Readers that do not read: a connection on which nothing moves is closed after a while.
 
 use std::{
     io::{self, IoSlice},
@@ -20,22 +19,22 @@ use tokio::{
 /// How long nothing may move while there is something to be read.
 const STUCK: Duration = Duration::from_secs(30);
 
-/// Whether a connection is waited for, however long nothing moves. Whoever answers with a stream that
-/// goes on by itself ends that.
+/// Whether a connection is closed when nothing moves. All are, unless they are kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Patience(Arc<AtomicBool>);
 
 impl Patience {
-    pub(crate) fn end(&self) {
+    /// The connection is kept, however long nothing moves.
+    pub(crate) fn keep(&self) {
         self.0.store(true, Relaxed);
     }
 
-    fn is_over(&self) -> bool {
+    fn is_endless(&self) -> bool {
         self.0.load(Relaxed)
     }
 }
 
-/// A connection that is given up when patience is over and nothing moves.
+/// A connection that is closed when there is something to be read and nothing moves.
 #[derive(Debug)]
 pub(crate) struct Patient<S> {
     stream: S,
@@ -60,7 +59,7 @@ impl<S> Patient<S> {
     ) -> Poll<io::Result<T>> {
         if moved.is_ready() {
             self.stuck = None;
-        } else if self.patience.is_over() {
+        } else if !self.patience.is_endless() {
             let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(STUCK)));
             if stuck.as_mut().poll(cx).is_ready() {
                 let error = io::Error::new(io::ErrorKind::TimedOut, "its reader does not read");
@@ -123,14 +122,10 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_does_not_read_is_given_up_when_patience_is_over() {
+    async fn connection_without_a_reader_is_closed() {
         let (near, mut far) = duplex(4);
-        let patience = Patience::default();
-        let mut near = Patient::new(near, patience.clone());
+        let mut near = Patient::new(near, Patience::default());
         near.write_all(b"full").await.unwrap();
-        let long = Duration::from_hours(1);
-        timeout(long, near.write_all(b"more")).await.unwrap_err();
-        patience.end();
         let started = Instant::now();
         let error = near.write_all(b"more").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -139,11 +134,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_reads_slowly_is_waited_for() {
-        let (near, mut far) = duplex(1);
+    async fn kept_connection_waits_for_its_reader() {
+        let (near, _far) = duplex(4);
         let patience = Patience::default();
-        patience.end();
+        patience.keep();
         let mut near = Patient::new(near, patience);
+        near.write_all(b"full").await.unwrap();
+        let long = Duration::from_hours(1);
+        timeout(long, near.write_all(b"more")).await.unwrap_err();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_reader_keeps_its_connection() {
+        let (near, mut far) = duplex(1);
+        let mut near = Patient::new(near, Patience::default());
         let reading = tokio::spawn(async move {
             let mut read = Vec::new();
             for _ in 0..10 {

@@ -71,10 +71,31 @@ async fn a_server_is_added_switched_and_removed_in_the_file_too() {
             .contains("location: /api/v1/servers/a%20b\r\n"),
         "{answer:?}"
     );
-    // Who comes over TCP adds servers that somebody has to approve.
+    // A server that is added over TCP is not started before a person agrees, and its tools are not shown.
     let mut entry = fixture();
     entry["trust"] = "ask".into();
+    entry["hold"] = true.into();
     assert_eq!(file(&rig)["mcpServers"]["a b"], entry);
+    let held = rig.get("/api/v1/servers/a%20b").await.json();
+    assert_eq!(held["state"], "parked", "{held}");
+    assert_eq!(held["reason"], "waiting for approval to start");
+    let detail = rig.call("a b:echo", json!({})).await.json().to_string();
+    assert!(detail.contains("until a person approves it"), "{detail}");
+    let trust = rig.get("/api/v1/trust").await.json();
+    let start = &trust["servers"][0]["start"];
+    let program = start["program"].as_str().unwrap();
+    assert!(
+        program.ends_with("switchboard-gateway-fixture mcp"),
+        "{start}"
+    );
+    let other = json!({ "start": "0".repeat(32) });
+    rig.post("/api/v1/trust/a%20b/approve", &other)
+        .await
+        .problem(409);
+    let seen = json!({ "start": start["fingerprint"] });
+    let answer = rig.post("/api/v1/trust/a%20b/approve", &seen).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(file(&rig)["mcpServers"]["a b"]["hold"], false);
     rig.until("/api/v1/trust", |trust| {
         trust["servers"][0]["held"][0]["why"] == "new"
     })

@@ -11,8 +11,8 @@ async fn events_are_told_as_they_happen_until_the_gateway_stops() {
     let rig = Rig::with(json!({})).await;
     let mut all = rig.follow("/api/v1/events").await;
     let mut states = rig.follow("/api/v1/events?kind=server.state").await;
-    let new = json!({ "name": "a", "server": fixture() });
-    assert_eq!(rig.post("/api/v1/servers", &new).await.status, 201);
+    let servers = json!({ "mcpServers": { "a": fixture() }, "memory": { "enabled": false } });
+    rig.reconfigure(&servers).await;
     let mut last = 0;
     loop {
         let event = all.next().await.unwrap();

@@ -34,13 +34,13 @@ impl Machine {
                     }
                     match message {
                         Ok(message) => self.dispatch(now, message, via),
-                        Err(error) => self.malformed(&error.to_string()),
+                        Err(error) => self.malformed(&error.to_string(), frame),
                     }
                 }
             }
             Err(error) => {
                 self.garbage.get_or_insert_with(|| excerpt(frame));
-                self.malformed(&error.to_string());
+                self.malformed(&error.to_string(), frame);
             }
         }
         self.arm();
@@ -213,9 +213,9 @@ impl Machine {
             .push_back(Action::Emit(Telemetry::UnknownResponse { id }));
     }
 
-    fn malformed(&mut self, reason: &str) {
+    fn malformed(&mut self, reason: &str, frame: &Bytes) {
         self.counters.malformed.add();
-        self.emit_violation(reason);
+        self.emit_violation(reason, Some(frame));
     }
 }
 

@@ -7,6 +7,7 @@ mod opening;
 
 use std::{collections::VecDeque, sync::Arc};
 
+use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use switchboard_wire::{Era, Id, Message};
 
@@ -216,7 +217,7 @@ impl Machine {
             Phase::Initializing { .. } | Phase::Ready(_) => {
                 self.counters.oversized.add();
                 let reason = format!("frame over the limit of {limit} bytes");
-                self.emit_violation(&reason);
+                self.emit_violation(&reason, None);
                 self.give_up(now, false, &reason);
             }
             Phase::Starting
@@ -467,12 +468,14 @@ impl Machine {
 
     fn violation(&mut self, reason: &str) {
         self.counters.violations.add();
-        self.emit_violation(reason);
+        self.emit_violation(reason, None);
     }
 
-    fn emit_violation(&mut self, reason: &str) {
-        let reason = Arc::from(reason);
-        self.actions
-            .push_back(Action::Emit(Telemetry::Violation { reason }));
+    fn emit_violation(&mut self, reason: &str, frame: Option<&Bytes>) {
+        let violation = Telemetry::Violation {
+            reason: Arc::from(reason),
+            frame: frame.cloned(),
+        };
+        self.actions.push_back(Action::Emit(violation));
     }
 }

@@ -7,7 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::{Database, LOCK_WAIT, Trouble, check_owner, signed, time_of, unsigned};
-use crate::audit::{Audited, Broken, Entry, Flaw, Verdict, link};
+use crate::audit::{Anchor, Audited, Broken, Entry, Flaw, Verdict, link};
 use crate::limits::{BYTES_PER_ANSWER, ROWS_PER_ANSWER};
 
 const READ: &str =
@@ -65,9 +65,11 @@ impl Reader {
     }
 
     pub(crate) fn verify(&self) -> Result<Verdict, Trouble> {
+        let anchor = self.anchor()?;
         let mut verdict = Verdict {
-            entries: 0,
-            head: [0; 32],
+            entries: anchor.seq,
+            archived: anchor.seq,
+            head: anchor.hash,
             broken: None,
         };
         if self.is_older()? {
@@ -142,6 +144,28 @@ impl Reader {
             Err(Trouble::Unreadable(_)) => Ok(None),
             other => other,
         }
+    }
+
+    /// The last entry that was moved to an archive.
+    pub(crate) fn anchor(&self) -> Result<Anchor, Trouble> {
+        if !self.has("audit_anchor")? {
+            return Ok(Anchor::default());
+        }
+        let sql = "SELECT seq, hash FROM audit_anchor";
+        let read = |row: &Row<'_>| {
+            Ok(Anchor {
+                seq: unsigned(row.get(0)?),
+                hash: row.get(1)?,
+            })
+        };
+        let found = self.connection.query_row(sql, [], read).optional()?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// The number of entries that are not in an archive.
+    pub(crate) fn length(&self) -> Result<u64, Trouble> {
+        let end = self.noted_end()?.map_or(0, |(end, _)| end);
+        Ok(end.saturating_sub(self.anchor()?.seq))
     }
 
     /// Whether the file is from before there was an audit log.

@@ -3,7 +3,10 @@
 use std::io;
 
 use rusqlite::Connection;
-use switchboard_store::{Audited, Broken, Change, Flaw, Store, StoreError, export, verify};
+use switchboard_store::{
+    Anchor, Audited, Broken, Change, Flaw, Store, StoreError, anchor, export, forget_archived,
+    verify,
+};
 
 use super::{Place, all, approval, call, close, names, new, note, subjects, within, write};
 
@@ -164,6 +167,70 @@ async fn tampering_is_found_where_it_begins() {
     }
 }
 
+fn entries_of(place: &Place) -> Vec<Audited> {
+    let mut entries = Vec::new();
+    export(&place.file, 0, |audited| {
+        entries.push(audited);
+        Ok(())
+    })
+    .unwrap();
+    entries
+}
+
+#[tokio::test]
+async fn archived_entries_leave_an_anchor_that_proves_the_rest() {
+    let place = Place::new();
+    let store = place.open();
+    let notes = (1..=1_500).map(|n| note(&format!("s{n}")));
+    write(&store, notes.collect::<Vec<_>>()).await.unwrap();
+    let before = entries_of(&place);
+    assert!(before.windows(2).all(|two| two[1].follows(&two[0].hash)));
+    let until = Anchor {
+        seq: 1_200,
+        hash: before[1_199].hash,
+    };
+    let wrong = Anchor {
+        hash: [7; 32],
+        ..until
+    };
+    assert!(!forget_archived(&place.file, &wrong).unwrap());
+    assert_eq!(entries_of(&place).len(), 1_500);
+    // While the store has the file open.
+    assert!(forget_archived(&place.file, &until).unwrap());
+    assert_eq!(anchor(&place.file).unwrap(), until);
+    assert_eq!(entries_of(&place), before[1_200..]);
+    write(&store, [note("later")]).await.unwrap();
+    let verdict = verify(&place.file).unwrap();
+    let found = (verdict.entries, verdict.archived, verdict.broken);
+    assert_eq!(found, (1_501, 1_200, None));
+    close(&store).await;
+    let changed = "UPDATE audit SET body = 'x' WHERE seq = 1201";
+    unprotected(&place).execute_batch(changed).unwrap();
+    let why = Flaw::Changed;
+    let broken = verify(&place.file).unwrap().broken;
+    assert_eq!(broken, Some(Broken { seq: 1_201, why }));
+}
+
+#[tokio::test]
+async fn archiving_gives_room_back_to_the_disk() {
+    let place = Place::new();
+    let store = place.open();
+    let long = "x".repeat(8_000);
+    let notes = (1..=600).map(|n| note(&format!("{n}{long}")));
+    write(&store, notes.collect::<Vec<_>>()).await.unwrap();
+    close(&store).await;
+    let size = || std::fs::metadata(&place.file).unwrap().len();
+    let before = size();
+    let last = entries_of(&place).pop().unwrap();
+    let until = Anchor {
+        seq: last.seq,
+        hash: last.hash,
+    };
+    assert!(forget_archived(&place.file, &until).unwrap());
+    assert!(size() < before / 4, "{} of {before} bytes", size());
+    assert_eq!(verify(&place.file).unwrap().entries, 600);
+}
+
 /// The store goes on, and does not cover up what was done.
 #[tokio::test]
 async fn writing_on_does_not_mend_a_log() {
@@ -293,7 +360,7 @@ fn unprotected(place: &Place) -> Connection {
         .map(Result::unwrap)
         .collect();
     drop(statement);
-    assert_eq!(drops.len(), 5);
+    assert_eq!(drops.len(), 7);
     raw.execute_batch(&drops.join(";")).unwrap();
     raw
 }

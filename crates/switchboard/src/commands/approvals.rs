@@ -113,8 +113,6 @@ pub(crate) fn run(home: &Home, args: &Approvals) -> Result<(), Failure> {
 const ID_CHARS: usize = 8;
 /// How many requests are looked through for the beginning of a name.
 const LOOKED_AT: usize = 1_000;
-/// The longest name of a person.
-const USER_BYTES: usize = 60;
 
 /// The whole name of a request of which the beginning is given: one that is open, or else any.
 fn find(link: &Link, given: &str) -> Result<String, Failure> {
@@ -172,8 +170,7 @@ fn send(
     action: &str,
     members: Vec<(&str, Raw)>,
 ) -> Result<Approval, Failure> {
-    let by = ("by", Raw::string(&whoami()));
-    let body = Raw::object(members.into_iter().chain([by]));
+    let body = Raw::object(members);
     // What comes from an editor has lines; between the parts of JSON a space is the same.
     let body = body.as_str().replace(['\r', '\n'], " ");
     let address = format!("/api/v1/approvals/{}/{action}", escape(id));
@@ -183,15 +180,6 @@ fn send(
             "`switchboard approvals show {id}` shows where it stands"
         ))
     })
-}
-
-/// Who decides here.
-fn whoami() -> String {
-    let user = ["USER", "LOGNAME"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|user| !user.is_empty()));
-    let user = user.unwrap_or_else(|| rustix::process::getuid().as_raw().to_string());
-    format!("cli:{}", &user[..user.floor_char_boundary(USER_BYTES)])
 }
 
 /// What the gateway said, for programs: with every digit, and fit for a terminal.

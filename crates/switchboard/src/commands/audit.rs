@@ -1,5 +1,7 @@
 //! `switchboard audit`: what was asked, decided and done, from the file itself, with or without a gateway.
 
+mod archive;
+
 use std::{
     collections::VecDeque,
     fmt::Write as _,
@@ -47,6 +49,7 @@ Examples:
 Examples:
   switchboard audit verify
   switchboard audit verify --expect 1200:8b9026185de7…      what was kept of an earlier time
+  switchboard audit verify --archive 2026-10.jsonl          the archive and the rest together
   switchboard audit verify --json")]
     Verify(Verify),
     #[command(after_long_help = "\
@@ -55,6 +58,11 @@ Examples:
   switchboard audit export decisions.csv --format csv
   switchboard audit export --since 1200")]
     Export(Export),
+    #[command(after_long_help = "\
+Examples:
+  switchboard audit archive 2026-10.jsonl --before 2026-11-01
+  switchboard audit archive everything.jsonl")]
+    Archive(archive::Archive),
 }
 
 /// Show the last entries.
@@ -76,6 +84,9 @@ struct Verify {
     /// The number and the hash of an entry, as they were once: whether it still has that hash
     #[arg(long, value_name = "NUMBER:HASH")]
     expect: Option<String>,
+    /// An archive of the log, checked together with the rest; oldest first if there are several
+    #[arg(long, value_name = "FILE")]
+    archive: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -107,6 +118,7 @@ pub(crate) fn run(home: &Home, args: &Audit) -> Result<(), Failure> {
         What::List(args) => list(home, args),
         What::Verify(args) => verify(home, args),
         What::Export(args) => export(home, args),
+        What::Archive(args) => archive::run(home, args),
     }
 }
 
@@ -118,6 +130,9 @@ struct Entry<'a> {
     what: &'a str,
     subject: &'a str,
     body: Raw,
+    /// The body to the byte, where a line of JSON cannot show it so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
     hash: String,
 }
 
@@ -129,13 +144,15 @@ struct Entries<'a> {
 impl<'a> Entry<'a> {
     fn new(audited: &'a Audited) -> Self {
         let entry = &audited.entry;
+        let body = Raw::parse(entry.body.to_string()).ok();
         Self {
             seq: audited.seq,
             at: time(audited),
             what: &entry.what,
             subject: &entry.subject,
             // What is no JSON was not written by a gateway; it is handed on as text.
-            body: Raw::parse(entry.body.to_string()).unwrap_or_else(|_| Raw::string(&entry.body)),
+            text: (body.is_none() || entry.body.contains(['\r', '\n'])).then_some(&*entry.body),
+            body: body.unwrap_or_else(|| Raw::string(&entry.body)),
             hash: hex(&audited.hash),
         }
     }
@@ -209,6 +226,9 @@ fn about(body: &str) -> String {
         place,
         text("action").or_else(|| text("status")),
         text("by").map(|by| format!("by {by}")),
+        body.get("actor").map(actor),
+        text("note").map(|note| format!("(note: {note})")),
+        text("why"),
         text("rule").map(|rule| format!("because of {rule}")),
         text("reason").map(|reason| format!("({reason})")),
         text("error"),
@@ -217,18 +237,35 @@ fn about(body: &str) -> String {
     visible_line(&parts.join(" "))
 }
 
+/// `via socket (switchboard, pid 123)`.
+fn actor(actor: &Value) -> String {
+    let door = actor.get("door").and_then(Value::as_str);
+    let peer = actor.get("peer");
+    let pid = peer.and_then(|peer| peer.get("pid")?.as_u64());
+    let program = peer.and_then(|peer| peer.get("program")?.as_str()?.rsplit('/').next());
+    let door = door.unwrap_or("an unknown door");
+    match (program, pid) {
+        (Some(program), Some(pid)) => format!("via {door} ({program}, pid {pid})"),
+        (None, Some(pid)) => format!("via {door} (pid {pid})"),
+        (_, None) => format!("via {door}"),
+    }
+}
+
 fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
     let file = log_of(home)?;
     let verdict = switchboard_store::verify(&file).map_err(|error| failure(&error))?;
     if let Some(expected) = &args.expect {
         check_expected(&file, expected)?;
     }
+    archive::check(&file, &args.archive)?;
     let head = hex(&verdict.head);
     let broken = verdict.broken;
     if args.json {
         let broken = broken.map(|broken| json!({"seq": broken.seq, "why": broken.why.to_string()}));
         let is_whole = broken.is_none();
-        print::json(&json!({"entries": verdict.entries, "head": head, "broken": broken}))?;
+        print::json(
+            &json!({"entries": verdict.entries, "archived": verdict.archived, "head": head, "broken": broken}),
+        )?;
         return if is_whole {
             Ok(())
         } else {
@@ -237,8 +274,13 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
     }
     let entries = count(verdict.entries, "entry", "entries");
     let Some(broken) = broken else {
+        let archived = match (verdict.archived, args.archive.is_empty()) {
+            (0, _) => String::new(),
+            (archived, true) => format!(" ({archived} of them in archives, not checked)"),
+            (archived, false) => format!(" ({archived} of them in archives)"),
+        };
         return print::data(&format!(
-            "{entries}, all as they were written\nhead  {}:{head}\n",
+            "{entries}{archived}, all as they were written\nhead  {}:{head}\n",
             verdict.entries
         ));
     };
@@ -269,13 +311,15 @@ fn check_expected(file: &Path, expected: &str) -> Result<(), Failure> {
         return Err(wrong());
     }
     let mut found = None;
+    let mut later = false;
     let walked = switchboard_store::export(file, seq - 1, |audited| {
-        found = Some(hex(&audited.hash));
+        found = (audited.seq == seq).then(|| hex(&audited.hash));
+        later = audited.seq > seq;
         // One is enough.
         Err(io::ErrorKind::Interrupted.into())
     });
     let found = match (found, walked) {
-        (None, Err(error)) => return Err(failure(&error)),
+        (None, Err(error)) if !later => return Err(failure(&error)),
         (found, _) => found,
     };
     match found {
@@ -284,6 +328,10 @@ fn check_expected(file: &Path, expected: &str) -> Result<(), Failure> {
             "entry {seq} has another hash than it had: {found}"
         ))
         .hint("the log was made anew, or another one was put in its place")),
+        None if later => Err(
+            Failure::new(format!("entry {seq} is not in the log any more"))
+                .hint("it was moved to an archive: look for its number and hash there"),
+        ),
         None => Err(Failure::new(format!("the log ends before entry {seq}"))
             .hint("its end was cut off, or an old one was put in its place")),
     }

@@ -9,16 +9,28 @@ use clap::Args;
 use serde::Deserialize;
 use switchboard_config::Home;
 
-use crate::{failure::Failure, link::Link, print};
+use super::shapes::count;
+use crate::{
+    failure::Failure,
+    link::Link,
+    print::{self, Table},
+};
 
 /// Print a link that opens the gateway's console in a browser.
 ///
 /// The link is good once, and for a day. It is as good as a key: hand it to nobody.
+#[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 #[derive(Debug, Args)]
 pub(crate) struct Console {
     /// Open it in the browser, too
     #[arg(long)]
     open: bool,
+    /// List the browsers that are signed in
+    #[arg(long, conflicts_with_all = ["open", "sign_out_all"])]
+    sessions: bool,
+    /// Sign out every browser
+    #[arg(long, conflicts_with = "open")]
+    sign_out_all: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -32,6 +44,20 @@ const OPENER: &str = if cfg!(target_os = "macos") {
 };
 
 pub(crate) fn run(home: &Home, args: &Console) -> Result<(), Failure> {
+    if args.sessions {
+        return sessions(&Link::need(home)?, args.json);
+    }
+    if args.sign_out_all {
+        let body = serde_json::json!({ "all": true });
+        let ended = Link::need(home)?.post("/api/v1/console/sign-out", Some(&body))?;
+        if args.json {
+            return print::json(&ended);
+        }
+        let ended = ended.get("ended").and_then(serde_json::Value::as_u64);
+        let ended = count(ended.unwrap_or_default(), "session", "sessions");
+        print::say(&format!("ended {ended}"));
+        return Ok(());
+    }
     let link = Link::need(home)?.post("/api/v1/console/link", None)?;
     let url = link
         .get("url")
@@ -49,6 +75,26 @@ pub(crate) fn run(home: &Home, args: &Console) -> Result<(), Failure> {
         })?;
     }
     Ok(())
+}
+
+fn sessions(link: &Link, json: bool) -> Result<(), Failure> {
+    let answer: serde_json::Value = link.get("/api/v1/console/sessions")?;
+    if json {
+        return print::json(&answer);
+    }
+    let mut table = Table::new(&["SESSION", "SIGNED IN", "LAST USED", "EXPIRES"]);
+    let sessions = answer.get("sessions").and_then(serde_json::Value::as_array);
+    for session in sessions.into_iter().flatten() {
+        let text = |name: &str| session.get(name).and_then(serde_json::Value::as_str);
+        let text = |name: &str| text(name).unwrap_or_default().to_owned();
+        table.row([
+            text("id"),
+            text("signedInAt"),
+            text("usedAt"),
+            text("expiresAt"),
+        ]);
+    }
+    table.print()
 }
 
 fn open(url: &str) -> io::Result<()> {

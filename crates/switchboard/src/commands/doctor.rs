@@ -58,7 +58,7 @@ impl Finding {
         Self {
             check: check.into(),
             state: State::Ok,
-            message: message.into(),
+            message: scrubbed(message),
             fix: None,
         }
     }
@@ -70,7 +70,7 @@ impl Finding {
     ) -> Self {
         Self {
             state: State::Warning,
-            fix: Some(fix.into()),
+            fix: Some(scrubbed(fix)),
             ..Self::ok(check, message)
         }
     }
@@ -82,7 +82,7 @@ impl Finding {
     ) -> Self {
         Self {
             state: State::Problem,
-            fix: Some(fix.into()),
+            fix: Some(scrubbed(fix)),
             ..Self::ok(check, message)
         }
     }
@@ -92,6 +92,11 @@ impl Finding {
         let fix = failure.advice().unwrap_or("see the documentation");
         Self::problem(check, failure.message(), fix)
     }
+}
+
+/// A server's folder or program may be named by a secret.
+fn scrubbed(text: impl Into<String>) -> String {
+    switchboard_gateway::scrub::text(&text.into()).into_owned()
 }
 
 pub(crate) fn run(home: &Home, args: &Doctor) -> Result<(), Failure> {

@@ -51,7 +51,10 @@ impl Repository {
         let note = repository.note("package");
         repository.file(
             package.join("index.js"),
-            &format!("#!/usr/bin/env node\nrequire('fs').writeFileSync({note:?}, '');\n"),
+            &format!(
+                "#!/usr/bin/env node\nrequire('fs').writeFileSync('{}', '');\n",
+                note.display()
+            ),
         );
         let manifest =
             json!({ "name": PACKAGE, "version": "1.0.0", "bin": { "probe": "index.js" } });
@@ -74,7 +77,7 @@ impl Repository {
         );
         repository.file(
             "evil.js",
-            &format!("require('fs').writeFileSync({note:?}, '');\n"),
+            &format!("require('fs').writeFileSync('{}', '');\n", note.display()),
         );
         repository.file(
             "uv.toml",

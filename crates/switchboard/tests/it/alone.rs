@@ -107,7 +107,7 @@ fn servers_are_changed_in_the_file() {
         "\
 NAME   STATE        TOOLS  KIND       TARGET                   NOTE
 box    not running  -      container  mcp/time
-far    disabled     -      remote     https://example.com/mcp
+far    disabled     -      remote     https://example.com
 files  not running  -      command    npx
 ",
         "",

@@ -392,7 +392,7 @@ fn a_rule_is_tried_before_it_holds() {
     assert_eq!((done.code, &*done.err), (Some(0), ""), "{done:?}");
     assert!(
         done.out
-            .starts_with("deny asker:re*\n\nTOOL          NOW  THEN\nasker:remove  ask  deny\n"),
+            .starts_with("deny asker:re*\n\nNAME          KIND       NOW  THEN\nasker:remove  tool_call  ask  deny\n"),
         "{done:?}"
     );
     assert!(
@@ -406,7 +406,7 @@ fn a_rule_is_tried_before_it_holds() {
     let tested = json(&place, &["approvals", "test", rule, "--json"]);
     assert_eq!(
         tested["tools"],
-        json!([{"name": "asker:remove", "now": "ask", "then": "deny"}])
+        json!([{"name": "asker:remove", "kind": "tool_call", "now": "ask", "then": "deny"}])
     );
     let wrong = place.run(&["approvals", "test", "perhaps asker:re*"]);
     assert_eq!(wrong.code, Some(1), "{wrong:?}");

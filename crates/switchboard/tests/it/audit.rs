@@ -1,6 +1,6 @@
 //! `switchboard audit`: the log of what was decided, with and without a gateway, and changed by somebody.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use serde_json::{Value, json};
 
@@ -88,6 +88,8 @@ fn the_log_says_what_was_decided_and_whether_it_was_changed() {
     // What is there is not written over.
     assert_eq!(place.run(&export).code, Some(1));
 
+    archived_and_put_back(&place, &file, entries, head);
+
     // Somebody puts other words into the file.
     let database = place.home().join("switchboard.db");
     let mut bytes = fs::read(&database).unwrap();
@@ -113,4 +115,30 @@ fn the_log_says_what_was_decided_and_whether_it_was_changed() {
         (&verdict["entries"], &verdict["broken"]["seq"]),
         (&json!(1), &json!(2))
     );
+}
+
+/// Moves the log to a file, proves both together, and leaves the store as it was.
+fn archived_and_put_back(place: &Place, other: &Path, entries: u64, head: &str) {
+    let archive = place.user().join("old.jsonl");
+    let archive = archive.to_str().unwrap();
+    let nothing = place.run(&["audit", "archive", archive, "--before", "2001-01-01"]);
+    assert_eq!(nothing.code, Some(0), "{nothing:?}");
+    assert!(!fs::exists(archive).unwrap(), "{nothing:?}");
+    let done = place.run(&["audit", "verify", "--archive", other.to_str().unwrap()]);
+    assert_eq!(done.code, Some(1), "another file: {done:?}");
+    let copy = place.home().join("copy.db");
+    fs::copy(place.home().join("switchboard.db"), &copy).unwrap();
+    let done = place.run(&["audit", "archive", archive]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let lines = fs::read_to_string(archive).unwrap();
+    assert_eq!(lines.lines().count() as u64, entries);
+    assert!(place.run(&["audit", "export"]).out.is_empty());
+    let verdict = json(place, &["audit", "verify", "--archive", archive, "--json"]);
+    let found = (&verdict["entries"], &verdict["archived"], &verdict["head"]);
+    assert_eq!(found, (&json!(entries), &json!(entries), &json!(head)));
+    fs::write(archive, lines.replace("not yours", "all yours")).unwrap();
+    let done = place.run(&["audit", "verify", "--archive", archive]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.err.contains("is broken at entry 2"), "{done:?}");
+    fs::rename(copy, place.home().join("switchboard.db")).unwrap();
 }

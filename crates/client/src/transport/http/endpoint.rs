@@ -20,6 +20,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use switchboard_wire::{header, limits};
 
 use super::{super::RequestFailure, failure};
+use crate::throttle::Limited;
 
 /// How long reaching the server may take, until it is asked.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -104,6 +105,8 @@ pub(in crate::transport) struct Endpoint {
     headers: HeaderMap,
     /// The largest message to accept.
     pub(in crate::transport) limit: usize,
+    /// Tells of messages that the server did not accept.
+    pub(in crate::transport) undelivered: Arc<Limited>,
 }
 
 impl Endpoint {
@@ -121,6 +124,7 @@ impl Endpoint {
             url,
             headers: HeaderMap::new(),
             limit: limits::FRAME_BYTES,
+            undelivered: Arc::default(),
         })
     }
 
@@ -261,15 +265,14 @@ fn redirect<'a>(method: &Method, response: &'a Response) -> Option<&'a str> {
         .and_then(|location| location.to_str().ok())
 }
 
-/// An address without user, password, query and fragment.
+/// The scheme, host and port of an address. Everything else of it may be a secret, the path too.
 fn display(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    // These fail only on addresses without a host, which have nothing to hide there.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url.into()
+    let scheme = url.scheme();
+    match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{scheme}://{host}:{port}"),
+        (Some(host), None) => format!("{scheme}://{host}"),
+        (None, _) => format!("{scheme}:"),
+    }
 }
 
 fn client(url: &Url) -> Result<Client, HttpConfigError> {
@@ -362,8 +365,9 @@ mod tests {
 
     #[test]
     fn an_address_is_shown_without_secrets() {
-        let endpoint = endpoint("https://user:secret@example.com:8443/mcp?key=secret#secret");
-        assert_eq!(endpoint.address(), "https://example.com:8443/mcp");
+        let endpoint =
+            endpoint("https://user:secret@example.com:8443/s/secret/mcp?key=secret#secret");
+        assert_eq!(endpoint.address(), "https://example.com:8443");
         assert_eq!(endpoint.url().fragment(), None);
     }
 

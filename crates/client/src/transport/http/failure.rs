@@ -83,12 +83,12 @@ mod tests {
         assert_eq!(bad_gateway.status, Some(502));
         assert_eq!(
             &*bad_gateway.message,
-            "`tools/call` to https://example.com/mcp: HTTP 502 Bad Gateway: no luck"
+            "`tools/call` to https://example.com: HTTP 502 Bad Gateway: no luck"
         );
         let silent = failure("tools/call", &endpoint, Some(StatusCode::NOT_FOUND), "");
         assert_eq!(
             &*silent.message,
-            "`tools/call` to https://example.com/mcp: HTTP 404 Not Found"
+            "`tools/call` to https://example.com: HTTP 404 Not Found"
         );
         let broken = failure("tools/call", &endpoint, None, "connection reset");
         assert_eq!(

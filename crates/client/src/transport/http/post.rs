@@ -109,7 +109,9 @@ impl Post {
             Some(Err(trouble)) => trouble.failure(self.what(), &self.peer.endpoint),
             None => self.failed(None, &format!("not accepted within {limit:?}")),
         };
-        tracing::warn!(target: "switchboard::transport", problem = &*problem.message, "message not delivered");
+        self.peer.endpoint.undelivered.report(|missed| {
+            tracing::warn!(target: "switchboard::transport", problem = &*problem.message, missed, "message not delivered");
+        });
     }
 
     async fn report(&self, id: u64, end: End) -> Result<(), Deaf> {

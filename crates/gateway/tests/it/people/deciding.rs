@@ -36,14 +36,14 @@ async fn of_two_who_decide_at_once_one_wins_and_the_other_hears_who() {
         approved += usize::from(by == "ada");
         assert_eq!(winner.json()["status"], was);
         let detail = loser.problem(409);
-        assert!(detail.contains(by), "{detail}");
+        assert!(detail.contains("by owner via tcp"), "{detail}");
         let problem = loser.json();
         assert_eq!(problem["was"], was);
         assert_eq!(problem["approval"], asked["id"]);
-        assert_eq!(problem["decision"]["by"], by);
+        assert_eq!(problem["decision"]["note"], by);
         let kept = rig.approval(&asked["id"]).await;
         assert_eq!(
-            (&kept["status"], &kept["decision"]["by"]),
+            (&kept["status"], &kept["decision"]["note"]),
             (&json!(was), &json!(by))
         );
     }

@@ -180,7 +180,7 @@ async fn what_is_agreed_to_with_changes_is_generated_once_with_the_changes_and_d
     let cost = over["usage"]["cost"].as_f64().unwrap();
     assert!((cost - 0.003).abs() < 1e-9, "{over}");
     assert!(over["deliveredAt"].is_string(), "{over}");
-    assert_eq!(over["decision"]["by"], "me");
+    assert_eq!(over["decision"]["note"], "me");
     assert!(!over.to_string().contains("sk-test-key"));
     rig.stop().await;
 }
@@ -270,9 +270,9 @@ async fn a_person_looks_at_the_answer_and_may_change_it() {
     let log = rig.get("/api/v1/audit?limit=1000").await.json();
     let mut entries = log["entries"].as_array().unwrap().iter().rev();
     let last = entries.find(|entry| entry["what"] == "decided").unwrap();
-    assert_eq!(last["body"]["by"], "bob", "{last}");
+    assert_eq!(last["body"]["note"], "bob", "{last}");
     assert_eq!(last["body"]["edits"], json!({ "text": "It is." }));
-    assert_eq!(last["body"]["agreed"]["by"], "ada", "{last}");
+    assert_eq!(last["body"]["agreed"]["note"], "ada", "{last}");
     assert_eq!(last["body"]["agreed"]["edits"], json!({ "maxTokens": 40 }));
     let result = client.finish(&call).await.json;
     assert_eq!(told(&result["result"])["q"]["content"]["text"], "It is.");

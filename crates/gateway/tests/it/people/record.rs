@@ -70,7 +70,7 @@ async fn every_decision_is_in_the_log_which_holds_together_and_keeps_no_secret()
         assert_eq!(of(id, "asked").len(), 1, "{log}");
         let decisions = of(id, "decided");
         assert_eq!(decisions.len(), 1, "{log}");
-        assert_eq!(decisions[0]["body"]["by"], *by);
+        assert_eq!(decisions[0]["body"]["note"], *by);
         assert!(decisions[0]["body"]["tookMs"].is_number());
     }
     assert_eq!(

@@ -47,7 +47,7 @@ async fn an_answer_before_the_short_timeout_is_delivered_and_nothing_becomes_lou
     assert_eq!(said["model"], "human");
     let (kind, decided) = events.next_approval().await;
     assert_eq!(kind, "approval.decided");
-    assert_eq!(decided["decision"]["by"], "me");
+    assert_eq!(decided["decision"]["note"], "me");
     assert!(decided["deliveredAt"].is_string(), "{decided}");
     assert!(decided["escalatedAt"].is_null(), "{decided}");
     rig.stop().await;

@@ -47,6 +47,7 @@ pub(super) struct Approval {
 pub(super) struct Decision {
     pub(super) action: String,
     pub(super) by: String,
+    pub(super) note: Option<String>,
     pub(super) at: String,
     pub(super) reason: Option<String>,
     pub(super) edits: Option<Raw>,
@@ -163,6 +164,11 @@ impl Decision {
         if let Some(reason) = &self.reason {
             said.push_str(": ");
             said.push_str(&visible_line(reason));
+        }
+        if let Some(note) = &self.note {
+            said.push_str(" (note: ");
+            said.push_str(&visible_line(note));
+            said.push(')');
         }
         said
     }

@@ -19,6 +19,8 @@ use super::Finding;
 const SPACE_NEEDED: u64 = 64 * 1024 * 1024;
 /// Below this much, somebody should think about it.
 const SPACE_WANTED: u64 = 512 * 1024 * 1024;
+/// A log of more entries than this is worth an archive.
+const AUDIT_ENTRIES: u64 = 100_000;
 /// Below this many open files, connections are turned away early.
 const DESCRIPTORS_WANTED: u64 = 8_192;
 /// The most records that are looked at.
@@ -36,6 +38,7 @@ pub(super) fn look(home: &Home, gateway_runs: bool) -> Vec<Finding> {
     findings.extend(files(home));
     findings.push(descriptors());
     findings.push(snapshots(home));
+    findings.extend(audit(home));
     findings.push(records(home, gateway_runs));
     findings
 }
@@ -204,6 +207,20 @@ fn snapshots(home: &Home) -> Finding {
             format!("delete '{}'; it is learnt anew", file.display()),
         ),
     }
+}
+
+/// A log that is long enough to be archived.
+fn audit(home: &Home) -> Option<Finding> {
+    let file = home.database();
+    // What is wrong with the file is said elsewhere.
+    let entries = file
+        .exists()
+        .then(|| switchboard_store::length(&file).ok())??;
+    (entries >= AUDIT_ENTRIES).then(|| {
+        let message = format!("the audit log has {entries} entries");
+        let fix = "move the oldest to a file: switchboard audit archive FILE --before DATE";
+        Finding::warning("audit", message, fix)
+    })
 }
 
 fn servers(count: usize) -> String {

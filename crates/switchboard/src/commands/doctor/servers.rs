@@ -83,12 +83,15 @@ impl Look<'_> {
     fn server(mut self, server: &Server) -> Vec<Finding> {
         self.exposed(server);
         match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
-            Ok(resolved) => match &resolved.transport {
-                Transport::Command(line) => self.command(line),
-                Transport::Remote(remote) => self.remote(remote),
-                Transport::Container(container) => self.container(container),
-                Transport::BuiltIn => {}
-            },
+            Ok(resolved) => {
+                switchboard_gateway::scrub::register(&resolved.secrets);
+                match &resolved.value.transport {
+                    Transport::Command(line) => self.command(line),
+                    Transport::Remote(remote) => self.remote(remote),
+                    Transport::Container(container) => self.container(container),
+                    Transport::BuiltIn => {}
+                }
+            }
             Err(error) => self.unresolved(&error),
         }
         self.health(server);
@@ -244,9 +247,10 @@ impl Look<'_> {
                 "install one, or name it in `isolation.engine`",
             );
         };
-        let file = match engine.contains('/') {
-            true => self.home.base().join(engine),
-            false => engine.into(),
+        let file = if engine.contains('/') {
+            self.home.base().join(engine)
+        } else {
+            engine.into()
         };
         if program::find(&file, path).is_none() {
             return self.problem(

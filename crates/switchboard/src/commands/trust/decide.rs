@@ -104,6 +104,20 @@ fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<
 
 fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure> {
     let trust = super::ask_one(link, server)?;
+    if let Some(start) = &trust.start {
+        print::say(&format!(
+            "`{server}` was added over HTTP and has not been started: {}",
+            print::one_line(&start.program)
+        ));
+        APPROVE.agree(args.yes, &format!("Start {server}?"))?;
+        let body = json!({ "start": start.fingerprint });
+        link.post(
+            &format!("/api/v1/trust/{}/approve", escape(server)),
+            Some(&body),
+        )?;
+        print::say(&format!("`{server}` may start"));
+        return Ok(());
+    }
     let pending: Vec<&Held> = trust.pending().collect();
     let begins_anew = args.all && trust.note.is_some();
     if pending.is_empty() && !begins_anew {

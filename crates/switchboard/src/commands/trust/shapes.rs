@@ -20,6 +20,9 @@ pub(in crate::commands) struct ServerTrust {
     /// What its configuration says: `first`, `ask` or `always`.
     pub(super) trust: String,
     pub(super) approved: u64,
+    /// What would be started, if a person has to agree first.
+    #[serde(default)]
+    pub(super) start: Option<Start>,
     pub(in crate::commands) held: Vec<Held>,
     pub(in crate::commands) flagged: Vec<Flagged>,
     /// What a person should know of the server's record as a whole.
@@ -32,6 +35,13 @@ impl ServerTrust {
     pub(in crate::commands) fn pending(&self) -> impl Iterator<Item = &Held> {
         self.held.iter().filter(|held| held.why != "rejected")
     }
+}
+
+/// A server that is not started until a person agrees.
+#[derive(Debug, Deserialize)]
+pub(super) struct Start {
+    pub(super) program: String,
+    pub(super) fingerprint: String,
 }
 
 /// A tool that is held back.

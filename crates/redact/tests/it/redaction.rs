@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
-use switchboard_approvals::redact::{redact, redact_text};
+use switchboard_redact::{redact, redact_text};
 use switchboard_wire::Raw;
 
 use crate::raw;

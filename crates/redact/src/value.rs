@@ -1,21 +1,20 @@
-//! What may be kept of a value in a log: no secrets, no pictures, and only so many bytes.
+//! A JSON value as a log may keep it: no secrets, no pictures, and a bounded number of bytes.
 //!
-//! Nothing here can fail: a log entry is written of whatever arrives. What looks like a secret is
-//! taken for one; a log that shows too little is better than one that shows a password.
+//! A doubtful value counts as a secret: a log that shows too little is better than one that shows a
+//! password.
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
-use std::ops::Range;
-use std::sync::OnceLock;
+use std::{borrow::Cow, fmt::Write as _};
 
-use regex_lite::Regex;
-use switchboard_wire::Raw;
+use switchboard_wire::{
+    Raw,
+    tree::{Json, Tree},
+};
 
-use crate::json::{Json, Tree};
-use crate::words;
-
-/// What stands for a secret.
-pub const REDACTED: &str = "[redacted]";
+use crate::{
+    numbers::is_card,
+    text::{REDACTED, redact_text},
+    words::is_secret_name,
+};
 
 /// What stands for all that did not fit.
 const CUT: &str = "[cut]";
@@ -42,7 +41,7 @@ const ENDING_BYTES: usize = r#","…":"[cut]"}"#.len();
 /// The value as a log may keep it, in at most `budget_bytes` (or 16, if that is less).
 ///
 /// ```
-/// use switchboard_approvals::redact::redact;
+/// use switchboard_redact::redact;
 /// use switchboard_wire::Raw;
 ///
 /// let value = Raw::parse(r#"{"user":"ann","password":"hunter2","n":1.50}"#)?;
@@ -63,34 +62,8 @@ pub fn redact(value: &Raw, budget_bytes: usize) -> Raw {
     Raw::parse(writer.out).unwrap_or_else(|_| Raw::string(CUT))
 }
 
-/// The text with all that looks like a secret replaced. It takes time in proportion to the text.
-pub fn redact_text(text: &str) -> String {
-    let Some(patterns) = patterns() else {
-        return REDACTED.to_owned();
-    };
-    let small = text.to_ascii_lowercase();
-    let mut out = String::with_capacity(text.len());
-    let (mut at, mut told) = (0, 0);
-    while at < text.len() {
-        let secret = patterns
-            .iter()
-            .find_map(|(regex, pattern)| pattern.find(regex, text, &small, at));
-        at = match secret {
-            Some(secret) => {
-                out.push_str(&text[told..secret.start]);
-                out.push_str(REDACTED);
-                told = secret.end;
-                secret.end
-            }
-            None => at + 1,
-        };
-    }
-    out.push_str(&text[told..]);
-    out
-}
-
 /// Whether anything in a value was left out here.
-pub(crate) fn is_marked(value: &Raw) -> bool {
+pub fn is_marked(value: &Raw) -> bool {
     let text = value.as_str();
     [REDACTED, CUT, " bytes of ", " more bytes]"]
         .iter()
@@ -108,6 +81,7 @@ impl Writer {
             Json::Null => self.fits("null", end),
             Json::Bool(true) => self.fits("true", end),
             Json::Bool(false) => self.fits("false", end),
+            Json::Number(spelled) if is_card_number(spelled) => self.text(REDACTED, end),
             Json::Number(spelled) if spelled.len() <= NUMBER_BYTES => self.fits(spelled, end),
             Json::Number(spelled) => {
                 let told = format!("[a number of {} digits]", spelled.len());
@@ -213,6 +187,14 @@ impl Writer {
     }
 }
 
+fn is_card_number(spelled: &str) -> bool {
+    let digits: Option<Vec<u8>> = spelled
+        .bytes()
+        .map(|byte| byte.is_ascii_digit().then(|| byte - b'0'))
+        .collect();
+    digits.is_some_and(|digits| is_card(&digits))
+}
+
 /// A text without secrets, in about this many bytes.
 fn shortened(text: &str, bytes: usize) -> String {
     let text = without_data_urls(text);
@@ -298,189 +280,9 @@ fn without_data_urls(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Names whose values are secrets.
-fn is_secret_name(name: &str) -> bool {
-    const ALSO: [&str; 7] = [
-        "authorization",
-        "cookie",
-        "auth",
-        "pass",
-        "jwt",
-        "signature",
-        "sig",
-    ];
-    let bounded = head(name, NAME_BYTES);
-    let last = words::words(bounded).pop();
-    words::secret(bounded).is_some() || last.is_some_and(|last| ALSO.contains(&&*last))
-}
-
-/// What a secret looks like.
-struct Pattern {
-    /// What it begins with, in small letters. To look for that first costs little.
-    begins: &'static [&'static str],
-    /// From its beginning on; the first group is the secret.
-    regex: &'static str,
-    demands: Demands,
-}
-
-/// What else has to be so.
-enum Demands {
-    Nothing,
-    /// It is no end of a longer word.
-    WholeWord,
-    /// It is too random to be words.
-    Randomness,
-}
-
-static PATTERNS: [Pattern; 9] = [
-    Pattern {
-        begins: &["-----begin "],
-        regex: r"^(-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----(?s:.*?)(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|$))",
-        demands: Demands::Nothing,
-    },
-    // As those who issue them begin them, so that they are found.
-    Pattern {
-        begins: &[
-            "sk-", "sk_", "rk_", "pk_", "gh", "glpat-", "xox", "xapp-", "akia", "asia", "aiza",
-            "ya29.", "npm_", "hf_", "eyj",
-        ],
-        regex: r"^(sk-[A-Za-z0-9_-]{12,}|[srp]k_(live|test)_[A-Za-z0-9]{8,}|gh[pousr]_[A-Za-z0-9]{16,}|glpat-[A-Za-z0-9_-]{16,}|x(ox[a-z]|app)-[A-Za-z0-9-]{8,}|A(KI|SI)A[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{16,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|eyJ[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*)*)",
-        demands: Demands::WholeWord,
-    },
-    Pattern {
-        begins: &["github_pat_"],
-        regex: r"^(github_pat_[A-Za-z0-9_]{16,})",
-        demands: Demands::Nothing,
-    },
-    Pattern {
-        begins: &["authorization"],
-        regex: r"(?i)^authorization[^A-Za-z0-9\n]{1,4}[a-z]+ +([^\s,;]{4,})",
-        demands: Demands::WholeWord,
-    },
-    Pattern {
-        begins: &["bearer"],
-        regex: r"(?i)^bearer\s+([A-Za-z0-9._~+/=-]{8,})",
-        demands: Demands::WholeWord,
-    },
-    Pattern {
-        begins: &["://"],
-        regex: r#"^://([^\s/@:"'<>]*:[^\s/"'<>]*)@"#,
-        demands: Demands::Nothing,
-    },
-    // In quotes, perhaps those of JSON within a text; or without.
-    Pattern {
-        begins: NAMES,
-        regex: r#"(?i)^(?:passwor[dt]|passwd|pwd|passphrase|secret|token|(?:api|access|private)[_-]?key|credentials?|kennwort)(?:\\*["'])?\s*[=:]\s*\\*["']([^"'\\\n]+)"#,
-        demands: Demands::Nothing,
-    },
-    Pattern {
-        begins: NAMES,
-        regex: r#"(?i)^(?:passwor[dt]|passwd|pwd|passphrase|secret|token|(?:api|access|private)[_-]?key|credentials?|kennwort)\s*[=:]\s*([^\s"'&,;\[]{3,})"#,
-        demands: Demands::Nothing,
-    },
-    Pattern {
-        begins: &["=", "key"],
-        regex: r#"(?i)^(?:=|key["']?\s*:\s*)["']?([a-z0-9+/_-]{24,}={0,2})"#,
-        demands: Demands::Randomness,
-    },
-];
-
-/// Names that a secret follows.
-const NAMES: &[&str] = &[
-    "password",
-    "passwort",
-    "passwd",
-    "pwd",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "api_key",
-    "api-key",
-    "accesskey",
-    "access_key",
-    "access-key",
-    "privatekey",
-    "private_key",
-    "private-key",
-    "credential",
-    "kennwort",
-];
-
-impl Pattern {
-    /// Where the secret is that begins here.
-    fn find(&self, regex: &Regex, text: &str, small: &str, at: usize) -> Option<Range<usize>> {
-        let rest = &small.as_bytes()[at..];
-        let begins = |begin: &&str| rest.starts_with(begin.as_bytes());
-        if !self.begins.iter().any(begins) {
-            return None;
-        }
-        let found = regex.captures(text.get(at..)?)?.get(1)?.range();
-        let secret = at + found.start..at + found.end;
-        let in_name =
-            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-        let fits = match self.demands {
-            Demands::Nothing => true,
-            Demands::WholeWord => {
-                let before = at.checked_sub(1).map(|before| small.as_bytes()[before]);
-                before.is_none_or(|byte| !byte.is_ascii_alphanumeric() && byte != b'_')
-            }
-            Demands::Randomness => {
-                let before = small.as_bytes()[..at].iter().rev();
-                let name = before
-                    .take(NAME_BYTES)
-                    .take_while(|byte| in_name(byte))
-                    .count();
-                is_random(&small[at - name..at], &text[secret.clone()])
-            }
-        };
-        fits.then_some(secret)
-    }
-}
-
-/// `None` if one of the patterns is no regular expression, which a test rules out.
-fn patterns() -> Option<&'static [(Regex, &'static Pattern)]> {
-    static COMPILED: OnceLock<Option<Vec<(Regex, &'static Pattern)>>> = OnceLock::new();
-    let compile = || {
-        let patterns = PATTERNS.iter();
-        patterns
-            .map(|pattern| Some((Regex::new(pattern.regex).ok()?, pattern)))
-            .collect()
-    };
-    COMPILED.get_or_init(compile).as_deref()
-}
-
-/// Whether what stands after `name=` is too random to be words, and not said to be a checksum.
-fn is_random(name: &str, value: &str) -> bool {
-    if ["sha", "md5", "hash", "digest", "checksum", "commit", "etag"]
-        .iter()
-        .any(|sum| name.contains(sum))
-    {
-        return false;
-    }
-    let mut counts = [0_u32; 256];
-    value
-        .bytes()
-        .for_each(|byte| counts[usize::from(byte)] += 1);
-    let length = f64::from(u32::try_from(value.len()).unwrap_or(u32::MAX));
-    let shares = counts.iter().filter(|count| **count > 0);
-    let bits: f64 = shares
-        .map(|count| f64::from(*count) / length)
-        .map(|share| -share * share.log2())
-        .sum();
-    let digits = value.bytes().filter(u8::is_ascii_digit).count();
-    let hex = value.bytes().all(|byte| byte.is_ascii_hexdigit());
-    digits > 0 && bits > if hex { 2.8 } else { 3.7 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn all_patterns_are_regular_expressions() {
-        assert!(patterns().is_some());
-    }
 
     #[test]
     fn is_marked_where_something_was_left_out() {

@@ -1,0 +1,289 @@
+//! Connections: accepted, bounded, and served until they end.
+
+use std::{
+    convert::Infallible, future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
+};
+
+use hyper::{Request, Response, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+#[cfg(target_os = "linux")]
+use socket2::SockRef;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream, UnixListener},
+    sync::{OnceCell, Semaphore},
+    task::spawn_blocking,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    audit::{Actor, Event, PeerProcess},
+    edge::{
+        body::Answer,
+        client_key,
+        patience::{Patience, Patient},
+        places::{Place, Places, Seldom},
+    },
+    gateway::Gateway,
+    peer::{self, Peer, Stranger},
+    server::Door,
+};
+
+/// A client may take so long to send the head of a request.
+const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+/// The longest head of a request. A longer one is answered with 431.
+const HEAD_BYTES: usize = 32 * 1024;
+/// When the gateway stops, answers under way are given so long to be read.
+pub(crate) const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// So much waits in the system for a client to take it.
+#[cfg(target_os = "linux")]
+const UNSENT_BYTES: u32 = 256 * 1024;
+/// After an error to accept (out of file descriptors, say) the door rests.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+/// Peers that are looked up in `/proc` at a time.
+const LOOKUPS: usize = 4;
+
+/// The doors of the gateway and the connections through them.
+#[derive(Debug)]
+pub(crate) struct Entrance {
+    pub(crate) gateway: Arc<Gateway>,
+    tcp: Arc<Places>,
+    socket: Arc<Places>,
+    lookups: Semaphore,
+}
+
+/// The far end of a connection, as the system names it.
+#[derive(Debug, Clone, Copy)]
+enum FarEnd {
+    Tcp {
+        theirs: SocketAddr,
+        ours: SocketAddr,
+    },
+    Socket {
+        uid: u32,
+        pid: Option<i32>,
+    },
+}
+
+/// One connection while it lasts.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    pub(crate) door: Door,
+    /// Tells the connection from others.
+    pub(crate) key: u64,
+    pub(crate) patience: Patience,
+    place: Place,
+    far_end: FarEnd,
+    peer: OnceCell<Peer>,
+}
+
+impl Entrance {
+    pub(crate) fn new(gateway: Arc<Gateway>) -> Self {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        Self {
+            gateway,
+            tcp: Places::for_open_files(limit),
+            socket: Places::for_open_files(limit),
+            lookups: Semaphore::new(LOOKUPS),
+        }
+    }
+
+    /// Waits until the last answers are out, for a bounded time.
+    pub(crate) async fn closed(&self) {
+        let closed = async {
+            self.tcp.empty().await;
+            self.socket.empty().await;
+        };
+        let _ = timeout(LAST_ANSWERS, closed).await;
+    }
+
+    fn places(&self, door: Door) -> &Arc<Places> {
+        match door {
+            Door::Tcp => &self.tcp,
+            Door::Socket => &self.socket,
+        }
+    }
+
+    /// The process at the other end. It is looked up once for each connection.
+    pub(crate) async fn peer<'a>(&self, visit: &'a Visit) -> &'a Peer {
+        visit
+            .peer
+            .get_or_init(|| async {
+                // The semaphore is never closed.
+                let _turn = self.lookups.acquire().await.ok();
+                let containment = self.gateway.context().containment.clone();
+                let far_end = visit.far_end;
+                let looked_up = spawn_blocking(move || match far_end {
+                    FarEnd::Tcp { theirs, ours } => peer::on_tcp(&containment, theirs, ours),
+                    FarEnd::Socket { uid, pid } => peer::on_socket(&containment, uid, pid),
+                });
+                let peer = looked_up.await.unwrap_or(Peer::Refused(Stranger::Unknown));
+                if let Peer::Refused(stranger) = &peer {
+                    self.record(visit.door, stranger);
+                }
+                peer
+            })
+            .await
+    }
+
+    fn record(&self, door: Door, stranger: &Stranger) {
+        let peer: Option<PeerProcess> = match stranger {
+            Stranger::Server(process) => Some(process.clone()),
+            Stranger::User(_) | Stranger::Unknown => None,
+        };
+        let uid = match stranger {
+            Stranger::User(uid) => Some(*uid),
+            Stranger::Server(_) | Stranger::Unknown => None,
+        };
+        tracing::warn!(
+            door = door.as_str(),
+            why = stranger.why(),
+            ?peer,
+            "Refused a connection."
+        );
+        self.gateway.context().audit.record(Event {
+            what: "peer-refused",
+            subject: door.as_str().into(),
+            actor: Some(Actor {
+                door: door.as_str(),
+                peer,
+            }),
+            details: serde_json::json!({ "why": stranger.why(), "uid": uid }),
+        });
+    }
+}
+
+impl Visit {
+    /// The client has shown who it is. `false` if there are too many connections of those.
+    pub(crate) fn know(&self) -> bool {
+        self.place.know()
+    }
+}
+
+/// Accepts clients over TCP until the gateway stops.
+pub(crate) async fn accept_tcp<R, F>(entrance: &Arc<Entrance>, listener: TcpListener, route: R)
+where
+    R: Fn(Arc<Visit>, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Answer>> + Send,
+{
+    let next = || async {
+        let (stream, theirs) = listener.accept().await?;
+        let ours = stream.local_addr()?;
+        // Answers are small and awaited: they must not wait for more to come.
+        stream.set_nodelay(true)?;
+        bound_unsent(&stream);
+        Ok((stream, FarEnd::Tcp { theirs, ours }))
+    };
+    accept(entrance, Door::Tcp, next, route).await;
+}
+
+/// Accepts clients on the gateway's own socket until the gateway has stopped.
+pub(crate) async fn accept_socket<R, F>(entrance: &Arc<Entrance>, listener: UnixListener, route: R)
+where
+    R: Fn(Arc<Visit>, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Answer>> + Send,
+{
+    let next = || async {
+        let (stream, _) = listener.accept().await?;
+        let cred = stream.peer_cred()?;
+        let (uid, pid) = (cred.uid(), cred.pid());
+        Ok((stream, FarEnd::Socket { uid, pid }))
+    };
+    accept(entrance, Door::Socket, next, route).await;
+}
+
+async fn accept<S, N, R, F>(
+    entrance: &Arc<Entrance>,
+    door: Door,
+    mut next: impl FnMut() -> N,
+    route: R,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    N: Future<Output = io::Result<(S, FarEnd)>>,
+    R: Fn(Arc<Visit>, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Answer>> + Send,
+{
+    let mut stopped = pin!(until(&entrance.gateway, door));
+    let mut errors = Seldom::default();
+    loop {
+        let accepted = tokio::select! {
+            accepted = next() => accepted,
+            () = &mut stopped => return,
+        };
+        match accepted {
+            Ok((stream, far_end)) => {
+                let visit = Visit {
+                    door,
+                    key: client_key(),
+                    patience: Patience::default(),
+                    place: entrance.places(door).take(),
+                    far_end,
+                    peer: OnceCell::new(),
+                };
+                let (entrance, route) = (Arc::clone(entrance), route.clone());
+                tokio::spawn(async move { serve(&entrance, Arc::new(visit), stream, route).await });
+            }
+            Err(error) => {
+                if let Some(times) = errors.count() {
+                    tracing::warn!(%error, times, door = door.as_str(), "Cannot accept connections.");
+                }
+                // It may be for want of file descriptors, some of which strangers have.
+                entrance.tcp.evict();
+                sleep(ACCEPT_REST).await;
+            }
+        }
+    }
+}
+
+/// Keeps the system from taking megabytes for a client that does not read: what it cannot take is kept
+/// once for all, here.
+fn bound_unsent(stream: &TcpStream) {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES) {
+        tracing::debug!(%error, "Cannot bound what waits to be sent.");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
+}
+
+/// How long a door serves: strangers until the gateway stops; its owner can watch it stop.
+async fn until(gateway: &Gateway, door: Door) {
+    match door {
+        Door::Tcp => gateway.stopped().await,
+        Door::Socket => gateway.ended().await,
+    }
+}
+
+async fn serve<S, R, F>(entrance: &Entrance, visit: Arc<Visit>, stream: S, route: R)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    R: Fn(Arc<Visit>, Request<Incoming>) -> F,
+    F: Future<Output = Response<Answer>> + Send,
+{
+    let stream = Patient::new(stream, visit.patience.clone());
+    let service = service_fn(|request| {
+        let answer = route(Arc::clone(&visit), request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => Some(ended),
+        () = until(&entrance.gateway, visit.door) => None,
+        () = visit.place.evicted() => return,
+    };
+    let ended = if let Some(ended) = ended {
+        ended
+    } else {
+        connection.as_mut().graceful_shutdown();
+        timeout(LAST_ANSWERS, connection).await.unwrap_or(Ok(()))
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "A connection ended early.");
+    }
+}

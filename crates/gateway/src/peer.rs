@@ -1,0 +1,215 @@
+//! The process at the other end of a connection: the gateway's user, and none of its servers.
+//!
+//! A server runs as the same user as the gateway, so it can open the socket and read the token. What it starts
+//! is told by its ancestors; see [`Containment::lineage`].
+
+use std::{
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+};
+
+use switchboard_contain::{Containment, Lineage, Process, SocketLineage};
+
+use crate::audit::PeerProcess;
+
+/// The process at the other end of a connection, or the reason to refuse it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// It may come in. The process is known where the system tells.
+    Welcome(Option<PeerProcess>),
+    /// It may not.
+    Refused(Stranger),
+}
+
+/// A process that is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stranger {
+    /// It belongs to a server of this gateway.
+    Server(PeerProcess),
+    /// It runs as another user.
+    User(u32),
+    /// The system does not tell what it is, or it has ended.
+    Unknown,
+}
+
+impl Stranger {
+    /// The refusal, for the process that is refused.
+    pub(crate) const fn message(&self) -> &'static str {
+        match self {
+            Self::Server(_) => {
+                "a server of this gateway, or a process that it started, may not use the gateway; run this from a program that no server has started"
+            }
+            Self::User(_) => {
+                "the gateway's socket is for the user that runs the gateway; use it as that user"
+            }
+            Self::Unknown => {
+                "the gateway could not tell which process is asking, so it refuses; try again"
+            }
+        }
+    }
+
+    /// The reason, for the audit log.
+    pub(crate) const fn why(&self) -> &'static str {
+        match self {
+            Self::Server(_) => "process of a server",
+            Self::User(_) => "another user",
+            Self::Unknown => "unknown process",
+        }
+    }
+}
+
+/// The peer on the gateway's own socket. Reads `/proc`, so it may block.
+pub(crate) fn on_socket(containment: &Containment, uid: u32, pid: Option<i32>) -> Peer {
+    if uid != rustix::process::geteuid().as_raw() {
+        return Peer::Refused(Stranger::User(uid));
+    }
+    // The system has no number for a process outside of this PID namespace, where no server can be.
+    let Some(pid) = pid.filter(|pid| *pid > 0) else {
+        return Peer::Welcome(None);
+    };
+    if cfg!(not(target_os = "linux")) {
+        let pid = pid.unsigned_abs();
+        return Peer::Welcome(Some(PeerProcess { pid, program: None }));
+    }
+    match containment.lineage(pid.unsigned_abs()) {
+        Lineage::Outside(process) => Peer::Welcome(Some(shown(process))),
+        Lineage::Server(process) => Peer::Refused(Stranger::Server(shown(process))),
+        Lineage::Unknown => Peer::Refused(Stranger::Unknown),
+    }
+}
+
+/// The peer on TCP, found by the socket that it has at its end. Reads `/proc`, so it may block.
+pub(crate) fn on_tcp(containment: &Containment, theirs: SocketAddr, ours: SocketAddr) -> Peer {
+    if cfg!(not(target_os = "linux")) {
+        return Peer::Welcome(None);
+    }
+    let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+    let inode = tables.into_iter().find_map(|table| {
+        let table = std::fs::read_to_string(table).ok()?;
+        inode_of(&table, theirs, ours)
+    });
+    let Some(inode) = inode else {
+        return Peer::Refused(Stranger::Unknown);
+    };
+    match containment.lineage_of_socket(inode) {
+        SocketLineage::Outside => Peer::Welcome(None),
+        SocketLineage::Server(process) => Peer::Refused(Stranger::Server(shown(process))),
+        SocketLineage::Unknown => Peer::Refused(Stranger::Unknown),
+    }
+}
+
+fn shown(process: Process) -> PeerProcess {
+    let program = process
+        .program
+        .map(|path| Arc::from(path.to_string_lossy()));
+    PeerProcess {
+        pid: process.pid,
+        program,
+    }
+}
+
+/// The inode of the socket from `local` to `remote` in a table of the kernel:
+/// `SL LOCAL REMOTE STATE QUEUES TIMER RETRANSMITS UID TIMEOUT INODE …`. A socket without an owner has none.
+///
+/// The table may have thousands of rows, so it is searched as text.
+fn inode_of(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
+    [Family::V4, Family::V6].into_iter().find_map(|family| {
+        let row = format!(": {} {} ", family.write(local)?, family.write(remote)?);
+        let rest = &table[table.find(&row)? + row.len()..];
+        let inode = rest.lines().next()?.split_ascii_whitespace().nth(6)?;
+        inode.parse().ok().filter(|inode| *inode != 0)
+    })
+}
+
+/// The two ways in which the kernel writes addresses.
+#[derive(Debug, Clone, Copy)]
+enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    /// `0100007F:1E61`, or 32 digits for IPv6: words of 32 bits as they are in memory, and the port.
+    fn write(self, address: SocketAddr) -> Option<String> {
+        let ip = match (self, address.ip().to_canonical()) {
+            (Self::V4, IpAddr::V4(ip)) => word(ip.octets()),
+            (Self::V4, IpAddr::V6(_)) => return None,
+            (Self::V6, IpAddr::V4(ip)) => words(ip.to_ipv6_mapped()),
+            (Self::V6, IpAddr::V6(ip)) => words(ip),
+        };
+        Some(format!("{ip}:{:04X}", address.port()))
+    }
+}
+
+fn word(bytes: [u8; 4]) -> String {
+    format!("{:08X}", u32::from_ne_bytes(bytes))
+}
+
+fn words(ip: Ipv6Addr) -> String {
+    let bytes = ip.octets();
+    let (words, _) = bytes.as_chunks::<4>();
+    words.iter().map(|bytes| word(*bytes)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V4: &str = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1E61 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 11 1 0 100 0 0 10 0
+   1: 0100007F:1E61 0100007F:C001 01 00000000:00000000 00:00000000 00000000  1000        0 12 1 0 20 4 0 10 -1
+   2: 0100007F:C001 0100007F:1E61 01 00000000:00000000 00:00000000 00000000  1000        0 13 1 0 20 4 0 10 -1
+   3: 0100007F:C002 0100007F:1E61 06 00000000:00000000 00:00000000 00000000     0        0 0 1 0
+";
+    const V6: &str = "\
+  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0000000000000000FFFF00000100007F:C003 0000000000000000FFFF00000100007F:1E61 01 00000000:00000000 00:00000000 00000000  1000        0 14 1 0 20 4 0 10 -1
+   1: 00000000000000000000000001000000:C004 00000000000000000000000001000000:1E61 01 00000000:00000000 00:00000000 00000000  1000        0 15 1 0 20 4 0 10 -1
+";
+
+    #[cfg(target_endian = "little")]
+    #[test]
+    fn sockets_are_found_by_both_addresses() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let ours = at("127.0.0.1:7777");
+        assert_eq!(inode_of(V4, at("127.0.0.1:49153"), ours), Some(13));
+        // The end of the gateway, a socket that nobody has any more, and none.
+        assert_eq!(inode_of(V4, ours, at("127.0.0.1:49153")), Some(12));
+        assert_eq!(inode_of(V4, at("127.0.0.1:49154"), ours), None);
+        assert_eq!(inode_of(V4, at("127.0.0.1:49159"), ours), None);
+        assert_eq!(inode_of(V6, at("127.0.0.1:49155"), ours), Some(14));
+        let ours = at("[::1]:7777");
+        assert_eq!(inode_of(V6, at("[::1]:49156"), ours), Some(15));
+        for broken in ["", "x", "head\n 0: 1", "head\n 0: 0100007F:1E61 x"] {
+            assert_eq!(inode_of(broken, ours, ours), None);
+        }
+    }
+
+    #[test]
+    fn another_user_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
+        let me = rustix::process::geteuid().as_raw();
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        let refused = on_socket(&containment, me + 1, Some(pid));
+        assert_eq!(refused, Peer::Refused(Stranger::User(me + 1)));
+        let Peer::Welcome(Some(found)) = on_socket(&containment, me, Some(pid)) else {
+            panic!("this very process is refused");
+        };
+        assert_eq!(found.pid, pid.unsigned_abs());
+        assert!(found.program.is_some());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn process_that_ended_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let refused = on_socket(&containment, rustix::process::geteuid().as_raw(), Some(pid));
+        assert_eq!(refused, Peer::Refused(Stranger::Unknown));
+    }
+}

@@ -1,0 +1,255 @@
+//! The secrets of a configuration, known by where they stand.
+//!
+//! A value that comes from `${secret:NAME}` is a secret. A value that comes from `${env:NAME}` is one
+//! unless neither the name nor the value looks like it: `HOME` would otherwise make every path in a
+//! log unreadable. A literal is one if its place says so, or if it has the form of one.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use crate::{
+    known::Secret,
+    plain::{is_plain, is_token_like},
+    text,
+    words::{is_secret_name, words},
+};
+
+/// The source of a value that a reference stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The store of secrets.
+    Secret,
+    /// The environment.
+    Variable,
+}
+
+/// The secret that a reference stands for, if it is one.
+pub fn reference(source: Source, name: &str, value: &str) -> Option<Secret> {
+    let is_secret = match source {
+        Source::Secret => true,
+        Source::Variable => has_key_name(name) && !is_location(value) || !is_plain(value),
+    };
+    is_secret.then(|| Secret::new(name, value))
+}
+
+/// The secrets in the value of a variable that a server is given.
+pub fn variable(name: &str, value: &str) -> Vec<Secret> {
+    let place = format!("env.{name}");
+    let mut found = literal(&place, value);
+    if has_key_name(name) && !is_location(value) {
+        found.push(Secret::new(&place, value));
+    }
+    found
+}
+
+/// The secrets in a header.
+pub fn header(name: &str, value: &str) -> Vec<Secret> {
+    let place = format!("headers.{name}");
+    let mut found = literal(&place, value);
+    if !has_key_name(name) {
+        return found;
+    }
+    let secret = |value: &str| Secret::new(&place, value);
+    found.push(secret(value));
+    if let Some((scheme, rest)) = value.split_once(' ') {
+        let rest = rest.trim();
+        found.push(secret(rest));
+        if scheme.eq_ignore_ascii_case("basic")
+            && let Ok(decoded) = STANDARD.decode(rest)
+            && let Ok(decoded) = String::from_utf8(decoded)
+        {
+            let password = decoded.split_once(':').map_or("", |(_, password)| password);
+            found.push(secret(password));
+            found.push(secret(&decoded));
+        }
+    }
+    for cookie in value.split(';') {
+        found.extend(
+            cookie
+                .split_once('=')
+                .map(|(_, value)| secret(value.trim())),
+        );
+    }
+    found
+}
+
+/// The secrets in the arguments of a program: `--token SECRET`, `--token=SECRET`, `TOKEN=SECRET`.
+pub fn arguments<'a>(place: &str, args: impl IntoIterator<Item = &'a str>) -> Vec<Secret> {
+    let mut found = Vec::new();
+    let mut named = false;
+    for arg in args {
+        let value = match arg.split_once('=') {
+            Some((name, value)) if has_key_name(name) => Some(value),
+            _ if named && !arg.starts_with('-') => Some(arg),
+            _ => None,
+        };
+        let value = value.filter(|value| !is_location(value));
+        found.extend(value.map(|value| Secret::new(place, value)));
+        found.extend(literal(place, arg));
+        named = arg.starts_with('-') && !arg.contains('=') && has_key_name(arg);
+    }
+    found
+}
+
+/// The secrets in a text that has no place of its own: those of an address, and whatever has the form
+/// of a secret.
+pub fn literal(place: &str, text: &str) -> Vec<Secret> {
+    let forms = text::find(text).into_iter();
+    let mut found: Vec<Secret> = forms.map(|part| Secret::new(place, &text[part])).collect();
+    found.extend(address(place, text));
+    found
+}
+
+/// The secrets in an address: its password, the values of its query, and the parts of its path that
+/// look made up by a machine.
+pub fn address(place: &str, url: &str) -> Vec<Secret> {
+    let Some((_, rest)) = url.split_once("://") else {
+        return Vec::new();
+    };
+    let (front, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, path) = front.split_once('/').unwrap_or((front, ""));
+    let mut values: Vec<&str> = Vec::new();
+    if let Some((user, _)) = authority.rsplit_once('@') {
+        let (name, password) = user.split_once(':').unwrap_or(("", user));
+        values.push(password);
+        values.extend(is_token_like(name).then_some(name));
+    }
+    values.extend(path.split('/').filter(|part| is_token_like(part)));
+    for pair in query.split(['&', '#']) {
+        let (name, value) = pair.split_once('=').unwrap_or(("", pair));
+        let is_secret = has_key_name(name) || is_token_like(value);
+        values.extend(is_secret.then_some(value));
+    }
+    let decoded = |value: &str| {
+        let decoded = percent_decoded(value);
+        (decoded != value).then(|| Secret::new(place, decoded))
+    };
+    values
+        .into_iter()
+        .filter(|value| !value.is_empty())
+        .flat_map(|value| [Some(Secret::new(place, value)), decoded(value)])
+        .flatten()
+        .collect()
+}
+
+/// An address as far as anyone may see it: scheme, host and port.
+pub fn origin(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return "an address without a scheme".to_owned();
+    };
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    let authority = &rest[..end];
+    let host = authority.rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}://{}", &authority[host..])
+}
+
+/// Whether a variable, a header, an option or a parameter of this name holds a secret.
+fn has_key_name(name: &str) -> bool {
+    let last = words(name).pop();
+    let is_key = |last: String| matches!(&*last, "key" | "keys" | "dsn" | "tokens" | "creds");
+    is_secret_name(name) || last.is_some_and(is_key)
+}
+
+/// A path or a plain address: the place of a secret, not the secret.
+fn is_location(value: &str) -> bool {
+    value.contains('/') && is_plain(value)
+}
+
+fn percent_decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let digits = bytes
+            .get(at + 1..at + 3)
+            .filter(|digits| byte == b'%' && digits.iter().all(u8::is_ascii_hexdigit))
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        out.push(digits.unwrap_or(byte));
+        at += if digits.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Secrets;
+
+    fn is_known(found: Vec<Secret>, value: &str) -> bool {
+        let scrubbed = Secrets::default().with(found);
+        !scrubbed.scrub(&format!("<{value}>")).contains(value)
+    }
+
+    #[test]
+    fn variables_that_say_nothing_stay_readable() {
+        let of = |name, value| reference(Source::Variable, name, value);
+        for (name, value) in [
+            ("HOME", "/var/lib/ann"),
+            ("LOG_LEVEL", "warning"),
+            ("API_BASE", "https://api.example.com/v1"),
+            ("DEBUG", "true"),
+            ("TOKEN_FILE", "/etc/app/token"),
+        ] {
+            assert_eq!(of(name, value), None, "{name}");
+        }
+        for (name, value) in [
+            ("API_KEY", "production"),
+            ("DATABASE_URL", "postgres://app:hunter2@db/app"),
+            ("FOO", "Tr0ub4dor&3"),
+            ("BAR", "9f86d081884c7d659a2feaa0c55ad015"),
+        ] {
+            assert!(of(name, value).is_some(), "{name}");
+        }
+        assert!(reference(Source::Secret, "x", "/var/lib/ann").is_some());
+    }
+
+    #[test]
+    fn literals_are_secrets_by_their_place() {
+        let basic = format!("Basic {}", STANDARD.encode("ann:hunter22"));
+        for (found, value) in [
+            (variable("GITHUB_TOKEN", "abcdefgh"), "abcdefgh"),
+            (variable("STRIPE_KEY", "abcdefgh"), "abcdefgh"),
+            (variable("DSN", "mysql://u:passw0rd@h/d"), "passw0rd"),
+            (header("Authorization", "Bearer abcdefgh"), "abcdefgh"),
+            (header("Authorization", &basic), "hunter22"),
+            (header("x-api-key", "abcdefgh"), "abcdefgh"),
+            (header("Cookie", "a=1; sid=abcdefgh"), "abcdefgh"),
+            (arguments("args", ["--token", "abcdefgh"]), "abcdefgh"),
+            (arguments("args", ["--api-key=abcdefgh"]), "abcdefgh"),
+            (
+                arguments("args", ["ghp_0123456789abcdefghij"]),
+                "ghp_0123456789abcdefghij",
+            ),
+            (address("url", "https://u:pass%2Fword@h/"), "pass/word"),
+            (address("url", "https://h/?key=abcdefgh"), "abcdefgh"),
+            (
+                address("url", "https://h/s/9f86d081884c7d659a2feaa0c55ad015/mcp"),
+                "9f86d081884c7d659a2feaa0c55ad015",
+            ),
+        ] {
+            assert!(is_known(found, value), "{value}");
+        }
+        for (found, value) in [
+            (variable("NODE_ENV", "production"), "production"),
+            (header("Accept-Language", "german"), "german"),
+            (arguments("args", ["--root", "/srv/data"]), "/srv/data"),
+            (address("url", "https://example.com/mcp"), "example.com"),
+            (address("url", "https://h/?page=second"), "second"),
+        ] {
+            assert!(!is_known(found, value), "{value}");
+        }
+    }
+
+    #[test]
+    fn an_origin_has_no_path_and_no_user() {
+        for (url, shown) in [
+            ("https://u:p@h:8443/s/key?x=1#y", "https://h:8443"),
+            ("http://[::1]:80/mcp", "http://[::1]:80"),
+            ("https://h?key=1", "https://h"),
+            ("https://a@b@h/", "https://h"),
+        ] {
+            assert_eq!(origin(url), shown);
+        }
+        assert!(!origin("s3cret").contains("s3cret"));
+    }
+}

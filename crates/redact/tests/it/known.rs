@@ -1,0 +1,176 @@
+//! Secrets by their value.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use switchboard_redact::{Secret, Secrets};
+
+fn secrets(all: &[(&str, &str)]) -> Secrets {
+    Secrets::default().with(all.iter().map(|(name, value)| Secret::new(name, *value)))
+}
+
+#[test]
+fn every_spelling_of_a_value_is_replaced() {
+    let secrets = secrets(&[("mail", "p&ss w/\"rd\"é<1>")]);
+    for text in [
+        "p&ss w/\"rd\"é<1>",
+        r#"p&ss w/\"rd\"é<1>"#,
+        r#"p&ss w\/\"rd\"é<1>"#,
+        r#"p&ss w/\"rd\"\u00e9<1>"#,
+        r#"p&ss w/\\\"rd\\\"é<1>"#,
+        "p%26ss%20w%2F%22rd%22%C3%A9%3C1%3E",
+        "p%26ss%20w%2f%22rd%22%c3%a9%3c1%3e",
+        "p%26ss+w%2F%22rd%22%C3%A9%3C1%3E",
+        "p&ss%20w/%22rd%22%C3%A9%3C1%3E",
+        "p&amp;ss w/&quot;rd&quot;é&lt;1&gt;",
+        "p&amp;ss w/&#34;rd&#34;é&lt;1&gt;",
+    ] {
+        let scrubbed = secrets.scrub(text);
+        assert_eq!(scrubbed, "[secret mail]", "{text}");
+    }
+}
+
+#[test]
+fn base64_is_found_wherever_the_value_stands_in_it() {
+    use base64::Engine as _;
+
+    let secrets = secrets(&[("mail", "hunter2-hunter2")]);
+    for before in ["", "a", "ab", "abc", "user:"] {
+        let text = format!("{before}hunter2-hunter2 and more");
+        for engine in [
+            base64::engine::general_purpose::STANDARD,
+            base64::engine::general_purpose::URL_SAFE,
+        ] {
+            let encoded = engine.encode(&text);
+            let scrubbed = secrets.scrub(&encoded);
+            assert!(scrubbed.contains("[secret mail]"), "{text}: {scrubbed}");
+        }
+    }
+}
+
+#[test]
+fn the_longest_value_wins() {
+    let secrets = secrets(&[
+        ("short", "abcdef"),
+        ("long", "abcdefghij"),
+        ("inner", "defghi"),
+    ]);
+    assert_eq!(
+        secrets.scrub("abcdefghij abcdefgh defghi abcde"),
+        "[secret long] [secret short]gh [secret inner] abcde"
+    );
+}
+
+#[test]
+fn a_value_that_was_cut_off_is_replaced() {
+    let secrets = secrets(&[("mail", "hunter2-hunter2")]);
+    assert_eq!(
+        secrets.scrub("said: hunter2-h… and"),
+        "said: [secret mail]… and"
+    );
+    assert_eq!(secrets.scrub("said: hunter2-h"), "said: [secret mail]");
+    assert_eq!(secrets.scrub("said: hunter2-h and"), "said: hunter2-h and");
+    assert_eq!(
+        secrets.scrub_json(r#"["hunter2…"]"#),
+        r#"["[secret mail]…"]"#
+    );
+}
+
+#[test]
+fn a_key_of_several_lines_is_found_line_by_line() {
+    let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhki\nG9w0BAQEFAASCBKcwgg\n-----END PRIVATE KEY-----";
+    let secrets = secrets(&[("key", key)]);
+    assert_eq!(secrets.scrub("at MIIEvQIBADANBgkqhki!"), "at [secret key]!");
+    assert_eq!(secrets.scrub(&key.replace('\n', "\\n")), "[secret key]");
+    assert_eq!(secrets.scrub(key), "[secret key]");
+    let other = "-----BEGIN PRIVATE KEY-----";
+    assert_eq!(secrets.scrub(&format!("{other} x")), format!("{other} x"));
+}
+
+#[test]
+fn short_values_and_marks_are_left_alone() {
+    let secrets = secrets(&[("a", "12345"), ("word", "secret"), ("hunter2", "hunter2")]);
+    assert_eq!(secrets.scrub("12345"), "12345");
+    assert_eq!(secrets.scrub("a secret"), "a [secret word]");
+    assert_eq!(secrets.scrub("[secret word]"), "[secret word]");
+    assert_eq!(
+        secrets.scrub("hunter2"),
+        "[secret]",
+        "the name is the value"
+    );
+}
+
+#[test]
+fn json_stays_json() {
+    let secrets = secrets(&[
+        ("odd", "\",\"x\":\""),
+        ("number", "12345678"),
+        ("end", "nabcdef\\"),
+    ]);
+    for value in [
+        json!({ "a": "", "x": "" }),
+        json!({ "a": "\",\"x\":\"" }),
+        json!([12_345_678, -12_345_678.5, "12345678"]),
+        json!(["\nabcdef\\", "nabcdef\\", "nabcdef\\\"", "\\nabcdef\n"]),
+    ] {
+        let scrubbed = secrets.scrub_json(&value.to_string()).into_owned();
+        let read: Value =
+            serde_json::from_str(&scrubbed).unwrap_or_else(|error| panic!("{error}: {scrubbed}"));
+        assert!(!read.to_string().contains("12345678"), "{read}");
+    }
+    let text = json!(["nabcdef\\"]).to_string();
+    assert_eq!(secrets.scrub_json(&text), r#"["[secret end]"]"#);
+}
+
+#[test]
+fn the_oldest_values_are_forgotten() {
+    let mut secrets = secrets(&[("first", "the-first-value")]);
+    let next = |n: usize| Secret::new("next", format!("value-number-{n}"));
+    secrets = secrets.with((0..511).map(next));
+    assert_eq!(secrets.scrub("the-first-value"), "[secret first]");
+    secrets = secrets.with([Secret::new("last", "the-last-value")]);
+    assert_eq!(secrets.scrub("the-first-value"), "the-first-value");
+    assert_eq!(secrets.scrub("the-last-value"), "[secret last]");
+    let huge = "0123456789abcdef".repeat(4096);
+    let huge = |n: usize| Secret::new("huge", format!("{n}-{huge}"));
+    secrets = secrets.with((0..100).map(huge));
+    assert_eq!(secrets.scrub("the-last-value"), "the-last-value");
+}
+
+#[test]
+fn debug_shows_no_value() {
+    let secret = Secret::new("mail", "hunter2");
+    let secrets = Secrets::default().with([secret.clone()]);
+    assert_eq!(
+        format!("{secret:?} {secrets:?}"),
+        "[secret mail] Secrets(1)"
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_value_survives(
+        values in proptest::collection::vec("\\PC{6,20}|[a-z\"\\\\/<&]{6,12}", 1..4),
+        before in "\\PC{0,10}",
+        after in "\\PC{0,10}",
+        which in any::<prop::sample::Index>(),
+    ) {
+        let set = Secrets::default().with(values.iter().map(|value| Secret::new("x", value.clone())));
+        let value = which.get(&values);
+        let text = format!("{before}{value}{after}");
+        let scrubbed = set.scrub(&text).into_owned();
+        prop_assert!(!scrubbed.contains(value.as_str()) || "[secret x]".contains(value.as_str()), "{scrubbed}");
+        prop_assert_eq!(set.scrub(&scrubbed), scrubbed.clone());
+        let document = json!({ "a": [text], "n": 1 });
+        let json = document.to_string();
+        let scrubbed = set.scrub_json(&json);
+        let read: Value = serde_json::from_str(&scrubbed).unwrap();
+        let kept = read["a"][0].as_str().unwrap();
+        prop_assert!(!kept.contains(value.as_str()) || "[secret x]".contains(value.as_str()), "{kept}");
+    }
+
+    #[test]
+    fn other_text_stays_as_it_is(text in "[a-z ]{0,40}") {
+        let set = secrets(&[("x", "0123456789")]);
+        prop_assert_eq!(set.scrub(&text), text.clone());
+    }
+}

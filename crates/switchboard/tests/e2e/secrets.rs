@@ -1,0 +1,312 @@
+//! Secrets in every place of the configuration, servers that fail with them in every way, and a search
+//! of everything that the gateway wrote or answered.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpListener},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use crate::support::{Home, SOON, Serve, within};
+
+/// The secrets by name: each has characters that every encoding writes differently.
+const NAMES: [&str; 13] = [
+    "path", "query", "user", "header", "env", "args", "command", "cwd", "mount", "answer", "model",
+    "hook", "hookurl",
+];
+
+/// A key as a literal in the configuration, known by the name of its variable.
+const LITERAL: &str = "lit3ral-of-the-file";
+
+fn secret(name: &str) -> String {
+    format!("{name}-k3y-Zx{}9wQ", name.len())
+}
+
+/// A server that puts what it knows into its errors.
+const TALKER: &str = r#"
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    method, params = asked["method"], asked.get("params") or {}
+    answer = {"jsonrpc": "2.0", "id": asked["id"]}
+    if method == "initialize":
+        answer["result"] = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                            "serverInfo": {"name": "talker", "version": "1"}}
+    elif method == "tools/list":
+        answer["result"] = {"tools": [{"name": "say", "inputSchema": {"type": "object"}},
+                                      {"name": "die", "inputSchema": {"type": "object"}}]}
+    elif params.get("name") == "die":
+        print("dying with", os.environ["KEY"], file=sys.stderr, flush=True)
+        sys.exit(3)
+    else:
+        answer["error"] = {"code": -32000, "message": "bad key " + os.environ["KEY"]}
+    print(json.dumps(answer), flush=True)
+"#;
+
+/// A server over HTTP that answers every request with an error that repeats the request.
+fn parrot() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().take(500) {
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
+            let mut heard = vec![0; 8192];
+            let read = stream.read(&mut heard).unwrap_or(0);
+            let text = String::from_utf8_lossy(&heard[..read]).into_owned();
+            let text = text.replace("HTTP/1.1", "");
+            let body = &text[..text.floor_char_boundary(150)];
+            let _ = write!(
+                stream,
+                "HTTP/1.1 500 No\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    address
+}
+
+fn home() -> Home {
+    let home = Home::new(json!({}));
+    fs::create_dir(home.path("secrets")).unwrap();
+    for name in NAMES {
+        let file = home.path(&format!("secrets/{name}"));
+        fs::write(&file, secret(name)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    fs::write(home.path("talker.py"), TALKER).unwrap();
+    let engine = home.path("engine");
+    fs::write(&engine, "#!/bin/sh\necho \"cannot run $*\" >&2\nexit 1\n").unwrap();
+    fs::set_permissions(&engine, fs::Permissions::from_mode(0o755)).unwrap();
+    let parrot = parrot();
+    let crash = |text: &str| json!(["-c", format!("echo \"bad key {text}\" >&2; exit 1"), "x"]);
+    let mut with_args = crash("$1");
+    with_args
+        .as_array_mut()
+        .unwrap()
+        .push("${secret:args}".into());
+    home.set_config(json!({
+        "mcpServers": {
+            "path": { "url": format!("http://{parrot}/s/${{secret:path}}/mcp") },
+            "query": { "url": format!("http://{parrot}/mcp?key=${{secret:query}}") },
+            "user": { "url": format!("http://ann:${{secret:user}}@{parrot}/mcp") },
+            "gone": { "url": "http://127.0.0.1:9/s/${secret:path}/mcp", "type": "sse" },
+            "header": { "url": format!("http://{parrot}/mcp"),
+                        "headers": { "Authorization": "Bearer ${secret:header}" } },
+            "env": { "command": "/bin/sh", "args": crash("$KEY"), "env": { "KEY": "${secret:env}" } },
+            "literal": { "command": "/bin/sh", "args": crash("$API_KEY"), "env": { "API_KEY": LITERAL } },
+            "args": { "command": "/bin/sh", "args": with_args },
+            "command": { "command": "/nowhere/${secret:command}/server" },
+            "cwd": { "command": "/bin/sh", "cwd": "/nowhere/${secret:cwd}" },
+            "container": { "image": "x", "env": { "KEY": "${secret:env}" }, "args": ["${secret:args}"],
+                           "isolation": { "engine": [engine], "mounts": ["/nowhere/${secret:mount}:/in"] } },
+            "talker": { "command": "python3", "args": ["-S", home.text("talker.py")],
+                        "env": { "KEY": "${secret:answer}" } },
+        },
+        "sampling": { "provider": { "kind": "openai", "model": "m", "apiKey": "${secret:model}",
+                                    "baseUrl": format!("http://{parrot}/v1") } },
+        "approvals": { "webhook": { "url": format!("http://{parrot}/${{secret:hookurl}}"),
+                                    "secret": "${secret:hook}" } },
+    }));
+    home
+}
+
+/// Every spelling of every secret.
+fn needles() -> Vec<(String, String)> {
+    let mut needles = Vec::new();
+    let all = NAMES.iter().map(|name| ((*name).to_owned(), secret(name)));
+    for (name, value) in all.chain([("literal".to_owned(), LITERAL.to_owned())]) {
+        let encoded = STANDARD.encode(&value);
+        let percent = value
+            .bytes()
+            .fold(String::new(), |all, byte| format!("{all}%{byte:02X}"));
+        needles.push((name.clone(), encoded.trim_end_matches('=').to_owned()));
+        needles.push((name.clone(), percent));
+        needles.push((name, value));
+    }
+    needles
+}
+
+fn search(place: &str, text: &[u8], hits: &mut Vec<String>) {
+    for (name, needle) in needles() {
+        if let Some(at) = memchr::memmem::find(text, needle.as_bytes()) {
+            let from = at.saturating_sub(60);
+            let around = String::from_utf8_lossy(&text[from..at + needle.len()]).into_owned();
+            hits.push(format!("{place}: {name}: …{around}"));
+        }
+    }
+}
+
+fn search_files(folder: &Path, hits: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            if name != "secrets" {
+                search_files(&path, hits);
+            }
+        } else if name != "switchboard.json" && path.is_file() {
+            let bytes = fs::read(&path).unwrap_or_default();
+            search(&format!("file {name}"), &bytes, hits);
+        }
+    }
+}
+
+/// The failures of a server as its agents see them, and as a person does.
+fn fail_all(serve: &Serve<'_>, hits: &mut Vec<String>) {
+    let mut client = serve.client();
+    for name in [
+        "path",
+        "env",
+        "args",
+        "command",
+        "cwd",
+        "container",
+        "literal",
+    ] {
+        let outcome = client.call(&format!("{name}__any"), json!({}));
+        search(
+            &format!("call {name}"),
+            format!("{outcome:?}").as_bytes(),
+            hits,
+        );
+    }
+    // The error is the server's own answer to its caller; what is kept of it is the gateway's.
+    let _ = client.call("talker__say", json!({}));
+    let died = client.call("talker__die", json!({}));
+    search("call talker__die", format!("{died:?}").as_bytes(), hits);
+    let status = client.call("switchboard__get_status", json!({}));
+    let status = format!("{status:?}");
+    assert!(status.contains("its owner can read why"), "{status}");
+    assert!(
+        !status.contains("bad key"),
+        "last words reach agents: {status}"
+    );
+    search("get_status", status.as_bytes(), hits);
+}
+
+fn events(serve: &Serve<'_>) -> Vec<u8> {
+    let mut http = serve.http();
+    let token = serve.token();
+    let stream = http.raw();
+    stream
+        .set_read_timeout(Some(Duration::from_millis(200)))
+        .unwrap();
+    write!(
+        stream,
+        "GET /api/v1/events HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}\r\n\r\n"
+    )
+    .unwrap();
+    let mut heard = Vec::new();
+    let until = Instant::now() + SOON;
+    let mut asked = false;
+    while Instant::now() < until {
+        let mut part = [0; 8192];
+        if let Ok(read) = stream.read(&mut part) {
+            heard.extend_from_slice(&part[..read]);
+        }
+        if !asked && !heard.is_empty() {
+            asked = true;
+            let path = "/api/v1/servers/env/restart";
+            serve.http().ask("POST", path, &[], b"");
+        }
+        if memchr::memmem::find(&heard, b"it last said").is_some() {
+            return heard;
+        }
+    }
+    panic!(
+        "no event about a failure: {}",
+        String::from_utf8_lossy(&heard)
+    );
+}
+
+#[test]
+fn no_secret_is_in_anything_the_gateway_writes() {
+    let home = home();
+    let mut hits = Vec::new();
+    let serve = home.serve();
+    serve.until_known("talker");
+    let failing = [
+        "path",
+        "query",
+        "user",
+        "gone",
+        "header",
+        "env",
+        "literal",
+        "args",
+        "command",
+        "cwd",
+        "container",
+    ];
+    within(SOON, "every server has failed", || {
+        let status = serve.status();
+        let servers = status["servers"].as_array().unwrap();
+        let failed = |name: &&str| {
+            let server = servers.iter().find(|server| server["name"] == **name);
+            server.is_some_and(|server| server["reason"].is_string())
+        };
+        failing.iter().all(|name| failed(name)).then_some(())
+    });
+    fail_all(&serve, &mut hits);
+    search("events", &events(&serve), &mut hits);
+    let spec: Value = serve.http().get("/api/v1/openapi.json").json();
+    for (path, methods) in spec["paths"].as_object().unwrap() {
+        if methods.get("get").is_none() || path.ends_with("/events") || path.contains("{id}") {
+            continue;
+        }
+        for name in ["path", "env", "talker"] {
+            let path = path.replace("{name}", name);
+            let path = path.replace("/search", "/search?q=say");
+            let answer = serve.http().get(&path);
+            let mut body = answer.text();
+            if path.ends_with("/config") {
+                // The file itself, for its owner.
+                body = body.replace(LITERAL, "");
+            }
+            search(&path, body.as_bytes(), &mut hits);
+        }
+    }
+    let people = serve.server("env")["reason"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(
+        people.contains("it last said: bad key [secret env]"),
+        "{people}"
+    );
+    for args in [
+        &["status"][..],
+        &["status", "--json"],
+        &["list"],
+        &["list", "--json"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["logs", "env"],
+        &["logs", "path"],
+        &["logs", "talker"],
+        &["audit", "export"],
+    ] {
+        let output = home.run(args);
+        let place = args.join(" ");
+        search(&place, &output.stdout, &mut hits);
+        search(&place, &output.stderr, &mut hits);
+    }
+    serve.stop();
+    for args in [&["list"][..], &["doctor"]] {
+        let output = home.run(args);
+        search(&format!("alone: {args:?}"), &output.stdout, &mut hits);
+        search(&format!("alone: {args:?}"), &output.stderr, &mut hits);
+    }
+    search_files(&home.path(""), &mut hits);
+    assert!(hits.is_empty(), "{} hits:\n{}", hits.len(), hits.join("\n"));
+}

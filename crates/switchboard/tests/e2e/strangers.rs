@@ -1,0 +1,148 @@
+//! Connections without a token: however many there are and whatever they do, the others are served.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    net::sockopt::set_socket_recv_buffer_size,
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+};
+use serde_json::json;
+
+use crate::support::{Home, SOON, Serve, processes, server, with, within};
+
+const MIB: u64 = 1024 * 1024;
+
+/// Lets this process have as many connections as it may, and gives how many of those it can open.
+fn connections(wanted: usize) -> usize {
+    let most = getrlimit(Resource::Nofile).maximum;
+    let limit = Rlimit {
+        current: most,
+        maximum: most,
+    };
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let room = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap());
+    wanted.min(room.saturating_sub(200))
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream
+        .set_write_timeout(Some(Duration::from_millis(200)))
+        .unwrap();
+    stream
+}
+
+#[track_caller]
+fn assert_healthy(serve: &Serve<'_>) {
+    let began = Instant::now();
+    let mut stream = TcpStream::connect(serve.address).unwrap();
+    let wait = Some(Duration::from_secs(10));
+    stream.set_read_timeout(wait).unwrap();
+    let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    eprintln!("healthy after {:?}", began.elapsed());
+}
+
+#[test]
+fn connections_that_never_read_keep_nobody_out() {
+    let count = connections(8_192);
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let before = processes::resident(serve.pid());
+    let request = "GET /console/app.js HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(100);
+    let crowd: Vec<TcpStream> = (0..count)
+        .map(|_| {
+            let mut stream = TcpStream::connect(serve.address).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            // One that has lost its place cannot write.
+            let _ = stream.write(request.as_bytes());
+            stream
+        })
+        .collect();
+    for _ in 0..5 {
+        assert_healthy(&serve);
+    }
+    assert_eq!(serve.status()["state"], "running");
+    let grown = processes::resident(serve.pid()).saturating_sub(before);
+    eprintln!(
+        "{count} connections that never read: grown by {} KiB",
+        grown / 1024
+    );
+    assert!(grown < 100 * MIB, "grown by {} MiB", grown / MIB);
+    drop(crowd);
+    serve.stop();
+}
+
+#[test]
+fn long_heads_are_refused_and_cost_little() {
+    let count = connections(800);
+    let home = Home::new(json!({ "a": server(&[]) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let before = processes::resident(serve.pid());
+    let head = format!(
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: {}",
+        "x".repeat(371 * 1024)
+    );
+    let mut crowd: Vec<TcpStream> = (0..count)
+        .map(|_| {
+            let mut stream = connect(serve.address);
+            let _ = stream.write_all(head.as_bytes());
+            stream
+        })
+        .collect();
+    let grown = processes::resident(serve.pid()).saturating_sub(before);
+    eprintln!("{count} long heads: grown by {} KiB", grown / 1024);
+    assert!(grown < 30 * MIB, "grown by {} MiB", grown / MIB);
+    assert_healthy(&serve);
+    let last = crowd.last_mut().unwrap();
+    last.set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    let mut answer = [0; 12];
+    last.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 431");
+    serve.stop();
+}
+
+#[test]
+fn readers_of_long_results_that_stall_are_let_go() {
+    let whole = json!({ "maxResultBytes": 64 * MIB, "maxResultTokens": 64 * MIB });
+    let home = Home::new(json!({ "a": with(server(&[]), whole) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut client = serve.client();
+    client.call("a__pid", json!({})).unwrap();
+    let open_files = || {
+        fs::read_dir(format!("/proc/{}/fd", serve.pid()))
+            .unwrap()
+            .count()
+    };
+    let before = open_files();
+    let call = json!({ "name": "a:big", "arguments": { "bytes": 12 * MIB } }).to_string();
+    let _deaf: Vec<_> = (0..40)
+        .map(|_| {
+            let mut http = serve.http();
+            // Otherwise the system may take the whole result in.
+            set_socket_recv_buffer_size(http.raw(), 128 * 1024).unwrap();
+            http.send("POST", "/api/v1/tools/call", &[], call.as_bytes())
+                .unwrap();
+            http
+        })
+        .collect();
+    within(SOON, "all are connected", || {
+        (open_files() >= before + 40).then_some(())
+    });
+    within(2 * SOON, "stalled readers are let go", || {
+        (open_files() < before + 10).then_some(())
+    });
+    serve.stop();
+}
