@@ -105,7 +105,7 @@ fn servers_are_changed_in_the_file() {
         &["list"],
         0,
         "\
-NAME   STATE        TOOLS  KIND       TARGET                   NOTE
+NAME   STATE        TOOLS  KIND       TARGET               NOTE
 box    not running  -      container  mcp/time
 far    disabled     -      remote     https://example.com
 files  not running  -      command    npx
