@@ -150,7 +150,7 @@ const APPROVALS: Keys = Keys {
             "questionsPerMinute",
             COUNT,
             "30",
-            "The most questions that a server may ask in a minute.",
+            "The most questions that a server may ask in a minute, those that its client answers not counted.",
         ),
     ],
     meant: &[

@@ -187,7 +187,8 @@ impl CallCount {
 }
 
 impl Asking {
-    /// Takes in a question of a server, whoever is to answer it.
+    /// Takes in a question of a server that a person or a model is to answer: each is recorded durably. What a client
+    /// answers itself is bounded per call.
     pub(crate) fn question(&self, server: &Arc<str>, settings: &Approvals) -> Result<(), Exceeded> {
         let per_minute = settings.questions_per_minute;
         self.with(server, |account| {

@@ -142,10 +142,6 @@ impl Questions {
                 .asking
                 .refuse(context, server, &asked.method, exceeded)
         };
-        let asking = context
-            .asking
-            .question(server, &context.config.load().approvals);
-        asking.map_err(refused)?;
         let is_sure = asked.tag.is_some() || self.lock().len() == 1;
         let owner = match asked.tag {
             Some(tag) => {

@@ -259,6 +259,10 @@ impl Person {
             let warning = "no model is configured: answer it yourself, or set `sampling.provider`";
             ask.warnings.push(warning.to_owned());
         }
+        let (asking, server) = (&self.context.asking, &self.about.server);
+        asking
+            .question(server, &settings)
+            .map_err(|exceeded| asking.refuse(&self.context, server, asked, exceeded))?;
         let verdict = self.judge(&ask);
         if verdict.action == rules::Action::Deny {
             let name = ask.tool.as_deref().unwrap_or_default();
@@ -420,10 +424,8 @@ impl Way<'_> {
     ) -> Result<(), ErrorObject> {
         let (context, server) = (self.context, &self.upstream.name);
         let settings = &context.config.load().approvals;
-        context
-            .asking
-            .question(server, settings)
-            .and_then(|()| count.question(settings))
+        count
+            .question(settings)
             .map_err(|exceeded| context.asking.refuse(context, server, question, exceeded))
     }
 

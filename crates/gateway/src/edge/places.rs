@@ -17,7 +17,7 @@ use tokio::{
 /// The most connections that have shown who they are.
 const KNOWN_MAX: usize = 8_192;
 /// The most connections that have not.
-const STRANGERS_MAX: usize = 256;
+const STRANGERS_MAX: usize = 1_024;
 /// Errors of accepting are logged once in this time.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 

@@ -265,7 +265,7 @@ fn whoever_is_later_is_told_who_was_faster() {
     let path = format!("/api/v1/approvals/{id}/reject");
     let answer = place.post(&path, &json!({ "by": "the other one" }));
     assert_eq!(answer.status, 200, "{answer:?}");
-    browser.until_reads("the other one");
+    browser.until_reads("Already rejected by owner via tcp");
     browser.until_reads("What you had written was not sent");
     assert!(place.heard().is_empty());
     call.join().unwrap();

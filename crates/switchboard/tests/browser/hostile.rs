@@ -136,7 +136,12 @@ pub(crate) fn encode(text: &str) -> String {
 
 /// A gateway with two of the server: one whose tools are shown whatever they say, one whose tools are held.
 fn hostile() -> Place {
-    let settings = json!({ "approvals": { "rules": ["ask *:t1"] } });
+    // It asks more in one call than servers may by default.
+    let settings = json!({ "approvals": {
+        "rules": ["ask *:t1"],
+        "questionsPerCall": 1_000,
+        "questionsPerMinute": 1_000,
+    } });
     Place::hostile(&[SERVER, "held"], &plan(), &settings)
 }
 

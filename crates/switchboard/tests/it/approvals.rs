@@ -211,15 +211,19 @@ fn a_call_waits_until_somebody_approves_it() {
     let (code, _, err) = run(&place, &["approvals", "reject", id]);
     assert_eq!(code, Some(1), "{err}");
     assert!(
-        err.starts_with("error: it was approved by cli:ada already\n"),
+        err.starts_with("error: it was approved by owner via socket (switchboard, pid "),
         "{err}"
     );
     let (code, _, err) = run(&place, &["approvals", "approve", id, "--yes"]);
     assert_eq!(code, Some(1), "{err}");
-    assert!(err.contains("was approved by cli:ada at 2"), "{err}");
+    assert!(
+        err.contains("was approved by owner via socket (switchboard, pid "),
+        "{err}"
+    );
     let show = place.run(&["approvals", "show", id]);
     assert!(
-        show.out.contains("\ndecision\n  approved by cli:ada at "),
+        show.out
+            .contains("\ndecision\n  approved by owner via socket (switchboard, pid "),
         "{show:?}"
     );
     let all = place.run(&["approvals", "list", "--all"]);
@@ -347,11 +351,15 @@ fn a_refusal_is_told_and_can_be_remembered() {
         .iter()
         .find(|rule| rule["source"] == "remembered")
         .unwrap();
-    assert_eq!(remembered["by"], "cli:ada");
+    let by = remembered["by"].as_str().unwrap();
+    assert!(
+        by.starts_with("owner via socket (switchboard, pid "),
+        "{by}"
+    );
     assert!(remembered["expiresAt"].is_string(), "{remembered}");
     let shown = place.run(&["approvals", "rules"]);
     assert!(
-        shown.out.contains("ask asker:remove") && shown.out.contains("cli:ada"),
+        shown.out.contains("ask asker:remove") && shown.out.contains("owner via socket"),
         "{shown:?}"
     );
     let rule = remembered["id"].as_str().unwrap();

@@ -27,7 +27,8 @@ fn the_log_says_what_was_decided_and_whether_it_was_changed() {
     let list = place.run(&["audit", "list"]);
     assert_eq!(list.code, Some(0), "{list:?}");
     assert!(
-        list.out.contains("decided") && list.out.contains("asker:remove reject by cli:ada"),
+        list.out.contains("decided")
+            && list.out.contains("asker:remove reject by owner via socket"),
         "{list:?}"
     );
     assert_eq!(place.run(&["stop"]).code, Some(0));

@@ -43,6 +43,12 @@ fn who_comes_over_the_network_adds_servers_that_have_to_be_approved() {
     let body = json!({"name": "sky", "server": entry});
     let answer = post(&gateway, &place, "/api/v1/servers", &body);
     assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
+    // Not started before a person has approved what it starts.
+    until("sky waits", || {
+        place.run(&["status"]).out.contains("waiting for approval")
+    });
+    let approved = place.run(&["trust", "approve", "sky", "--yes"]);
+    assert_eq!(approved.code, Some(0), "{approved:?}");
     wait_for_judgement(&place);
     assert_eq!(held(&place), [("a".to_owned(), "new".to_owned())]);
     assert_eq!(names(&place), [""; 0]);

@@ -66,7 +66,9 @@ fn what_happens_is_told_as_it_happens() {
     assert_eq!(code, Some(0), "{err}");
     let line = text.line();
     assert!(
-        line.contains("rejected") && line.contains("by cli:ada") && line.ends_with(": no\n"),
+        line.contains("rejected")
+            && line.contains("by owner via socket")
+            && line.ends_with(": no\n"),
         "{line}"
     );
     let event = events.json();
@@ -158,7 +160,7 @@ fn keys_answer_where_a_person_sits() {
     session.type_in("r");
     session.wait_for("Why is");
     session.type_in("too dear\n");
-    session.wait_for("by cli:ada");
+    session.wait_for("by owner via socket");
     assert!(calling.end().1.contains("too dear"));
 
     session.forget();
