@@ -5,7 +5,7 @@ import { add, button, fill, h, heading, problem, say } from "./dom.js";
 import { notice } from "./notices.js";
 import { json } from "./payload.js";
 import { openRules } from "./rules.js";
-import { prefer, preference, signOut as endSession } from "./session.js";
+import { prefer, preference, signOut } from "./session.js";
 import { on, state } from "./store.js";
 import { agoTime } from "./words.js";
 
@@ -21,14 +21,14 @@ export function open() {
   };
   drawGateway();
   const off = on("status", drawGateway);
-  const signOut = button("Sign out", () => {
-    endSession();
+  const leave = button("Sign out", () => {
+    signOut();
     location.hash = "#overview";
   });
   const node = h("div", { class: "page" }, heading("Settings"),
     h("div", { class: "columns" },
       h("section", { class: "card" }, h("h2", null, "This browser"), theme(), desktop(), letters(),
-        h("div", { class: "setting" }, h("div", null, h("strong", null, "Signed in"), h("p", { class: "muted" }, "For 24 hours from when you signed in. Signing out forgets the token in this browser.")), signOut)),
+        h("div", { class: "setting" }, h("div", null, h("strong", null, "Signed in"), h("p", { class: "muted" }, "For 24 hours from when you signed in. Signing out ends the session, here and at the gateway.")), leave)),
       h("section", { class: "card" }, h("h2", null, "Gateway"), gateway)),
     rules.node, config.node);
   return {

@@ -53,6 +53,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.command", r#""other""#),
     ("mcpServers.*.args", r#"["other"]"#),
     ("mcpServers.*.env", r#"{"OTHER": "1"}"#),
+    ("mcpServers.*.hold", "true"),
     ("mcpServers.*.cwd", r#""/other""#),
     ("mcpServers.*.url", r#""http://other""#),
     ("mcpServers.*.serverUrl", r#""http://other""#),
