@@ -255,7 +255,7 @@ fn no_secret_is_in_anything_the_gateway_writes() {
             let server = servers.iter().find(|server| server["name"] == **name);
             server.is_some_and(|server| server["reason"].is_string())
         };
-        failing.iter().all(|name| failed(name)).then_some(())
+        failing.iter().all(failed).then_some(())
     });
     fail_all(&serve, &mut hits);
     search("events", &events(&serve), &mut hits);

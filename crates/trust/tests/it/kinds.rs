@@ -150,7 +150,7 @@ fn resources_may_have_the_names_of_secrets() {
         ),
         (
             ItemKind::Resource,
-            raw(r#"{"uri":"file:///home/me/.ssh/id_rsa","name":"id_rsa","title":"id_rsa"}"#),
+            raw(r#"{"uri":"file:///data/me/.ssh/id_rsa","name":"id_rsa","title":"id_rsa"}"#),
         ),
         (
             ItemKind::Template,
