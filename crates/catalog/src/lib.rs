@@ -20,7 +20,7 @@
 //!     tools: vec![Raw::parse(r#"{ "name": "add", "inputSchema": {} }"#)?],
 //!     ..Offers::default()
 //! };
-//! let part = ServerPart::prepare("math", Arc::new(offers), &|_| true);
+//! let part = ServerPart::prepare("math", Arc::new(offers), &|_, _| true);
 //! let catalogue = Catalogue::default().with("math", Some(Arc::new(part)));
 //!
 //! let target = catalogue.tool("math__add").unwrap();
