@@ -22,6 +22,8 @@ use tokio::{
     time::{sleep_until, timeout},
 };
 
+use crate::scrub;
+
 /// Events that wait for the store.
 const QUEUE: usize = 1_024;
 /// Events in one write.
@@ -246,7 +248,7 @@ fn entry(at: SystemTime, event: Event) -> Entry {
         at,
         what: event.what.into(),
         subject: event.subject,
-        body: body.to_string().into(),
+        body: scrub::json(&body.to_string()).into(),
     }
 }
 
