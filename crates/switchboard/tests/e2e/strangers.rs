@@ -16,6 +16,8 @@ use serde_json::json;
 use crate::support::{Home, SOON, Serve, processes, server, with, within};
 
 const MIB: u64 = 1024 * 1024;
+/// Readers that ask for a long result and do not read it.
+const READERS: usize = 10;
 
 /// Lets this process have as many connections as it may, and gives how many of those it can open.
 fn connections(wanted: usize) -> usize {
@@ -128,7 +130,7 @@ fn readers_of_long_results_that_stall_are_let_go() {
     };
     let before = open_files();
     let call = json!({ "name": "a:big", "arguments": { "bytes": 12 * MIB } }).to_string();
-    let _deaf: Vec<_> = (0..40)
+    let _deaf: Vec<_> = (0..READERS)
         .map(|_| {
             let mut http = serve.http();
             // Otherwise the system may take the whole result in.
@@ -139,10 +141,10 @@ fn readers_of_long_results_that_stall_are_let_go() {
         })
         .collect();
     within(SOON, "all are connected", || {
-        (open_files() >= before + 40).then_some(())
+        (open_files() >= before + READERS).then_some(())
     });
     within(2 * SOON, "stalled readers are let go", || {
-        (open_files() < before + 10).then_some(())
+        (open_files() < before + READERS / 2).then_some(())
     });
     serve.stop();
 }

@@ -22,7 +22,12 @@ fn add_echo(place: &Place) {
     let mut args = vec!["add", "echo", "--start", "eager", "--"];
     args.extend(echo.iter().map(String::as_str));
     place.check(&args, 0, "", "added `echo`\n");
-    until("echo is ready", || state(place) == "ready");
+    // It is ready before it has said what it offers.
+    until("echo is known", || {
+        let listed = json(place, &["list", "--json"]);
+        let echo = &listed["servers"][0];
+        echo["state"] == "ready" && echo["tools"] == 2
+    });
 }
 
 /// The processes of the servers, as the gateway has written them down.
