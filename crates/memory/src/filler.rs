@@ -59,6 +59,8 @@ struct State {
     problem: Option<Arc<str>>,
     /// Whether the thread has looked for a model.
     has_looked: bool,
+    /// Vectors on their way into the store and from there into the library.
+    in_hand: u64,
 }
 
 /// How the vectors are.
@@ -70,6 +72,8 @@ pub(crate) struct Outlook {
     pub(crate) filling: Option<String>,
     pub(crate) problem: Option<Arc<str>>,
     pub(crate) has_looked: bool,
+    /// Vectors that the store may have and the library has not.
+    pub(crate) in_hand: u64,
 }
 
 impl Filler {
@@ -125,6 +129,7 @@ impl Filler {
             filling: name(&state.filling),
             problem: state.problem.clone(),
             has_looked: state.has_looked,
+            in_hand: state.in_hand,
         }
     }
 }
@@ -273,12 +278,15 @@ impl Shared {
                 }
             })
             .collect();
+        self.lock().in_hand = vectors.len() as u64;
         let put = self.memories.put_vectors(fingerprint, vectors.clone());
-        self.runtime.block_on(put)?;
-        if is_active {
+        let put = self.runtime.block_on(put);
+        if put.is_ok() && is_active {
             self.librarian
                 .tell(News::Vectors(Arc::clone(fingerprint), vectors));
         }
+        self.lock().in_hand = 0;
+        put?;
         thread::sleep(took / REST_SHARE);
         Ok(Some(last))
     }

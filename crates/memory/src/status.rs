@@ -66,7 +66,8 @@ impl Memory {
         }
         if let Some(counts) = &counts {
             embeddings["embedded"] = json!(counts.vectors_of_active);
-            embeddings["waiting"] = json!(counts.lacking);
+            // The store counts a text as done a moment before a search finds it.
+            embeddings["waiting"] = json!(counts.lacking.max(outlook.in_hand));
         }
         let mut index = index.value();
         index["bytes"] = json!(inner.librarian.bytes());
