@@ -1,5 +1,5 @@
 //! Every revision of the protocol on either side of the gateway: the real program, a server that speaks
-//! each revision (`examples/protocol_fixture`), and a client made of text and sockets.
+//! each revision (`fixtures/protocol_fixture`), and a client made of text and sockets.
 //!
 //! `matrix` tries every feature in every pair of revisions over every pair of transports and compares what
 //! it found with `docs/revisions.md`; with `SWITCHBOARD_WRITE_DOCS=1` it writes that file. The other modules
