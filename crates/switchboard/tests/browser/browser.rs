@@ -1,7 +1,6 @@
 //! Chromium over `WebDriver`: as much of the protocol as the tests need.
 
 use std::{
-    env,
     fmt::Write as _,
     fs,
     io::{BufRead as _, BufReader},
@@ -16,7 +15,7 @@ use rustix::process::{Pid, Signal, getuid, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::http;
+use crate::{http, tools};
 
 /// The longest that anything on a page may take before the test has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -66,23 +65,9 @@ pub(crate) struct Element(String);
 impl Browser {
     /// Starts it; `None` if the tests that need it are to be left out.
     pub(crate) fn start() -> Option<Self> {
-        if env::var_os("SWITCHBOARD_TEST_QUICK").is_some_and(|quick| quick == "1") {
-            println!("left out: SWITCHBOARD_TEST_QUICK=1");
-            return None;
-        }
-        let given = env::var_os("SWITCHBOARD_TOOLS").map(PathBuf::from);
-        let is_given = given.is_some();
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let tools = given.unwrap_or_else(|| workspace.join(".tools"));
-        let axe = fs::read_to_string(tools.join("browser/node_modules/axe-core/axe.min.js"));
-        let (Ok(axe), Some(driver), Some(chromium)) =
-            (axe, in_path("chromedriver"), in_path("chromium"))
-        else {
-            // `./test` has installed it: that it is not there is a fault.
-            assert!(!is_given, "chromium, chromedriver or axe-core is missing");
-            println!("left out: chromium, chromedriver or axe-core is missing; ./test installs it");
-            return None;
-        };
+        const AXE: &str = "browser/node_modules/axe-core/axe.min.js";
+        let axe = fs::read_to_string(tools::directory(&[AXE])?.join(AXE)).unwrap();
+        let (driver, chromium) = (tools::program("chromedriver"), tools::program("chromium"));
         Some(Self::launch(&driver, &chromium, axe))
     }
 
@@ -498,11 +483,4 @@ fn pictures() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("screenshots");
     let _ = fs::create_dir_all(&folder);
     folder
-}
-
-fn in_path(program: &str) -> Option<PathBuf> {
-    let folders = env::var_os("PATH")?;
-    env::split_paths(&folders)
-        .map(|folder| folder.join(program))
-        .find(|path| path.is_file())
 }

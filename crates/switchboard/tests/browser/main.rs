@@ -19,4 +19,6 @@ mod http;
 mod memory;
 mod pages;
 mod place;
+#[path = "../clients/support/tools.rs"]
+mod tools;
 mod vectors;

@@ -28,3 +28,5 @@ mod suite;
     reason = "this needs less of it than the tests that it is from"
 )]
 mod support;
+#[path = "../clients/support/tools.rs"]
+mod tools;

@@ -2,12 +2,14 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use serde_json::Value;
+
+use crate::tools;
 
 /// The suite, where `scripts/tools.sh` installed it.
 pub(crate) struct Suite {
@@ -21,26 +23,13 @@ pub(crate) type Failures = BTreeMap<String, String>;
 impl Suite {
     /// Finds it; `None` if the tests that need it are to be left out.
     pub(crate) fn find() -> Option<Self> {
-        if env::var_os("SWITCHBOARD_TEST_QUICK").is_some_and(|quick| quick == "1") {
-            println!("left out: SWITCHBOARD_TEST_QUICK=1");
-            return None;
-        }
-        let given = env::var_os("SWITCHBOARD_TOOLS").map(PathBuf::from);
-        let is_given = given.is_some();
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let tools = given.unwrap_or_else(|| workspace.join(".tools"));
-        let package = "peers/node_modules/@modelcontextprotocol/conformance";
-        let suite = Self {
-            node: tools.join("node/bin/node"),
-            script: tools.join(package).join("dist/index.js"),
-        };
-        if suite.node.exists() && suite.script.exists() {
-            return Some(suite);
-        }
-        // `./test` has installed it: that it is not there is a fault.
-        assert!(!is_given, "the suite is not in SWITCHBOARD_TOOLS");
-        println!("left out: the suite is not in .tools; ./test installs it");
-        None
+        const NODE: &str = "node/bin/node";
+        const SCRIPT: &str = "peers/node_modules/@modelcontextprotocol/conformance/dist/index.js";
+        let tools = tools::directory(&[NODE, SCRIPT])?;
+        Some(Self {
+            node: tools.join(NODE),
+            script: tools.join(SCRIPT),
+        })
     }
 
     /// Runs everything that a revision requires, and what is run with it for visibility.

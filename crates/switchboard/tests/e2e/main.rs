@@ -31,3 +31,5 @@ mod stdio;
 mod stop;
 mod strangers;
 mod support;
+#[path = "../clients/support/tools.rs"]
+mod tools;

@@ -1,14 +1,17 @@
 //! Whatever dies, and however badly a server behaves: nobody is left behind.
 
-use std::{env, path::Path, time::Duration};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Home, SOON, Serve, eager, fixture,
-    processes::{self, Person},
-    server, with, within,
+use crate::{
+    support::{
+        Home, SOON, Serve, eager, fixture,
+        processes::{self, Person},
+        server, with, within,
+    },
+    tools,
 };
 
 /// How long everybody may take to leave after the gateway was killed without warning.
@@ -191,25 +194,9 @@ fn a_package_behind_npx_leaves_nobody() {
 
 /// Where `scripts/tools.sh` installs the reference servers; `None` if the test is left out.
 fn peers() -> Option<String> {
-    if env::var_os("SWITCHBOARD_TEST_QUICK").is_some() {
-        eprintln!("left out: SWITCHBOARD_TEST_QUICK is set");
-        return None;
-    }
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let tools =
-        env::var_os("SWITCHBOARD_TOOLS").map_or_else(|| workspace.join(".tools"), Into::into);
-    let peers = tools.join("peers");
-    let npx = env::var_os("PATH")
-        .is_some_and(|path| env::split_paths(&path).any(|dir| dir.join("npx").exists()));
-    if !npx
-        || !peers
-            .join("node_modules/.bin/mcp-server-everything")
-            .exists()
-    {
-        eprintln!("left out: npx or the reference servers are not installed");
-        return None;
-    }
-    Some(peers.to_str()?.to_owned())
+    let tools = tools::directory(&["peers/node_modules/.bin/mcp-server-everything"])?;
+    tools::program("npx");
+    Some(tools.join("peers").to_str()?.to_owned())
 }
 
 #[test]

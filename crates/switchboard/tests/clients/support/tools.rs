@@ -18,25 +18,42 @@ const NEEDED: [&str; 5] = [
     "python1/bin/python",
 ];
 
+/// The directory into which `scripts/tools.sh` installs; `None` if the tests that need it are left out. A file
+/// that is missing there fails the test: a test that passes without its tools proves nothing.
+#[track_caller]
+pub(crate) fn directory(needed: &[&str]) -> Option<PathBuf> {
+    if env::var_os("SWITCHBOARD_TEST_QUICK").is_some_and(|quick| quick == "1") {
+        println!("left out: SWITCHBOARD_TEST_QUICK=1");
+        return None;
+    }
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let given = env::var_os("SWITCHBOARD_TOOLS").map(PathBuf::from);
+    let directory = given.unwrap_or_else(|| workspace.join(".tools"));
+    for path in needed {
+        assert!(
+            directory.join(path).exists(),
+            "{path} is not in {}; scripts/tools.sh installs it, SWITCHBOARD_TEST_QUICK=1 leaves this test out",
+            directory.display()
+        );
+    }
+    Some(directory)
+}
+
+/// The file of a program in the `PATH`.
+#[track_caller]
+pub(crate) fn program(name: &str) -> PathBuf {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .map(|directory| directory.join(name))
+        .find(|file| file.exists())
+        .unwrap_or_else(|| panic!("{name} is not installed; scripts/tools.sh installs it"))
+}
+
 impl Tools {
-    /// Finds it; `None` if the tests that need it are to be left out.
+    /// Finds it; `None` if the tests that need it are left out.
+    #[track_caller]
     pub(crate) fn find() -> Option<Self> {
-        if env::var_os("SWITCHBOARD_TEST_QUICK").is_some_and(|quick| quick == "1") {
-            println!("left out: SWITCHBOARD_TEST_QUICK=1");
-            return None;
-        }
-        let given = env::var_os("SWITCHBOARD_TOOLS").map(PathBuf::from);
-        let is_given = given.is_some();
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let tools = Self(given.unwrap_or_else(|| workspace.join(".tools")));
-        let missing = NEEDED.iter().find(|path| !tools.0.join(path).exists());
-        if let Some(path) = missing {
-            // `./test` has installed it: that it is not there is a fault.
-            assert!(!is_given, "{path} is not in SWITCHBOARD_TOOLS");
-            println!("left out: {path} is not in .tools; ./test installs it");
-            return None;
-        }
-        Some(tools)
+        directory(&NEEDED).map(Self)
     }
 
     pub(crate) fn node(&self) -> PathBuf {
