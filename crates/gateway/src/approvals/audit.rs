@@ -17,7 +17,11 @@ const PAYLOAD_BYTES: usize = 8 * 1024;
 /// Everything that is to be written when this has happened to a request.
 pub(super) fn changes(record: &Record, why: Change, now: u64) -> Vec<store::Change> {
     // A record is plain data: writing it as JSON does not fail.
-    let body = serde_json::to_string(record).unwrap_or_default();
+    let mut body = serde_json::to_string(record).unwrap_or_default();
+    // An open request is kept to the byte, because it may still be carried out.
+    if !record.is_live() {
+        body = scrub::json(&body).into_owned();
+    }
     let row = Approval {
         id: Arc::clone(&record.id),
         kind: record.ask.kind.as_str().into(),
@@ -159,4 +163,31 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
         // As above.
         body: scrub::json(&serde_json::to_string(&said).unwrap_or_default()).into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_approvals::Status;
+    use switchboard_redact::Secret;
+
+    use super::*;
+
+    #[test]
+    fn closed_request_is_kept_without_known_secrets() {
+        const VALUE: &str = "kept-while-open-8Zq1";
+        scrub::register(&[Secret::new("k", VALUE)]);
+        let ask = format!(
+            r#"{{"kind":"trust","server":"s","summary":"","request":{{"why":"my key is {VALUE}"}},"key":"k"}}"#
+        );
+        let mut record = Record::new("a".into(), serde_json::from_str(&ask).unwrap(), 0);
+        let body = |record: &Record| match changes(record, Change::Resumed, 0).remove(0) {
+            store::Change::Approval { row, .. } => row.body,
+            other => panic!("{other:?}"),
+        };
+        assert!(body(&record).contains(VALUE));
+        record.status = Status::Withdrawn;
+        let closed = body(&record);
+        assert!(closed.contains("my key is [secret k]"), "{closed}");
+        serde_json::from_str::<Record>(&closed).unwrap();
+    }
 }
