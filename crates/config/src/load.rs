@@ -72,7 +72,7 @@ impl Config {
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         check_owner(path)?;
         let name = path.display().to_string();
-        let parsed = match read_bounded(path) {
+        let parsed = match read_file(path) {
             Ok(bytes) => match str::from_utf8(&bytes) {
                 Ok(text) => parse(text, &name),
                 Err(error) => Err(not_text(&bytes, error.valid_up_to(), &name)),
@@ -117,8 +117,8 @@ fn check_owner(path: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The file, or enough of it to see that it is too large.
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+/// Reads a configuration file, or enough of it to see that it is too large.
+pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?
         .take(TEXT_MAX as u64 + 1)

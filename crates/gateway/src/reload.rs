@@ -68,10 +68,14 @@ impl Gateway {
     /// have no servers.
     async fn file_changed(&self) {
         let path = self.context().home.config_file();
-        let lost = match tokio::fs::read(path).await {
+        let file = path.to_owned();
+        let read = tokio::task::spawn_blocking(move || switchboard_config::read_file(&file));
+        let lost = match read.await {
             // What a full disk, or an editor at work, leaves of a file.
-            Ok(text) => text.trim_ascii().is_empty(),
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
+            Ok(Ok(text)) => text.trim_ascii().is_empty(),
+            Ok(Err(error)) => error.kind() == io::ErrorKind::NotFound,
+            // The runtime ends.
+            Err(_) => return,
         };
         if !lost {
             // A file that cannot be applied has been reported.
@@ -155,12 +159,16 @@ impl Gateway {
     }
 }
 
+fn text_of(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
 fn change_file(
     path: PathBuf,
     edit: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<Config, ChangeError> {
     let lock = ConfigLock::take(&path)?;
-    let text = match std::fs::read_to_string(&path) {
+    let text = match switchboard_config::read_file(&path).and_then(text_of) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => "{}\n".to_owned(),
         Err(source) => return Err(ChangeError::File { path, source }),

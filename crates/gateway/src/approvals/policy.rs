@@ -8,10 +8,13 @@ use switchboard_approvals::{
 };
 use switchboard_client::Raw;
 use switchboard_config::{Config, Guard as Wanted};
-use switchboard_files::write_private;
+use switchboard_files::{Links, write_private};
 
 use super::time_of;
 use crate::trust::identity_hash;
+
+/// The largest file of remembered decisions that is read.
+const REMEMBERED_BYTES: u64 = 16 * 1024 * 1024;
 
 /// All rules that hold. It never changes; each change makes the next one.
 #[derive(Clone, Debug)]
@@ -143,7 +146,7 @@ impl Policy {
 
 /// The decisions in this file. A file that cannot be read is reported; the store has them, too.
 pub(super) fn read_file(file: &Path) -> Vec<Remembered> {
-    let text = match std::fs::read(file) {
+    let text = match switchboard_files::read(file, REMEMBERED_BYTES, Links::Refuse) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
