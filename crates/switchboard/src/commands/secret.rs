@@ -156,9 +156,10 @@ fn read_value(name: &str) -> Result<String, Failure> {
 /// Reads a line from the terminal without showing it. `None` if the user gave up.
 fn prompt(name: &str) -> io::Result<Option<String>> {
     let mut screen = io::stderr();
+    // Quiet first: a fast typist must not see what the prompt says is not shown.
+    let quiet = Quiet::new()?;
     write!(screen, "Value of {name} (not shown): ")?;
     screen.flush()?;
-    let quiet = Quiet::new()?;
     let mut line = Vec::new();
     let ended = loop {
         let mut key = [0];
@@ -172,7 +173,8 @@ fn prompt(name: &str) -> io::Result<Option<String>> {
             b'\n' | b'\r' => break true,
             // Ctrl-C and Ctrl-D.
             3 | 4 => break false,
-            8 | 127 => drop(line.pop()),
+            // The last character may have several bytes.
+            8 | 127 => while line.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {},
             byte if line.len() as u64 <= SECRET_BYTES => line.push(byte),
             _ => {}
         }
