@@ -17,6 +17,7 @@ use super::{
         moving::{self, Mover, Secrets},
     },
     servers::warn_of_plain_http,
+    shapes,
 };
 use crate::{failure::Failure, link::Link, print};
 
@@ -432,8 +433,5 @@ fn values(count: usize) -> String {
 }
 
 fn count(servers: usize) -> String {
-    match servers {
-        1 => "1 server".to_owned(),
-        many => format!("{many} servers"),
-    }
+    shapes::count(servers as u64, "server", "servers")
 }

@@ -13,7 +13,7 @@ use rustix::{
 use serde::Deserialize;
 use switchboard_config::{Config, Home};
 
-use super::Finding;
+use super::{super::shapes::count, Finding};
 
 /// Below this much space, the store and the logs are about to fail.
 const SPACE_NEEDED: u64 = 64 * 1024 * 1024;
@@ -141,13 +141,14 @@ fn files(home: &Home) -> Vec<Finding> {
         }
         let in_clear = Config::load(config).map_or(0, |config| config.clear_secrets().len());
         if in_clear > 0 {
+            let secrets = count(in_clear as u64, "secret", "secrets");
             let message = if found.is_open() {
                 format!(
-                    "{shown} holds {in_clear} secrets in clear, and others may read it (mode {:o})",
+                    "{shown} holds {secrets} in clear, and others may read it (mode {:o})",
                     found.mode
                 )
             } else {
-                format!("{shown} holds {in_clear} secrets in clear")
+                format!("{shown} holds {secrets} in clear")
             };
             let fix = format!(
                 "chmod 600 '{shown}'; store each with `switchboard secret set NAME` and write ${{secret:NAME}} in its place"
