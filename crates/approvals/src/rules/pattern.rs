@@ -79,10 +79,7 @@ impl Start {
         let in_home = |start: &str, home: &&str| {
             home.starts_with(start) || below(start, home).is_some_and(|start| below_home(&start))
         };
-        spellings.texts.iter().any(|text| {
-            let Some(start) = before_wildcard(text) else {
-                return false;
-            };
+        spellings.wild.iter().any(|start| {
             if start.starts_with('~') {
                 return below_home(start);
             }
@@ -91,18 +88,6 @@ impl Start {
                     || (self.is_of_home && HOMES.iter().any(|home| in_home(start, home))))
         })
     }
-}
-
-/// What a text begins with up to its first wildcard, if it has one. The brackets of `[::1]` are none.
-fn before_wildcard(text: &str) -> Option<&str> {
-    let host = text.find("://[").map(|at| at + "://[".len());
-    let end = host.and_then(|host| {
-        let end = host + text[host..].find(']')?;
-        text[host..end].contains(':').then_some(end)
-    });
-    let from = end.unwrap_or_default();
-    let at = text[from..].find(['*', '?', '[', '{'])?;
-    Some(&text[..from + at])
 }
 
 /// A pattern with wildcards, or a text, for paths and addresses.

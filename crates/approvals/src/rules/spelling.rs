@@ -26,7 +26,7 @@ const HOMES: [&str; 8] = [
     "%home%",
 ];
 
-/// Links of Linux and macOS, and where they lead.
+/// Links of Linux and macOS, of at most two names, and where they lead.
 const LINKS: [(&str, &str); 15] = [
     ("bin", "usr/bin"),
     ("sbin", "usr/sbin"),
@@ -60,6 +60,8 @@ pub(crate) struct Spellings {
     pub(crate) home: Vec<String>,
     /// The paths among them that begin at no root.
     pub(crate) relative: Vec<String>,
+    /// The beginnings of those with wildcards, up to the first one.
+    pub(crate) wild: Vec<String>,
     /// Whether some part of it is `..`.
     pub(crate) climbs: bool,
     /// Whether it leads to a place that the text does not tell.
@@ -104,6 +106,8 @@ impl Spellings {
             }
             whole = folded(&decoded);
         }
+        let wild = found.texts.iter().filter_map(|text| before_wildcard(text));
+        found.wild = wild.map(str::to_owned).collect();
         found
     }
 
@@ -210,12 +214,13 @@ impl Spellings {
 
 /// Whether a text is a path that has no spelling but its own, letter case aside.
 fn is_plain(text: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ,+=@()&".contains(&byte);
     let path = text.strip_prefix('/');
     let mut parts = path.unwrap_or(text).split('/');
     let first = parts.clone().next().unwrap_or_default();
     let leads = |name: &&str| path.is_some() && first.eq_ignore_ascii_case(name);
-    parts.all(|part| !part.is_empty() && !part.ends_with('.') && part.bytes().all(is_plain))
+    let is_kept = |part: &str| !part.starts_with(' ') && !part.ends_with(['.', ' ']);
+    parts.all(|part| !part.is_empty() && is_kept(part) && part.bytes().all(is_plain))
         && !LEADING.iter().any(leads)
 }
 
@@ -307,6 +312,9 @@ impl Walk<'_> {
 
 /// Puts the place that a link leads to in place of the link.
 pub(crate) fn follow(parts: &mut Vec<&str>) {
+    if parts.len() > 2 {
+        return;
+    }
     let link = LINKS
         .iter()
         .find(|(link, _)| link.split('/').eq(parts.iter().copied()));
@@ -362,6 +370,18 @@ fn is_prose(text: &str) -> bool {
     })
 }
 
+/// What a text begins with up to its first wildcard, if it has one. The brackets of `[::1]` are none.
+fn before_wildcard(text: &str) -> Option<&str> {
+    let host = text.find("://[").map(|at| at + "://[".len());
+    let end = host.and_then(|host| {
+        let end = host + text[host..].find(']')?;
+        text[host..end].contains(':').then_some(end)
+    });
+    let from = end.unwrap_or_default();
+    let at = text[from..].find(['*', '?', '[', '{'])?;
+    Some(&text[..from + at])
+}
+
 /// The path below a home directory, if the text begins with a name for one.
 fn below_home(path: &str) -> Option<&str> {
     if let Some(rest) = path.strip_prefix('~') {
@@ -398,7 +418,7 @@ mod tests {
     proptest! {
         #[test]
         fn plain_paths_have_one_spelling(
-            text in "/?((proc|Bin|dev|var|lib64|etc|A|x[.]y|[.]|[.][.]|[.]z|a-_b|9)/?){0,4}",
+            text in "/?((proc|Bin|dev|var|lib64|etc|A|x[.]y|[.]|[.][.]|[.]z|a-_b|9|a b| |[,+=@()&])/?){0,5}",
             is_strict in any::<bool>(),
         ) {
             let reading = if is_strict { Reading::Strict } else { Reading::Generous };
@@ -419,7 +439,8 @@ mod tests {
             assert!(is_plain(text), "{text}");
         }
         for text in [
-            "", "/", "a//b", "a/", "../a", "a/.", "/BIN/x", "~/a", "a b", "a%20b", "é", "$a",
+            "", "/", "a//b", "a/", "../a", "a/.", "/BIN/x", "~/a", "a /b", "a/ b", "a%20b", "é",
+            "$a",
         ] {
             assert!(!is_plain(text), "{text}");
         }
