@@ -28,7 +28,7 @@
 //! [does not have it](Rules::is_inert).
 //!
 //! A rule that cannot be judged (arguments that are no object, too large, or with one member twice
-//! where the rule looks) denies: not to know is no reason to let pass.
+//! where the rule looks; names and URIs that are too long) denies: not to know is no reason to let pass.
 //!
 //! ```
 //! use switchboard_approvals::rules::{Action, Case, Guard, Rule, Rules};
