@@ -429,7 +429,7 @@ mod tests {
     #[test]
     fn plain_paths_are_told_from_others() {
         for text in [
-            "/home/me/notes.txt",
+            "/srv/me/notes.txt",
             "notes.txt",
             "/Srv/x",
             "src/main.rs",
