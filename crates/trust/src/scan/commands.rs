@@ -35,8 +35,6 @@ pub(super) fn find(text: &str) -> Option<(usize, Severity)> {
             first
         };
         let name = name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
-        let start = text.floor_char_boundary(at.saturating_sub(NEAR));
-        let before = text[start..at].rsplit('\n').next()?;
         if SENDERS.contains(&name) {
             let port = after
                 .by_ref()
@@ -45,10 +43,12 @@ pub(super) fn find(text: &str) -> Option<(usize, Severity)> {
             let is_port = port.starts_with(|c: char| c.is_ascii_digit());
             return is_port.then_some((at, Severity::Danger));
         }
-        let loader = LOADERS.iter().find_map(|loader| before.rfind(loader))?;
         if !SHELLS.contains(&name) {
             return None;
         }
+        let start = text.floor_char_boundary(at.saturating_sub(NEAR));
+        let before = text[start..at].rsplit('\n').next()?;
+        let loader = LOADERS.iter().find_map(|loader| before.rfind(loader))?;
         Some((at, severity(&before[..loader])))
     });
     let substituted = [

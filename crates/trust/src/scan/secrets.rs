@@ -3,11 +3,14 @@
 use super::markup::{EXAMPLE_BYTES, EXAMPLES};
 
 /// What stands for the name of a file that a tool rarely has to name.
-pub(super) const FILE: &str = "asecretfile";
+const FILE: &str = "asecretfile";
 /// What stands for the name of a file that tools of its trade name, or that is an example.
-pub(super) const USUAL_FILE: &str = "ausualsecretfile";
+const USUAL_FILE: &str = "ausualsecretfile";
 /// What stands for the name of a variable.
-pub(super) const KEY: &str = "asecretkey";
+const KEY: &str = "asecretkey";
+
+/// What stands for the name of a variable whose value is meant: `$OPENAI_API_KEY`.
+const VALUE: &str = "asecretvalue";
 
 /// What is longer is no such name.
 const NAME_BYTES: usize = 200;
@@ -129,7 +132,12 @@ fn word_for(before: &str, name: &str) -> Option<&'static str> {
         .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
     if is_key {
         let mut ends = KEYS.iter();
-        return ends.any(|end| name.ends_with(end)).then_some(KEY);
+        let word = if before.ends_with(['$', '{', '%']) {
+            VALUE
+        } else {
+            KEY
+        };
+        return ends.any(|end| name.ends_with(end)).then_some(word);
     }
     if !name.contains(['.', '/', '_', '\\']) {
         return None;
@@ -160,7 +168,8 @@ mod tests {
             ("C:\\Users\\me\\.ssh\\id_ed25519", " asecretfile "),
             ("e.g. ~/.ssh/id_rsa", "e.g.  ausualsecretfile "),
             ("in ~/.kube/config, or", "in  ausualsecretfile , or"),
-            ("${OPENAI_API_KEY}", "${ asecretkey }"),
+            ("set OPENAI_API_KEY", "set  asecretkey "),
+            ("${OPENAI_API_KEY}", "${ asecretvalue }"),
         ] {
             assert_eq!(mark(text).unwrap().0, marked, "{text}");
         }

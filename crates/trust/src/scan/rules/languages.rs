@@ -106,7 +106,7 @@ pub(super) const RULES: &[Rules] = &[
             "titokban|felhasznalo_tudta_nelkul",
             // Romanian
             "nu ..2 spune|spuneti|mentiona|mentionati|informa|informati|dezvalui|arata ..5 utilizator*|nimanui",
-            "in_secret|pe_ascuns",
+            "pe_ascuns",
             // Greek
             "μην|μη ..3 πεις|πειτε|αναφερεις|αναφερετε|ενημερωσεις|ενημερωσετε|αποκαλυψεις|αποκαλυψετε|δειξεις|δειξετε|λες ..5 χρηστη|χρηστες|κανεναν|κανεις",
             "κρυφα|μυστικα|στα_κρυφα",
@@ -159,9 +159,9 @@ pub(super) const RULES: &[Rules] = &[
             // Italian
             "leggi|apri|copia|invia|manda|passa|includi|allega|inserisci ..10 ssh|id_rsa|chiave_privata|chiavi_private|credenziali|intera_conversazione|tutta_la_conversazione|cronologia_della_chat|variabili_dambiente|env|passwd",
             // Dutch
-            "lees|open|kopieer|stuur|verzend|geef|voeg ..10 ssh|id_rsa|wachtwoorden|privesleutel*|inloggegevens|hele_gesprek|volledige_gesprek|chatgeschiedenis|env|passwd",
+            "lees|open_het|open_de|open_eerst|kopieer|stuur|verzend|geef|voeg ..10 ssh|id_rsa|wachtwoorden|privesleutel*|inloggegevens|hele_gesprek|volledige_gesprek|chatgeschiedenis|env|passwd",
             // Swedish, Danish, Norwegian
-            "las|laes|les|oppna|aben|apne|kopiera|kopier|skicka|send|bifoga|vedhaeft|vedlegg|klistra|inkludera|inkluder|lagg|laeg|legg|hamta|hent ..10 ssh|id_rsa|id_ed25519|losenord|losenorden|adgangskoder|passord|privata_nyckel*|private_nogle*|private_nokkel*|hela_samtalet|hele_samtalen|miljovariabler*|env|passwd",
+            "las_filen|las_forst|las_in|las_innehallet|las_upp|las_igenom|laes|les_filen|les_forst|les_innholdet|oppna|aben|apne|kopiera|kopier|skicka|bifoga|vedhaeft|vedlegg|klistra|inkludera|inkluder|lagg|laeg|legg|hamta|hent ..10 ssh|id_rsa|id_ed25519|losenord|losenorden|adgangskoder|passord|privata_nyckel*|private_nogle*|private_nokkel*|hela_samtalet|hele_samtalen|miljovariabler*|env|passwd",
             // Finnish
             "lue|avaa|kopioi|laheta|liita|sisallyta ..10 ssh|id_rsa|salasanat|yksityinen_avain|koko_keskustelu|ymparistomuuttujat|env|passwd",
             // Czech, Slovak
@@ -169,7 +169,7 @@ pub(super) const RULES: &[Rules] = &[
             // Hungarian
             "olvasd|nyisd|masold|kuldd|csatold|illeszd ..10 ssh|id_rsa|jelszavakat|privat_kulcs*|teljes_beszelgetes*|env|passwd",
             // Romanian
-            "citeste|cititi|deschide|copiaza|copiati|trimite|trimiteti|include|includeti|ataseaza ..10 ssh|id_rsa|parolele|cheia_privata|intreaga_conversatie|toata_conversatia|env|passwd",
+            "citeste|cititi|deschide|copiaza|copiati|trimite|trimiteti|includeti|ataseaza ..10 ssh|id_rsa|parolele|cheia_privata|intreaga_conversatie|toata_conversatia|env|passwd",
             // Greek
             "διαβασε|διαβαστε|ανοιξε|ανοιξτε|αντεγραψε|αντιγραψε|αντιγραψτε|στειλε|στειλτε|βαλε|βαλτε|συμπεριλαβε|επισυναψε ..10 ssh|id_rsa|κωδικους|ιδιωτικο_κλειδι|συνομιλια|env|passwd",
             // Polish
