@@ -144,13 +144,13 @@ impl Table {
     }
 
     pub(crate) fn row<const COLUMNS: usize>(&mut self, cells: [String; COLUMNS]) {
-        let cells = cells.map(|cell| one_line(&cell));
+        let cells = cells.map(|cell| short(one_line(&cell)));
         self.lines.push(Line::Row(cells.into()));
     }
 
     /// Adds a line under the last row.
     pub(crate) fn note(&mut self, text: &str) {
-        self.lines.push(Line::Note(one_line(text)));
+        self.lines.push(Line::Note(short(one_line(text))));
     }
 
     pub(crate) fn print(&self) -> Result<(), Failure> {
@@ -200,6 +200,17 @@ impl Table {
         }
         text
     }
+}
+
+/// The longest cell of a table, in characters: servers have a say in some.
+const CELL: usize = 500;
+
+fn short(mut cell: String) -> String {
+    if let Some((end, _)) = cell.char_indices().nth(CELL) {
+        cell.truncate(end);
+        cell.push('…');
+    }
+    cell
 }
 
 /// Replaces characters of foreign text that take over a terminal (controls), reorder what is shown

@@ -19,50 +19,6 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::timeout,
 };
-use tracing::{Metadata, level_filters::LevelFilter};
-use tracing_subscriber::{
-    filter::filter_fn, layer::Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _,
-};
-
-/// Writes what the gateway has to say to standard error.
-pub(crate) fn log_to_stderr(level: LevelFilter) {
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(|| Scrubbed)
-        .with_ansi(false)
-        .with_target(false);
-    let wanted = filter_fn(move |about| is_wanted(about, level)).with_max_level_hint(level);
-    tracing_subscriber::registry()
-        .with(lines.with_filter(wanted))
-        .init();
-}
-
-/// Standard error, without known secrets. The subscriber writes a whole line at a time.
-struct Scrubbed;
-
-impl Write for Scrubbed {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let text = String::from_utf8_lossy(line);
-        let text = switchboard_gateway::scrub::text(&text);
-        io::stderr().write_all(text.as_bytes())?;
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
-    }
-}
-
-/// Every step of every connection is for whoever looks for a fault; so is what the libraries say,
-/// unless it is a warning. Spans are kept, because they name the server of a warning within.
-fn is_wanted(about: &Metadata<'_>, level: LevelFilter) -> bool {
-    let most = if !about.target().starts_with("switchboard") && level < LevelFilter::TRACE {
-        level.min(LevelFilter::WARN)
-    } else {
-        level
-    };
-    let detail = about.is_event() && about.name() == "connection.transition";
-    *about.level() <= most && (!detail || level >= LevelFilter::DEBUG)
-}
 
 /// Runs the gateway's work. Few threads: it mostly hands bytes on.
 pub(crate) fn block_on<F: Future>(work: F) -> anyhow::Result<F::Output> {

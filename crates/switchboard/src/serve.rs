@@ -16,7 +16,10 @@ use switchboard_gateway::Gateway;
 use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
 
-use crate::runtime::{self, Lock, Signals};
+use crate::{
+    log,
+    runtime::{self, Lock, Signals},
+};
 
 /// How long a command that is the gateway for a moment may take.
 const MOMENT: Duration = Duration::from_secs(3);
@@ -39,7 +42,7 @@ pub(crate) struct Serve {
 }
 
 pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
-    runtime::log_to_stderr(args.log_level);
+    let _log = log::to_stderr(args.log_level)?;
     runtime::raise_file_limit();
     home.create()?;
     let directory = runtime::leave_directory()?;

@@ -12,7 +12,10 @@ use tokio::{net::TcpListener, time::Instant};
 use tracing::level_filters::LevelFilter;
 
 pub(crate) use self::pipes::{Reader, Writer};
-use crate::runtime::{self, Lock, Signals};
+use crate::{
+    log,
+    runtime::{self, Lock, Signals},
+};
 
 /// MCP on standard input and output, for a client.
 ///
@@ -81,7 +84,7 @@ fn parse_view(text: &str) -> Result<View, String> {
 }
 
 pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
-    runtime::log_to_stderr(args.log_level);
+    let _log = log::to_stderr(args.log_level)?;
     let client = Client {
         view: args.view.clone(),
         directory: runtime::leave_directory()?,
