@@ -155,7 +155,7 @@ impl Client {
         };
         match &*state {
             State::Ready(session) => Ok(Arc::clone(session)),
-            State::Failed { reason } => Err(CallError::Failed {
+            State::Failed { reason, .. } => Err(CallError::Failed {
                 reason: Arc::clone(reason),
             }),
             _ => Err(CallError::Shutdown),

@@ -249,15 +249,15 @@ impl Task {
                 self.tell(Health::new(ServerState::Ready));
                 self.learn();
             }
-            Connection::Backoff { reason, .. } => {
-                let reason = Reason::new(&reason, run.said.told().as_deref());
+            Connection::Backoff { reason, wrote, .. } => {
+                let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
                 self.fail(Fault {
                     reason,
                     permanent: false,
                 });
             }
-            Connection::Failed { reason } => {
-                let reason = Reason::new(&reason, run.said.told().as_deref());
+            Connection::Failed { reason, wrote } => {
+                let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
                 self.fail(Fault {
                     reason,
                     permanent: true,
@@ -507,6 +507,15 @@ impl Task {
 const NEVER: Duration = Duration::from_hours(24);
 /// The gateway's own requests (lists) beside the calls.
 const IN_FLIGHT_SPARE: usize = 16;
+
+/// All that a server wrote before it failed: to standard output in place of messages, and to standard error.
+fn said(wrote: Option<Arc<str>>, last: &LastWords) -> Option<String> {
+    let wrote = wrote.map(|text| text.escape_debug().to_string());
+    match (wrote, last.told()) {
+        (Some(wrote), Some(last)) => Some(format!("{wrote} | {last}")),
+        (wrote, last) => wrote.or(last),
+    }
+}
 
 /// Whether the settings let the server run.
 fn runs(settings: &Server) -> bool {
