@@ -505,6 +505,7 @@ fn outcome(upstream: &Upstream, result: Result<Raw, Error>) -> Result<Raw, Troub
             Error::Call(
                 error @ (CallError::NotReady { .. }
                 | CallError::Failed { .. }
+                | CallError::Shutdown { .. }
                 | CallError::ConnectionLost { .. }
                 | CallError::RequestFailed(_))
             ) if error.is_unsent()

@@ -324,7 +324,7 @@ impl Machine {
             Phase::Starting | Phase::Backoff | Phase::Failed { .. } => false,
         };
         self.actions.push_back(Action::Stopped(Stopped::Ok));
-        self.fail_all(now, |_| CallError::Shutdown);
+        self.fail_all(now, |sent| CallError::Shutdown { sent });
         self.forget_server_requests();
         self.timers.clear();
         self.enter(State::Closing, "stop");
