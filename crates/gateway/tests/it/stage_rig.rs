@@ -130,7 +130,17 @@ impl Stage {
 
     /// Has the server send a notification.
     pub(crate) async fn tell(&self, method: &str) {
-        let line = json!({ "jsonrpc": "2.0", "method": method });
+        self.send(json!({ "jsonrpc": "2.0", "method": method }))
+            .await;
+    }
+
+    /// Has the server send a request.
+    pub(crate) async fn request(&self, id: u64, method: &str) {
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method }))
+            .await;
+    }
+
+    async fn send(&self, line: Value) {
         let mut control = UnixStream::connect(self.path("control")).await.unwrap();
         control
             .write_all(format!("{line}\n").as_bytes())
