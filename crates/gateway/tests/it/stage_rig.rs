@@ -130,7 +130,12 @@ impl Stage {
 
     /// Has the server send a notification.
     pub(crate) async fn tell(&self, method: &str) {
-        self.send(json!({ "jsonrpc": "2.0", "method": method }))
+        self.tell_with(method, json!({})).await;
+    }
+
+    /// The same with parameters.
+    pub(crate) async fn tell_with(&self, method: &str, params: Value) {
+        self.send(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
             .await;
     }
 
