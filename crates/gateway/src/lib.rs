@@ -76,8 +76,9 @@ mod tasks;
 mod time;
 mod translate;
 mod trust;
+mod turns;
 mod upstream;
-mod uri_template;
+mod uri;
 mod view;
 mod watch;
 

@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeSet,
     path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::PoisonError,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -18,11 +18,14 @@ use switchboard_trust::{
     DecisionError, Fingerprint, ItemKind, Ledger, LeftOut, Offer, Policy, Verdict, folder,
 };
 
+use crate::turns::Turns;
+
 /// The ledgers of all servers. Its methods read and write files: they are for threads that may wait.
 #[derive(Debug)]
 pub(crate) struct Ledgers {
-    /// Held while a ledger is read, changed and written.
-    dir: Mutex<PathBuf>,
+    dir: PathBuf,
+    /// Held by server while its ledger is read, changed and written.
+    turns: Turns,
 }
 
 /// What a person says of tools that are held back.
@@ -63,19 +66,21 @@ pub(crate) enum Undecided {
 impl Ledgers {
     pub(crate) fn new(dir: PathBuf) -> Self {
         Self {
-            dir: Mutex::new(dir),
+            dir,
+            turns: Turns::default(),
         }
     }
 
     /// The ledger of a server, empty if it was never seen.
     pub(crate) fn read(&self, name: &str, server: &Server) -> Ledger {
-        open(&self.lock(), name, &identity(server))
+        open(&self.dir, name, &identity(server))
     }
 
     /// Says what of these offers is to be held back.
     pub(crate) fn judge(&self, name: &str, server: &Server, offers: &Offers) -> Held {
-        let dir = self.lock();
-        let mut ledger = open(&dir, name, &identity(server));
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ledger = open(&self.dir, name, &identity(server));
         let judged = judged(server, offers);
         let before = ledger.clone();
         let offered = || {
@@ -87,7 +92,7 @@ impl Ledgers {
         };
         let mut verdicts = ledger.judge(policy(server.trust), offered(), now());
         if verdicts.changed
-            && let Err(error) = folder::write(&dir, &ledger)
+            && let Err(error) = folder::write(&self.dir, &ledger)
         {
             tracing::error!(server = name, %error, "Cannot write which definitions are approved; new ones are held.");
             // First sight that is not written down would be first sight at every start.
@@ -114,8 +119,9 @@ impl Ledgers {
         server: &Server,
         decision: &Decision,
     ) -> Result<(), Undecided> {
-        let dir = self.lock();
-        let mut ledger = open(&dir, name, &identity(server));
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ledger = open(&self.dir, name, &identity(server));
         match decision {
             Decision::Approve(Some(seen)) => ledger.approve(&seen.tool, seen.fingerprint, now())?,
             Decision::Approve(None) => {
@@ -132,18 +138,16 @@ impl Ledgers {
                 note_changed(name, all.iter().map(each));
             }
         }
-        Ok(folder::write(&dir, &ledger)?)
+        Ok(folder::write(&self.dir, &ledger)?)
     }
 
     /// The server is no longer configured.
     pub(crate) fn remove(&self, name: &str) {
-        if let Err(error) = folder::remove(&self.lock(), name) {
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = folder::remove(&self.dir, name) {
             tracing::warn!(server = name, %error, "Cannot remove which tools were approved.");
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PathBuf> {
-        self.dir.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
