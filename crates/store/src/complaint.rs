@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::error::StoreError;
 use crate::sqlite::Trouble;
-use crate::status::Status;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Complaint {
@@ -61,14 +60,6 @@ impl Complaint {
         Self {
             action: action.into(),
             ..self
-        }
-    }
-
-    pub(crate) fn status(self, retrying: bool) -> Status {
-        Status::Failed {
-            message: self.message,
-            action: self.action,
-            retrying,
         }
     }
 

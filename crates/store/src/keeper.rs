@@ -5,19 +5,22 @@
 //! opening ──ok──▶ serving ──closed──▶ gone
 //!    ▲  │            │
 //!    │  └─ locked, full, …: says so, waits, tries again ─┘
+//!    │               └── full, locked, read-only: reads on, refuses writes, tries again
 //!    └──── damaged: the file is put aside
 //! opening ──newer, foreign──▶ gone, the file left alone
 //! ```
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use crate::complaint::Complaint;
 use crate::error::StoreError;
 use crate::limits::{DAMAGED_FILES, RETRY_FIRST, RETRY_LONGEST};
+use crate::question::Question;
 use crate::queue::Queue;
 use crate::sqlite::{Database, Trouble, put_aside};
 use crate::status::Status;
@@ -100,50 +103,101 @@ impl Keeper {
     fn serve(&mut self, database: &mut Database) -> Result<(), Trouble> {
         let mut more_to_trim = true;
         loop {
-            let mut work = if more_to_trim {
-                self.queue.next_now()
-            } else {
-                self.queue.next()
-            };
-            let commits = !work.records.is_empty() || !work.writes.is_empty();
-            if commits {
-                match database.commit(&work.records, &mut work.writes) {
-                    Ok(()) => {
-                        self.works();
-                        work.writes.into_iter().for_each(Write::answer);
-                    }
-                    Err(trouble) => {
-                        self.queue.put_back(work);
-                        return Err(trouble);
-                    }
+            match self.serve_next(database, &mut more_to_trim) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(()),
+                Err(trouble) if trouble.leaves_reading() => self.read_on(database, trouble)?,
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+
+    /// Serves once. `Break` if asked to close.
+    fn serve_next(
+        &mut self,
+        database: &mut Database,
+        more_to_trim: &mut bool,
+    ) -> Result<ControlFlow<()>, Trouble> {
+        let mut work = if *more_to_trim {
+            self.queue.next_now()
+        } else {
+            self.queue.next()
+        };
+        let commits = !work.records.is_empty() || !work.writes.is_empty();
+        if commits {
+            match database.commit(&work.records, &mut work.writes) {
+                Ok(()) => {
+                    self.works();
+                    work.writes.into_iter().for_each(Write::answer);
+                }
+                Err(trouble) => {
+                    self.queue.put_back(work);
+                    return Err(trouble);
                 }
             }
-            let mut questions = work.questions.into_iter();
-            while let Some(mut question) = questions.next() {
-                if question.is_gone() {
-                    continue;
+        }
+        self.answer(database, work.questions)?;
+        if work.closing {
+            return Ok(ControlFlow::Break(()));
+        }
+        if commits || *more_to_trim {
+            *more_to_trim = database.trim(self.retention.rows, self.retention.oldest())?;
+            let Retention { rows, .. } = Retention::APPROVALS;
+            *more_to_trim |= database.trim_approvals(rows, Retention::APPROVALS.oldest())?;
+            *more_to_trim |= database.trim_vectors()?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Answers questions. Those that are left after a trouble are asked again.
+    fn answer(
+        &self,
+        database: &Database,
+        questions: Vec<Box<dyn Question>>,
+    ) -> Result<(), Trouble> {
+        let mut questions = questions.into_iter();
+        while let Some(mut question) = questions.next() {
+            if question.is_gone() {
+                continue;
+            }
+            match question.answer(database) {
+                Ok(()) => {}
+                // That is about one row: the file is fine otherwise.
+                Err(trouble @ Trouble::Unreadable(_)) => {
+                    question.refuse(Complaint::about(&self.path, &trouble).error());
                 }
-                match question.answer(database) {
-                    Ok(()) => {}
-                    // That is about one row: the file is fine otherwise.
-                    Err(trouble @ Trouble::Unreadable(_)) => {
-                        question.refuse(Complaint::about(&self.path, &trouble).error());
-                    }
-                    Err(trouble) => {
-                        let rest = std::iter::once(question).chain(questions).collect();
-                        self.queue.ask_again(rest);
-                        return Err(trouble);
-                    }
+                Err(trouble) => {
+                    let rest = std::iter::once(question).chain(questions).collect();
+                    self.queue.ask_again(rest);
+                    return Err(trouble);
                 }
             }
-            if work.closing {
-                return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Answers questions and refuses writes until the file can be written to again. A file that must be
+    /// opened anew, or a wish to close, ends it with the trouble.
+    fn read_on(&mut self, database: &mut Database, mut trouble: Trouble) -> Result<(), Trouble> {
+        loop {
+            let complaint = Complaint::about(&self.path, &trouble);
+            self.complain(&complaint, true);
+            let until = Instant::now() + self.lengthen_pause();
+            loop {
+                let error = complaint.clone().error();
+                match self.queue.questions_until(until, &error) {
+                    Some(questions) if questions.is_empty() => break,
+                    Some(questions) => self.answer(database, questions)?,
+                    None => return Err(trouble),
+                }
             }
-            if commits || more_to_trim {
-                more_to_trim = database.trim(self.retention.rows, self.retention.oldest())?;
-                let Retention { rows, .. } = Retention::APPROVALS;
-                more_to_trim |= database.trim_approvals(rows, Retention::APPROVALS.oldest())?;
-                more_to_trim |= database.trim_vectors()?;
+            match database.probe() {
+                Ok(()) => {
+                    self.works();
+                    return Ok(());
+                }
+                Err(next) if next.leaves_reading() => trouble = next,
+                Err(next) => return Err(next),
             }
         }
     }
@@ -151,10 +205,13 @@ impl Keeper {
     /// Does what there is to do about a trouble: `Ok` means to try again now.
     fn overcome(&mut self, trouble: &Trouble) -> Result<(), End> {
         let complaint = Complaint::about(&self.path, trouble);
-        tracing::warn!(message = %complaint.message, "The store does not work.");
         match trouble {
-            Trouble::Newer { .. } | Trouble::Foreign => Err(End::GivenUp(complaint)),
+            Trouble::Newer { .. } | Trouble::Foreign => {
+                warn(&complaint);
+                Err(End::GivenUp(complaint))
+            }
             Trouble::Damaged(_) if self.damaged_files < DAMAGED_FILES => {
+                warn(&complaint);
                 self.damaged_files += 1;
                 match put_aside(&self.path) {
                     Ok(aside) => {
@@ -184,9 +241,8 @@ impl Keeper {
 
     /// Says what is wrong and lets some time pass.
     fn wait(&mut self, complaint: &Complaint) -> Result<(), End> {
-        self.status.send_replace(complaint.clone().status(true));
-        let pause = self.pause;
-        self.pause = (self.pause * 2).min(RETRY_LONGEST);
+        self.complain(complaint, false);
+        let pause = self.lengthen_pause();
         if self.queue.refuse_for(pause, &complaint.clone().error()) {
             // There may be a last chance; it is not worth waiting for another.
             if let Ok(mut database) = Database::open(&self.path)
@@ -197,6 +253,31 @@ impl Keeper {
             return Err(End::Closed);
         }
         Ok(())
+    }
+
+    /// Tells the status; the log, only if that is news.
+    fn complain(&self, complaint: &Complaint, readable: bool) {
+        let failed = Status::Failed {
+            message: Arc::clone(&complaint.message),
+            action: Arc::clone(&complaint.action),
+            retrying: true,
+            readable,
+        };
+        let is_news = self.status.send_if_modified(|status| {
+            let is_news = *status != failed;
+            *status = failed;
+            is_news
+        });
+        if is_news {
+            warn(complaint);
+        }
+    }
+
+    /// The pause before the next attempt, which is longer each time.
+    fn lengthen_pause(&mut self) -> Duration {
+        let pause = self.pause;
+        self.pause = (pause * 2).min(RETRY_LONGEST);
+        pause
     }
 
     fn works(&mut self) {
@@ -214,12 +295,24 @@ impl Keeper {
     fn leave(&self, end: End) {
         let (status, error) = match end {
             End::Closed => (Status::Closed, StoreError::Closed),
-            End::GivenUp(complaint) => (complaint.clone().status(false), complaint.error()),
+            End::GivenUp(complaint) => {
+                let status = Status::Failed {
+                    message: Arc::clone(&complaint.message),
+                    action: Arc::clone(&complaint.action),
+                    retrying: false,
+                    readable: false,
+                };
+                (status, complaint.error())
+            }
         };
         // In this order: whoever sees the status finds the queue shut already.
         self.queue.abandon(&error);
         self.status.send_replace(status);
     }
+}
+
+fn warn(complaint: &Complaint) {
+    tracing::warn!(message = %complaint.message, "The store does not work.");
 }
 
 impl Drop for Keeper {

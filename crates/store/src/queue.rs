@@ -188,6 +188,27 @@ impl Queue {
         }
     }
 
+    /// The questions that wait, or that come until this time; none once it is over. Whoever writes
+    /// gets this error. `None` if the store is to be closed.
+    pub(crate) fn questions_until(
+        &self,
+        until: Instant,
+        error: &StoreError,
+    ) -> Option<Vec<Box<dyn Question>>> {
+        let mut waiting = self.lock();
+        loop {
+            waiting.refuse_writes(error);
+            let left = until.saturating_duration_since(Instant::now());
+            if waiting.closing {
+                return None;
+            }
+            if !waiting.questions.is_empty() || left.is_zero() {
+                return Some(mem::take(&mut waiting.questions));
+            }
+            waiting = self.sleep(waiting, Some(left));
+        }
+    }
+
     /// Takes nothing any more, and counts as dropped what is left.
     pub(crate) fn abandon(&self, error: &StoreError) {
         let mut waiting = self.lock();
@@ -233,6 +254,10 @@ impl Waiting {
         for mut question in mem::take(&mut self.questions) {
             question.refuse(error.clone());
         }
+        self.refuse_writes(error);
+    }
+
+    fn refuse_writes(&mut self, error: &StoreError) {
         self.write_bytes = 0;
         for write in mem::take(&mut self.writes) {
             write.refuse(error.clone());

@@ -75,6 +75,11 @@ impl From<rusqlite::Error> for Trouble {
 }
 
 impl Trouble {
+    /// Whether a file that is open can still be read.
+    pub(crate) const fn leaves_reading(&self) -> bool {
+        matches!(self, Self::Full | Self::Locked | Self::ReadOnly)
+    }
+
     /// Of the errors that are not the engine's own, those about a value in the file.
     fn unreadable(error: rusqlite::Error) -> Self {
         match error {
@@ -157,6 +162,15 @@ impl Database {
         if effects.retired {
             self.vectors = memory::Trim::default();
         }
+        Ok(())
+    }
+
+    /// Writes a page of the file as it is, to learn whether that can be done.
+    pub(crate) fn probe(&mut self) -> Result<(), Trouble> {
+        let version = version(&self.connection)?;
+        let transaction = begin(&mut self.connection)?;
+        transaction.pragma_update(None, "user_version", version)?;
+        transaction.commit()?;
         Ok(())
     }
 

@@ -20,6 +20,8 @@ pub enum Status {
         action: Arc<str>,
         /// Whether the store goes on trying by itself.
         retrying: bool,
+        /// Whether what is kept can still be read, as on a full disk.
+        readable: bool,
     },
     /// It was closed.
     Closed,

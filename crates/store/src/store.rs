@@ -191,7 +191,7 @@ impl Store {
         write: Write,
         answered: oneshot::Receiver<Fate<T>>,
     ) -> Result<T, StoreError> {
-        self.available()?;
+        self.available(false)?;
         self.handle.queue.write(write)?;
         answered.await.unwrap_or(Err(StoreError::Closed))
     }
@@ -200,14 +200,16 @@ impl Store {
         &self,
         read: impl Fn(&Database) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.available()?;
+        self.available(true)?;
         let (question, answered) = ask(read);
         self.handle.queue.ask(question)?;
         answered.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    fn available(&self) -> Result<(), StoreError> {
+    /// Refuses at once what the store cannot do at present.
+    fn available(&self, to_read: bool) -> Result<(), StoreError> {
         match self.status() {
+            Status::Failed { readable: true, .. } if to_read => Ok(()),
             Status::Failed {
                 message, action, ..
             } => Err(StoreError::Unavailable { message, action }),

@@ -9,7 +9,9 @@ use std::time::Duration;
 use switchboard_store::{Query, Store, Which, verify};
 
 use super::memory::{assert_sound, everything, learned_twice};
-use super::{Place, all, approval, close, is_intact, names, new, note, record, within};
+use super::{
+    Place, all, approval, close, is_intact, names, new, note, ready, record, within, write,
+};
 
 const FILE_OF_THE_VICTIM: &str = "SWITCHBOARD_STORE_VICTIM";
 
@@ -279,4 +281,58 @@ fn wakings() -> u64 {
         .lines()
         .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
     line.unwrap().trim().parse().unwrap()
+}
+
+const SMALL_DISK: &str = "SWITCHBOARD_STORE_SMALL_DISK";
+
+/// In namespaces of its own, where anyone may mount a disk of one megabyte.
+#[test]
+fn full_disk_refuses_writes_and_is_read_on() {
+    let place = tempfile::tempdir().unwrap();
+    let unshared = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", script, "sh"]);
+        command
+            .arg(place.path())
+            .arg(std::env::current_exe().unwrap());
+        command.env(SMALL_DISK, place.path());
+        command
+    };
+    let mount = r#"mount -t tmpfs -o size=1m none "$1""#;
+    if !unshared(mount).status().is_ok_and(|done| done.success()) {
+        return println!("left out: no namespace for a small disk can be had");
+    }
+    let script = format!(r#"{mount} && exec "$2" --exact alone::small_disk --nocapture"#);
+    assert!(unshared(&script).status().unwrap().success());
+}
+
+/// Not a test by itself: the process with the small disk above.
+#[tokio::test]
+async fn small_disk() {
+    let Some(disk) = std::env::var_os(SMALL_DISK).map(std::path::PathBuf::from) else {
+        return;
+    };
+    let store = Store::open(disk.join("db"));
+    write(&store, [new(approval("k1"))]).await.unwrap();
+    // The log of the store has room for a while; it does not get more.
+    std::fs::write(disk.join("rest"), vec![1; 4 << 20]).unwrap_err();
+    let mut number = 0;
+    let refused = loop {
+        number += 1;
+        assert!(number < 1000, "nothing was refused");
+        if let Err(error) = write(&store, [new(approval(&format!("n{number}")))]).await {
+            break error;
+        }
+    };
+    assert!(
+        refused.to_string().contains("the disk is full"),
+        "{refused}"
+    );
+    assert!(within(store.approval("k1")).await.unwrap().is_some());
+    assert!(!store.status().is_ready());
+    std::fs::remove_file(disk.join("rest")).unwrap();
+    ready(&store).await;
+    write(&store, [new(approval("k2"))]).await.unwrap();
+    close(&store).await;
+    assert!(is_intact(&disk.join("db")));
 }

@@ -165,6 +165,7 @@ async fn failure(store: &Store) -> (Arc<str>, Arc<str>, bool) {
             message,
             action,
             retrying,
+            ..
         } => (message, action, retrying),
         other => panic!("{other:?}"),
     }

@@ -386,7 +386,7 @@ async fn writes_beyond_what_may_wait_are_refused_at_once() {
 }
 
 #[tokio::test]
-async fn a_locked_file_refuses_writes_as_it_refuses_questions() {
+async fn locked_file_refuses_writes_and_is_read_on() {
     let place = Place::new();
     let store = place.open();
     record(&store, 0..3);
@@ -404,6 +404,8 @@ async fn a_locked_file_refuses_writes_as_it_refuses_questions() {
         matches!(refused, Err(StoreError::Unavailable { .. })),
         "{refused:?}"
     );
+    assert!(within(store.approval("k1")).await.unwrap().is_some());
+    assert_eq!(within(store.approval("k2")).await.unwrap(), None);
     drop(holder);
     ready(&store).await;
     assert_eq!(within(store.approval("k2")).await.unwrap(), None);
