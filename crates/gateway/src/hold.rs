@@ -43,17 +43,17 @@ pub(crate) fn waiting(server: &Server) -> Option<Waiting> {
     let fields = identity::fields(&server.transport);
     let program = match &server.transport {
         Transport::BuiltIn => return None,
-        Transport::Remote(remote) => address(&remote.url),
+        Transport::Remote(remote) => scrub::text(&address(&remote.url)).into_owned(),
         Transport::Command(_) | Transport::Container(_) => {
             let words = identity::words(&fields);
-            let words: Vec<_> = words.into_iter().map(shell_word).collect();
-            words.join(" ")
+            let words = words.into_iter().map(|word| shell_word(&scrub::text(word)));
+            words.collect::<Vec<_>>().join(" ")
         }
     };
     let settings = fields.iter().filter(|field| field.part != Part::Program);
     let settings = settings.map(|field| (field.key.to_owned(), shown(field.value)));
     Some(Waiting {
-        program: scrub::text(&program).into_owned(),
+        program,
         fingerprint: identity::fingerprint(server),
         settings: settings.collect(),
     })

@@ -83,6 +83,8 @@ async fn changed_entry_is_not_started_as_approved() {
         entry["hold"] = true.into();
         let rig = Rig::with(json!({ "s": entry })).await;
         let seen = start_of(&rig).await;
+        let first = asked(&rig, "").await;
+        assert_eq!(first["request"]["start"], seen, "{pointer}");
         *entry.pointer_mut(pointer).unwrap() = other.into();
         rig.reconfigure(&json!({ "mcpServers": { "s": entry } }))
             .await;
@@ -91,6 +93,7 @@ async fn changed_entry_is_not_started_as_approved() {
             .await
             .problem(409);
         assert_eq!(file(&rig)["mcpServers"]["s"]["hold"], true, "{pointer}");
+        rig.until_status(&first["id"], "withdrawn").await;
         rig.stop().await;
     }
 }
