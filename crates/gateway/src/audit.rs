@@ -237,7 +237,8 @@ async fn write(
     }
 }
 
-fn entry(at: SystemTime, event: Event) -> Entry {
+/// The entry of an event, without known secrets.
+pub(crate) fn entry(at: SystemTime, event: Event) -> Entry {
     let mut body = event.details;
     if let (Some(actor), Value::Object(members)) = (event.actor, &mut body) {
         // Plain data always becomes JSON.
@@ -247,7 +248,7 @@ fn entry(at: SystemTime, event: Event) -> Entry {
     Entry {
         at,
         what: event.what.into(),
-        subject: event.subject,
+        subject: scrub::shared(event.subject),
         body: scrub::json(&body.to_string()).into(),
     }
 }
@@ -306,6 +307,13 @@ mod tests {
             }
             entries.extend(page.into_iter().map(|one| one.entry));
         }
+    }
+
+    #[test]
+    fn entry_has_no_known_secret_in_its_subject() {
+        scrub::register(&[switchboard_redact::Secret::new("k", "subject-secret-7Hq2")]);
+        let entry = entry(SystemTime::now(), denied("bank:subject-secret-7Hq2"));
+        assert_eq!(&*entry.subject, "bank:[secret k]");
     }
 
     #[tokio::test]
