@@ -50,6 +50,7 @@ mod schema;
 mod secret;
 mod server;
 mod shape;
+mod shell;
 mod wanted;
 mod write;
 
@@ -71,5 +72,6 @@ pub use reference::is_secret_name;
 pub use resolve::{ResolveError, Resolved};
 pub use schema::schema;
 pub use secret::{looks_secret, without_scheme};
+pub use shell::shell_word;
 pub use switchboard_files::LockError;
 pub use write::{ConfigLock, Written};

@@ -12,7 +12,7 @@ use std::{
 };
 
 use switchboard_config::{Config, Environment, Home};
-use switchboard_contain::{Containment, Engine, Instance, Sweep};
+use switchboard_contain::{Containment, Instance, Sweep};
 use switchboard_files::{Links, write_private};
 use switchboard_store::Store;
 use tokio::{
@@ -107,8 +107,13 @@ impl Gateway {
         let steps = Arc::clone(&logs);
         containment =
             containment.on_step(move |server, step| launch::note_step(&steps, server, step));
-        let engines = launch::engines(&config, &home, &environment);
-        sweep(&home, instance, engines);
+        let left_behind = Sweep::new(home.groups(), instance);
+        sweep(launch::with_engines(
+            left_behind,
+            &config,
+            &home,
+            &environment,
+        ));
         let config = config.with_memory();
         let shelf = Arc::new(Shelf::open(home.catalog(), home.trust(), &config));
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
@@ -391,9 +396,7 @@ impl Drop for Present<'_> {
 
 /// Ends what an earlier gateway of this home left behind, in the background: what it left is in nobody's
 /// way.
-fn sweep(home: &Home, instance: Instance, engines: Vec<Engine>) {
-    let sweep = Sweep::new(home.groups(), instance);
-    let sweep = engines.into_iter().fold(sweep, Sweep::engine);
+fn sweep(sweep: Sweep) {
     tokio::spawn(async move {
         tokio::time::sleep(AFTER_FIRST_ANSWERS).await;
         tokio::task::spawn_blocking(move || run_sweep(&sweep));

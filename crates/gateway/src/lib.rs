@@ -39,6 +39,7 @@ mod gateway;
 mod handshake;
 mod health;
 mod hold;
+mod identity;
 mod judgement;
 mod launch;
 mod learn;

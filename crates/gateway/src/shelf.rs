@@ -6,23 +6,22 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fmt::Write,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use arc_swap::ArcSwap;
-use sha2::{Digest, Sha256};
 use switchboard_catalog::{
     Catalogue, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
 };
-use switchboard_config::{Config, Inherit, Server, Transport, Trust};
+use switchboard_config::{Config, Server, Trust};
 use switchboard_trust::ItemKind;
 use tokio::sync::watch;
 
 use crate::{
     builtin,
     failure::Failure,
+    identity::fingerprint,
     memory,
     trust::{Decision, Ledgers, Undecided, item_kind},
     turns::Turns,
@@ -575,62 +574,6 @@ fn shown(snapshot: &Snapshot) -> Arc<Offers> {
         });
     }
     Arc::clone(offers)
-}
-
-/// Tells whether a snapshot was made of the same server: by how it is started or reached. Secrets
-/// are in it as the configuration spells them, and only as a hash.
-fn fingerprint(server: &Server) -> String {
-    let mut hash = Sha256::new();
-    let mut put = |text: &str| {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
-    };
-    // How many there are of each keeps one list from being taken for the next.
-    let count = |n: usize| n.to_string();
-    match &server.transport {
-        Transport::BuiltIn => put("built-in"),
-        Transport::Command(line) => {
-            put("command");
-            put(&line.command);
-            put(&count(line.args.len()));
-            line.args.iter().for_each(|arg| put(arg));
-            line.env.iter().for_each(|(name, value)| {
-                put(name);
-                put(value);
-            });
-            put(line.cwd.as_deref().unwrap_or_default());
-            match &line.inherit_env {
-                Inherit::All => put("inherits all"),
-                Inherit::Names(names) => names.iter().for_each(|name| put(name)),
-            }
-        }
-        Transport::Remote(remote) => {
-            put("remote");
-            put(&remote.url);
-            remote.headers.iter().for_each(|(name, value)| {
-                put(name);
-                put(value);
-            });
-        }
-        Transport::Container(container) => {
-            put("container");
-            put(&container.image);
-            put(&count(container.args.len()));
-            container.args.iter().for_each(|arg| put(arg));
-            put(&count(container.env.len()));
-            container.env.iter().for_each(|(name, value)| {
-                put(name);
-                put(value);
-            });
-            container.mounts.iter().for_each(|mount| put(mount));
-        }
-    }
-    let hash = hash.finalize();
-    hash[..16].iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -10,15 +10,14 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use sha2::{Digest as _, Sha256};
 use switchboard_catalog::{Held, Kind, Offers};
 use switchboard_client::Raw;
-use switchboard_config::{Server, Transport, Trust as Wanted};
+use switchboard_config::{Server, Trust as Wanted};
 use switchboard_trust::{
     DecisionError, Fingerprint, ItemKind, Ledger, LeftOut, Offer, Policy, Verdict, folder,
 };
 
-use crate::turns::Turns;
+use crate::{identity::identity, turns::Turns};
 
 /// The ledgers of all servers. Its methods read and write files: they are for threads that may wait.
 #[derive(Debug)]
@@ -229,30 +228,6 @@ fn is_withheld(verdict: Verdict) -> bool {
         Verdict::Held(_)
         | Verdict::LeftOut(LeftOut::LongName | LeftOut::TooMany | LeftOut::Reserved) => true,
     }
-}
-
-/// What makes a server the one that was approved: what is started or reached. Keys and tokens are renewed
-/// and make no other server of it.
-fn identity(server: &Server) -> String {
-    let parts: Vec<&str> = match &server.transport {
-        Transport::BuiltIn => vec!["built-in"],
-        Transport::Command(line) => std::iter::once("command")
-            .chain([line.command.as_str()])
-            .chain(line.args.iter().map(String::as_str))
-            .collect(),
-        Transport::Remote(remote) => vec!["remote", &remote.url],
-        Transport::Container(container) => std::iter::once("container")
-            .chain([container.image.as_str()])
-            .chain(container.args.iter().map(String::as_str))
-            .collect(),
-    };
-    // As JSON, so that no two lists are spelled alike.
-    serde_json::to_string(&parts).unwrap_or_default()
-}
-
-/// A fingerprint of what makes a server the one that was approved.
-pub(crate) fn identity_hash(server: &Server) -> String {
-    crate::seal::hex(&Sha256::digest(identity(server)))
 }
 
 fn now() -> u64 {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde::Serialize;
+pub(crate) use switchboard_config::shell_word;
 
 use crate::failure::Failure;
 
@@ -252,30 +253,6 @@ pub(crate) fn one_line(text: &str) -> String {
     clean(&line.replace('\t', " "))
 }
 
-/// A name as a person can paste it into a shell, whatever is in it.
-pub(crate) fn shell_word(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
-    if !name.is_empty() && name.chars().all(is_plain) {
-        return name.to_owned();
-    }
-    let is_seen =
-        |c: char| c == ' ' || c.is_ascii_graphic() || (!c.is_ascii() && c.is_alphanumeric());
-    if name.chars().all(is_seen) {
-        return format!("'{}'", name.replace('\'', r"'\''"));
-    }
-    let mut word = "$'".to_owned();
-    for c in name.chars() {
-        match c {
-            '\'' | '\\' => word.extend(['\\', c]),
-            c if is_seen(c) => word.push(c),
-            // Writing to a string cannot fail.
-            c => drop(write!(word, "\\U{:08X}", u32::from(c))),
-        }
-    }
-    word.push('\'');
-    word
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Colour {
     Red,
@@ -333,21 +310,6 @@ mod tests {
             table.render(Some(20)),
             "NAME  TEXT\na     a text that i…\n      a note that is longer than the line\n"
         );
-    }
-
-    #[test]
-    fn names_can_be_pasted_into_a_shell() {
-        for (name, expected) in [
-            ("files:read_file", "files:read_file"),
-            ("", "''"),
-            ("files:(instructions)", "'files:(instructions)'"),
-            ("a; rm -rf $HOME", "'a; rm -rf $HOME'"),
-            ("it's", r"'it'\''s'"),
-            ("a\nhint: b", r"$'a\U0000000Ahint: b'"),
-            ("it's a\u{200b}b\\", r"$'it\'s a\U0000200Bb\\'"),
-        ] {
-            assert_eq!(shell_word(name), expected);
-        }
     }
 
     #[test]

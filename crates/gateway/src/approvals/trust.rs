@@ -185,7 +185,7 @@ fn question_to_start(waiting: Waiting) -> Question {
     let end = program.floor_char_boundary(PROGRAM_BYTES);
     let more = if end < program.len() { "…" } else { "" };
     let request = json!({
-        "start": { "program": program, "fingerprint": waiting.fingerprint, "settings": waiting.more },
+        "start": waiting,
         "tools": [],
     });
     Question {
@@ -262,13 +262,11 @@ async fn ask_once(
 /// Starts a server that was held, or switches it off. `false` if that could not be written down. The decision
 /// itself is in the audit log, with its actor.
 async fn settle(gateway: &Gateway, name: &str, waiting: &Waiting, approved: bool) -> bool {
+    let fingerprint = &waiting.fingerprint;
     let changed = if approved {
-        let released = gateway.release(name, &waiting.fingerprint, None);
-        released.await.map(drop)
+        gateway.release(name, fingerprint, None).await
     } else {
-        let name = name.to_owned();
-        let off = move |text: &str| switchboard_config::set_enabled(text, &name, false);
-        gateway.change_config_as(None, off).await
+        gateway.refuse(name, fingerprint, None).await
     };
     if let Err(error) = &changed {
         tracing::error!(server = %name, %error, "A decision about a server came to nothing.");

@@ -27,10 +27,10 @@ use crate::{
     asking::CallCount,
     context::Context,
     failure::{Failure, codes},
+    identity::identity_hash,
     line::{Line, Outlet},
     relay::Told,
     translate,
-    trust::identity_hash,
     view::View,
 };
 

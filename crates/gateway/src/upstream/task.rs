@@ -100,7 +100,7 @@ impl Task {
                 _ => Wanted::No,
             };
             if wanted == Wanted::Now {
-                self.launch();
+                self.launch().await;
             }
             let due = self.due();
             let upstream = Arc::clone(&self.upstream);
@@ -118,7 +118,7 @@ impl Task {
                     Next::Go
                 }
                 () = context.pace.turn(), if wanted == Wanted::Sometime => {
-                    self.launch();
+                    self.launch().await;
                     Next::Go
                 }
                 () = at(due) => {
@@ -181,7 +181,7 @@ impl Task {
         Some(used.max(run.since) + patience)
     }
 
-    fn launch(&mut self) {
+    async fn launch(&mut self) {
         let settings = self.upstream.settings();
         self.runs += 1;
         let name = &self.upstream.name;
@@ -222,7 +222,8 @@ impl Task {
             builder = builder.known_era(era);
         }
         let said = LastWords::default();
-        let client = match launch::connect(builder, name, &settings, &self.context, &said) {
+        let connecting = launch::connect(builder, name, &settings, &self.context, &said);
+        let client = match connecting.await {
             Ok(client) => client,
             Err(fault) => return self.fail(fault),
         };
@@ -393,7 +394,7 @@ impl Task {
                 self.end(ServerState::Starting).await;
                 self.restart.pardon();
                 match off(&self.upstream.name, &self.upstream.settings.load()) {
-                    None => self.launch(),
+                    None => self.launch().await,
                     Some(off) => self.tell(off),
                 }
                 let _ = done.send(());

@@ -23,7 +23,7 @@ use super::{
     Finding,
     program::{self, Answers},
 };
-use crate::failure::Failure;
+use crate::{failure::Failure, print::shell_word};
 
 /// How long an address may take to be found and reached.
 const REACH: Duration = Duration::from_secs(3);
@@ -82,6 +82,15 @@ struct Look<'a> {
 impl Look<'_> {
     fn server(mut self, server: &Server) -> Vec<Finding> {
         self.exposed(server);
+        if server.hold {
+            // Nothing that its entry names is run, reached or read before that.
+            let name = shell_word(self.name);
+            self.warning(
+                "it is not started until you approve it",
+                format!("look at it with `switchboard trust show {name}`, then approve it with `switchboard trust approve {name}`"),
+            );
+            return self.findings;
+        }
         match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
             Ok(resolved) => {
                 switchboard_gateway::scrub::register(&resolved.secrets);
