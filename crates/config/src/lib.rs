@@ -70,6 +70,6 @@ pub use problem::Problem;
 pub use reference::is_secret_name;
 pub use resolve::{ResolveError, Resolved};
 pub use schema::schema;
-pub use secret::{looks_secret, without_scheme};
+pub use secret::{Place, Reference, secret_parts};
 pub use switchboard_files::LockError;
 pub use write::{ConfigLock, Written};
