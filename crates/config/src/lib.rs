@@ -54,7 +54,7 @@ mod wanted;
 mod write;
 
 pub use edit::{EditError, add_server, release_server, remove_server, set_enabled};
-pub use environment::Environment;
+pub use environment::{Environment, Started};
 pub use filter::ToolFilter;
 pub use home::{Home, HomeError};
 pub use listen::{ListenError, parse_listen};

@@ -106,6 +106,12 @@ impl Gateway {
         let steps = Arc::clone(&logs);
         containment =
             containment.on_step(move |server, step| launch::note_step(&steps, server, step));
+        if !environment.dropped().is_empty() {
+            tracing::warn!(
+                entries = ?environment.dropped(),
+                "These entries of PATH are not searched: they are relative, or in the folder in which the gateway was started, which may be another person's. Name a program there by its whole path."
+            );
+        }
         let engines = launch::engines(&config, &home, &environment);
         sweep(&home, instance, engines);
         let config = config.with_memory();
