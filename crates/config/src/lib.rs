@@ -58,7 +58,7 @@ pub use environment::{Environment, Started};
 pub use filter::ToolFilter;
 pub use home::{Home, HomeError};
 pub use listen::{ListenError, parse_listen};
-pub use load::{ConfigError, parse, read_file};
+pub use load::{ConfigError, open_trusted, parse, read_trusted};
 pub use model::{
     Approvals, Auth, Budget, CommandLine, Config, Container, DEFAULT_LISTEN, Embeddings, Guard,
     Inherit, McpAuth, Memory, Notify, Prices, Provider, ProviderKind, Remote, RemoteKind, Results,
