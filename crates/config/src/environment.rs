@@ -254,6 +254,7 @@ impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment")
             .field("variables", &self.variables.len())
+            .field("dropped", &self.dropped)
             .field("untrusted", &self.untrusted)
             .finish()
     }

@@ -45,7 +45,7 @@ pub fn secret_parts(place: Place<'_>, text: &str) -> Vec<Range<usize>> {
         parts.extend(starts.map(|start| start..start + value.len()));
     }
     if matches!(place, Place::Variable(_) | Place::Header(_)) && !parts.is_empty() {
-        return vec![text.len() - bare(text).len()..text.len()];
+        parts.push(text.len() - bare(text).len()..text.len());
     }
     joined(parts)
 }

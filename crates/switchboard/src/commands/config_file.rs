@@ -153,3 +153,27 @@ pub(super) fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot {what} {}: {error}", path.display()))
         .hint("check who owns it and what may be done with it")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn changed_file_is_not_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("switchboard.json");
+        fs::write(&path, "{}").unwrap();
+        let file = ConfigFile {
+            path: path.clone(),
+            text: Some("{}".to_owned()),
+        };
+        fs::write(&path, "{ }").unwrap();
+        let failure = file.remove().unwrap_err();
+        assert!(failure.message().contains("has changed"), "{failure}");
+        fs::write(&path, "{}").unwrap();
+        file.remove().unwrap();
+        assert!(!path.exists());
+    }
+}

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use clap::Args;
 use serde_json::{Value, json};
 use switchboard_clients::{Client, Dirs, Error, Found, Imported, read, read_file, read_project};
-use switchboard_config::{Config, EditError, Home, Reference, add_server, remove_server};
+use switchboard_config::{Config, EditError, Home, Reference, Server, add_server, remove_server};
 
 use super::{
     agree::CHANGE,
@@ -197,7 +197,7 @@ fn keep_secrets_from(found: &mut Found, store: &Store) {
     let notes = &mut found.notes;
     found.servers.retain(|server| {
         let config = alone(&server.name, &server.entry);
-        let references = config.servers.values().flat_map(|server| server.references());
+        let references = config.servers.values().flat_map(Server::references);
         let known = references.into_iter().find_map(|reference| match reference {
             Reference::Secret(name) if store.has(name) => Some(name),
             _ => None,
@@ -261,10 +261,7 @@ fn describe(server: &mut Imported, file: &str) {
             say(format!("  {section}: {}", names.join(", ")));
         }
     }
-    let references = config
-        .servers
-        .values()
-        .flat_map(|server| server.references());
+    let references = config.servers.values().flat_map(Server::references);
     let references: Vec<_> = references.map(|reference| reference.to_string()).collect();
     if !references.is_empty() {
         say(format!("  it gets: {}", references.join(", ")));
