@@ -10,6 +10,7 @@
 #![allow(clippy::missing_panics_doc)] // To panic is what a check is for.
 
 mod chunks;
+mod control;
 mod definition;
 mod edit;
 mod envelope;
@@ -25,6 +26,7 @@ mod sse;
 
 use std::io::Write as _;
 
+pub use control::control;
 pub use definition::definition;
 pub use edit::edit;
 pub use envelope::envelope;
@@ -40,8 +42,9 @@ pub use sse::sse;
 pub type Check = fn(&[u8]);
 
 /// Every check under its name, which is also that of its fuzz target and its folder in `seeds/`.
-pub const CHECKS: [(&str, Check); 10] = [
+pub const CHECKS: [(&str, Check); 11] = [
     ("edit", edit),
+    ("control", control),
     ("splitter", splitter),
     ("envelope", envelope),
     ("sse", sse),

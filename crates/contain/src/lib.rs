@@ -63,6 +63,8 @@ mod sweep;
 
 pub use container::{Container, Engine, INSTANCE_LABEL, Mount, SERVER_LABEL};
 pub use containment::Containment;
+#[doc(hidden)]
+pub use control::check_control;
 pub use error::{LaunchError, StartFailure};
 pub use guard::{GUARD_ARGUMENT, guard_main};
 pub use handle::{Contained, Handle, Tree};

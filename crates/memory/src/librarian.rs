@@ -332,43 +332,64 @@ impl Shared {
                 library.put_relation(relation.row, relation.from, relation.to, relation.weight);
             }
         }
-        after = 0;
-        loop {
-            let versions = self
-                .runtime
-                .block_on(memories.versions_after(after, ROWS))?;
-            let Some(last) = versions.last() else { break };
-            after = last.row;
-            for version in &versions {
-                add(&mut library, version);
-            }
-            self.stand
-                .send_replace(Stand::Loading(library.len() as u64));
-        }
+        let last = self.load_versions(&mut library, 0)?;
         let models = self.runtime.block_on(memories.models())?;
         if let Some(active) = models.into_iter().find(|model| model.active) {
-            self.load_vectors(&mut library, &active.fingerprint, active.dimensions)?;
+            self.load_model(&mut library, &active.fingerprint, active.dimensions)?;
+            // A text may have come between the two, and got a vector before the model was in use; of such
+            // vectors there is no news.
+            self.load_versions(&mut library, last)?;
+            self.load_vectors(&mut library, &active.fingerprint, last)?;
         }
         Ok(library)
     }
 
-    fn load_vectors(
+    /// Adds the versions after this row, and returns the row of the last.
+    fn load_versions(&self, library: &mut Library, mut after: u64) -> Result<u64, StoreError> {
+        loop {
+            let versions = self
+                .runtime
+                .block_on(self.memories.versions_after(after, ROWS))?;
+            let Some(last) = versions.last() else {
+                return Ok(after);
+            };
+            after = last.row;
+            for version in &versions {
+                add(library, version);
+            }
+            self.stand
+                .send_replace(Stand::Loading(library.len() as u64));
+        }
+    }
+
+    fn load_model(
         &self,
         library: &mut Library,
         model: &Arc<str>,
         dimensions: u32,
     ) -> Result<(), StoreError> {
         library.add_model(model, dimensions as usize);
-        let mut after = 0;
+        self.load_vectors(library, model, 0)?;
+        library.use_model(model);
+        Ok(())
+    }
+
+    /// Sets the vectors of the versions after this row.
+    fn load_vectors(
+        &self,
+        library: &mut Library,
+        model: &Arc<str>,
+        mut after: u64,
+    ) -> Result<(), StoreError> {
         loop {
             let read = self.memories.vectors_after(model, after, ROWS);
             let vectors = self.runtime.block_on(read)?;
-            let Some(last) = vectors.last() else { break };
+            let Some(last) = vectors.last() else {
+                return Ok(());
+            };
             after = last.row;
             set_vectors(library, model, vectors);
         }
-        library.use_model(model);
-        Ok(())
     }
 }
 
@@ -383,7 +404,7 @@ impl Librarian {
     ) -> Result<(), Trouble> {
         let shared = Arc::clone(&self.shared);
         let used = self.ask(move |library| {
-            shared.load_vectors(library, &model, dimensions)?;
+            shared.load_model(library, &model, dimensions)?;
             then();
             Ok::<_, StoreError>(())
         });
@@ -405,6 +426,10 @@ fn apply(library: &mut Library, news: News) {
             }
             for entity in entities {
                 library.put_entity(entity.row, scope::parts(&entity.scope), &entity.name);
+            }
+            // A version does not change: one that was loaded before its news came may have its vector already.
+            if library.has(row) {
+                return;
             }
             library.add(&Document {
                 row,
@@ -488,19 +513,22 @@ mod tests {
     use super::*;
     use crate::remember::{fresh, next};
 
-    fn found(library: &Library) -> usize {
-        let filter = Filter {
+    fn anything() -> Filter<'static> {
+        Filter {
             scope: [None; 4],
             kind: None,
             as_of: None,
             known_at: None,
             now: 0,
             ended: true,
-        };
+        }
+    }
+
+    fn found(library: &Library) -> usize {
         let hits = library.recall(&Query {
             text: "apple",
             meaning: None,
-            filter,
+            filter: anything(),
             limit: 10,
             channels: Channels::default(),
         });
@@ -570,5 +598,40 @@ mod tests {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
         assert_eq!(apples, 0, "the memory says \"a pear\" now");
+    }
+
+    #[test]
+    fn late_news_of_a_version_leave_its_vector() {
+        let version = fresh("m".into(), Scope::default(), "an apple".into(), 1);
+        let news = || News::Version {
+            row: 1,
+            version: Box::new(version.clone()),
+            mentions: Vec::new(),
+            entities: Vec::new(),
+            closed: None,
+        };
+        let mut library = Library::default();
+        library.add_model("model", 2);
+        apply(&mut library, news());
+        let Quantised { scale, numbers } = Quantised::from_vector(&[1.0, 0.0]);
+        let vector = Vector {
+            row: 1,
+            scale,
+            numbers,
+        };
+        set_vectors(&mut library, "model", vec![vector]);
+        apply(&mut library, news());
+        let hits = library.recall(&Query {
+            text: "unknown words",
+            meaning: Some(("model", &[1.0, 0.0])),
+            filter: anything(),
+            limit: 10,
+            channels: Channels {
+                lexical: false,
+                vector: true,
+                graph: false,
+            },
+        });
+        assert_eq!(hits.len(), 1);
     }
 }

@@ -191,6 +191,11 @@ impl Library {
         self.models.first().map(|model| &*model.fingerprint)
     }
 
+    /// Whether there is a version with this row.
+    pub fn has(&self, row: u64) -> bool {
+        self.places.contains_key(&row)
+    }
+
     /// How many versions there are.
     pub fn len(&self) -> usize {
         self.places.len()

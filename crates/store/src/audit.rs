@@ -135,11 +135,11 @@ pub fn length(path: &Path) -> Result<u64, StoreError> {
     read().map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())
 }
 
-/// Removes the entries up to and including this one, which an archive has to hold on the disk, and gives their room
-/// back. A gateway may have the file open meanwhile. `false` says that the log has no such entry, and nothing is removed.
+/// Removes the entries up to and including this one, which an archive has to hold on the disk. A gateway may have the
+/// file open meanwhile. `false` says that the log has no such entry, and nothing is removed.
 ///
-/// Entries go in small commits, each with its anchor: a crash leaves a log that begins somewhere in the archive, and
-/// doing it again finishes it.
+/// Entries go in small commits, each with its anchor: a crash leaves a log that begins somewhere in the archive. The
+/// next archive begins there, and so has some entries again.
 pub fn forget_archived(path: &Path, until: &Anchor) -> Result<bool, StoreError> {
     let forget = || {
         let mut database = Database::open(path)?;
@@ -154,14 +154,22 @@ pub fn forget_archived(path: &Path, until: &Anchor) -> Result<bool, StoreError> 
                 Err(trouble) => return Err(trouble),
             }
         }
-        if let Err(trouble) = database.shrink() {
-            // What comes next uses the room.
-            tracing::debug!(%trouble, "The room of archived entries is not given back.");
-        }
         database.close();
         Ok(true)
     };
     forget().map_err(|trouble: Trouble| Complaint::about(path, &trouble).error())
+}
+
+/// Gives the room of what was removed from a file back to the disk. Nobody else can write to the file for as long as
+/// it takes to copy all of it.
+pub fn shrink(path: &Path) -> Result<(), StoreError> {
+    let shrink = || {
+        let database = Database::open(path)?;
+        database.shrink()?;
+        database.close();
+        Ok(())
+    };
+    shrink().map_err(|trouble: Trouble| Complaint::about(path, &trouble).error())
 }
 
 /// How often a lock of the gateway is waited for.

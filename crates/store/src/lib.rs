@@ -50,7 +50,8 @@ mod write;
 pub use activity::{Activity, Outcome, OutcomeKind, Query};
 pub use approval::{Approval, Rule, Which};
 pub use audit::{
-    Anchor, Audited, Broken, Entry, Flaw, Verdict, anchor, export, forget_archived, length, verify,
+    Anchor, Audited, Broken, Entry, Flaw, Verdict, anchor, export, forget_archived, length, shrink,
+    verify,
 };
 pub use change::Change;
 pub use error::StoreError;

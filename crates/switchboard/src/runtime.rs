@@ -92,6 +92,14 @@ pub(crate) fn leave_directory() -> anyhow::Result<Option<PathBuf>> {
 pub(crate) struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 
 impl Lock {
+    /// Whether a process has the lock, or that cannot be found out.
+    pub(crate) fn is_held(home: &Home) -> bool {
+        match File::open(home.lock_file()) {
+            Ok(lock) => lock.try_lock_shared().is_err(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+    }
+
     /// Takes the lock; `Err` with the process that has it, if another does.
     pub(crate) fn take(home: &Home) -> anyhow::Result<Result<Self, Option<u32>>> {
         let path = home.lock_file();

@@ -445,6 +445,45 @@ pub(crate) fn configuration() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// Fields of a commission, or lines of orders and reports, in an order that makes sense only by chance.
+pub(super) fn control() -> impl Strategy<Value = Vec<u8>> {
+    let field = prop::sample::select(vec![
+        "nfiles",
+        "p./server",
+        "a",
+        "aa b",
+        "eA=1=2",
+        "eB",
+        "d/tmp",
+        "mmain:0123456789abcdef0123456789abcdef",
+        "l/run/groups",
+        "s500 2000",
+        "s500 99999999999999999999",
+        "cname",
+        "gpodman",
+        "vPATH=/a",
+        "?",
+    ]);
+    let line = prop::sample::select(vec![
+        "stop 500 2000",
+        "stop 5",
+        "kill",
+        "kill 2",
+        "started 7 4711",
+        "started +7",
+        "failed working-directory 2",
+        "exited -9",
+        "unrecorded \u{1}no space ",
+        "gone term 18446744073709551615",
+    ]);
+    let joined = |words: Vec<&str>, end: &str| words.join(end).into_bytes();
+    prop_oneof![
+        prop::collection::vec(field, 0..16).prop_map(move |fields| joined(fields, "\0")),
+        prop::collection::vec(line, 0..8).prop_map(move |lines| joined(lines, "\n")),
+        any::<Vec<u8>>(),
+    ]
+}
+
 /// What follows the checksum of a ledger, sound or not.
 pub(super) fn ledger() -> impl Strategy<Value = Vec<u8>> {
     let hash = "c367c348e0b4457d29b929406c3e52ea0b9cde88d2671dafba54a8ab8ded11db";

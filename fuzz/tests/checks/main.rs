@@ -56,6 +56,11 @@ fn generated_configurations_hold() {
 }
 
 #[test]
+fn generated_messages_to_guards_hold() {
+    run(2_000, switchboard_fuzz::control, generate::control());
+}
+
+#[test]
 fn generated_frames_hold() {
     run(2_500, switchboard_fuzz::envelope, generate::frame());
 }

@@ -12,9 +12,9 @@ fn folder() -> Option<PathBuf> {
     if std::env::var_os("SWITCHBOARD_TEST_QUICK").is_some_and(|quick| quick == "1") {
         return None;
     }
-    let folder = std::env::var_os("SWITCHBOARD_MODEL");
-    let folder =
-        folder.expect("SWITCHBOARD_MODEL names the folder of all-MiniLM-L6-v2; ./test sets it");
+    let Some(folder) = std::env::var_os("SWITCHBOARD_MODEL") else {
+        panic!("SWITCHBOARD_MODEL names the folder of all-MiniLM-L6-v2; ./test sets it");
+    };
     Some(PathBuf::from(folder))
 }
 

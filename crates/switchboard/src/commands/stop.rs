@@ -1,7 +1,6 @@
 //! `switchboard stop`: ends the running gateway, and waits until it and its servers are gone.
 
 use std::{
-    fs::{File, TryLockError},
     io::{self, IsTerminal, Write as _},
     thread,
     time::{Duration, Instant},
@@ -15,6 +14,7 @@ use crate::{
     failure::Failure,
     link::{Link, no_gateway},
     print,
+    runtime::Lock,
 };
 
 /// What is added to the time that the gateway gives itself.
@@ -68,14 +68,7 @@ fn is_gone(home: &Home, before: &Status) -> Result<bool, Failure> {
             now.is_ok_and(|now| now.pid != before.pid || now.started_at != before.started_at)
         );
     }
-    let lock = match File::open(home.lock_file()) {
-        Ok(lock) => lock,
-        Err(error) => return Ok(error.kind() == io::ErrorKind::NotFound),
-    };
-    match lock.try_lock_shared() {
-        Ok(()) => Ok(true),
-        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => Ok(false),
-    }
+    Ok(!Lock::is_held(home))
 }
 
 /// A line that says how long it has taken, for a person.

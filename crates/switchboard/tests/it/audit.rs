@@ -137,9 +137,49 @@ fn archived_and_put_back(place: &Place, other: &Path, entries: u64, head: &str) 
     let verdict = json(place, &["audit", "verify", "--archive", archive, "--json"]);
     let found = (&verdict["entries"], &verdict["archived"], &verdict["head"]);
     assert_eq!(found, (&json!(entries), &json!(entries), &json!(head)));
+    // One that was cut short, and the next, have some entries both.
+    let again = place.user().join("again.jsonl");
+    let again = again.to_str().unwrap();
+    let rest: String = lines.split_inclusive('\n').skip(1).collect();
+    let both = ["audit", "verify", "--archive", archive, "--archive", again];
+    fs::write(again, &rest).unwrap();
+    assert_eq!(place.run(&both).code, Some(0));
+    fs::write(again, rest.replace("not yours", "all yours")).unwrap();
+    let done = place.run(&both);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.err.contains("is broken at entry 2"), "{done:?}");
     fs::write(archive, lines.replace("not yours", "all yours")).unwrap();
     let done = place.run(&["audit", "verify", "--archive", archive]);
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.err.contains("is broken at entry 2"), "{done:?}");
     fs::rename(copy, place.home().join("switchboard.db")).unwrap();
+}
+
+#[test]
+fn archive_beside_a_gateway_leaves_both_whole() {
+    let place = Place::new();
+    let gateway = gateway(&place);
+    let decide = |path: &str| {
+        let (calling, asked) = ask(&place, "asker:remove", &format!(r#"{{"path": "{path}"}}"#));
+        let (code, _, err) = run(&place, &["approvals", "reject", id(&asked), "no"]);
+        assert_eq!(code, Some(0), "{err}");
+        calling.end();
+    };
+    decide("/a");
+    let archive = place.user().join("old.jsonl");
+    let archive = archive.to_str().unwrap();
+    let done = place.run(&["audit", "archive", archive]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains("the store keeps its size"), "{done:?}");
+    decide("/b");
+    let verdict = json(&place, &["audit", "verify", "--archive", archive, "--json"]);
+    assert_eq!(verdict["broken"], Value::Null, "{verdict}");
+    let counts = (verdict["entries"].as_u64(), verdict["archived"].as_u64());
+    assert!(counts.0 > counts.1 && counts.1 >= Some(2), "{verdict}");
+    assert_eq!(place.run(&["stop"]).code, Some(0));
+    drop(gateway);
+    let rest = place.user().join("rest.jsonl");
+    let done = place.run(&["audit", "archive", rest.to_str().unwrap()]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(!done.err.contains("keeps its size"), "{done:?}");
 }

@@ -15,7 +15,7 @@ use switchboard_store::{Anchor, Audited};
 use switchboard_wire::Raw;
 
 use super::{Entry, cannot, failure, hex, log_of};
-use crate::{commands::shapes::count, failure::Failure, print};
+use crate::{commands::shapes::count, failure::Failure, print, runtime::Lock};
 
 /// Move the oldest part of the log to a file.
 ///
@@ -79,6 +79,8 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Failure> {
         return Err(Failure::new("the log has changed while it was archived")
             .hint("another archive was made at the same time: compare the two files"));
     }
+    // To give the room back takes the file for as long as it takes to copy it.
+    let is_shrunk = !Lock::is_held(home) && switchboard_store::shrink(&log).is_ok();
     print::say(&format!(
         "moved {} to {}\nlast  {}:{}",
         count(until.seq - began.seq, "entry", "entries"),
@@ -86,6 +88,11 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Failure> {
         until.seq,
         hex(&until.hash)
     ));
+    if !is_shrunk {
+        print::hint(
+            "the store keeps its size and uses the room; an archive made without a gateway gives it back",
+        );
+    }
     Ok(())
 }
 
@@ -147,8 +154,8 @@ pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Failure> {
         return Ok(());
     }
     let anchor = switchboard_store::anchor(log).map_err(|error| failure(&error))?;
-    let mut last = Anchor::default();
-    let mut at_anchor = (anchor.seq == 0).then_some(anchor.hash);
+    // The hash of every entry, from the one before the first.
+    let mut hashes = vec![Anchor::default().hash];
     for path in archives {
         let file = File::open(path).map_err(|error| cannot("read", path, &error))?;
         let mut lines = BufReader::new(file);
@@ -158,39 +165,40 @@ pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Failure> {
             if read == 0 {
                 break;
             }
-            let next = last.seq + 1;
-            let wrong = |why: &str| {
-                Failure::new(format!(
-                    "{} is broken at entry {next}: {why}",
-                    path.display()
-                ))
-                .hint("give all archives of the log, oldest first, as they were written")
+            let next = hashes.len();
+            let wrong = |at: usize, why: &str| {
+                Failure::new(format!("{} is broken at entry {at}: {why}", path.display()))
+                    .hint("give all archives of the log, oldest first, as they were written")
             };
-            let audited = parse(&line).ok_or_else(|| wrong("the line cannot be read"))?;
-            if audited.seq != next {
-                return Err(wrong(&format!("entry {} comes in its place", audited.seq)));
-            }
-            if !audited.follows(&last.hash) {
-                return Err(wrong("it, or one before it, is not what was written"));
-            }
-            last = Anchor {
-                seq: audited.seq,
-                hash: audited.hash,
+            let audited = parse(&line).ok_or_else(|| wrong(next, "the line cannot be read"))?;
+            let seq = usize::try_from(audited.seq).unwrap_or(usize::MAX);
+            let before = seq.checked_sub(1).and_then(|before| hashes.get(before));
+            let Some(before) = before else {
+                let why = format!("entry {} comes in its place", audited.seq);
+                return Err(wrong(next, &why));
             };
-            if last.seq == anchor.seq {
-                at_anchor = Some(last.hash);
+            // An archive that was cut short may have entries that the next one has again.
+            let known = hashes.get(seq);
+            if !audited.follows(before) || known.is_some_and(|known| *known != audited.hash) {
+                return Err(wrong(seq, "it, or one before it, is not what was written"));
+            }
+            if known.is_none() {
+                hashes.push(audited.hash);
             }
         }
     }
-    if last.seq < anchor.seq {
+    let at_anchor = usize::try_from(anchor.seq)
+        .ok()
+        .and_then(|seq| hashes.get(seq));
+    let Some(at_anchor) = at_anchor else {
         return Err(Failure::new(format!(
             "entries {} to {} are in none of these archives",
-            last.seq + 1,
+            hashes.len(),
             anchor.seq
         ))
         .hint("give all archives of the log, oldest first"));
-    }
-    if at_anchor != Some(anchor.hash) {
+    };
+    if *at_anchor != anchor.hash {
         return Err(Failure::new(format!(
             "the log does not go on where the archives end: entry {} has another hash",
             anchor.seq

@@ -1,5 +1,6 @@
 //! Where the clients and the servers are installed.
 #![allow(dead_code, reason = "each test binary that has this uses a part of it")]
+#![allow(clippy::print_stderr, reason = "a test that is left out says so")]
 
 use std::{
     env,
@@ -23,7 +24,7 @@ const NEEDED: [&str; 5] = [
 #[track_caller]
 pub(crate) fn directory(needed: &[&str]) -> Option<PathBuf> {
     if env::var_os("SWITCHBOARD_TEST_QUICK").is_some_and(|quick| quick == "1") {
-        println!("left out: SWITCHBOARD_TEST_QUICK=1");
+        eprintln!("left out: SWITCHBOARD_TEST_QUICK=1");
         return None;
     }
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
