@@ -61,14 +61,14 @@ mod remains;
 mod report;
 mod sweep;
 
-pub use container::{Container, Engine, INSTANCE_LABEL, Mount, SERVER_LABEL};
+pub use container::{Container, Engine, Mount};
 pub use containment::Containment;
 #[doc(hidden)]
 pub use control::check_control;
 pub use error::{LaunchError, StartFailure};
 pub use guard::{GUARD_ARGUMENT, guard_main};
 pub use handle::{Contained, Handle, Tree};
-pub use instance::{Instance, InvalidInstance, MARKER};
+pub use instance::{Instance, InvalidInstance};
 pub use launch::{Ladder, Launch};
 pub use lineage::{Lineage, Process, SocketLineage};
 pub use report::{Ended, Rung, Step};
