@@ -550,7 +550,7 @@ mod tests {
     fn root_of_the_file_system_is_no_repository() {
         let root = Path::new("/");
         for started in [Started::ByClient(root), Started::ByUser(root)] {
-            for home in [None, Some("/root"), Some("/"), Some("")] {
+            for home in [None, Some("/srv/app"), Some("/"), Some("")] {
                 let dropped = dropped(started, home, "/usr/bin:.:/bin");
                 assert_eq!(dropped, ["."], "{started:?} {home:?}");
             }

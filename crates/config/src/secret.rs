@@ -10,7 +10,7 @@ use std::ops::Range;
 use switchboard_redact as redact;
 
 use crate::model::{Config, Server, Transport};
-use crate::reference::{Piece, pieces};
+use crate::reference::{Piece, pieces, ranges};
 
 /// The schemes of `Authorization`, which are no secret by themselves.
 const SCHEMES: [&str; 3] = ["Bearer ", "Basic ", "Token "];
@@ -32,20 +32,32 @@ pub enum Place<'a> {
 /// `Authorization`, `--token`) or by themselves (`ghp_…`, a JWT, a password in a URL). Of a variable and a
 /// header that is the whole text without `Bearer ` and its like. A reference such as `${secret:NAME}` is none.
 pub fn secret_parts(place: Place<'_>, text: &str) -> Vec<Range<usize>> {
-    let found = match place {
-        Place::Variable(name) => redact::variable(name, bare(text)),
-        Place::Header(name) => redact::header(name, bare(text)),
-        Place::Argument(before) => redact::arguments("", [before, text]),
-        Place::Address => redact::literal("", text),
+    let Ok(references) = ranges(text) else {
+        return Vec::new();
     };
-    let mut parts: Vec<Range<usize>> = Vec::new();
-    let values = found.iter().map(redact::Secret::value);
-    for value in values.filter(|value| is_secret(value)) {
-        let starts = text.match_indices(value).map(|(start, _)| start);
-        parts.extend(starts.map(|start| start..start + value.len()));
+    // A colon in a reference must not look like that before a password.
+    let mut masked = text.to_owned();
+    for reference in &references {
+        masked.replace_range(reference.clone(), &"x".repeat(reference.len()));
     }
+    let bare = bare(&masked);
+    let found = match place {
+        Place::Variable(name) => redact::variable(name, bare),
+        Place::Header(name) => redact::header(name, bare),
+        Place::Argument(before) => redact::arguments("", [before, &masked]),
+        Place::Address => redact::literal("", &masked),
+    };
+    let values = found.iter().map(redact::Secret::value);
+    let mut parts: Vec<Range<usize>> = values
+        .filter(|value| !value.is_empty())
+        .flat_map(|value| {
+            let starts = masked.match_indices(value).map(|(start, _)| start);
+            starts.map(|start| start..start + value.len())
+        })
+        .filter(|part| is_secret(text, part, &references))
+        .collect();
     if matches!(place, Place::Variable(_) | Place::Header(_)) && !parts.is_empty() {
-        parts.push(text.len() - bare(text).len()..text.len());
+        parts.push(text.len() - bare.len()..text.len());
     }
     joined(parts)
 }
@@ -63,17 +75,27 @@ fn joined(mut parts: Vec<Range<usize>>) -> Vec<Range<usize>> {
     apart
 }
 
-/// Returns whether a value that was found is more than a reference or a setting.
-fn is_secret(value: &str) -> bool {
-    let Ok(pieces) = pieces(value) else {
-        return false;
-    };
-    let plain = pieces.into_iter().filter_map(|piece| match piece {
-        Piece::Plain(plain) => Some(plain),
-        Piece::Env(_) | Piece::Secret(_) => None,
-    });
-    let plain: String = plain.collect();
-    !is_setting(bare(&plain).trim())
+/// Returns whether a part of a text is more than a reference or a setting.
+fn is_secret(text: &str, part: &Range<usize>, references: &[Range<usize>]) -> bool {
+    let mut plain = String::new();
+    let mut at = part.start;
+    for reference in references {
+        if reference.start >= part.end || reference.end <= part.start {
+            continue;
+        }
+        if reference.start < at || reference.end > part.end {
+            // A piece of a reference is only like the value by chance.
+            return false;
+        }
+        plain.push_str(&text[at..reference.start]);
+        at = reference.end;
+        if plain.ends_with(':') {
+            // The name of the user whose password it is.
+            plain.clear();
+        }
+    }
+    plain.push_str(&text[at..part.end]);
+    !is_setting(bare(&plain.replace("$${", "${")).trim())
 }
 
 /// A number, a truth, a short word or the variable of another program, such as the value of `MAX_TOKENS`.
@@ -326,6 +348,7 @@ mod tests {
                 "https://a/?apiKey=#&x=1",
             ),
             (Address, &format!("https://{key}@a/"), "https://#@a/"),
+            (Address, "https://${env:ü}:swordfish@a/", "https://#@a/"),
             (
                 Address,
                 &format!("https://a/s/{key}/mcp"),
@@ -359,6 +382,10 @@ mod tests {
             (Argument(""), "/data"),
             (Address, "https://a.example/mcp?page=2"),
             (Address, "https://a.example/?apiKey=${secret:x}"),
+            (Address, "https://${secret:user-url}@a.example/"),
+            (Address, "https://admin:${secret:pass-word}@a.example/"),
+            (Argument("--url"), "https://${secret:user-url}@a.example/"),
+            (Argument("--url"), "${secret:a"),
         ] {
             assert_eq!(masked(place, text), text, "{place:?}");
         }

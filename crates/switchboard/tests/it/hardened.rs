@@ -128,6 +128,22 @@ fn program_of_the_repository_is_not_called_startable() {
 }
 
 #[test]
+fn dropped_entries_of_path_are_logged() {
+    let place = Place::new();
+    let project = place.user().join("project");
+    fs::create_dir(&project).unwrap();
+    let output = place
+        .command(&["stdio"])
+        .current_dir(&project)
+        .env("PATH", format!("{}:/usr/bin:/bin", project.display()))
+        .output()
+        .unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    let named = format!("[\"{}\"]", project.display());
+    assert_eq!(err.matches(&named).count(), 1, "{err}");
+}
+
+#[test]
 fn short_token_is_replaced() {
     let place = Place::new();
     let token = place.write("home/run/token", "x\n");

@@ -167,6 +167,8 @@ fn secrets_in_addresses_and_arguments_are_moved() {
     assert_eq!(done.code, Some(0), "{done:?}");
     let text = fs::read_to_string(place.config()).unwrap();
     assert!(!text.contains(key) && !text.contains(token), "{text}");
+    let looked = place.run(&["doctor"]);
+    assert!(!looked.out.contains("in clear"), "{looked:?}");
     let servers = servers(&place);
     assert_eq!(
         servers["query"]["url"],
