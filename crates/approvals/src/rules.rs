@@ -28,7 +28,7 @@
 //! [does not have it](Rules::is_inert).
 //!
 //! A rule that cannot be judged (arguments that are no object, too large, or with one member twice
-//! where the rule looks) denies: not to know is no reason to let pass.
+//! where the rule looks; names and URIs that are too long) denies: not to know is no reason to let pass.
 //!
 //! ```
 //! use switchboard_approvals::rules::{Action, Case, Guard, Rule, Rules};
@@ -43,7 +43,9 @@
 //! # Ok::<(), switchboard_approvals::rules::RuleError>(())
 //! ```
 
+mod address;
 mod condition;
+mod decode;
 mod error;
 mod glob;
 mod guard;
@@ -421,8 +423,10 @@ impl Rules {
 /// before it was recorded does not tell.
 pub fn matches(rule: &Rule, case: &Case<'_>, now: u64) -> Match {
     let look = Look::new(case);
-    if !rule.is_about(&look, now) {
-        return Match::No;
+    match rule.is_about(&look, now) {
+        Ok(true) => {}
+        Ok(false) => return Match::No,
+        Err(_) => return Match::Unsure,
     }
     if !rule.looks_at_arguments() {
         return Match::Yes;

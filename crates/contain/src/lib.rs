@@ -70,7 +70,8 @@ pub use guard::{GUARD_ARGUMENT, guard_main};
 pub use handle::{Contained, Handle, Tree};
 pub use instance::{Instance, InvalidInstance};
 pub use launch::{Ladder, Launch};
-pub use lineage::{Lineage, Process, SocketLineage};
+pub use lineage::{Lineage, Process};
+pub use process::Ticks;
 pub use report::{Ended, Rung, Step};
 pub use sweep::{Sweep, SweepReport, Swept};
 

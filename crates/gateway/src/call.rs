@@ -6,7 +6,7 @@
 //! of 2026-07-28 gets the questions as the result of its request, and if the server is older the call is
 //! [parked](crate::park) until it comes back.
 
-mod completion;
+pub(crate) mod completion;
 pub(crate) mod gate;
 pub(crate) mod human;
 mod journey;

@@ -384,6 +384,7 @@ impl Room<'_> {
             .distinct_member(&["ref", "argument", "context"])
             .map_err(|error| Failure::invalid_params(error.to_string()))?
             .ok_or_else(|| Failure::invalid_params("`ref` is missing"))?;
+        call::completion::check(&params)?;
         let member = match of.member("type").and_then(|kind| kind.to_text()).as_deref() {
             Some("ref/prompt") => "name",
             Some("ref/resource") => "uri",
@@ -441,7 +442,7 @@ impl Room<'_> {
             let exposed = matches!(self.view, View::All(_));
             let context = self.gateway.context();
             call::gate::may_watch(context, self.caller, &upstream.name, &own).await?;
-            let watching = upstream.watch(context, &own, &session.mailbox, exposed);
+            let watching = upstream.watch(context, self.caller, &own, &session.mailbox, exposed);
             if !session.keep_watching(&uri, watching.await?) {
                 let message = "this session watches too many resources already";
                 return Err(Failure::invalid_params(message));

@@ -23,6 +23,7 @@ use tokio::{
 use crate::{
     approvals,
     audit::Actor,
+    console::Signed,
     context::Context,
     edge::{
         pipe,
@@ -317,7 +318,16 @@ impl Gateway {
 
     /// A link that opens the console at this address, once; `None` if there is no randomness.
     pub fn console_link(&self, address: SocketAddr) -> Option<String> {
-        let key = self.context.console.key(SystemTime::now())?;
+        self.console_link_by(None, address)
+    }
+
+    /// The same for a session of the console.
+    pub(crate) fn console_link_by(
+        &self,
+        session: Option<&Signed>,
+        address: SocketAddr,
+    ) -> Option<String> {
+        let key = self.context.console.key(session, SystemTime::now())?;
         Some(format!("http://{address}/#sign-in={key}"))
     }
 

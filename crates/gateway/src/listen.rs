@@ -177,7 +177,7 @@ async fn watch_all(
         }
         let exposed = matches!(view, View::All(_));
         match upstream
-            .watch(gateway.context(), &own, mailbox, exposed)
+            .watch(gateway.context(), caller, &own, mailbox, exposed)
             .await
         {
             Ok(watch) => {

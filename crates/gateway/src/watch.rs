@@ -15,7 +15,10 @@ use switchboard_catalog::Kind;
 use switchboard_client::{Client, Error, Raw};
 use switchboard_wire::method;
 
-use crate::{context::Context, failure::Failure, mailbox::Mailbox, upstream::Upstream};
+use crate::{
+    call::gate::may_hear, caller::Caller, context::Context, failure::Failure, mailbox::Mailbox,
+    upstream::Upstream,
+};
 
 /// What is watched of one server.
 #[derive(Debug, Default)]
@@ -26,9 +29,10 @@ pub(crate) struct Watched {
     asking: tokio::sync::Mutex<()>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Watcher {
     number: u64,
+    caller: Caller,
     mailbox: Arc<Mailbox>,
     /// Whether it knows the resource by the name that the gateway gives it.
     exposed: bool,
@@ -61,19 +65,22 @@ impl Watched {
         }
     }
 
-    /// The server says that a resource has changed.
-    pub(crate) fn updated(&self, server: &str, params: &Raw) {
+    /// The server says that a resource has changed. Clients hear of those that rules allow them.
+    pub(crate) fn updated(&self, context: &Context, server: &str, params: &Raw) {
         let Some(uri) = params.member("uri").and_then(|uri| uri.to_text()) else {
             return;
         };
         let about: Arc<str> = format!("{server} {uri}").into();
         let exposed = switchboard_catalog::expose_updated(server, params);
-        let by_uri = self.lock();
-        let concerned = by_uri
-            .iter()
-            .filter(|(watched, _)| covers(watched, &uri))
-            .flat_map(|(_, watchers)| watchers);
-        for watcher in concerned {
+        let concerned: Vec<Watcher> = {
+            let by_uri = self.lock();
+            let concerned = by_uri.iter().filter(|(watched, _)| covers(watched, &uri));
+            concerned
+                .flat_map(|(_, watchers)| watchers.iter().cloned())
+                .collect()
+        };
+        let permitted = |watcher: &&Watcher| may_hear(context, &watcher.caller, server, &uri);
+        for watcher in concerned.iter().filter(permitted) {
             let params = if watcher.exposed { &exposed } else { params };
             watcher
                 .mailbox
@@ -81,13 +88,14 @@ impl Watched {
         }
     }
 
-    fn add(&self, uri: &str, mailbox: &Arc<Mailbox>, exposed: bool) -> u64 {
+    fn add(&self, uri: &str, caller: &Caller, mailbox: &Arc<Mailbox>, exposed: bool) -> u64 {
         let number = self.last.fetch_add(1, Relaxed) + 1;
         self.lock()
             .entry(uri.to_owned())
             .or_default()
             .push(Watcher {
                 number,
+                caller: caller.clone(),
                 mailbox: Arc::clone(mailbox),
                 exposed,
             });
@@ -125,6 +133,7 @@ impl Upstream {
     pub(crate) async fn watch(
         self: &Arc<Self>,
         context: &Context,
+        caller: &Caller,
         uri: &str,
         mailbox: &Arc<Mailbox>,
         exposed: bool,
@@ -156,7 +165,7 @@ impl Upstream {
         Ok(Watch {
             upstream: Arc::downgrade(self),
             uri: uri.to_owned(),
-            number: self.watched.add(uri, mailbox, exposed),
+            number: self.watched.add(uri, caller, mailbox, exposed),
         })
     }
 }

@@ -130,7 +130,21 @@ pub(crate) fn is_token(byte: u8) -> bool {
 
 /// The length of a run of such bytes, up to `most`.
 pub(crate) fn run(bytes: &[u8], most: usize, is: impl Fn(&u8) -> bool) -> usize {
-    bytes.iter().take(most).take_while(|byte| is(byte)).count()
+    let length = bytes.iter().take(most).take_while(|byte| is(byte)).count();
+    #[cfg(test)]
+    WORK.set(WORK.get() + length);
+    length
+}
+
+#[cfg(test)]
+std::thread_local! {
+    static WORK: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// The bytes in all runs that were found so far in this thread.
+#[cfg(test)]
+pub(crate) fn work() -> usize {
+    WORK.get()
 }
 
 pub(crate) fn before(bytes: &[u8], at: usize) -> Option<u8> {

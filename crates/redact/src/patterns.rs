@@ -281,9 +281,11 @@ impl Text<'_> {
             }
             let judged = &self.bytes[start..self.bytes.len().min(start + JUDGED)];
             let is_part = |byte: &&u8| !byte.is_ascii_whitespace();
-            let has_digit = judged.iter().take_while(is_part).any(u8::is_ascii_digit);
-            let value = self.value(start).filter(|_| has_digit);
-            return value.filter(|value| value.len() >= 8);
+            // Only a value that is then consumed may be looked at to its end.
+            if !judged.iter().take_while(is_part).any(u8::is_ascii_digit) {
+                return None;
+            }
+            return self.value(start).filter(|value| value.len() >= 8);
         }
         let end = self.word(at, "bearer")?;
         let gap = run(&self.bytes[end..], GAP, u8::is_ascii_whitespace);
@@ -620,4 +622,54 @@ fn is_picture(value: &str) -> bool {
     ["iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "PHN2Zy"]
         .iter()
         .any(|begins| value.starts_with(begins))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numbers::work;
+
+    /// The bytes that are looked at to find the secrets in a text.
+    fn work_of(text: &str) -> usize {
+        let before = work();
+        find(&View::plain(text));
+        work() - before
+    }
+
+    #[test]
+    fn work_grows_in_proportion_to_the_text() {
+        for part in [
+            "authorization:",
+            "authorization: x ",
+            "Authorization=bearer=",
+            "bearer ",
+            "password=",
+            "password=\"${",
+            "password='${a} password=\"${b} ",
+            "my password is ",
+            "password is'",
+            "token:",
+            "sig=",
+            "key:",
+            "key=",
+            "sk-",
+            "eyJ",
+            "eyJ.",
+            "://",
+            "https://a:b",
+            "-----BEGIN ",
+            "-----BEGIN PRIVATE KEY-----",
+            "4111 ",
+            "12345678:",
+            "DE44 ",
+        ] {
+            let once = work_of(&part.repeat(1_000));
+            let twice = work_of(&part.repeat(2_000));
+            // At its end a text has less to look at.
+            assert!(
+                twice <= 2 * once + JUDGED * JUDGED,
+                "{part:?}: {once}, {twice}"
+            );
+        }
+    }
 }

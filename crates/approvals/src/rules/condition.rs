@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::error::RuleError;
 use super::glob::Glob;
 use super::limits::{ARGUMENT_NODES, GLOB_CHARACTERS, MATCHED_BYTES, PATH_STEPS, TEXTS_IN_TEXTS};
+use super::look::Texts;
 use super::number::Numbers;
 use super::parse::unknown;
 use super::pattern::TextPattern;
@@ -43,6 +44,10 @@ pub(crate) enum Fault {
     Twice(String),
     #[error("the value at {0} is too long for a pattern")]
     TooLong(String),
+    #[error("the name or URI is too long for a pattern")]
+    NameTooLong,
+    #[error("the values are too long to be held against every pattern")]
+    TooMuch,
 }
 
 impl From<Twice> for Fault {
@@ -93,7 +98,12 @@ impl Condition {
         self.test.equals.is_some() || self.test.glob.as_ref().is_some_and(Same::is_exact)
     }
 
-    pub(crate) fn holds(&self, arguments: &Json<'_>, reading: Reading) -> Result<bool, Fault> {
+    pub(crate) fn holds(
+        &self,
+        arguments: &Json<'_>,
+        reading: Reading,
+        texts: &Texts,
+    ) -> Result<bool, Fault> {
         let mut tally = Tally::default();
         // To be absent is judged by what is there to the letter.
         let selecting = match self.test.exists {
@@ -104,7 +114,7 @@ impl Condition {
             tally.selected += 1;
             tally.null += usize::from(*value == Json::Null);
             if self.test.looks_at_values() {
-                match self.test.fits(value, reading, &self.path, 0) {
+                match self.test.fits(value, reading, &self.path, (texts, 0)) {
                     Ok(fit) => tally.fits += usize::from(fit),
                     Err(found) => tally.fault = Some(found),
                 }
@@ -188,7 +198,7 @@ fn select(
 /// The array or object that a text spells, if it does.
 fn spelled_json(text: &str, nested: usize) -> Option<Result<Json<'_>, Fault>> {
     let text = text.trim();
-    if !text.starts_with(['[', '{']) || nested == TEXTS_IN_TEXTS {
+    if !text.starts_with(['[', '{']) || nested >= TEXTS_IN_TEXTS {
         return None;
     }
     if text.len() > MATCHED_BYTES {
@@ -265,7 +275,7 @@ impl Test {
         value: &Json<'_>,
         reading: Reading,
         path: &str,
-        nested: usize,
+        (texts, mut nested): (&Texts, usize),
     ) -> Result<bool, Fault> {
         if let Some(text) = spelled(value)
             && (self.glob.is_some() || self.regex.is_some())
@@ -274,9 +284,9 @@ impl Test {
             return Err(Fault::TooLong(path.to_owned()));
         }
         if reading == Reading::Strict {
-            return self.surely_fits(value);
+            return self.surely_fits(value, texts);
         }
-        if self.may_fit(value)? {
+        if self.may_fit(value, texts)? {
             return Ok(true);
         }
         // Servers that want one value take a list of one, and the other way round.
@@ -285,7 +295,8 @@ impl Test {
             Json::Text(text) => match spelled_json(text, nested) {
                 Some(tree) => {
                     parsed = tree?;
-                    if self.may_fit(&parsed)? {
+                    nested += 1;
+                    if self.may_fit(&parsed, texts)? {
                         return Ok(true);
                     }
                     &parsed
@@ -295,7 +306,7 @@ impl Test {
             other => other,
         };
         let mut fault = None;
-        let mut any = |value: &Json<'_>| match self.fits(value, reading, path, nested + 1) {
+        let mut any = |value: &Json<'_>| match self.fits(value, reading, path, (texts, nested)) {
             Ok(fits) => fits,
             Err(found) => {
                 fault = Some(found);
@@ -314,19 +325,19 @@ impl Test {
     }
 
     /// Whether a server may take the value for one that is meant.
-    fn may_fit(&self, value: &Json<'_>) -> Result<bool, Fault> {
+    fn may_fit(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, Fault> {
         if let Some(glob) = &self.glob
-            && !glob.may_be(value)?
+            && !glob.may_be(value, texts)?
         {
             return Ok(false);
         }
         if let Some(equals) = &self.equals
-            && !equals.may_be(value)?
+            && !equals.may_be(value, texts)?
         {
             return Ok(false);
         }
         if let Some(regex) = &self.regex
-            && !spelled(value).is_some_and(|text| regex.may_match(text))
+            && !spelled(value).map_or(Ok(false), |text| regex.may_match(text, texts))?
         {
             return Ok(false);
         }
@@ -342,9 +353,9 @@ impl Test {
         Ok(!numbers.is_sure || numbers.values.iter().any(|number| self.has_size(*number)))
     }
 
-    fn surely_fits(&self, value: &Json<'_>) -> Result<bool, Fault> {
+    fn surely_fits(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, Fault> {
         if let Some(glob) = &self.glob
-            && !spelled(value).is_some_and(|text| glob.surely_is(text))
+            && !spelled(value).map_or(Ok(false), |text| glob.surely_is(text, texts))?
         {
             return Ok(false);
         }
@@ -354,7 +365,7 @@ impl Test {
             return Ok(false);
         }
         if let Some(regex) = &self.regex
-            && !spelled(value).is_some_and(|text| regex.surely_matches(text))
+            && !spelled(value).map_or(Ok(false), |text| regex.surely_matches(text, texts))?
         {
             return Ok(false);
         }

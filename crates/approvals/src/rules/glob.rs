@@ -1,7 +1,7 @@
 //! Patterns for names: `*` for any characters, `?` for one. `[*]` and `[?]` are the characters
 //! themselves, since a server may call its tool anything.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use super::limits::GLOB_CHARACTERS;
 
@@ -123,10 +123,19 @@ impl Glob {
     }
 
     pub(crate) fn matches(&self, text: &str) -> bool {
+        self.matches_chars(text.chars())
+    }
+
+    /// Whether it matches the text with a slash behind it.
+    pub(crate) fn matches_directory(&self, text: &str) -> bool {
+        self.matches_chars(text.chars().chain(iter::once('/')))
+    }
+
+    fn matches_chars<I: Iterator<Item = char> + Clone>(&self, text: I) -> bool {
         let mut at = 0;
-        let mut rest = text.chars();
+        let mut rest = text;
         // The last `*`, and what it has not swallowed yet.
-        let mut star: Option<(usize, std::str::Chars<'_>)> = None;
+        let mut star: Option<(usize, I)> = None;
         loop {
             let part = self.parts.get(at);
             if part == Some(&Part::Many) {

@@ -1,12 +1,14 @@
 //! A case as it is looked at: what takes work to find out is found out once, and only if a rule asks.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
 
 use switchboard_wire::Raw;
 
-use super::condition::Fault;
+use super::condition::{Fault, Reading};
 use super::hints::Believed;
-use super::limits::ARGUMENT_NODES;
+use super::limits::{ARGUMENT_NODES, JUDGED_BYTES, SPELLED_TEXTS};
+use super::spelling::Spellings;
 use super::{Case, Kind};
 use crate::json::{Json, Tree, digest};
 
@@ -15,6 +17,7 @@ pub(crate) struct Look<'c, 'a> {
     believed: OnceCell<Believed>,
     arguments: OnceCell<Result<Json<'a>, Fault>>,
     digest: OnceCell<[u8; 32]>,
+    pub(crate) texts: Texts,
 }
 
 impl<'c, 'a> Look<'c, 'a> {
@@ -24,6 +27,7 @@ impl<'c, 'a> Look<'c, 'a> {
             believed: OnceCell::new(),
             arguments: OnceCell::new(),
             digest: OnceCell::new(),
+            texts: Texts::default(),
         }
     }
 
@@ -65,5 +69,50 @@ impl<'c, 'a> Look<'c, 'a> {
             Some(arguments) => digest(arguments),
             None => digest(&Raw::empty_object()),
         })
+    }
+}
+
+/// The texts of a case that patterns are held against: their spellings, and the work that they take.
+#[derive(Default)]
+pub(crate) struct Texts {
+    bytes: Cell<usize>,
+    known: RefCell<Vec<Known>>,
+}
+
+/// The spellings of a text that was looked at before.
+struct Known {
+    text: Box<str>,
+    reading: Reading,
+    spellings: Rc<Spellings>,
+}
+
+impl Texts {
+    /// Counts a text that is about to be held against a pattern.
+    pub(crate) fn count(&self, text: &str) -> Result<(), Fault> {
+        let bytes = self.bytes.get().saturating_add(text.len());
+        self.bytes.set(bytes);
+        if bytes > JUDGED_BYTES {
+            return Err(Fault::TooMuch);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn spellings(&self, text: &str, reading: Reading) -> Rc<Spellings> {
+        let mut known = self.known.borrow_mut();
+        let found = known
+            .iter()
+            .find(|known| known.reading == reading && *known.text == *text);
+        if let Some(found) = found {
+            return Rc::clone(&found.spellings);
+        }
+        let spellings = Rc::new(Spellings::of(text, reading));
+        if known.len() < SPELLED_TEXTS {
+            known.push(Known {
+                text: text.into(),
+                reading,
+                spellings: Rc::clone(&spellings),
+            });
+        }
+        spellings
     }
 }

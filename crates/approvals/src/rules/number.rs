@@ -1,9 +1,16 @@
 //! Numbers as lenient servers read them: `"1,000"`, `"$100"` and `"0x64"` are some.
 
-use super::spelling::{folded, is_unseen};
+use super::decode::{folded, is_unseen};
 
 /// Beyond this, numbers wrap around, or lose their digits, in programs that hold them in 64 bits.
 const SURE_BELOW: f64 = 9_223_372_036_854_775_808.0;
+
+/// Names of currencies, which change nothing about a number; none is one of them.
+const CURRENCIES: [&str; 34] = [
+    "", "$", "€", "£", "¥", "₹", "us$", "usd", "eur", "gbp", "jpy", "cny", "inr", "chf", "cad",
+    "aud", "nzd", "sek", "nok", "dkk", "pln", "czk", "huf", "brl", "mxn", "zar", "krw", "sgd",
+    "hkd", "dollar", "dollars", "euro", "euros", "pounds",
+];
 
 /// What a text may be as a number.
 #[derive(Debug, Default, PartialEq)]
@@ -51,11 +58,23 @@ impl Numbers {
             return found;
         }
         let (head, core, tail) = (&text[..first], &text[first..=last], &text[last + 1..]);
-        // `5k` is 5000 to some, `5%` a twentieth.
-        found.is_sure &= !tail.starts_with(['k', 'm', 'g', 't', 'b', 'p', '%', 'e', 'x', '/']);
-        let sign = if head.contains(['-', '(']) { "-" } else { "" };
+        // `5k` is 5000 to some, `5%` a twentieth, and `1 lakh` a number in words.
+        let signs = ['+', '-', '(', ')', '.'];
+        found.is_sure &= [head, tail]
+            .iter()
+            .all(|side| CURRENCIES.contains(&side.trim_matches(signs)));
+        // `(100)` is a debt to some, and `--100` none.
+        let signs: &[&str] = match (head.matches('-').count(), head.contains('(')) {
+            (0, false) => &[""],
+            (1, false) => &["-"],
+            _ => &["", "-"],
+        };
         let point = if head.ends_with('.') { "0." } else { "" };
-        let mut add = |core: &str| found.add(format!("{sign}{point}{core}").parse().ok());
+        let mut add = |core: &str| {
+            for sign in signs {
+                found.add(format!("{sign}{point}{core}").parse().ok());
+            }
+        };
         add(&core.replace(',', ""));
         if core.contains(',') {
             add(&core.replace('.', "").replace(',', "."));

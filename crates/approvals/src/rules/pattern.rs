@@ -5,10 +5,13 @@
 
 use regex_lite::{Regex, RegexBuilder};
 
-use super::condition::Reading;
+use super::address::prefixes;
+use super::condition::{Fault, Reading};
+use super::decode::folded;
 use super::glob::Glob;
 use super::limits::PROGRAM_BYTES;
-use super::spelling::{Spellings, folded};
+use super::look::Texts;
+use super::spelling::{Spellings, follow, through_links};
 
 /// Where home directories are. Names of users follow those that end in a slash.
 const HOMES: [&str; 6] = [
@@ -20,6 +23,73 @@ const HOMES: [&str; 6] = [
     "/var/root",
 ];
 
+/// Directories through which a path leads elsewhere.
+const THROUGH: [&str; 2] = ["/proc/", "/dev/fd/"];
+
+/// The beginning of a pattern, up to its first wildcard.
+#[derive(Clone, Debug, Default)]
+struct Start {
+    /// Every spelling of it, if it says where a path begins.
+    heads: Vec<String>,
+    /// From the home directory on, if it leads there.
+    below_home: Option<String>,
+    /// Whether it was written from the home directory on.
+    is_of_home: bool,
+}
+
+impl Start {
+    fn new(head: &str, below_home: Option<String>, is_of_home: bool) -> Self {
+        let is_drive = head.as_bytes().get(1) == Some(&b':')
+            && head.starts_with(|c: char| c.is_ascii_alphabetic());
+        let mut heads = Vec::new();
+        if head.starts_with('/') || head.contains("://") || is_drive {
+            heads.push(head.to_owned());
+            heads.extend(through_links(head));
+        }
+        if head.starts_with('/') {
+            heads.extend(THROUGH.map(str::to_owned));
+        }
+        Self {
+            heads,
+            below_home,
+            is_of_home,
+        }
+    }
+
+    /// Whether it says where a path begins.
+    fn is_absolute(&self) -> bool {
+        !self.heads.is_empty()
+    }
+
+    /// Whether a text may begin so although it is spelled otherwise: it is unclear, or a shell expands its
+    /// wildcards. A text that need not begin so at all may be prose.
+    fn may_begin(&self, spellings: &Spellings, is_anchored: bool) -> bool {
+        let is_known = self.is_absolute() || self.is_of_home;
+        let is_path = spellings.is_unclear_as_path || self.meets(spellings);
+        is_known && (spellings.is_unclear || (is_anchored && is_path))
+    }
+
+    fn meets(&self, spellings: &Spellings) -> bool {
+        let overlap = |one: &str, other: &str| one.starts_with(other) || other.starts_with(one);
+        let below_home = |start: &str| {
+            self.below_home
+                .as_ref()
+                .is_some_and(|head| overlap(head, start))
+        };
+        let in_home = |start: &str, home: &&str| {
+            home.starts_with(start) || below(start, home).is_some_and(|start| below_home(&start))
+        };
+        spellings.wild.iter().any(|start| {
+            if start.starts_with('~') {
+                return below_home(start);
+            }
+            (start.starts_with('/') || start.contains("://"))
+                && (self.heads.iter().any(|head| overlap(head, start))
+                    || (self.is_of_home && HOMES.iter().any(|home| in_home(start, home))))
+        })
+    }
+}
+
 /// A pattern with wildcards, or a text, for paths and addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct PathPattern {
@@ -27,14 +97,15 @@ pub(crate) struct PathPattern {
     written: Glob,
     /// The same without case.
     plain: Glob,
-    /// The same as a path is spelled shortest.
-    normal: Glob,
+    /// The same as a path is spelled shortest, if that is another.
+    normal: Option<Glob>,
     /// The same from the home directory on, if it leads there.
     below_home: Option<Glob>,
-    /// Whether it was written from the home directory on.
-    is_of_home: bool,
-    /// What it begins with up to the first wildcard.
-    head: String,
+    /// Whether it begins with a wildcard.
+    begins_anywhere: bool,
+    /// Whether it is about all of a directory that homes are in.
+    has_homes: bool,
+    start: Start,
 }
 
 impl PathPattern {
@@ -51,57 +122,63 @@ impl PathPattern {
             Some(rest) => Some(format!("~{rest}")),
             None => HOMES.iter().find_map(|home| below(&normal, home)),
         };
+        let below_home = below_home.map(|text| Glob::from_marked(&text));
+        let start = Start::new(&head, below_home.as_ref().map(Glob::head), is_of_home);
         Self {
             written: written.clone(),
             plain: Glob::from_marked(&text),
-            normal: Glob::from_marked(&normal),
-            below_home: below_home.map(|text| Glob::from_marked(&text)),
-            is_of_home,
-            head,
+            normal: (normal != text).then(|| Glob::from_marked(&normal)),
+            below_home,
+            begins_anywhere: head.is_empty(),
+            has_homes: start.is_absolute() && HOMES.iter().any(|home| home.starts_with(&*head)),
+            start,
         }
     }
 
     /// Whether a server may read the text as one that the pattern means.
-    pub(crate) fn may_match(&self, text: &str) -> bool {
+    pub(crate) fn may_match(&self, text: &str, texts: &Texts) -> Result<bool, Fault> {
+        texts.count(text)?;
         if self.written.matches(text) {
-            return true;
+            return Ok(true);
         }
-        let spellings = Spellings::of(text, Reading::Generous);
+        let spellings = texts.spellings(text, Reading::Generous);
         if spellings.texts.iter().any(|text| self.has(text)) {
-            return true;
+            return Ok(true);
         }
         if !spellings.home.is_empty() && self.has_home(&spellings) {
-            return true;
+            return Ok(true);
         }
-        if self.head.is_empty() {
+        if self.begins_anywhere {
             // Relative paths have directories before them.
-            let somewhere = |path: &String| self.normal.matches(&format!("/\u{fffc}/{path}"));
-            return spellings.relative.iter().any(somewhere);
+            let somewhere = |path: &String| self.normal().matches(&format!("/\u{fffc}/{path}"));
+            return Ok(spellings.relative.iter().any(somewhere));
         }
-        self.is_absolute() && (spellings.is_unclear || self.meets(&spellings))
+        Ok(self.start.may_begin(&spellings, true))
     }
 
     /// Whether the text matches, and so does every text that a server may make of it.
-    pub(crate) fn surely_matches(&self, text: &str) -> bool {
+    pub(crate) fn surely_matches(&self, text: &str, texts: &Texts) -> Result<bool, Fault> {
+        texts.count(text)?;
         if !self.written.matches(text) {
-            return false;
+            return Ok(false);
         }
         if self.written.is_exact() || self.written.is_any() {
-            return true;
+            return Ok(true);
         }
-        let spellings = Spellings::of(text, Reading::Strict);
-        !spellings.climbs
-            && !spellings.is_unclear
-            && spellings.texts.iter().all(|text| self.has(text))
+        let spellings = texts.spellings(text, Reading::Strict);
+        Ok(is_certain(&spellings) && spellings.texts.iter().all(|text| self.has(text)))
+    }
+
+    fn normal(&self) -> &Glob {
+        self.normal.as_ref().unwrap_or(&self.plain)
     }
 
     fn has(&self, text: &str) -> bool {
-        // A directory is the same with a slash and without.
-        let is_directory = || self.normal.matches(&format!("{text}/"));
         self.plain.matches(text)
-            || self.normal.matches(text)
-            || is_directory()
-            || (self.is_of_home
+            || self.normal.as_ref().is_some_and(|glob| glob.matches(text))
+            // A directory is the same with a slash and without.
+            || self.normal().matches_directory(text)
+            || (self.start.is_of_home
                 && HOMES
                     .iter()
                     .filter_map(|home| below(text, home))
@@ -110,36 +187,18 @@ impl PathPattern {
 
     fn has_below_home(&self, text: &str) -> bool {
         let below = self.below_home.as_ref();
-        below.is_some_and(|glob| glob.matches(text) || glob.matches(&format!("{text}/")))
+        below.is_some_and(|glob| glob.matches(text) || glob.matches_directory(text))
     }
 
     /// The same of a path that begins at a home directory.
     fn has_home(&self, spellings: &Spellings) -> bool {
-        let head = &self.head;
-        let is_wide = self.is_absolute() && HOMES.iter().any(|home| home.starts_with(&**head));
-        is_wide || spellings.home.iter().any(|text| self.has_below_home(text))
+        self.has_homes || spellings.home.iter().any(|text| self.has_below_home(text))
     }
+}
 
-    /// Whether it says where a path begins.
-    fn is_absolute(&self) -> bool {
-        let is_drive = |head: &str| {
-            head.as_bytes().get(1) == Some(&b':')
-                && head.starts_with(|c: char| c.is_ascii_alphabetic())
-        };
-        self.head.starts_with('/') || self.head.contains("://") || is_drive(&self.head)
-    }
-
-    /// Whether the text has wildcards of its own, and may mean the same: a shell expands them.
-    fn meets(&self, spellings: &Spellings) -> bool {
-        spellings.texts.iter().any(|text| {
-            let Some(at) = text.find(['*', '?', '[', '{']) else {
-                return false;
-            };
-            let start = &text[..at];
-            (start.starts_with('/') || start.contains("://"))
-                && (self.head.starts_with(start) || start.starts_with(&self.head))
-        })
-    }
+/// Whether a text tells where it leads.
+fn is_certain(spellings: &Spellings) -> bool {
+    !spellings.climbs && !spellings.is_unclear && !spellings.is_unclear_as_path
 }
 
 /// A path below a home directory from there on: `~/x` for `/home/me/x`.
@@ -160,6 +219,7 @@ fn below(text: &str, home: &str) -> Option<String> {
 
 /// A pattern as a path is spelled shortest. Wildcards stay what they are, and so does `..` behind one.
 fn normal(text: &str) -> String {
+    let is_wild = |text: &str| text.contains([Glob::ONE, Glob::MANY]);
     let text = text.replace('\\', "/");
     let path =
         text.strip_prefix("file:")
@@ -169,29 +229,34 @@ fn normal(text: &str) -> String {
             });
     let (prefix, path) = match path.split_once("://") {
         Some((scheme, after)) => {
-            let at = after.find('/').unwrap_or(after.len());
-            path.split_at(scheme.len() + 3 + at)
+            let (authority, path) = after.split_at(after.find('/').unwrap_or(after.len()));
+            if is_wild(scheme) || is_wild(authority) || authority.contains('@') {
+                (format!("{scheme}://{authority}"), path)
+            } else {
+                let prefix = prefixes(scheme, authority).pop().unwrap_or_default();
+                (prefix, if path.is_empty() { "/" } else { path })
+            }
         }
-        None => ("", path),
+        None => (String::new(), path),
     };
-    let path = path.strip_prefix("/private").map_or(path, |rest| {
-        let is_linked = ["/etc", "/var", "/tmp"]
-            .iter()
-            .any(|to| rest.starts_with(to));
-        if is_linked { rest } else { path }
-    });
+    let is_absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
-        let is_plain = |part: &&str| *part != ".." && !part.contains([Glob::ONE, Glob::MANY]);
+        let is_plain = |part: &&str| *part != ".." && !is_wild(part);
         match part {
             "" | "." => {}
             ".." if parts.last().is_some_and(is_plain) => {
                 parts.pop();
             }
-            part => parts.push(part),
+            part => {
+                parts.push(part);
+                if is_absolute && prefix.is_empty() {
+                    follow(&mut parts);
+                }
+            }
         }
     }
-    let start = if path.starts_with('/') { "/" } else { "" };
+    let start = if is_absolute { "/" } else { "" };
     let end = if path.ends_with('/') && !parts.is_empty() {
         "/"
     } else {
@@ -206,8 +271,10 @@ pub(crate) struct TextPattern {
     written: Regex,
     /// The same without case.
     plain: Regex,
-    /// Whether it says where a path begins.
-    is_absolute: bool,
+    /// Its literal beginning.
+    start: Start,
+    /// Whether a text has to begin so.
+    is_anchored: bool,
 }
 
 impl TextPattern {
@@ -220,58 +287,113 @@ impl TextPattern {
         let written = build(false)?;
         // Without case it takes more room. What has too little of it is read as it was written.
         let plain = build(true).unwrap_or_else(|_| written.clone());
+        let (start, is_anchored) = beginning(pattern);
         Ok(Self {
             written,
             plain,
-            is_absolute: begins_at_root(pattern),
+            start,
+            is_anchored,
         })
     }
 
     /// As [`PathPattern::may_match`].
-    pub(crate) fn may_match(&self, text: &str) -> bool {
+    pub(crate) fn may_match(&self, text: &str, texts: &Texts) -> Result<bool, Fault> {
+        texts.count(text)?;
         if self.written.is_match(text) || self.plain.is_match(text) {
-            return true;
+            return Ok(true);
         }
-        let spellings = Spellings::of(text, Reading::Generous);
-        let at_home = spellings.home.iter().flat_map(|path| {
+        let spellings = texts.spellings(text, Reading::Generous);
+        let mut at_home = spellings.home.iter().flat_map(|path| {
             let rest = &path[1..];
             HOMES.map(|home| {
                 let user = if home.ends_with('/') { "me" } else { "" };
                 format!("{home}{user}{rest}")
             })
         });
-        let at_home: Vec<String> = at_home.collect();
-        (self.is_absolute && spellings.is_unclear)
-            || spellings
-                .texts
-                .iter()
-                .chain(&at_home)
-                .any(|text| self.plain.is_match(text) || self.plain.is_match(&format!("{text}/")))
+        Ok(self.start.may_begin(&spellings, self.is_anchored)
+            || spellings.texts.iter().any(|text| self.has(text))
+            || at_home.any(|text| self.has(&text)))
     }
 
     /// As [`PathPattern::surely_matches`].
-    pub(crate) fn surely_matches(&self, text: &str) -> bool {
+    pub(crate) fn surely_matches(&self, text: &str, texts: &Texts) -> Result<bool, Fault> {
+        texts.count(text)?;
         if !self.written.is_match(text) {
-            return false;
+            return Ok(false);
         }
-        let spellings = Spellings::of(text, Reading::Strict);
-        !spellings.climbs
-            && !spellings.is_unclear
-            && spellings
-                .texts
-                .iter()
-                .all(|text| self.plain.is_match(text) || self.plain.is_match(&format!("{text}/")))
+        let spellings = texts.spellings(text, Reading::Strict);
+        Ok(is_certain(&spellings) && spellings.texts.iter().all(|text| self.has(text)))
+    }
+
+    fn has(&self, text: &str) -> bool {
+        let is_match =
+            |text: &str| self.plain.is_match(text) || self.plain.is_match(&format!("{text}/"));
+        let is_home = |home: &&str| {
+            let found = below(text, home);
+            found.is_some_and(|text| is_match(&text) || is_match(&text.replacen('~', "$home", 1)))
+        };
+        is_match(text)
+            || through_links(text).any(|text| is_match(&text))
+            || (self.start.is_of_home && HOMES.iter().any(is_home))
     }
 }
 
-/// Whether an expression begins with a path that is absolute.
-fn begins_at_root(pattern: &str) -> bool {
+/// The literal beginning of an expression, and whether a text has to begin so.
+fn beginning(pattern: &str) -> (Start, bool) {
     let mut rest = pattern;
-    while let Some(after) = ["(?i)", "(?:", "(", "^", "\\A", "\\", "[", "file:"]
+    let mut is_anchored = false;
+    // What stands in a class or a group, or beside another branch, need not be there.
+    let mut is_whole = !pattern.contains('|');
+    while let Some((begin, after)) = ["(?i)", "(?:", "(", "^", "\\A", "\\", "[", "file:"]
         .iter()
-        .find_map(|start| rest.strip_prefix(start))
+        .find_map(|begin| Some((*begin, rest.strip_prefix(begin)?)))
     {
+        is_anchored |= matches!(begin, "^" | "\\A");
+        is_whole &= !matches!(begin, "(?:" | "(" | "[");
         rest = after;
     }
-    rest.starts_with('/')
+    let rest = rest.to_lowercase();
+    let path = rest.trim_start_matches('/');
+    if path.len() < rest.len() {
+        let path = if is_whole {
+            literal(path)
+        } else {
+            String::new()
+        };
+        return (Start::new(&format!("/{path}"), None, false), is_anchored);
+    }
+    let home = ["~/", "$home/"];
+    match home.iter().find_map(|home| rest.strip_prefix(home)) {
+        Some(path) => {
+            let path = if is_whole {
+                literal(path)
+            } else {
+                String::new()
+            };
+            let below_home = Some(format!("~/{path}"));
+            (Start::new("", below_home, true), is_anchored)
+        }
+        None => (Start::default(), is_anchored),
+    }
+}
+
+/// The characters that every match of an expression begins with.
+fn literal(pattern: &str) -> String {
+    let mut found = String::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some(c) if !c.is_alphanumeric() => found.push(c),
+                _ => break,
+            },
+            '*' | '?' | '{' => {
+                found.pop();
+                break;
+            }
+            '.' | '[' | '(' | ')' | '+' | '^' | '$' => break,
+            c => found.push(c),
+        }
+    }
+    found
 }

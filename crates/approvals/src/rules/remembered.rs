@@ -46,9 +46,10 @@ pub enum Scope {
 }
 
 impl Remembered {
-    /// Whether it says anything about such a case, whoever calls and whatever the arguments.
+    /// Whether it says anything about such a case, whoever calls and whatever the arguments. A name
+    /// that cannot be judged is none that was decided about.
     pub fn is_about(&self, case: &super::Case<'_>, now: u64) -> bool {
-        self.rule.is_about(&Look::new(case), now)
+        self.rule.is_about(&Look::new(case), now) == Ok(true)
     }
 
     pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
@@ -57,7 +58,7 @@ impl Remembered {
             Scope::Project(project) => look.case.project == Some(project),
             Scope::Always => true,
         };
-        if !here || !self.rule.is_about(look, now) {
+        if !here || !self.rule.is_about(look, now)? {
             return Ok(false);
         }
         if self

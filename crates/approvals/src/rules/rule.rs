@@ -12,6 +12,7 @@ use switchboard_wire::Raw;
 use super::condition::{Condition, Fault, Reading};
 use super::glob::{Glob, Narrowness};
 use super::hints::Hints;
+use super::limits::MATCHED_BYTES;
 use super::look::Look;
 use super::pattern::PathPattern;
 use super::{Case, Kind};
@@ -132,16 +133,23 @@ impl Rule {
     }
 
     /// Whether it is about a tool, prompt or resource of this name.
-    fn is_named(&self, case: &Case<'_>) -> bool {
-        if case.kind != Kind::Resource || self.tool.is_any() {
-            return self.tool.matches(case.tool);
+    fn is_named(&self, look: &Look<'_, '_>) -> Result<bool, Fault> {
+        let case = look.case;
+        if self.tool.is_any() {
+            return Ok(true);
+        }
+        if case.tool.len() > MATCHED_BYTES {
+            return Err(Fault::NameTooLong);
+        }
+        if case.kind != Kind::Resource {
+            return Ok(self.tool.matches(case.tool));
         }
         let uri = self
             .uri
             .get_or_init(|| Box::new(PathPattern::new(&self.tool)));
         match self.action {
-            Action::Deny | Action::Ask => uri.may_match(case.tool),
-            Action::Allow => uri.surely_matches(case.tool),
+            Action::Deny | Action::Ask => uri.may_match(case.tool, &look.texts),
+            Action::Allow => uri.surely_matches(case.tool, &look.texts),
         }
     }
 
@@ -166,20 +174,24 @@ impl Rule {
     }
 
     /// Whether all but the arguments fits.
-    pub(crate) fn is_about(&self, look: &Look<'_, '_>, now: u64) -> bool {
+    pub(crate) fn is_about(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
         let case = look.case;
-        self.covers(case.kind)
+        let may_be = self.covers(case.kind)
             && self.expires.is_none_or(|expires| now < expires)
             && self.server.matches(case.server)
             && self.client.matches_in_any_case(case.client)
-            && self.annotations.hold(look.believed())
-            && self.is_named(case)
+            && self.annotations.hold(look.believed());
+        if may_be {
+            self.is_named(look)
+        } else {
+            Ok(false)
+        }
     }
 
     /// Whether it applies. A condition that surely does not hold settles it; otherwise one that
     /// cannot be judged is a fault.
     pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
-        if !self.is_about(look, now) {
+        if !self.is_about(look, now)? {
             return Ok(false);
         }
         if self.arguments.is_empty() {
@@ -192,7 +204,7 @@ impl Rule {
         };
         let mut fault = None;
         for condition in &self.arguments {
-            match condition.holds(arguments, reading) {
+            match condition.holds(arguments, reading, &look.texts) {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
                 Err(found) => fault = Some(found),

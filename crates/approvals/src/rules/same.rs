@@ -4,11 +4,13 @@ use serde_json::Value;
 use switchboard_wire::Raw;
 
 use super::condition::Fault;
+use super::decode::folded;
 use super::error::RuleError;
 use super::glob::Glob;
+use super::look::Texts;
 use super::number::Numbers;
 use super::pattern::PathPattern;
-use super::spelling::folded;
+
 use crate::json::{Json, Tree};
 
 /// A value, or a pattern for one, that values are held against.
@@ -108,12 +110,15 @@ impl Same {
     }
 
     /// Whether a text is what the pattern means, in every spelling.
-    pub(crate) fn surely_is(&self, text: &str) -> bool {
-        matches!(self, Self::Text(expected) if expected.pattern.surely_matches(text))
+    pub(crate) fn surely_is(&self, text: &str, texts: &Texts) -> Result<bool, Fault> {
+        match self {
+            Self::Text(expected) => expected.pattern.surely_matches(text, texts),
+            _ => Ok(false),
+        }
     }
 
     /// Whether a server may take a value for this one.
-    pub(crate) fn may_be(&self, value: &Json<'_>) -> Result<bool, Fault> {
+    pub(crate) fn may_be(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, Fault> {
         if let (Json::Array(_) | Json::Object(_), Self::Array(..) | Self::Object(..)) =
             (value, self)
             && self.is(value)?
@@ -133,9 +138,9 @@ impl Same {
                 numbers(value).is_some_and(|found| found.may_be(*number))
                     || value.canonical()? == *canonical
             }
-            (Self::Text(expected), value) => expected.may_be(value),
+            (Self::Text(expected), value) => expected.may_be(value, texts)?,
             (Self::Array(_, expected), Json::Array(found)) => {
-                expected.len() == found.len() && all(expected.iter().zip(found))?
+                expected.len() == found.len() && all(expected.iter().zip(found), texts)?
             }
             (Self::Object(_, expected), Json::Object(found)) => {
                 if expected.len() != found.len() {
@@ -148,7 +153,7 @@ impl Same {
                         None => return Ok(false),
                     }
                 }
-                all(pairs.into_iter())?
+                all(pairs.into_iter(), texts)?
             }
             _ => false,
         })
@@ -157,25 +162,26 @@ impl Same {
 
 fn all<'s, 'j: 's>(
     mut pairs: impl Iterator<Item = (&'s Same, &'s Json<'j>)>,
+    texts: &Texts,
 ) -> Result<bool, Fault> {
     pairs.try_fold(true, |all, (expected, found)| {
-        Ok(all && expected.may_be(found)?)
+        Ok(all && expected.may_be(found, texts)?)
     })
 }
 
 impl Text {
-    fn may_be(&self, value: &Json<'_>) -> bool {
+    fn may_be(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, Fault> {
         let Some(text) = spelled(value) else {
-            return false;
+            return Ok(false);
         };
         let is_number = || {
             let number = self.number?;
             Some(numbers(value)?.may_be(number))
         };
         let is_true = || Some(truth(text)? == self.is_true?);
-        self.pattern.may_match(text)
+        Ok(self.pattern.may_match(text, texts)?
             || is_number().unwrap_or_default()
-            || is_true().unwrap_or_default()
+            || is_true().unwrap_or_default())
     }
 }
 

@@ -3,17 +3,16 @@
 //! Servers decode percent signs, fold Unicode, take backslashes for slashes and walk `..` before
 //! they open a file. A rule that holds back has to match whichever of these texts the server ends up
 //! with, and a rule that lets pass has to match all of them. Only the text is looked at: symbolic
-//! links, short names (`PROGRA~1`) and the working directory of a server cannot be known here.
+//! links other than those of every system, short names (`PROGRA~1`) and the working directory of a
+//! server cannot be known here. What is behind a link cannot be told either, so that an absolute path
+//! with `..` may lead anywhere.
 
-use icu_normalizer::ComposingNormalizerBorrowed;
-
+use super::address::{Place, shared, wrapped};
 use super::condition::Reading;
+use super::decode::{decoded, folded, is_unseen, seen};
 
 /// How often percent signs are decoded. A text that changes even then is in doubt.
 const DECODINGS: usize = 5;
-
-/// Schemes whose slashes are optional to lenient readers.
-const WEB: [&str; 4] = ["http", "https", "ws", "wss"];
 
 /// Names of the home directory at the start of a path.
 const HOMES: [&str; 8] = [
@@ -27,8 +26,33 @@ const HOMES: [&str; 8] = [
     "%home%",
 ];
 
+/// Links of Linux and macOS, of at most two names, and where they lead.
+const LINKS: [(&str, &str); 15] = [
+    ("bin", "usr/bin"),
+    ("sbin", "usr/sbin"),
+    ("lib", "usr/lib"),
+    ("lib32", "usr/lib32"),
+    ("lib64", "usr/lib64"),
+    ("libx32", "usr/libx32"),
+    ("var/run", "run"),
+    ("var/lock", "run/lock"),
+    ("var/home", "home"),
+    ("private/etc", "etc"),
+    ("private/var", "var"),
+    ("private/tmp", "tmp"),
+    ("proc/net", "proc/self/net"),
+    ("proc/mounts", "proc/self/mounts"),
+    ("dev/fd", "proc/self/fd"),
+];
+
+/// The first names of paths that lead elsewhere.
+const LEADING: [&str; 12] = [
+    "bin", "sbin", "lib", "lib32", "lib64", "libx32", "var", "private", "proc", "dev", "system",
+    ".vol",
+];
+
 /// The spellings of one text, in lower case.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Spellings {
     /// Every text that it may be read as.
     pub(crate) texts: Vec<String>,
@@ -36,32 +60,54 @@ pub(crate) struct Spellings {
     pub(crate) home: Vec<String>,
     /// The paths among them that begin at no root.
     pub(crate) relative: Vec<String>,
+    /// The beginnings of those with wildcards, up to the first one.
+    pub(crate) wild: Vec<String>,
     /// Whether some part of it is `..`.
     pub(crate) climbs: bool,
     /// Whether it leads to a place that the text does not tell.
     pub(crate) is_unclear: bool,
+    /// The same if it is a path, although it looks like prose.
+    pub(crate) is_unclear_as_path: bool,
 }
 
 impl Spellings {
     /// Reads a text as a rule does that holds back, or as one that lets pass.
     pub(crate) fn of(text: &str, reading: Reading) -> Self {
+        if is_plain(text) {
+            let text = text.to_ascii_lowercase();
+            let is_absolute = text.starts_with('/');
+            return Self {
+                relative: (!is_absolute).then(|| text.clone()).into_iter().collect(),
+                texts: vec![text],
+                ..Self::default()
+            };
+        }
+        Self::of_any(text, reading)
+    }
+
+    fn of_any(text: &str, reading: Reading) -> Self {
         let mut found = Self::default();
-        let mut current = seen(&folded(text));
+        let mut whole = folded(text);
         found.add(text.to_lowercase());
         for round in 0..=DECODINGS {
+            let current = seen(&whole);
             found.look_at(&current, reading);
             // C ends a text there.
             if let Some((before, _)) = current.split_once('\0') {
                 found.look_at(before, reading);
             }
+            // What stands on lines of its own is not seen without their ends.
+            found.is_unclear |= is_substituted(&whole) && !is_prose(&whole);
             let Some(decoded) = decoded(&current) else {
                 break;
             };
             if round == DECODINGS {
                 found.is_unclear = true;
             }
-            current = seen(&folded(&decoded));
+            whole = folded(&decoded);
         }
+        let wild = found.texts.iter().filter_map(|text| before_wildcard(text));
+        found.wild = wild.map(str::to_owned).collect();
         found
     }
 
@@ -75,39 +121,52 @@ impl Spellings {
     fn look_at(&mut self, text: &str, reading: Reading) {
         let text = text.replace('\0', "");
         self.add(text.clone());
-        let quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
+        let quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
         let slashed = text.trim_matches(quotes).replace('\\', "/");
-        let after_home = slashed.strip_prefix(HOMES[0]).unwrap_or(&slashed);
-        self.is_unclear |= ["${", "$(", "`"]
-            .iter()
-            .any(|sign| after_home.contains(sign));
-        let (prefix, path) = split(&slashed);
-        let Some(prefix) = prefix else {
-            return self.look_at_path(path, reading);
-        };
-        for exactness in [Exactness::Letter, Exactness::Loose] {
-            let walk = walk(path, exactness);
-            self.climbs |= walk.climbs;
-            self.add(format!("{prefix}/{}", walk.parts.join("/")));
+        self.is_unclear_as_path |= is_substituted(&slashed);
+        self.look_at_place(&slashed, reading);
+        if let Some(inner) = wrapped(&slashed) {
+            self.look_at_place(inner, reading);
+        }
+    }
+
+    fn look_at_place(&mut self, text: &str, reading: Reading) {
+        match Place::of(text) {
+            Place::Path(path) => self.look_at_path(path, reading),
+            Place::Address(prefixes, path) => {
+                for exactness in [Exactness::Letter, Exactness::Loose] {
+                    let walk = walk(path, exactness);
+                    self.climbs |= walk.climbs;
+                    let path = walk.parts.join("/");
+                    for prefix in &prefixes {
+                        self.add(format!("{prefix}/{path}"));
+                    }
+                }
+            }
         }
     }
 
     fn look_at_path(&mut self, path: &str, reading: Reading) {
-        let path = match below_home(path) {
-            Some(rest) => {
-                for exactness in Exactness::ALL {
-                    let walk = walk(rest.trim_start_matches('/'), exactness);
-                    self.climbs |= walk.climbs;
-                    self.is_unclear |= walk.leaves;
-                    let below = format!("~/{}", walk.parts.join("/"));
-                    self.add(below.clone());
-                    self.home.push(below);
-                }
-                return;
+        if let Some(rest) = below_home(path) {
+            for exactness in Exactness::ALL {
+                let walk = walk(rest.trim_start_matches('/'), exactness);
+                self.climbs |= walk.climbs;
+                self.is_unclear |= walk.climbs;
+                let below = format!("~/{}", walk.parts.join("/"));
+                self.add(below.clone());
+                self.home.push(below);
             }
-            None => without_device(path),
-        };
+            return;
+        }
+        if let Some(path) = shared(path) {
+            self.add_walks(&path, reading);
+        }
+        let path = without_device(path);
         self.is_unclear |= begins_with_variable(path);
+        self.add_walks(path, reading);
+    }
+
+    fn add_walks(&mut self, path: &str, reading: Reading) {
         // Words that end in a full stop or a question mark need not be paths.
         let is_path = reading == Reading::Generous || path.contains('/');
         let readings = if is_path {
@@ -115,8 +174,11 @@ impl Spellings {
         } else {
             &[Exactness::Letter]
         };
-        // A query or a fragment is no part of the name of a file.
-        let cut = path.find(['?', '#']).filter(|_| is_path);
+        // A query, a fragment or a part of an archive is no part of the name of a file.
+        let cut = path
+            .find(['?', '#'])
+            .or_else(|| path.find("!/"))
+            .filter(|_| is_path);
         for path in [Some(path), cut.map(|at| &path[..at])]
             .into_iter()
             .flatten()
@@ -133,6 +195,8 @@ impl Spellings {
         let path = walk.parts.join("/");
         match walk.root {
             Some(root) => {
+                // A directory may be a link, and what is above it another directory than it seems.
+                self.is_unclear |= walk.climbs;
                 // A drive is named or meant.
                 if !root.is_empty() {
                     self.add(format!("/{path}"));
@@ -146,6 +210,18 @@ impl Spellings {
             None => {}
         }
     }
+}
+
+/// Whether a text is a path that has no spelling but its own, letter case aside.
+fn is_plain(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ,+=@()&".contains(&byte);
+    let path = text.strip_prefix('/');
+    let mut parts = path.unwrap_or(text).split('/');
+    let first = parts.clone().next().unwrap_or_default();
+    let leads = |name: &&str| path.is_some() && first.eq_ignore_ascii_case(name);
+    let is_kept = |part: &str| !part.starts_with(' ') && !part.ends_with(['.', ' ']);
+    parts.all(|part| !part.is_empty() && is_kept(part) && part.bytes().all(is_plain))
+        && !LEADING.iter().any(leads)
 }
 
 /// How a path is read.
@@ -206,9 +282,10 @@ fn walk(path: &str, exactness: Exactness) -> Walk<'_> {
                 named.trim_end_matches(['.', ' ']).trim_start()
             }
         };
-        if !matches!(part, "" | ".") {
-            walk.parts.push(part);
+        if matches!(part, "" | ".") {
+            continue;
         }
+        walk.parts.push(part);
         if exactness == Exactness::Through && is_absolute {
             walk.go_through();
         }
@@ -219,68 +296,90 @@ fn walk(path: &str, exactness: Exactness) -> Walk<'_> {
 impl Walk<'_> {
     /// Follows directories that lead elsewhere on every Linux or macOS.
     fn go_through(&mut self) {
+        follow(&mut self.parts);
         match self.parts.as_slice() {
             ["proc", _, "root"]
             | ["proc", _, "task", _, "root"]
-            | ["system", "volumes", "data"] => {
-                self.parts.clear();
-            }
+            | ["system", "volumes", "data"] => self.parts.clear(),
             ["proc", _, "cwd" | "fd" | "exe" | "map_files"]
             | ["proc", _, "task", _, "cwd" | "fd" | "exe" | "map_files"]
-            | ["dev", "fd" | "stdin" | "stdout" | "stderr"]
+            | ["dev", "stdin" | "stdout" | "stderr"]
             | [".vol"] => self.is_unclear = true,
-            ["private", "etc" | "var" | "tmp"] => {
-                self.parts.remove(0);
-            }
             _ => {}
         }
     }
 }
 
-/// The scheme and the host of an address, and the path after them; of a file only the path.
-fn split(text: &str) -> (Option<String>, &str) {
-    let Some((scheme, rest)) = text.split_once(':') else {
-        return (None, text);
-    };
-    let is_scheme = scheme.len() > 1
-        && scheme.starts_with(|c: char| c.is_ascii_lowercase())
-        && scheme
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
-    if !is_scheme {
-        return (None, text);
+/// Puts the place that a link leads to in place of the link.
+pub(crate) fn follow(parts: &mut Vec<&str>) {
+    if parts.len() > 2 {
+        return;
     }
-    if scheme == "file" {
-        let path = match rest.strip_prefix("//") {
-            // What stands before the path is a host.
-            Some(after) => after.find('/').map_or("/", |at| &after[at..]),
-            None => rest,
-        };
-        // `/c:/x` is `c:/x`.
-        let drive = path.trim_start_matches('/');
-        let is_drive = drive.as_bytes().get(1) == Some(&b':');
-        return (None, if is_drive { drive } else { path });
+    let link = LINKS
+        .iter()
+        .find(|(link, _)| link.split('/').eq(parts.iter().copied()));
+    if let Some((_, to)) = link {
+        parts.clear();
+        parts.extend(to.split('/'));
     }
-    let is_web = WEB.contains(&scheme);
-    let Some(after) = rest.strip_prefix("//").or_else(|| is_web.then_some(rest)) else {
-        return (None, text);
-    };
-    let after = if is_web {
-        after.trim_start_matches('/')
-    } else {
-        after
-    };
-    let at = after.find(['/', '?', '#']).unwrap_or(after.len());
-    let (authority, path) = after.split_at(at);
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let port = if matches!(scheme, "http" | "ws") {
-        ":80"
-    } else {
-        ":443"
-    };
-    let host = host.strip_suffix(port).unwrap_or(host);
-    let host = host.trim_end_matches('.');
-    (Some(format!("{scheme}://{host}")), path)
+}
+
+/// The same absolute path through the links that lead to it.
+pub(crate) fn through_links(path: &str) -> impl Iterator<Item = String> {
+    let rest = path.strip_prefix('/');
+    LINKS.iter().filter_map(move |(link, to)| {
+        let below = rest?.strip_prefix(to)?;
+        let is_below = below.is_empty() || below.starts_with('/');
+        is_below.then(|| format!("/{link}{below}"))
+    })
+}
+
+/// Whether a shell would put something else in place of a part of the text, the home directory aside.
+fn is_substituted(text: &str) -> bool {
+    let quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
+    let text = text.trim_matches(quotes);
+    let text = text.strip_prefix(HOMES[0]).unwrap_or(text);
+    ["${", "$(", "`"].iter().any(|sign| text.contains(sign))
+}
+
+/// Whether a text that a shell would change is prose and no path: it has several words, does not begin
+/// as a path does, and every substitution in it is a word of its own.
+fn is_prose(text: &str) -> bool {
+    let kept = |c: &char| c.is_whitespace() || !is_unseen(*c);
+    let text: String = text.trim().chars().filter(kept).collect();
+    let is_drive = text.as_bytes().get(1) == Some(&b':');
+    if is_drive
+        || !text.contains(char::is_whitespace)
+        || text.starts_with(['/', '\\', '.', '~', '$', '%'])
+    {
+        return false;
+    }
+    let joins = |c: char| c.is_alphanumeric() || matches!(c, '/' | '\\' | '_' | '$' | '%');
+    let leads = |c: char| joins(c) || matches!(c, '.' | '-' | '~');
+    let mut before = None;
+    let mut in_ticks = false;
+    text.char_indices().all(|(at, c)| {
+        let after = text[at + c.len_utf8()..].chars().next();
+        in_ticks ^= c == '`';
+        let opens = (c == '`' && in_ticks) || (c == '$' && matches!(after, Some('{' | '(')));
+        let closes = (c == '`' && !in_ticks) || matches!(c, '}' | ')');
+        let is_joined =
+            (opens && before.is_some_and(leads)) || (closes && after.is_some_and(joins));
+        before = Some(c);
+        !is_joined
+    })
+}
+
+/// What a text begins with up to its first wildcard, if it has one. The brackets of `[::1]` are none.
+fn before_wildcard(text: &str) -> Option<&str> {
+    let host = text.find("://[").map(|at| at + "://[".len());
+    let end = host.and_then(|host| {
+        let end = host + text[host..].find(']')?;
+        text[host..end].contains(':').then_some(end)
+    });
+    let from = end.unwrap_or_default();
+    let at = text[from..].find(['*', '?', '[', '{'])?;
+    Some(&text[..from + at])
 }
 
 /// The path below a home directory, if the text begins with a name for one.
@@ -310,102 +409,40 @@ fn without_device(path: &str) -> &str {
         .unwrap_or(path)
 }
 
-/// The text in the characters that compatible ones stand for, without case.
-pub(crate) fn folded(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
-    }
-    let nfkc = ComposingNormalizerBorrowed::new_nfkc();
-    let plain: String = nfkc.normalize(text).chars().map(plain).collect();
-    // Both ways, so that `ß` and `SS` are one.
-    let folded = plain.to_uppercase().to_lowercase();
-    nfkc.normalize(&folded).into_owned()
-}
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-/// The ASCII character that this one is taken for.
-fn plain(c: char) -> char {
-    match c {
-        '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{27cb}' => '/',
-        '\u{2216}' | '\u{29f5}' | '\u{29f9}' | '\u{27cd}' => '\\',
-        '\u{3002}' => '.',
-        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
-        other => other,
-    }
-}
+    use super::*;
 
-/// The text without characters that are not seen. NUL stays: it may end the text.
-fn seen(text: &str) -> String {
-    let chars = text.chars();
-    chars.filter(|c| *c == '\0' || !is_unseen(*c)).collect()
-}
-
-/// Whether a character is dropped, or not seen, by those who show or normalise text.
-pub(crate) fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// The text with its percent signs decoded once; `None` if there is nothing to decode.
-fn decoded(text: &str) -> Option<String> {
-    if !text.contains('%') {
-        return None;
-    }
-    let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    let mut changed = false;
-    while let Some(byte) = bytes.get(at) {
-        let pair = |at: usize| {
-            let value = digit(bytes.get(at))? * 16 + digit(bytes.get(at + 1))?;
-            u8::try_from(value).ok()
-        };
-        if *byte == b'%' {
-            if let Some(value) = pair(at + 1) {
-                out.push(value);
-                at += 3;
-                changed = true;
-                continue;
-            }
-            // `%u002f`, as old servers of Microsoft have it.
-            if bytes.get(at + 1) == Some(&b'u')
-                && let (Some(high), Some(low)) = (pair(at + 2), pair(at + 4))
-                && let Some(c) = char::from_u32(u32::from(high) * 256 + u32::from(low))
-            {
-                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-                at += 6;
-                changed = true;
-                continue;
-            }
+    proptest! {
+        #[test]
+        fn plain_paths_have_one_spelling(
+            text in "/?((proc|Bin|dev|var|lib64|etc|A|x[.]y|[.]|[.][.]|[.]z|a-_b|9|a b| |[,+=@()&])/?){0,5}",
+            is_strict in any::<bool>(),
+        ) {
+            let reading = if is_strict { Reading::Strict } else { Reading::Generous };
+            prop_assert_eq!(Spellings::of(&text, reading), Spellings::of_any(&text, reading));
         }
-        out.push(*byte);
-        at += 1;
     }
-    changed.then(|| lenient(&out))
-}
 
-/// Text of bytes, reading ASCII that was spelled in more bytes than it needs.
-fn lenient(bytes: &[u8]) -> String {
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    loop {
-        let (c, taken) = match rest {
-            [] => break,
-            [first @ 0xc0..=0xc1, second @ 0x80..=0xbf, ..] => {
-                ((first & 1) << 6 | second & 0x3f, 2)
-            }
-            [0xe0, second @ 0x80..=0x81, third @ 0x80..=0xbf, ..] => {
-                ((second & 1) << 6 | third & 0x3f, 3)
-            }
-            [first, ..] => (*first, 1),
-        };
-        out.push(c);
-        rest = &rest[taken..];
+    #[test]
+    fn plain_paths_are_told_from_others() {
+        for text in [
+            "/srv/me/notes.txt",
+            "notes.txt",
+            "/Srv/x",
+            "src/main.rs",
+            "bin/x",
+            ".env",
+        ] {
+            assert!(is_plain(text), "{text}");
+        }
+        for text in [
+            "", "/", "a//b", "a/", "../a", "a/.", "/BIN/x", "~/a", "a /b", "a/ b", "a%20b", "é",
+            "$a",
+        ] {
+            assert!(!is_plain(text), "{text}");
+        }
     }
-    String::from_utf8_lossy(&out).into_owned()
 }

@@ -7,6 +7,7 @@
 )]
 
 mod disk;
+mod evasions;
 mod forms;
 mod interleavings;
 mod naive;

@@ -15,17 +15,17 @@ use switchboard_approvals::{
 };
 use switchboard_client::Raw;
 use switchboard_redact::redact;
-use switchboard_store::{Change, Entry, OutcomeKind, Query, Which};
+use switchboard_store::{Change, OutcomeKind, Query, Which};
 use switchboard_wire::method;
 
 use super::{approvals::patiently, ask::Said};
 use crate::{
     approvals::{millis, policy, time_of},
-    audit::Actor,
+    audit::{self, Actor, Event},
     failure::cut,
     gateway::Gateway,
     problem::Problem,
-    time,
+    scrub, time,
 };
 
 #[derive(Serialize)]
@@ -106,17 +106,16 @@ pub(super) async fn forget(
         );
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     };
-    let body = serde_json::json!({
-        "rule": known.rule.to_string(),
-        "rememberedBy": known.by,
-        "actor": actor,
-    });
-    let entry = Entry {
-        at: SystemTime::now(),
-        what: "forgot".into(),
+    let event = Event {
+        what: "forgot",
         subject: id.as_str().into(),
-        body: body.to_string().into(),
+        actor: Some(actor),
+        details: serde_json::json!({
+            "rule": scrub::brief(&known.rule.to_string()),
+            "rememberedBy": known.by,
+        }),
     };
+    let entry = audit::entry(SystemTime::now(), event);
     let changes = vec![Change::Forget(id.as_str().into()), Change::Audit(entry)];
     patiently(context, context.store.write(changes)).await?;
     context.approvals.set_policy(|policy| policy.without(&id));

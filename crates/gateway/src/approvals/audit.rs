@@ -51,11 +51,11 @@ struct Said<'a> {
     status: &'static str,
     server: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool: Option<&'a str>,
+    tool: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<&'a str>,
+    rule: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -133,9 +133,9 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
         kind: record.ask.kind.as_str(),
         status: record.status.as_str(),
         server: &record.ask.server,
-        tool: record.ask.tool.as_deref(),
+        tool: record.ask.tool.as_deref().map(scrub::brief),
         client: record.ask.client.as_deref(),
-        rule: record.ask.rule.as_deref(),
+        rule: record.ask.rule.as_deref().map(scrub::brief),
         by: decided.map(|decided| &*decided.by),
         from: decided.and_then(|decided| decided.from.as_ref()),
         note: decided

@@ -196,6 +196,12 @@ pub(super) fn outside(record: &Record) -> Value {
     };
     shown.summary = redact_text(&shown.summary);
     shown.arguments_text = None;
+    for text in [&mut shown.tool, &mut shown.rule, &mut shown.error] {
+        *text = text.as_deref().map(scrub::brief);
+    }
+    for warning in &mut shown.warnings {
+        *warning = scrub::brief(warning);
+    }
     for part in [&mut shown.request, &mut shown.draft, &mut shown.result] {
         redacted(part);
     }
@@ -219,4 +225,30 @@ pub(super) fn event(record: &Record) -> String {
     let approval = Shown::listed(record);
     // Plain data becomes JSON.
     serde_json::to_string(&Said { approval }).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_leave_without_passwords_and_cut() {
+        let address = format!("postgres://ann:hunter2@db/{}", "x".repeat(50_000));
+        let ask = json!({
+            "kind": "resource",
+            "server": "s",
+            "tool": address,
+            "rule": format!("ask resources s:{address}"),
+            "warnings": [address],
+            "summary": "",
+            "request": { "uri": address },
+            "key": "k",
+        });
+        let ask = serde_json::from_value(ask).unwrap();
+        let mut record = Record::new("a".into(), ask, 0);
+        record.error = Some(address.into());
+        let told = outside(&record).to_string();
+        assert!(!told.contains("hunter2"), "{told}");
+        assert!(told.len() < 25_000, "{}", told.len());
+    }
 }

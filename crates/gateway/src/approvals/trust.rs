@@ -10,12 +10,13 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_approvals::{Outcome, rules::Case};
 use switchboard_client::Raw;
-use switchboard_store::{Change, Entry};
+use switchboard_store::Change;
 use switchboard_trust::{Fingerprint, Held, ItemKind, Why};
 use tokio::{sync::watch, task::JoinHandle, time::sleep};
 
 use super::question::About;
 use crate::{
+    audit::{self, Event},
     context::Context,
     gateway::Gateway,
     hold::{self, Waiting},
@@ -321,14 +322,13 @@ pub(crate) async fn forget(context: &Context, server: &str, tool: &str) {
         .filter(|one| one.is_about(&case, now));
     let ids: Vec<String> = about_it.map(|one| one.id.clone()).collect();
     for id in ids {
-        let entry = Entry {
-            at: SystemTime::now(),
-            what: "forgot".into(),
+        let event = Event {
+            what: "forgot",
             subject: id.as_str().into(),
-            body: json!({ "server": server, "tool": tool, "why": "the tool has changed" })
-                .to_string()
-                .into(),
+            actor: None,
+            details: json!({ "server": server, "tool": tool, "why": "the tool has changed" }),
         };
+        let entry = audit::entry(SystemTime::now(), event);
         let changes = vec![Change::Forget(id.as_str().into()), Change::Audit(entry)];
         if let Err(error) = context.store.write(changes).await {
             tracing::error!(%error, rule = id, "Cannot forget what was remembered about a tool that has changed.");

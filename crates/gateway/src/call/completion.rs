@@ -2,6 +2,36 @@
 
 use switchboard_client::Raw;
 
+use crate::failure::Failure;
+
+/// Tests that every reader of a completion reads the same values in it.
+pub(crate) fn check(params: &Raw) -> Result<(), Failure> {
+    let distinct = |of: &Raw, names: &[&str]| {
+        let member = of.distinct_member(names);
+        member.map_err(|error| Failure::invalid_params(error.to_string()))
+    };
+    let is_text = |value: Option<&Raw>| value.is_some_and(|value| value.to_text().is_some());
+    if let Some(argument) = params.member("argument")
+        && !(is_text(distinct(&argument, &["name", "value"])?.as_ref())
+            && is_text(argument.member("value").as_ref()))
+    {
+        let message = "`argument.name` and `argument.value` have to be strings";
+        return Err(Failure::invalid_params(message));
+    }
+    let Some(context) = params.member("context") else {
+        return Ok(());
+    };
+    let given = distinct(&context, &["arguments"])?.unwrap_or_else(Raw::empty_object);
+    let values = given.members().unwrap_or_default();
+    if switchboard_approvals::says_twice(&given)
+        || !values.iter().all(|(_, value)| is_text(Some(value)))
+    {
+        let message = "`context.arguments` has to hold strings, each under a name of its own";
+        return Err(Failure::invalid_params(message));
+    }
+    Ok(())
+}
+
 /// The arguments of a prompt that is being filled in.
 pub(super) fn completed(params: Option<&Raw>) -> Raw {
     let values = values(params);

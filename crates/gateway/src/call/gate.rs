@@ -14,7 +14,6 @@ use switchboard_approvals::{
     rules::{Action, Case, Kind, Verdict},
 };
 use switchboard_client::{InputRequired, Raw};
-use switchboard_redact::redact_text;
 use switchboard_wire::{Era, method};
 use tokio::time::timeout_at;
 
@@ -32,6 +31,7 @@ use crate::{
     context::Context,
     failure::{Failure, cut},
     park::refused,
+    scrub,
 };
 
 /// What is known of a call that goes ahead.
@@ -186,8 +186,15 @@ impl Way<'_> {
         let name = &self.errand.name;
         let completes = self.errand.method == method::COMPLETE;
         match kind {
-            Kind::Resource if completes => (expanded(name, params), None),
-            Kind::Resource => (name.to_string(), Some(of_resource(name))),
+            Kind::Resource => {
+                let uri = if completes {
+                    expanded(name, params)
+                } else {
+                    name.to_string()
+                };
+                let arguments = of_resource(&uri);
+                (uri, Some(arguments))
+            }
             Kind::Prompt if completes => (name.to_string(), Some(completed(params))),
             Kind::ToolCall | Kind::Prompt | Kind::Sampling | Kind::Elicitation => {
                 let arguments = params.and_then(|params| params.member("arguments"));
@@ -367,16 +374,7 @@ pub(crate) async fn may_watch(
         return Ok(());
     }
     until_rules_are_known(context, server).await?;
-    let arguments = of_resource(uri);
-    let case = Case {
-        kind: Kind::Resource,
-        arguments: Some(&arguments),
-        ..case(caller, server, uri)
-    };
-    let verdict = context
-        .approvals
-        .policy()
-        .judge(&case, context.approvals.now());
+    let verdict = judged_resource(context, caller, server, uri);
     match verdict.action {
         Action::Allow => Ok(()),
         Action::Deny => {
@@ -399,6 +397,23 @@ pub(crate) async fn may_watch(
     }
 }
 
+/// Tests if a client that watches a resource may hear that this one, which may be a part of it, has changed.
+pub(crate) fn may_hear(context: &Context, caller: &Caller, server: &str, uri: &str) -> bool {
+    context.approvals.policy().is_quiet(Kind::Resource)
+        || judged_resource(context, caller, server, uri).action == Action::Allow
+}
+
+fn judged_resource(context: &Context, caller: &Caller, server: &str, uri: &str) -> Verdict {
+    let arguments = of_resource(uri);
+    let case = Case {
+        kind: Kind::Resource,
+        arguments: Some(&arguments),
+        ..case(caller, server, uri)
+    };
+    let approvals = &context.approvals;
+    approvals.policy().judge(&case, approvals.now())
+}
+
 /// Records a request that a rule has denied.
 pub(super) fn record_denied(
     context: &Context,
@@ -407,7 +422,7 @@ pub(super) fn record_denied(
     client: &str,
     verdict: &Verdict,
 ) {
-    let name = redact_text(&name[..name.floor_char_boundary(AUDITED_BYTES)]);
+    let name = scrub::brief(name);
     context.audit.record(Event {
         what: "denied",
         subject: format!("{server}:{name}").into(),
@@ -417,14 +432,11 @@ pub(super) fn record_denied(
             "server": server,
             "tool": name,
             "client": client,
-            "rule": verdict.rule.as_ref().map(|rule| &rule.text),
-            "reason": verdict.why,
+            "rule": verdict.rule.as_ref().map(|rule| scrub::brief(&rule.text)),
+            "reason": scrub::brief(&verdict.why),
         }),
     });
 }
-
-/// The most bytes of a name or URI in the audit log.
-const AUDITED_BYTES: usize = 1_024;
 
 /// Waits until it is known which decisions are remembered.
 async fn until_rules_are_known(context: &Context, server: &Arc<str>) -> Result<(), Failure> {

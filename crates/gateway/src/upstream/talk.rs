@@ -164,7 +164,7 @@ impl Upstream {
                 if context.shelf.permits(&self.name, item).is_err() {
                     return;
                 }
-                self.watched.updated(&self.name, params);
+                self.watched.updated(context, &self.name, params);
             }
             (method::LOG_MESSAGE | method::ELICITATION_COMPLETE, _) => {
                 context.audience.hear(self, said, params);

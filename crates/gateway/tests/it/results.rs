@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::{
     api_rig::Rig,
-    mcp_rig::{LEGACY, MODERN, Pipe, Web, configured, direct, result_text, search, text_of, until},
+    mcp_rig::{
+        LEGACY, MODERN, Pipe, Web, configured, direct, result_text, search, server, text_of, until,
+    },
     stage_rig::{Stage, tool},
 };
 
@@ -406,5 +408,46 @@ async fn what_cannot_be_kept_is_not_cut() {
     let params = json!({ "name": "call_tool", "arguments": { "name": "s:long" } });
     let answer = pipe.ask("tools/call", params).await;
     assert_eq!(result_text(&answer.text).len(), whole.len());
+    rig.stop().await;
+}
+
+/// Has every further call of the server denied.
+async fn deny_all(stage: &Stage, rig: &Rig) {
+    rig.reconfigure(&json!({
+        "mcpServers": { "s": stage.entry_with(&json!({})) },
+        "approvals": { "rules": ["deny s:*"], "notify": "off" },
+    }))
+    .await;
+}
+
+/// Rules are about calls: what an earlier one gave is the client's.
+#[tokio::test]
+async fn a_result_outlives_the_rule_that_denies_its_tool() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    let text = long_text(100_000);
+    stage.set_result("long", &text_result(&text));
+    let mut pipe = Pipe::open_as(&rig, search(), LEGACY).await;
+    let cut = pipe.call_found("s:long", json!({})).await;
+    let (id, _) = next(&cut, READ).unwrap();
+    deny_all(&stage, &rig).await;
+    let again = json!({ "name": "s:long", "arguments": {} });
+    let refusal = pipe.refusal("call_tool", again).await;
+    assert!(refusal.contains("deny s:*"), "{refusal}");
+    assert_eq!(joined(&read_all(&mut pipe, READ, &id, None).await), text);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_task_outlives_the_rule_that_denies_its_tool() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    stage.set_result("long", r#"{"task":{"taskId":"t1","status":"working"}}"#);
+    let mut pipe = Pipe::open_as(&rig, server("s"), LEGACY).await;
+    let started = pipe.call("long", json!({})).await;
+    let task = json!({ "taskId": started["task"]["taskId"] });
+    deny_all(&stage, &rig).await;
+    let refusal = pipe.refusal("long", json!({})).await;
+    assert!(refusal.contains("deny s:*"), "{refusal}");
+    let result = pipe.result("tasks/result", task).await;
+    assert_eq!(text_of(&result), "done", "{result}");
     rig.stop().await;
 }

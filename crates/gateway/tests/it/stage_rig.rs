@@ -130,7 +130,12 @@ impl Stage {
 
     /// Has the server send a notification.
     pub(crate) async fn tell(&self, method: &str) {
-        let line = json!({ "jsonrpc": "2.0", "method": method });
+        self.tell_with(method, json!({})).await;
+    }
+
+    /// The same with parameters.
+    pub(crate) async fn tell_with(&self, method: &str, params: Value) {
+        let line = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         let mut control = UnixStream::connect(self.path("control")).await.unwrap();
         control
             .write_all(format!("{line}\n").as_bytes())

@@ -193,7 +193,12 @@ fn list(home: &Home, args: &List) -> Result<(), Failure> {
         return print::data(&format!("{}\n", pretty(&list)));
     }
     if last.is_empty() {
-        print::say("nothing was asked or decided yet");
+        let archived = switchboard_store::anchor(&file).map_err(|error| failure(&error))?;
+        print::say(&match archived.seq {
+            0 => "nothing was asked or decided yet".to_owned(),
+            1 => "the only entry is in an archive".to_owned(),
+            all => format!("all {all} entries are in archives"),
+        });
         return Ok(());
     }
     let mut table = Table::new(&["SEQ", "AT", "WHAT", "ID", "ABOUT"]);
@@ -219,7 +224,7 @@ fn about(body: &str) -> String {
     let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
     let place = match (text("server"), text("tool")) {
         (Some(server), Some(tool)) => Some(format!("{server}:{tool}")),
-        (server, _) => server,
+        (server, tool) => server.or(tool),
     };
     let parts = [
         text("kind"),
@@ -233,8 +238,40 @@ fn about(body: &str) -> String {
         text("reason").map(|reason| format!("({reason})")),
         text("error"),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let mut parts: Vec<String> = parts.into_iter().flatten().collect();
+    let members = body.as_object().into_iter().flatten();
+    parts.extend(members.filter_map(|(name, value)| other(name, value)));
     visible_line(&parts.join(" "))
+}
+
+/// The members that are told above, or are for programs.
+const TOLD: [&str; 23] = [
+    "kind", "server", "tool", "action", "status", "by", "actor", "note", "why", "rule", "reason",
+    "error", "door", "peer", "client", "remember", "agreed", "tookMs", "request", "edits",
+    "answer", "usage", "uid",
+];
+
+/// Any other member, by its name, if it is short.
+fn other(name: &str, value: &Value) -> Option<String> {
+    const LONGEST: usize = 120;
+    if TOLD.contains(&name) {
+        return None;
+    }
+    let text = match value {
+        Value::Null => return None,
+        Value::String(text) => text.clone(),
+        Value::Array(list) if list.iter().all(Value::is_string) => {
+            let texts: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+            texts.join(", ")
+        }
+        other => other.to_string(),
+    };
+    if text.is_empty() {
+        return None;
+    }
+    let end = text.floor_char_boundary(LONGEST);
+    let more = if end < text.len() { "…" } else { "" };
+    Some(format!("{name}: {}{more}", &text[..end]))
 }
 
 /// `via socket (switchboard, pid 123)`.
@@ -272,18 +309,22 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
             Err(Failure::told())
         };
     }
-    let entries = count(verdict.entries, "entry", "entries");
     let Some(broken) = broken else {
-        let archived = match (verdict.archived, args.archive.is_empty()) {
-            (0, _) => String::new(),
-            (archived, true) => format!(" ({archived} of them in archives, not checked)"),
-            (archived, false) => format!(" ({archived} of them in archives)"),
+        let (checked, unchecked) = match verdict.archived {
+            archived if args.archive.is_empty() => (verdict.entries - archived, archived),
+            _ => (verdict.entries, 0),
+        };
+        let entries = count(checked, "entry", "entries");
+        let unchecked = match unchecked {
+            0 => String::new(),
+            more => format!("; {more} more in archives were not checked (--archive FILE)"),
         };
         return print::data(&format!(
-            "{entries}{archived}, all as they were written\nhead  {}:{head}\n",
+            "{entries}, all as they were written{unchecked}\nhead  {}:{head}\n",
             verdict.entries
         ));
     };
+    let entries = count(verdict.entries, "entry", "entries");
     print::data(&format!(
         "{entries} from the first on as they were written\nhead  {head}\n"
     ))?;
@@ -348,7 +389,7 @@ fn export(home: &Home, args: &Export) -> Result<(), Failure> {
         .create_new(true)
         .mode(0o600)
         .open(path)
-        .map_err(|error| cannot("make", path, &error))?;
+        .map_err(|error| cannot_make(path, &error))?;
     let written = write_all(&file, args, &mut BufWriter::new(to))?;
     print::say(&format!(
         "wrote {} to {}",
@@ -398,6 +439,14 @@ fn row(audited: &Audited) -> String {
         }
     });
     fields.join(",") + "\r\n"
+}
+
+fn cannot_make(path: &Path, error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return Failure::new(format!("{} is there already", path.display()))
+            .hint("choose a name that is not taken");
+    }
+    cannot("make", path, error)
 }
 
 /// Where the log is, if there is one.

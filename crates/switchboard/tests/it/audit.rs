@@ -87,7 +87,9 @@ fn the_log_says_what_was_decided_and_whether_it_was_changed() {
         0o600
     );
     // What is there is not written over.
-    assert_eq!(place.run(&export).code, Some(1));
+    let done = place.run(&export);
+    assert_eq!(done.code, Some(1));
+    assert!(done.err.contains("is there already"), "{done:?}");
 
     archived_and_put_back(&place, &file, entries, head);
 
@@ -134,6 +136,15 @@ fn archived_and_put_back(place: &Place, other: &Path, entries: u64, head: &str) 
     let lines = fs::read_to_string(archive).unwrap();
     assert_eq!(lines.lines().count() as u64, entries);
     assert!(place.run(&["audit", "export"]).out.is_empty());
+    let none = place.run(&["audit", "list"]);
+    let all = format!("all {entries} entries are in archives");
+    assert!(none.err.contains(&all), "{none:?}");
+    let verdict = place.run(&["audit", "verify"]).out;
+    let unchecked = format!("; {entries} more in archives were not checked");
+    assert!(
+        verdict.starts_with("0 entries") && verdict.contains(&unchecked),
+        "{verdict}"
+    );
     let verdict = json(place, &["audit", "verify", "--archive", archive, "--json"]);
     let found = (&verdict["entries"], &verdict["archived"], &verdict["head"]);
     assert_eq!(found, (&json!(entries), &json!(entries), &json!(head)));

@@ -136,6 +136,50 @@ async fn resources_are_denied_in_every_spelling_and_tools_are_not() {
 }
 
 #[tokio::test]
+async fn conditions_on_uris_hold_for_completions() {
+    let rule = json!({ "action": "deny", "kind": "resources", "server": "s", "arguments": { "$.uri": "file:///etc/*" } });
+    let (_stage, rig) = offering(ruled(json!([rule]))).await;
+    let mut client = mute(&rig, LEGACY).await;
+    for (value, refused) in [("e", true), ("etc/", true), ("tmp/", false)] {
+        let params = json!({
+            "ref": { "type": "ref/resource", "uri": "file:///{path}" },
+            "argument": { "name": "path", "value": value },
+        });
+        let answer = client.ask("completion/complete", params).await.json;
+        assert_eq!(is_refused(&answer), refused, "{value}: {answer}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_watcher_hears_of_no_denied_child() {
+    let (stage, rig) = staged(ruled(json!(["deny resources s:file:///etc/*"]))).await;
+    let mut client = Pipe::open_as(&rig, server("s"), MODERN).await;
+    let params = json!({ "notifications": { "resourceSubscriptions": ["file:///"] } });
+    client.send("subscriptions/listen", params).await;
+    client
+        .until_told("notifications/subscriptions/acknowledged")
+        .await;
+    let method = "notifications/resources/updated";
+    for uri in ["file:///etc/passwd", "file:///tmp/x"] {
+        stage.tell_with(method, json!({ "uri": uri })).await;
+    }
+    let heard = client.until_told(method).await;
+    assert_eq!(heard["uri"], "file:///tmp/x", "{heard}");
+    // A rule that comes later holds for what is watched already.
+    let mut config = ruled(json!(["deny resources s:file:///tmp/*"]));
+    config["mcpServers"] = json!({ "s": stage.entry() });
+    rig.reconfigure(&config).await;
+    client.forget();
+    for uri in ["file:///tmp/x", "file:///etc/passwd"] {
+        stage.tell_with(method, json!({ "uri": uri })).await;
+    }
+    let heard = client.until_told(method).await;
+    assert_eq!(heard["uri"], "file:///etc/passwd", "{heard}");
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn reads_and_prompts_are_put_to_a_person() {
     for modern in [false, true] {
         let (stage, rig) = staged_as(
@@ -230,10 +274,8 @@ async fn a_stream_watches_no_denied_resource() {
     let heard = client
         .until_told("notifications/subscriptions/acknowledged")
         .await;
-    assert!(
-        heard["params"]["notifications"]["resourceSubscriptions"].is_null(),
-        "{heard}"
-    );
+    assert!(heard["notifications"].is_object(), "{heard}");
+    assert!(!heard.to_string().contains("file:///etc/x"), "{heard}");
     assert!(
         !stage
             .asked()
@@ -276,6 +318,30 @@ async fn other_spellings_of_members_are_refused_without_rules() {
         (
             "completion/complete",
             r#"{"ref":{"type":"ref/prompt","name":"p","Name":"q"},"argument":{"name":"a","value":""}}"#,
+        ),
+        (
+            "completion/complete",
+            r#"{"ref":{"type":"ref/prompt","name":"p"},"ref":{"type":"ref/prompt","name":"q"},"argument":{"name":"a","value":""}}"#,
+        ),
+        (
+            "completion/complete",
+            r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"x","Value":"/etc/"}}"#,
+        ),
+        (
+            "completion/complete",
+            r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":["/etc/"]}}"#,
+        ),
+        (
+            "completion/complete",
+            r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""},"context":{"arguments":{},"Arguments":{"b":"x"}}}"#,
+        ),
+        (
+            "completion/complete",
+            r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""},"context":{"arguments":{"b":"x","b":"y"}}}"#,
+        ),
+        (
+            "completion/complete",
+            r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""},"context":{"arguments":{"b":["x"]}}}"#,
         ),
     ];
     let before = stage.asked().len();

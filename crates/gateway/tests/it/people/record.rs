@@ -99,3 +99,38 @@ async fn every_decision_is_in_the_log_which_holds_together_and_keeps_no_secret()
     assert!(!activity.contains(secret), "{activity}");
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn addresses_in_the_log_are_short_and_without_passwords() {
+    let rules = json!(["ask resources s:postgres:*", "deny resources s:mysql:*"]);
+    let config = json!({ "approvals": { "rules": rules, "notify": "off" } });
+    let (_stage, rig) = staged(config).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let long = "x".repeat(50_000);
+    let read = |scheme: &str| json!({ "uri": format!("{scheme}://ann:hunter2@db/{long}") });
+    let call = client.send("resources/read", read("postgres")).await;
+    let asked = rig.one_waiting().await;
+    // The person who decides sees all of it.
+    assert!(asked["tool"].as_str().unwrap().contains("hunter2"));
+    let remember = json!({ "remember": { "scope": "always" } });
+    rig.decided(&asked["id"], "approve", remember).await;
+    client.finish(&call).await;
+    client.ask("resources/read", read("mysql")).await;
+    let rules = rig.get("/api/v1/approvals/rules").await.json();
+    let kept = rules["rules"].as_array().unwrap().iter();
+    let mut kept = kept.filter(|rule| rule["source"] == "remembered");
+    let id = kept.next().unwrap()["id"].as_str().unwrap();
+    let path = format!("/api/v1/approvals/rules/{id}");
+    assert_eq!(rig.ask("DELETE", &path, None).await.status, 204);
+    let log = rig
+        .until("/api/v1/audit?limit=1000", |log| {
+            let log = log.to_string();
+            log.contains("\"denied\"") && log.contains("\"forgot\"")
+        })
+        .await;
+    assert!(!log.to_string().contains("hunter2"), "{log}");
+    for entry in log["entries"].as_array().unwrap() {
+        assert!(entry.to_string().len() < 12_000, "{entry}");
+    }
+    rig.stop().await;
+}

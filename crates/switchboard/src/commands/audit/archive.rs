@@ -14,7 +14,7 @@ use switchboard_config::Home;
 use switchboard_store::{Anchor, Audited};
 use switchboard_wire::Raw;
 
-use super::{Entry, cannot, failure, hex, log_of};
+use super::{Entry, cannot, cannot_make, failure, hex, log_of};
 use crate::{commands::shapes::count, failure::Failure, print, runtime::Lock};
 
 /// Move the oldest part of the log to a file.
@@ -55,7 +55,7 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Failure> {
         .create_new(true)
         .mode(0o600)
         .open(path)
-        .map_err(|error| cannot("make", path, &error))?;
+        .map_err(|error| cannot_make(path, &error))?;
     let moved = write(&log, &file, began, args.before).and_then(|until| {
         // On the disk, by its name, before anything is removed.
         file.sync_all()?;

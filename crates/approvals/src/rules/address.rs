@@ -1,0 +1,179 @@
+//! Addresses: their schemes, hosts and ports in one notation.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Schemes whose slashes are optional to lenient readers.
+const WEB: [&str; 4] = ["http", "https", "ws", "wss"];
+
+/// Schemes that open files.
+const FILE: [&str; 4] = ["file", "local_file", "local-file", "netdoc"];
+
+/// The most schemes in front of one another, as in `view-source:jar:file:///x`.
+const WRAPPED: usize = 4;
+
+/// A text as an address, or as a path.
+pub(crate) enum Place<'t> {
+    /// A path, or the path of a file.
+    Path(&'t str),
+    /// The scheme and host in every notation that they may mean, and the path after them.
+    Address(Vec<String>, &'t str),
+}
+
+impl<'t> Place<'t> {
+    /// Reads a text in lower case with slashes for backslashes.
+    pub(crate) fn of(text: &'t str) -> Self {
+        let Some((scheme, rest)) = scheme(text) else {
+            return Self::Path(text);
+        };
+        if FILE.contains(&scheme) {
+            let path = match rest.strip_prefix("//") {
+                // Before the path there may be a host.
+                Some(after) => after.find('/').map_or("/", |at| &after[at..]),
+                None => rest,
+            };
+            // `/c:/x` is `c:/x`.
+            let drive = path.trim_start_matches('/');
+            let is_drive = drive.as_bytes().get(1) == Some(&b':');
+            return Self::Path(if is_drive { drive } else { path });
+        }
+        let is_web = WEB.contains(&scheme);
+        let Some(after) = rest.strip_prefix("//").or_else(|| is_web.then_some(rest)) else {
+            return Self::Path(text);
+        };
+        let after = if is_web {
+            after.trim_start_matches('/')
+        } else {
+            after
+        };
+        let at = after.find(['/', '?', '#']).unwrap_or(after.len());
+        let (authority, path) = after.split_at(at);
+        let authority = authority.rsplit('@').next().unwrap_or_default();
+        Self::Address(prefixes(scheme, authority), path)
+    }
+}
+
+/// The scheme of a text, and the rest behind its colon.
+fn scheme(text: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let is_scheme = scheme.len() > 1
+        && scheme.starts_with(|c: char| c.is_ascii_lowercase())
+        && scheme
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_'));
+    is_scheme.then_some((scheme, rest))
+}
+
+/// The address behind schemes that name another one, as in `url:file:///x`.
+pub(crate) fn wrapped(text: &str) -> Option<&str> {
+    let mut rest = scheme(text)?.1;
+    for _ in 0..WRAPPED {
+        let (scheme, after) = scheme(rest)?;
+        if FILE.contains(&scheme) || WEB.contains(&scheme) || after.starts_with("//") {
+            return Some(rest);
+        }
+        rest = after;
+    }
+    None
+}
+
+/// A scheme and a host with its port, in the notation of the text first, and last in the usual one.
+pub(crate) fn prefixes(scheme: &str, authority: &str) -> Vec<String> {
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if is_port(port) && (!host.contains(':') || host.ends_with(']')) => {
+            (host, port.trim_start_matches('0'))
+        }
+        _ => (authority, ""),
+    };
+    let usual = match scheme {
+        "http" | "ws" => "80",
+        "https" | "wss" => "443",
+        _ => "",
+    };
+    let port = if port == usual { "" } else { port };
+    let colon = if port.is_empty() { "" } else { ":" };
+    let host = host.trim_end_matches('.');
+    let mut prefixes = vec![format!("{scheme}://{host}{colon}{port}")];
+    for host in numeric(host) {
+        let prefix = format!("{scheme}://{host}{colon}{port}");
+        if !prefixes.contains(&prefix) {
+            prefixes.push(prefix);
+        }
+    }
+    prefixes
+}
+
+/// A numeric host in its usual notation. Digits after a zero are octal to most readers, which come last.
+fn numeric(host: &str) -> Vec<String> {
+    if let Some(inner) = host.strip_prefix('[') {
+        let inner = inner.split([']', '%']).next().unwrap_or_default();
+        let usual = inner
+            .parse()
+            .map(|address: Ipv6Addr| match embedded(address) {
+                Some(address) => address.to_string(),
+                None => format!("[{address}]"),
+            });
+        return usual.into_iter().collect();
+    }
+    if !host.starts_with(|c: char| c.is_ascii_digit()) {
+        return Vec::new();
+    }
+    let readings = [10, 8].map(|of_zeros| ipv4(host, of_zeros));
+    readings
+        .into_iter()
+        .flatten()
+        .map(|address| address.to_string())
+        .collect()
+}
+
+/// The IPv4 address that an IPv6 address stands for.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    match address.segments() {
+        // `::1` is another matter.
+        [0, 0, 0, 0, 0, 0, 0, _] => None,
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
+        }
+        _ => None,
+    }
+}
+
+/// One to four numbers in any base, of which the last one fills what is left of the address.
+fn ipv4(host: &str, of_zeros: u32) -> Option<Ipv4Addr> {
+    let parts: Vec<&str> = host.split('.').collect();
+    let (last, firsts) = parts.split_last()?;
+    let number = |part: &str| match part.strip_prefix("0x") {
+        Some("") => Some(0),
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None if part.starts_with('0') => u32::from_str_radix(part, of_zeros).ok(),
+        None => part.parse().ok(),
+    };
+    let mut address = 0_u32;
+    let mut left = 32_u32;
+    for part in firsts {
+        left = left.checked_sub(8).filter(|left| *left > 0)?;
+        address |= u32::from(u8::try_from(number(part)?).ok()?) << left;
+    }
+    let last = number(last)?;
+    let fits = left == 32 || last >> left == 0;
+    fits.then(|| Ipv4Addr::from_bits(address | last))
+}
+
+/// The path that a share of this machine leads to: `c:/x` of `//host/c$/x`, and `/x` of `//localhost/x`.
+pub(crate) fn shared(path: &str) -> Option<String> {
+    let after = path.strip_prefix("//")?;
+    let after = after.strip_prefix("?/unc/").unwrap_or(after);
+    let (host, rest) = after.split_at(after.find('/')?);
+    let (share, inner) = rest[1..].split_at(rest[1..].find('/').unwrap_or(rest.len() - 1));
+    if let [drive, b'$'] = share.as_bytes()
+        && drive.is_ascii_alphabetic()
+    {
+        return Some(format!("{}:{inner}", char::from(*drive)));
+    }
+    match host {
+        "wsl$" | "wsl.localhost" => Some(inner.to_owned()),
+        "localhost" | "." | "--1.ipv6-literal.net" => Some(rest.to_owned()),
+        _ if ipv4(host, 8).is_some_and(|address| address.is_loopback()) => Some(rest.to_owned()),
+        _ => None,
+    }
+}
