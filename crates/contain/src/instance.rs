@@ -3,7 +3,7 @@
 use std::{fmt, fs::File, io, io::Read, str::FromStr};
 
 /// The environment variable that every contained process carries.
-pub(crate) const MARKER: &str = "SWITCHBOARD_CONTAINED";
+pub const MARKER: &str = "SWITCHBOARD_CONTAINED";
 
 /// The name of one instance of the gateway, the same each time that instance runs and of no other.
 ///

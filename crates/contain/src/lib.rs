@@ -68,7 +68,7 @@ pub use control::check_control;
 pub use error::{LaunchError, StartFailure};
 pub use guard::{GUARD_ARGUMENT, guard_main};
 pub use handle::{Contained, Handle, Tree};
-pub use instance::{Instance, InvalidInstance};
+pub use instance::{Instance, InvalidInstance, MARKER};
 pub use launch::{Ladder, Launch};
 pub use lineage::{Lineage, Process};
 pub use process::Ticks;
