@@ -142,19 +142,14 @@ fn files(home: &Home) -> Vec<Finding> {
         let in_clear = Config::load(config).map_or(0, |config| config.clear_secrets().len());
         if in_clear > 0 {
             let secrets = count(in_clear as u64, "secret", "secrets");
-            let message = if found.is_open() {
-                format!(
-                    "{shown} holds {secrets} in clear, and others may read it (mode {:o})",
-                    found.mode
-                )
-            } else {
-                format!("{shown} holds {secrets} in clear")
-            };
-            let fix = format!(
-                "chmod 600 '{shown}'; store each with `switchboard secret set NAME` and write ${{secret:NAME}} in its place"
-            );
+            let message = format!("{shown} holds {secrets} in clear");
+            let fix = "store each with `switchboard secret set NAME` and write ${secret:NAME} in its place";
             findings.push(if found.is_open() {
-                Finding::problem("config", message, fix)
+                Finding::problem(
+                    "config",
+                    format!("{message}, and others may read it (mode {:o})", found.mode),
+                    format!("chmod 600 '{shown}'; {fix}"),
+                )
             } else {
                 Finding::warning("config", message, fix)
             });
