@@ -385,7 +385,7 @@ async fn stops(
     client.stop().await;
     let ended = call.await.expect("no panic");
     assert!(
-        matches!(ended, Err(Error::Call(CallError::Shutdown))),
+        matches!(ended, Err(Error::Call(CallError::Shutdown { .. }))),
         "{ended:?}"
     );
     wait_gone(&processes).await;

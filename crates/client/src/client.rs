@@ -151,14 +151,14 @@ impl Client {
             )
         };
         let Ok(state) = state.wait_for(settled).await else {
-            return Err(CallError::Shutdown);
+            return Err(CallError::Shutdown { sent: false });
         };
         match &*state {
             State::Ready(session) => Ok(Arc::clone(session)),
-            State::Failed { reason } => Err(CallError::Failed {
+            State::Failed { reason, .. } => Err(CallError::Failed {
                 reason: Arc::clone(reason),
             }),
-            _ => Err(CallError::Shutdown),
+            _ => Err(CallError::Shutdown { sent: false }),
         }
     }
 
@@ -444,7 +444,7 @@ impl Client {
     ) -> Result<(), Error> {
         let (reply, granted) = oneshot::channel();
         // The keeper ends only with the connection.
-        let stopped = || Error::from(CallError::Shutdown);
+        let stopped = || Error::from(CallError::Shutdown { sent: true });
         let granting = async {
             self.shared
                 .wishes
@@ -515,7 +515,7 @@ impl Shared {
             .try_send(submission)
             .map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => CallError::Backpressure { attempts: 0 },
-                mpsc::error::TrySendError::Closed(_) => CallError::Shutdown,
+                mpsc::error::TrySendError::Closed(_) => CallError::Shutdown { sent: false },
             })?;
         Ok(Pending::new(id, receiver, self.control.clone()))
     }

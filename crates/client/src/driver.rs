@@ -208,7 +208,10 @@ impl Driver {
         // Whoever comes now, or came while the end was decided, is answered by the closed queue.
         calls.close();
         while let Ok(submission) = calls.try_recv() {
-            let _ = submission.caller.reply.send(Err(CallError::Shutdown));
+            let _ = submission
+                .caller
+                .reply
+                .send(Err(CallError::Shutdown { sent: false }));
         }
     }
 }

@@ -58,8 +58,8 @@ impl Future for Pending {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let reply = std::task::ready!(Pin::new(&mut self.reply).poll(cx));
         self.replied = true;
-        // The driver ends only in a stop.
-        Poll::Ready(reply.unwrap_or(Err(CallError::Shutdown)))
+        // The driver ends only in a stop, after it has replied to every call.
+        Poll::Ready(reply.unwrap_or(Err(CallError::Shutdown { sent: true })))
     }
 }
 

@@ -56,6 +56,17 @@ pub enum HomeError {
         #[source]
         source: io::Error,
     },
+    /// The directory of a server cannot be made, or is not the user's alone.
+    #[error(
+        "cannot prepare the directory {}: {reason}; move away what is there, or give the server a \"cwd\"",
+        path.display()
+    )]
+    ServerDir {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
     /// The socket's path would be longer than systems allow.
     #[error(
         "the path {} has {} bytes, and a socket's may have {SOCKET_PATH_MAX}; give a shorter --home DIR",
@@ -141,17 +152,43 @@ impl Home {
         self.logs().join(format!("{}.log", file_name(server)))
     }
 
-    /// `servers/NAME/`, where a server runs that is not configured to run elsewhere. Every name has a directory of
-    /// its own, encoded as in [`log_of`](Self::log_of).
-    pub fn server_dir(&self, server: &str) -> PathBuf {
-        self.data.join("servers").join(file_name(server))
+    /// `servers/NAME.IDENTITY/`, where a server runs that is not configured to run elsewhere. `NAME` is encoded as in
+    /// [`log_of`](Self::log_of). `identity` has to differ for every name and program: what one program leaves behind
+    /// must not be found by another, and some disks do not tell upper case from lower case.
+    pub fn server_dir(&self, server: &str, identity: &str) -> PathBuf {
+        let name = format!("{}.{identity}", file_name(server));
+        self.servers().join(name)
     }
 
     /// Makes the directory of a server, with access for its owner only.
-    pub fn create_server_dir(&self, server: &str) -> Result<PathBuf, HomeError> {
-        let folder = self.server_dir(server);
-        private_dir(&folder).map_err(|source| create_error(&folder, source))?;
-        Ok(folder)
+    pub fn create_server_dir(&self, server: &str, identity: &str) -> Result<PathBuf, HomeError> {
+        let path = self.server_dir(server, identity);
+        match private_dir(&path) {
+            Ok(()) => Ok(path),
+            Err(reason) => Err(HomeError::ServerDir { path, reason }),
+        }
+    }
+
+    /// The directories that servers of this name have left, of every identity. Reads `servers/`.
+    pub fn server_dirs(&self, server: &str) -> Vec<PathBuf> {
+        let name = file_name(server);
+        let is_its = |path: &PathBuf| {
+            // An identity has no dot, and a name may.
+            let file = path.file_name().and_then(|file| file.to_str());
+            let parts = file.and_then(|file| file.rsplit_once('.'));
+            parts.is_some_and(|(of, _)| of == name)
+        };
+        let entries = std::fs::read_dir(self.servers()).into_iter().flatten();
+        let mut dirs: Vec<_> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(is_its)
+            .collect();
+        dirs.sort();
+        dirs
+    }
+
+    fn servers(&self) -> PathBuf {
+        self.data.join("servers")
     }
 
     /// The directory that relative paths in the configuration count from: that of its file.

@@ -1,4 +1,5 @@
-// A request for trust: tools of a server that are new or have changed, and what they say.
+// A request for trust: tools of a server that are new or have changed, and what they say; or a server that is not
+// started before somebody has agreed, and what it would start.
 
 import { get, path, query } from "./api.js";
 import { arrange, keysTo, panel, readFirst, rejection } from "./decide.js";
@@ -14,11 +15,13 @@ const WHY = { __proto__: null, changed: "changed since it was approved", new: "n
 const CUT_BYTES = 4096 - 3;
 
 export function trustRequest(approval) {
+  const start = approval.request?.start;
   const tools = list(approval.request?.tools).filter((tool) => typeof tool?.name === "string");
   const places = new Map(tools.map((tool) => [tool, h("div", { class: "stack" }, asAsked(tool))]));
   const trouble = h("div");
   const shown = h("div", { class: "stack" },
-    h("p", null, "Until you decide, agents do not see these. Read what they say: a model will take it for instructions."),
+    h("p", null, start ? "Until you decide, this is not started. Read it: it runs under your account." : "Until you decide, agents do not see these. Read what they say: a model will take it for instructions."),
+    start ? toStart(start) : null,
     approval.request?.instructions ? h("section", { class: "card" }, h("h3", null, "Instructions of the server"), instructions(approval.request.instructions)) : null,
     trouble,
     tools.map((tool) => h("section", { class: "card" },
@@ -48,6 +51,16 @@ export function trustRequest(approval) {
   }
   readNow();
   return { node, own, keys: { ...keysTo(approve, accept, shown), r: reject.focus } };
+}
+
+// What would be started. Of variables and headers the gateway tells the names only.
+function toStart(start) {
+  const settings = Object.entries(start.settings ?? {});
+  return h("section", { class: "card" },
+    h("h3", null, "What would be started"),
+    longText(plain(start.program), { class: "text" }, WHOLE),
+    settings.map(([key, value]) => [h("h4", null, key === "env" || key === "headers" ? `${key} (names only)` : key), json(value, key, WHOLE)]),
+    h("p", { class: "fingerprint" }, "Fingerprint ", h("code", null, plain(start.fingerprint))));
 }
 
 // What the request itself tells of a tool: the whole of a short diff, or less.

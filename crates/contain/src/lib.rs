@@ -61,7 +61,7 @@ mod remains;
 mod report;
 mod sweep;
 
-pub use container::{Container, Engine, INSTANCE_LABEL, Mount, SERVER_LABEL};
+pub use container::{Container, Engine, Mount};
 pub use containment::Containment;
 #[doc(hidden)]
 pub use control::check_control;
@@ -70,7 +70,8 @@ pub use guard::{GUARD_ARGUMENT, guard_main};
 pub use handle::{Contained, Handle, Tree};
 pub use instance::{Instance, InvalidInstance, MARKER};
 pub use launch::{Ladder, Launch};
-pub use lineage::{Lineage, Process, SocketLineage};
+pub use lineage::{Lineage, Process};
+pub use process::Ticks;
 pub use report::{Ended, Rung, Step};
 pub use sweep::{Sweep, SweepReport, Swept};
 

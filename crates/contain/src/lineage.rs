@@ -3,16 +3,14 @@
 //! A process belongs to a server if it descends from this process, which starts nothing but guards and adopts
 //! what a dead guard leaves behind, or if it or an ancestor was started with this instance's marker.
 
-use std::{
-    collections::HashSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
+
+use rustix::{io::Errno, process::Pid};
 
 use crate::{
     Containment,
     instance::{Instance, MARKER},
-    process::{self, Stat},
+    process::{self, Stat, Ticks},
 };
 
 /// A process at the other end of a connection.
@@ -31,7 +29,7 @@ pub enum Lineage {
     Outside(Process),
     /// It belongs to one of them.
     Server(Process),
-    /// It has ended, or changed too fast to be sure.
+    /// It has ended, hides, or changed too fast to be sure.
     Unknown,
 }
 
@@ -39,21 +37,28 @@ pub enum Lineage {
 const ANCESTORS_MAX: usize = 256;
 /// A chain that changes while it is read is read again, this often at most.
 const TRIES: usize = 8;
-/// The most passes over the processes of servers for one socket.
-const PASSES: usize = 3;
+/// The most passes over all processes for one socket.
+const PASSES: usize = 2;
 
 impl Containment {
-    /// Tells whether a process belongs to one of the servers. Reads `/proc`, so it may block.
-    pub fn lineage(&self, pid: u32) -> Lineage {
+    /// Tells whether the process that had this number at that time belongs to one of the servers. Reads `/proc`, so
+    /// it may block.
+    ///
+    /// A process that started later only got the number of the one that is meant, which has ended.
+    pub fn lineage(&self, pid: u32, at: Ticks) -> Lineage {
         let Ok(number) = i32::try_from(pid) else {
             return Lineage::Unknown;
         };
+        self.lineage_of(number, |stat| stat.started <= at.0)
+    }
+
+    fn lineage_of(&self, number: i32, is_meant: impl Fn(&Stat) -> bool) -> Lineage {
         let own = own_pid();
         for _ in 0..TRIES {
-            let chain = match chain(number, Stat::read) {
-                Chain::Whole(chain) => chain,
+            let chain = match chain(number, Stat::read, is_foreign) {
+                Chain::Whole(chain) if is_meant(&chain[0]) => chain,
+                Chain::Whole(_) | Chain::Gone => return Lineage::Unknown,
                 Chain::Changed => continue,
-                Chain::Gone => return Lineage::Unknown,
             };
             let program = program_of(number);
             let marked = || {
@@ -66,7 +71,10 @@ impl Containment {
             if !holds(&chain, Stat::read) {
                 continue;
             }
-            let process = Process { pid, program };
+            let process = Process {
+                pid: number.unsigned_abs(),
+                program,
+            };
             return if belongs {
                 Lineage::Server(process)
             } else {
@@ -76,51 +84,41 @@ impl Containment {
         Lineage::Unknown
     }
 
-    /// Finds the relation of the processes that have the socket with this inode open to the servers. Reads
-    /// `/proc`, so it may block.
+    /// Finds a process that has the socket with this inode open, and its relation to the servers. Reads `/proc`, so
+    /// it may block.
     ///
-    /// Processes of servers are looked at first, since they are few. Should more of them come up while that is
-    /// done, the socket may have moved from one to the next; then its holder is looked for everywhere.
-    pub fn lineage_of_socket(&self, inode: u64) -> SocketLineage {
-        let wanted = PathBuf::from(format!("socket:[{inode}]"));
-        let own = own_pid();
-        let mut seen = HashSet::new();
+    /// A socket that no process of a server is seen to have may be a server's all the same: a descriptor on its way
+    /// through another socket is in no table, and neither is one that moves on while the tables are read. So only a
+    /// process outside of the servers that is seen to have the socket settles the matter. The tables of servers are
+    /// read first; one that cannot be read proves no more than a descriptor on its way, and is passed over.
+    pub fn lineage_of_socket(&self, inode: u64) -> Lineage {
+        let wanted = format!("socket:[{inode}]");
         for _ in 0..PASSES {
             let table = process::all();
-            let new: Vec<_> = process::descendants(&table, own)
-                .into_iter()
-                .filter(|stat| seen.insert((stat.pid, stat.started)))
-                .collect();
-            if new.is_empty() {
-                return SocketLineage::Outside;
-            }
-            if let Some(holder) = new.iter().find(|stat| has_open(stat.pid, &wanted)) {
-                return SocketLineage::Server(Process {
+            let servers = process::descendants(&table, own_pid());
+            let holder = servers.iter().find(|stat| {
+                process_has_open(stat.pid, &wanted) || thread_has_open(stat.pid, &wanted)
+            });
+            if let Some(holder) = holder {
+                return Lineage::Server(Process {
                     pid: holder.pid.unsigned_abs(),
                     program: program_of(holder.pid),
                 });
             }
+            let others = || table.iter().filter(|stat| !servers.contains(stat));
+            // A thread with a table of its own is rare, so all processes come before all threads.
+            let holder = others()
+                .find(|stat| process_has_open(stat.pid, &wanted))
+                .or_else(|| others().find(|stat| thread_has_open(stat.pid, &wanted)));
+            let lineage = holder.map(|holder| {
+                self.lineage_of(holder.pid, |stat| stat.identity() == holder.identity())
+            });
+            if let Some(settled @ (Lineage::Outside(_) | Lineage::Server(_))) = lineage {
+                return settled;
+            }
         }
-        let holder = process::all()
-            .into_iter()
-            .find(|stat| has_open(stat.pid, &wanted));
-        match holder.map(|holder| self.lineage(holder.pid.unsigned_abs())) {
-            Some(Lineage::Outside(_)) => SocketLineage::Outside,
-            Some(Lineage::Server(process)) => SocketLineage::Server(process),
-            Some(Lineage::Unknown) | None => SocketLineage::Unknown,
-        }
+        Lineage::Unknown
     }
-}
-
-/// The relation of the holder of a socket to the servers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SocketLineage {
-    /// No server has it.
-    Outside,
-    /// This process of a server has it.
-    Server(Process),
-    /// Its holder could not be found.
-    Unknown,
 }
 
 enum Chain {
@@ -130,23 +128,28 @@ enum Chain {
     Gone,
 }
 
-fn chain(pid: i32, read: impl Fn(i32) -> Option<Stat>) -> Chain {
+/// Follows a process to its first ancestor, or to the first one of another user that cannot be read: where `/proc`
+/// hides the processes of others, chains end there. A process of this user that hides is not passed over, since it may
+/// be a server's.
+fn chain(pid: i32, read: impl Fn(i32) -> Option<Stat>, is_foreign: impl Fn(i32) -> bool) -> Chain {
     let Some(first) = read(pid).filter(|stat| !stat.zombie) else {
         return Chain::Gone;
     };
     let mut chain = vec![first];
     let mut child = first;
     while child.parent > 0 {
-        // A parent that is younger than its child got the number of the real one.
-        let Some(parent) = read(child.parent).filter(|parent| parent.started <= child.started)
-        else {
-            return Chain::Changed;
-        };
         if chain.len() == ANCESTORS_MAX {
             return Chain::Changed;
         }
-        chain.push(parent);
-        child = parent;
+        match read(child.parent) {
+            // A parent that is younger than its child got the number of the real one.
+            Some(parent) if parent.started <= child.started => {
+                chain.push(parent);
+                child = parent;
+            }
+            None if is_foreign(child.parent) => break,
+            _ => return Chain::Changed,
+        }
     }
     Chain::Whole(chain)
 }
@@ -164,6 +167,12 @@ fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
+/// Whether a process is there and belongs to another user. It may be signalled by its own user even while it hides.
+fn is_foreign(pid: i32) -> bool {
+    Pid::from_raw(pid)
+        .is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(Errno::PERM))
+}
+
 /// Whether a process was started with the marker of this instance.
 fn is_marked(pid: i32, instance: &Instance) -> bool {
     let entry = format!("{MARKER}={instance}:");
@@ -177,13 +186,30 @@ fn program_of(pid: i32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
-fn has_open(pid: i32, wanted: &Path) -> bool {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+/// Whether a table of open files, such as `/proc/7/fd`, can be read and has this one.
+fn has_open(table: &str, wanted: &str) -> bool {
+    let Ok(entries) = fs::read_dir(table) else {
         return false;
     };
     entries
         .flatten()
-        .any(|entry| fs::read_link(entry.path()).is_ok_and(|target| target == wanted))
+        .any(|entry| fs::read_link(entry.path()).is_ok_and(|target| target.as_os_str() == wanted))
+}
+
+fn process_has_open(pid: i32, wanted: &str) -> bool {
+    has_open(&format!("/proc/{pid}/fd"), wanted)
+}
+
+/// Whether a thread of a process has the file open, in a table of its own or after the first thread has ended.
+fn thread_has_open(pid: i32, wanted: &str) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    let own = pid.to_string();
+    threads
+        .flatten()
+        .filter(|thread| thread.file_name() != *own)
+        .any(|thread| has_open(&format!("{}/fd", thread.path().display()), wanted))
 }
 
 #[cfg(test)]
@@ -203,10 +229,15 @@ mod tests {
         }
     }
 
+    /// No process belongs to another user.
+    const fn nobody(_: i32) -> bool {
+        false
+    }
+
     #[test]
     fn chain_leads_to_the_first_process() {
         let table = HashMap::from([(9, stat(9, 4, 30)), (4, stat(4, 1, 20)), (1, stat(1, 0, 0))]);
-        let Chain::Whole(found) = chain(9, |pid| table.get(&pid).copied()) else {
+        let Chain::Whole(found) = chain(9, |pid| table.get(&pid).copied(), nobody) else {
             panic!("no chain");
         };
         let pids: Vec<_> = found.iter().map(|stat| stat.pid).collect();
@@ -218,21 +249,46 @@ mod tests {
     fn recycled_parent_is_not_followed() {
         // 4 ended, and its number went to a process that started later than its child.
         let table = HashMap::from([(9, stat(9, 4, 30)), (4, stat(4, 1, 31)), (1, stat(1, 0, 0))]);
-        let found = chain(9, |pid| table.get(&pid).copied());
+        let found = chain(9, |pid| table.get(&pid).copied(), nobody);
         assert!(matches!(found, Chain::Changed));
         let circle = HashMap::from([(9, stat(9, 4, 30)), (4, stat(4, 9, 30))]);
-        let found = chain(9, |pid| circle.get(&pid).copied());
+        let found = chain(9, |pid| circle.get(&pid).copied(), nobody);
+        assert!(matches!(found, Chain::Changed));
+    }
+
+    #[test]
+    fn hidden_process_of_another_user_ends_chain() {
+        let table = HashMap::from([(9, stat(9, 4, 30)), (4, stat(4, 2, 20))]);
+        let read = |pid| table.get(&pid).copied();
+        let Chain::Whole(found) = chain(9, read, |pid| pid == 2) else {
+            panic!("no chain");
+        };
+        assert_eq!(found, [stat(9, 4, 30), stat(4, 2, 20)]);
+        assert!(holds(&found, read));
+        // The hidden parent ended, and its child got another.
+        assert!(!holds(&found, |pid| {
+            read(pid).map(|found| Stat {
+                parent: if found.parent == 2 { 1 } else { found.parent },
+                ..found
+            })
+        }));
+    }
+
+    #[test]
+    fn hidden_process_of_this_user_settles_nothing() {
+        let table = HashMap::from([(9, stat(9, 4, 30)), (1, stat(1, 0, 0))]);
+        let found = chain(9, |pid| table.get(&pid).copied(), |pid| pid == 1);
         assert!(matches!(found, Chain::Changed));
     }
 
     #[test]
     fn ended_process_has_no_chain() {
-        assert!(matches!(chain(9, |_| None), Chain::Gone));
+        assert!(matches!(chain(9, |_| None, nobody), Chain::Gone));
         let zombie = Stat {
             zombie: true,
             ..stat(9, 1, 5)
         };
-        assert!(matches!(chain(9, |_| Some(zombie)), Chain::Gone));
+        assert!(matches!(chain(9, |_| Some(zombie), nobody), Chain::Gone));
     }
 
     #[test]

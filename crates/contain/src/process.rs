@@ -28,6 +28,28 @@ impl Identity {
     }
 }
 
+/// A time since the boot, in the unit of [`Stat::started`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticks(pub(crate) u64);
+
+impl Ticks {
+    /// The present. What runs now started no later.
+    #[cfg(target_os = "linux")]
+    pub fn now() -> Self {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let (seconds, rest) = (now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs());
+        // 100, and never zero.
+        let rate = rustix::param::clock_ticks_per_second().max(1);
+        Self(seconds * rate + rest / (1_000_000_000 / rate))
+    }
+
+    /// The present. No process is seen to start.
+    #[cfg(not(target_os = "linux"))]
+    pub fn now() -> Self {
+        Self(0)
+    }
+}
+
 /// What the kernel says about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
@@ -287,6 +309,17 @@ mod tests {
             child.wait().unwrap();
             assert!(held.has_ended());
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn running_process_started_no_later_than_now() {
+        let before = Ticks::now().0;
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let started = Stat::read(pid).unwrap().started;
+        assert!((before..=Ticks::now().0).contains(&started));
+        child.wait().unwrap();
     }
 
     #[cfg(target_os = "linux")]

@@ -28,6 +28,8 @@ pub struct Sweep {
     ledger: PathBuf,
     instance: Instance,
     engines: Vec<Engine>,
+    /// Engines of servers that are not to run, by their names.
+    retired: Vec<(String, Engine)>,
     patience: Duration,
 }
 
@@ -68,6 +70,7 @@ impl Sweep {
             ledger: ledger.into(),
             instance,
             engines: Vec::new(),
+            retired: Vec::new(),
             patience: Duration::from_secs(3),
         }
     }
@@ -75,7 +78,17 @@ impl Sweep {
     /// Removes this instance's containers too, as far as this engine has them.
     #[must_use]
     pub fn engine(mut self, engine: Engine) -> Self {
-        self.engines.push(engine);
+        if !self.engines.contains(&engine) {
+            self.engines.push(engine);
+        }
+        self
+    }
+
+    /// The same for the engine of a server that is not to run any more: it is asked only if there is a record of a
+    /// container of that server.
+    #[must_use]
+    pub fn engine_of(mut self, server: impl Into<String>, engine: Engine) -> Self {
+        self.retired.push((server.into(), engine));
         self
     }
 
@@ -96,6 +109,7 @@ impl Sweep {
             let _ = fs::remove_file(file);
         }
         report.damaged = found.damaged.len();
+        let engines = self.engines_for(&found.records);
         let (current, stale): (Vec<_>, Vec<_>) = found
             .records
             .into_iter()
@@ -111,7 +125,7 @@ impl Sweep {
             .partition(|record| self.is_guarded(record, until));
         report.guarded = guarded.into_iter().map(|record| record.name).collect();
         // First, while the engine's own processes live: they know best how to clean up.
-        for engine in &self.engines {
+        for engine in engines {
             self.end_containers(engine, &boot, &mut report);
         }
         report.swept = lost
@@ -119,6 +133,25 @@ impl Sweep {
             .filter_map(|record| self.end(record))
             .collect();
         Ok(report)
+    }
+
+    /// The engines to be asked, each once.
+    fn engines_for(&self, records: &[Record]) -> Vec<&Engine> {
+        let has_record = |server: &str| {
+            let mut records = records.iter();
+            records.any(|record| {
+                record.name == server
+                    && record.container.is_some()
+                    && record.marker.instance == self.instance
+            })
+        };
+        let mut engines: Vec<_> = self.engines.iter().collect();
+        for (server, engine) in &self.retired {
+            if has_record(server) && !engines.contains(&engine) {
+                engines.push(engine);
+            }
+        }
+        engines
     }
 
     fn is_guarded(&self, record: &Record, until: Instant) -> bool {

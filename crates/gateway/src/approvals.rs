@@ -168,6 +168,19 @@ impl Approvals {
         result.await.unwrap_or_else(gone)
     }
 
+    /// Waits until it is known which decisions are remembered; else says why it is not.
+    pub(crate) async fn until_rules_are_known(
+        &self,
+        context: &Context,
+    ) -> Result<(), &'static str> {
+        if self.wait_until_ready(context.wait()).await {
+            return Ok(());
+        }
+        Err(
+            "initializing: the store is not ready, so it is not known what was decided before; try again",
+        )
+    }
+
     /// Waits until it is known what an earlier run left behind; no longer than this.
     pub(crate) async fn wait_until_ready(&self, patience: Duration) -> bool {
         if *self.ready.borrow() {

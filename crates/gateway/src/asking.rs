@@ -64,6 +64,31 @@ struct Account {
     tokens: u64,
 }
 
+/// The most that a request to a model may cost.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    at: Instant,
+    /// The tokens of the request, by estimate.
+    input: u64,
+    output: u64,
+    cost: f64,
+}
+
+impl Charge {
+    pub(crate) fn new(input: u64, output: u64, cost: f64) -> Self {
+        Self {
+            at: Instant::now(),
+            input,
+            output,
+            cost,
+        }
+    }
+
+    fn tokens(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
 /// What was spent since a window began.
 #[derive(Debug, Default)]
 struct Window {
@@ -147,10 +172,19 @@ impl Account {
     }
 
     fn spend(&mut self, now: Instant, tokens: u64, cost: f64) {
-        self.tokens = self.tokens.saturating_add(tokens);
         for window in [self.hour.at(now, HOUR), self.day.at(now, DAY)] {
             window.tokens = window.tokens.saturating_add(tokens);
             window.cost += cost;
+        }
+    }
+
+    /// Takes back what was spent, where it counts still.
+    fn refund(&mut self, now: Instant, charge: &Charge) {
+        for window in [self.hour.at(now, HOUR), self.day.at(now, DAY)] {
+            if window.began.is_some_and(|began| began <= charge.at) {
+                window.tokens = window.tokens.saturating_sub(charge.tokens());
+                window.cost = (window.cost - charge.cost).max(0.0);
+            }
         }
     }
 
@@ -187,8 +221,8 @@ impl CallCount {
 }
 
 impl Asking {
-    /// Takes in a question of a server that a person or a model is to answer: each is recorded durably. What a client
-    /// answers itself is bounded per call.
+    /// Takes in a question of a server that a person or a model is to answer, since each is recorded durably, or that
+    /// belongs to no call. What a client answers itself during a call is bounded per call.
     pub(crate) fn question(&self, server: &Arc<str>, settings: &Approvals) -> Result<(), Exceeded> {
         let per_minute = settings.questions_per_minute;
         self.with(server, |account| {
@@ -227,14 +261,31 @@ impl Asking {
         self.with(server, |account| account.count_sample(Instant::now()));
     }
 
-    /// Counts what an answer of a model cost.
-    pub(crate) fn spend(&self, server: &Arc<str>, usage: &Usage) {
-        let tokens = [usage.input_tokens, usage.output_tokens];
-        let tokens = tokens.into_iter().flatten().fold(0, u64::saturating_add);
-        let cost = usage.cost.unwrap_or_default();
+    /// Counts the most that a request to a model may cost, before it is sent: whoever stops it later has had it
+    /// sent all the same.
+    pub(crate) fn charge(&self, server: &Arc<str>, charge: &Charge) {
         self.with(server, |account| {
-            account.spend(Instant::now(), tokens, cost);
+            account.spend(charge.at, charge.tokens(), charge.cost);
         });
+    }
+
+    /// The request was answered: what it cost counts in place of what it might have cost. Where the model does not
+    /// say, that stays.
+    pub(crate) fn settle(&self, server: &Arc<str>, charge: &Charge, usage: &Usage) {
+        let input = usage.input_tokens.unwrap_or(charge.input);
+        let tokens = input.saturating_add(usage.output_tokens.unwrap_or(charge.output));
+        let cost = usage.cost.unwrap_or(charge.cost);
+        let now = Instant::now();
+        self.with(server, |account| {
+            account.refund(now, charge);
+            account.spend(now, tokens, cost);
+            account.tokens = account.tokens.saturating_add(tokens);
+        });
+    }
+
+    /// The request has cost nothing.
+    pub(crate) fn refund(&self, server: &Arc<str>, charge: &Charge) {
+        self.with(server, |account| account.refund(Instant::now(), charge));
     }
 
     /// Notes that a question is refused, and says so to the server.
@@ -295,7 +346,7 @@ impl Asking {
         );
         counter(
             "switchboard_sampling_tokens_total",
-            "Tokens of the configured model, read and written.",
+            "Tokens of answers of the configured model, read and written.",
             |account| account.tokens,
         );
         text
@@ -391,6 +442,49 @@ mod tests {
         account.spend(third, 1, 0.0);
         let day = "sampling.budget.tokensPerDay";
         assert_eq!(sampled(&mut account, third, 1), (0, Some(day)));
+    }
+
+    #[test]
+    fn an_estimate_counts_until_the_cost_is_known() {
+        let (asking, server): (_, Arc<str>) = (Asking::default(), "a".into());
+        let spent = |asking: &Asking| {
+            asking.with(&server, |account| {
+                (account.hour.tokens, account.day.cost, account.tokens)
+            })
+        };
+        let usage = |input_tokens, output_tokens, cost| Usage {
+            model: "m".into(),
+            input_tokens,
+            output_tokens,
+            cost,
+            seconds: 1.0,
+        };
+        let withdrawn = Charge::new(100, 50, 1.0);
+        asking.charge(&server, &withdrawn);
+        assert_eq!(spent(&asking), (150, 1.0, 0));
+        let answered = Charge::new(100, 50, 1.0);
+        asking.charge(&server, &answered);
+        asking.settle(&server, &answered, &usage(Some(7), Some(3), Some(0.5)));
+        assert_eq!(spent(&asking), (160, 1.5, 10));
+        let untold = Charge::new(10, 5, 0.5);
+        asking.charge(&server, &untold);
+        asking.settle(&server, &untold, &usage(None, None, None));
+        assert_eq!(spent(&asking), (175, 2.0, 25));
+        let unsent = Charge::new(1_000, 500, 9.0);
+        asking.charge(&server, &unsent);
+        asking.refund(&server, &unsent);
+        assert_eq!(spent(&asking), (175, 2.0, 25));
+    }
+
+    #[test]
+    fn an_hour_gives_back_only_what_it_took() {
+        let mut account = Account::default();
+        let charge = Charge::new(900, 0, 0.0);
+        account.spend(charge.at, 900, 0.0);
+        let later = charge.at + HOUR;
+        account.spend(later, 100, 0.0);
+        account.refund(later, &charge);
+        assert_eq!((account.hour.tokens, account.day.tokens), (100, 100));
     }
 
     #[test]

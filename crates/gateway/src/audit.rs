@@ -1,8 +1,9 @@
 //! The audit log of what the approvals machine does not see: denied calls, sign-ins, changed servers.
 //!
 //! Recording never waits: events pass through a bounded queue to one task, which writes them in batches. Events that
-//! do not fit are counted, and the next batch says how many are missing. An event that one source repeats again and
-//! again is written a number of times per minute; the rest become one entry that counts them.
+//! do not fit or cannot be written are counted, and the next batch says how many are missing. Of an event that servers
+//! and strangers can cause at will, one source gets a number of entries per minute; the rest become one entry that
+//! counts them.
 
 use std::{
     collections::HashMap,
@@ -31,7 +32,9 @@ const BATCH: usize = 64;
 /// The wait for the store when the gateway stops.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Events of one kind and source that are written one by one in a minute.
+/// The kinds of events that servers and strangers can cause at will. The owner's own acts are always written.
+const AT_WILL: [&str; 3] = ["denied", "peer-refused", "refused"];
+/// Events of such a kind and one source that are written one by one in a minute.
 const SINGLE: u64 = 30;
 /// The time after which events that were only counted become an entry.
 const COUNTED: Duration = Duration::from_mins(1);
@@ -60,6 +63,9 @@ struct Counted {
 impl Repeats {
     /// Takes in an event. `true` says that it is to be written.
     fn admit(&mut self, now: Instant, what: &'static str, subject: &str) -> bool {
+        if !AT_WILL.contains(&what) {
+            return true;
+        }
         let source = subject
             .split_once(':')
             .map_or(subject, |(server, _)| server);
@@ -216,6 +222,8 @@ async fn write(
         let flushing = !flushed.is_empty() || !open;
         let by = Instant::now() + if flushing { COUNTED } else { Duration::ZERO };
         let repeated = lock(&repeats).take(by);
+        let mut events = u64::try_from(changes.len()).unwrap_or(u64::MAX);
+        events += repeated.iter().map(|(_, _, events)| events).sum::<u64>();
         changes.extend(
             repeated
                 .into_iter()
@@ -229,6 +237,7 @@ async fn write(
             && let Err(error) = store.write(changes).await
         {
             tracing::error!(%error, "Cannot write to the audit log.");
+            missed.fetch_add(lost + events, Relaxed);
         }
         for done in flushed {
             // The gateway may have stopped waiting.
@@ -268,7 +277,7 @@ fn lock(repeats: &Mutex<Repeats>) -> std::sync::MutexGuard<'_, Repeats> {
     repeats.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The entry in place of events that did not fit into the queue.
+/// The entry in place of events that did not fit into the queue or could not be written.
 fn gap(lost: u64) -> Entry {
     Entry {
         at: SystemTime::now(),
@@ -351,6 +360,40 @@ mod tests {
         assert_eq!((&*count.what, &*count.subject), ("denied", "bank"));
         let wanted = format!(r#"{{"repeated":{}}}"#, 10_000 - SINGLE);
         assert_eq!(&*count.body, wanted);
+    }
+
+    #[tokio::test]
+    async fn acts_of_the_owner_are_all_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("audit.db"));
+        let audit = Audit::start(store.clone());
+        for n in 0..3 * SINGLE {
+            audit.record(Event {
+                what: "trust",
+                ..denied(&format!("bank:tool{n}"))
+            });
+        }
+        audit.flush().await;
+        assert_eq!(entries(&store).await.len() as u64, 3 * SINGLE);
+    }
+
+    #[tokio::test]
+    async fn events_that_cannot_be_written_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("audit.db"));
+        let audit = Audit::start(store.clone());
+        // The store refuses a write of this length, and with it all of the batch.
+        let long = "x".repeat(switchboard_store::QUEUED_WRITE_BYTES);
+        for subject in ["bank:pay", &long, "bank:pay"] {
+            audit.record(denied(subject));
+        }
+        audit.flush().await;
+        audit.record(denied("bank:pay"));
+        audit.flush().await;
+        let entries = entries(&store).await;
+        let kinds: Vec<_> = entries.iter().map(|entry| &*entry.what).collect();
+        assert_eq!(kinds, ["denied", "missed"]);
+        assert_eq!(&*entries[1].body, r#"{"events":3}"#);
     }
 
     #[test]

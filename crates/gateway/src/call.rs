@@ -500,15 +500,7 @@ impl From<Failure> for Trouble {
 /// What became of a request, once the connection has said so.
 fn outcome(upstream: &Upstream, result: Result<Raw, Error>) -> Result<Raw, Trouble> {
     result.map_err(|error| {
-        let unsent = matches!(
-            &error,
-            Error::Call(
-                error @ (CallError::NotReady { .. }
-                | CallError::Failed { .. }
-                | CallError::ConnectionLost { .. }
-                | CallError::RequestFailed(_))
-            ) if error.is_unsent()
-        );
+        let unsent = is_for_the_next(&error);
         let failure = match error {
             // What is wrong with the memory is wrong with a part of the gateway.
             Error::Server(error) if memory::is_built_in(&upstream.settings()) => {
@@ -518,4 +510,31 @@ fn outcome(upstream: &Upstream, result: Result<Raw, Error>) -> Result<Raw, Troub
         };
         Trouble { failure, unsent }
     })
+}
+
+/// Whether a server that had just been lost cannot have got the request, so that the next one may.
+fn is_for_the_next(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Call(
+            error @ (CallError::NotReady { .. }
+            | CallError::Failed { .. }
+            | CallError::Shutdown { .. }
+            | CallError::ConnectionLost { .. }
+            | CallError::RequestFailed(_))
+        ) if error.is_unsent()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_a_stop_kept_back_goes_on() {
+        let stopped = |sent| Error::Call(CallError::Shutdown { sent });
+        assert!(is_for_the_next(&stopped(false)));
+        assert!(!is_for_the_next(&stopped(true)));
+        assert!(!is_for_the_next(&Error::Call(CallError::Cancelled)));
+    }
 }

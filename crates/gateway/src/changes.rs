@@ -1,11 +1,14 @@
 //! Changes of the configuration, as the audit log tells them: names of servers and keys, never values.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, mem::discriminant, sync::Arc};
 
 use serde_json::json;
-use switchboard_config::{Config, Server, Transport};
+use switchboard_config::{Approvals, Config, Server, Transport};
 
-use crate::audit::{Actor, Audit, Event};
+use crate::{
+    audit::{Actor, Audit, Event},
+    identity::{Field, Value, fields},
+};
 
 /// Records what differs between two configurations.
 pub(crate) fn record(audit: &Audit, old: &Config, new: &Config, actor: Option<&Actor>) {
@@ -18,7 +21,7 @@ pub(crate) fn record(audit: &Audit, old: &Config, new: &Config, actor: Option<&A
         });
     };
     let names = old.servers.keys().chain(new.servers.keys());
-    for name in names.collect::<std::collections::BTreeSet<_>>() {
+    for name in names.collect::<BTreeSet<_>>() {
         let subject = Arc::from(name.as_str());
         match (old.servers.get(name), new.servers.get(name)) {
             (None, Some(server)) => {
@@ -38,37 +41,22 @@ pub(crate) fn record(audit: &Audit, old: &Config, new: &Config, actor: Option<&A
             _ => {}
         }
     }
-    if old.approvals.rules != new.approvals.rules || old.approvals.tools != new.approvals.tools {
-        let rules = |one: &Config, other: &Config| -> Vec<String> {
-            let rules = one.approvals.rules.iter();
-            let only = rules.filter(|rule| !other.approvals.rules.contains(rule));
+    let (was, is) = (&old.approvals, &new.approvals);
+    if was.rules != is.rules || was.tools != is.tools {
+        let rules = |one: &Approvals, other: &Approvals| -> Vec<String> {
+            let only = one.rules.iter().filter(|rule| !other.rules.contains(rule));
             only.take(RULES_MAX)
                 .map(|rule| json!(rule).to_string())
                 .collect()
         };
-        let details = json!({ "added": rules(new, old), "removed": rules(old, new) });
+        let mut details = json!({ "added": rules(is, was), "removed": rules(was, is) });
+        if was.tools != is.tools {
+            details["tools"] = json!({ "old": was.tools.as_str(), "new": is.tools.as_str() });
+        }
         record("rules-changed", "approvals".into(), details);
     }
-    let others = [
-        ("view", old.view != new.view),
-        ("listen", old.listen_address() != new.listen_address()),
-        ("auth", old.auth != new.auth),
-        ("shutdown", old.shutdown != new.shutdown),
-        ("waitTimeoutMs", old.wait != new.wait),
-        ("sampling", old.sampling != new.sampling),
-        ("memory", old.memory != new.memory),
-        ("search", old.search != new.search),
-        ("results", old.results != new.results),
-        ("approvals", {
-            let mut other = old.approvals.clone();
-            other.rules.clone_from(&new.approvals.rules);
-            other.tools = new.approvals.tools;
-            other != new.approvals
-        }),
-    ];
-    let keys: Vec<_> = others.iter().filter(|(_, differs)| *differs).collect();
+    let keys = config_keys(old, new);
     if !keys.is_empty() {
-        let keys: Vec<_> = keys.iter().map(|(key, _)| key).collect();
         record("config-changed", "gateway".into(), json!({ "keys": keys }));
     }
 }
@@ -76,42 +64,98 @@ pub(crate) fn record(audit: &Audit, old: &Config, new: &Config, actor: Option<&A
 /// Rules that are named in one entry.
 const RULES_MAX: usize = 50;
 
+/// The keys beside servers and rules that differ.
+fn config_keys(old: &Config, new: &Config) -> Vec<&'static str> {
+    // Named one by one, so that a new field has to be judged here.
+    let Config {
+        listen: _,
+        view,
+        servers: _,
+        auth,
+        shutdown,
+        wait,
+        approvals,
+        sampling,
+        memory,
+        search,
+        results,
+    } = old;
+    let mut asking = approvals.clone();
+    asking.rules.clone_from(&new.approvals.rules);
+    asking.tools = new.approvals.tools;
+    differing(&[
+        ("view", *view != new.view),
+        ("listen", old.listen_address() != new.listen_address()),
+        ("auth", *auth != new.auth),
+        ("shutdown", *shutdown != new.shutdown),
+        ("waitTimeoutMs", *wait != new.wait),
+        ("sampling", *sampling != new.sampling),
+        ("memory", *memory != new.memory),
+        ("search", *search != new.search),
+        ("results", *results != new.results),
+        ("approvals", asking != new.approvals),
+    ])
+}
+
 /// The keys of an entry that differ.
 fn changed_keys(old: &Server, new: &Server) -> Vec<&'static str> {
-    let mut keys = match (&old.transport, &new.transport) {
-        (Transport::Command(old), Transport::Command(new)) => differing(&[
-            ("command", old.command != new.command),
-            ("args", old.args != new.args),
-            ("env", old.env != new.env),
-            ("cwd", old.cwd != new.cwd),
-        ]),
-        (Transport::Remote(old), Transport::Remote(new)) => differing(&[
-            ("url", old.url != new.url),
-            ("headers", old.headers != new.headers),
-            ("type", old.kind != new.kind),
-        ]),
-        (Transport::Container(old), Transport::Container(new)) => differing(&[
-            ("image", old.image != new.image),
-            ("args", old.args != new.args),
-            ("env", old.env != new.env),
-        ]),
-        _ => Vec::new(),
-    };
-    if keys.is_empty() && old.transport != new.transport {
-        keys.push("transport");
-    }
+    // Named one by one, so that a new field has to be judged here.
+    let Server {
+        enabled,
+        transport,
+        start,
+        idle_stop,
+        request_timeout,
+        init_timeout,
+        close_timeout,
+        term_timeout,
+        max_in_flight,
+        max_queued,
+        tools,
+        trust,
+        max_result_bytes,
+        max_result_tokens,
+        approve,
+        hold,
+    } = old;
+    let mut keys = transport_keys(transport, &new.transport);
     keys.extend(differing(&[
-        ("enabled", old.enabled != new.enabled),
-        ("hold", old.hold != new.hold),
-        ("start", old.start != new.start),
-        ("tools", old.tools != new.tools),
-        ("trust", old.trust != new.trust),
-        ("approve", old.approve != new.approve),
+        ("enabled", *enabled != new.enabled),
+        ("hold", *hold != new.hold),
+        ("start", *start != new.start),
+        ("tools", *tools != new.tools),
+        ("trust", *trust != new.trust),
+        ("approve", *approve != new.approve),
+        ("idleStopSeconds", *idle_stop != new.idle_stop),
+        ("requestTimeoutMs", *request_timeout != new.request_timeout),
+        ("initTimeoutMs", *init_timeout != new.init_timeout),
+        ("closeTimeoutMs", *close_timeout != new.close_timeout),
+        ("termTimeoutMs", *term_timeout != new.term_timeout),
+        ("maxInFlight", *max_in_flight != new.max_in_flight),
+        ("maxQueued", *max_queued != new.max_queued),
+        ("maxResultBytes", *max_result_bytes != new.max_result_bytes),
+        (
+            "maxResultTokens",
+            *max_result_tokens != new.max_result_tokens,
+        ),
     ]));
-    if keys.is_empty() {
-        keys.push("limits");
-    }
     keys
+}
+
+/// The keys that say how a server is reached and differ; `transport` if it is reached in another way.
+fn transport_keys(old: &Transport, new: &Transport) -> Vec<&'static str> {
+    if discriminant(old) != discriminant(new) {
+        return vec!["transport"];
+    }
+    let (old, new) = (fields(old), fields(new));
+    let keys: BTreeSet<_> = old.iter().chain(&new).map(|field| field.key).collect();
+    let differs = |key: &&str| value(&old, key) != value(&new, key);
+    keys.into_iter().filter(differs).collect()
+}
+
+fn value<'a>(fields: &[Field<'a>], key: &str) -> Option<Value<'a>> {
+    let field = fields.iter().find(|field| field.key == key);
+    field.map(|field| field.value)
 }
 
 fn differing(keys: &[(&'static str, bool)]) -> Vec<&'static str> {
@@ -137,6 +181,19 @@ mod tests {
         let other = server(r#"{"url": "https://example.com"}"#);
         assert_eq!(changed_keys(&old, &other), ["transport"]);
         let slower = server(r#"{"command": "a", "env": {"KEY": "one"}, "initTimeoutMs": 5}"#);
-        assert_eq!(changed_keys(&old, &slower), ["limits"]);
+        assert_eq!(changed_keys(&old, &slower), ["initTimeoutMs"]);
+        let open = server(r#"{"command": "a", "env": {"KEY": "one"}, "inheritEnv": true}"#);
+        assert_eq!(changed_keys(&old, &open), ["inheritEnv"]);
+    }
+
+    #[test]
+    fn changed_isolation_is_told_by_its_keys() {
+        let old = server(r#"{"image": "i"}"#);
+        let new = server(
+            r#"{"image": "i", "isolation": {"engine": "x", "network": true, "mounts": ["/:/a"], "runArgs": ["-q"]}}"#,
+        );
+        let keys = ["engine", "mounts", "network", "runArgs"];
+        assert_eq!(changed_keys(&old, &new), keys);
+        assert_eq!(changed_keys(&new, &old), keys);
     }
 }

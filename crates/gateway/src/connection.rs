@@ -1,13 +1,22 @@
 //! Connections: accepted, bounded, and served until they end.
 
 use std::{
-    convert::Infallible, future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
+    convert::Infallible,
+    future::Future,
+    io,
+    net::SocketAddr,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
-use hyper::{Request, Response, body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    Request, Response, StatusCode, body::Incoming, server::conn::http1, service::service_fn,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
 #[cfg(target_os = "linux")]
 use socket2::SockRef;
+use switchboard_contain::Ticks;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream, UnixListener},
@@ -26,6 +35,7 @@ use crate::{
     },
     gateway::Gateway,
     peer::{self, Peer, Stranger},
+    problem::Problem,
     server::Door,
 };
 
@@ -40,16 +50,23 @@ pub(crate) const LAST_ANSWERS: Duration = Duration::from_millis(500);
 const UNSENT_BYTES: u32 = 256 * 1024;
 /// After an error to accept (out of file descriptors, say) the door rests.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
-/// Peers that are looked up in `/proc` at a time.
+/// Peers of one door that are looked up in `/proc` at a time.
 const LOOKUPS: usize = 4;
 
 /// The doors of the gateway and the connections through them.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     pub(crate) gateway: Arc<Gateway>,
-    tcp: Arc<Places>,
-    socket: Arc<Places>,
-    lookups: Semaphore,
+    tcp: DoorState,
+    socket: DoorState,
+    refusals: Mutex<Seldom>,
+}
+
+/// The room at one door. Clients at one do not wait for those at the other.
+#[derive(Debug)]
+struct DoorState {
+    places: Arc<Places>,
+    lookups: Arc<Semaphore>,
 }
 
 /// The far end of a connection, as the system names it.
@@ -62,6 +79,7 @@ enum FarEnd {
     Socket {
         uid: u32,
         pid: Option<i32>,
+        accepted: Ticks,
     },
 }
 
@@ -80,24 +98,28 @@ pub(crate) struct Visit {
 impl Entrance {
     pub(crate) fn new(gateway: Arc<Gateway>) -> Self {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let state = || DoorState {
+            places: Places::for_open_files(limit),
+            lookups: Arc::new(Semaphore::new(LOOKUPS)),
+        };
         Self {
             gateway,
-            tcp: Places::for_open_files(limit),
-            socket: Places::for_open_files(limit),
-            lookups: Semaphore::new(LOOKUPS),
+            tcp: state(),
+            socket: state(),
+            refusals: Mutex::default(),
         }
     }
 
     /// Waits until the last answers are out, for a bounded time.
     pub(crate) async fn closed(&self) {
         let closed = async {
-            self.tcp.empty().await;
-            self.socket.empty().await;
+            self.tcp.places.empty().await;
+            self.socket.places.empty().await;
         };
         let _ = timeout(LAST_ANSWERS, closed).await;
     }
 
-    fn places(&self, door: Door) -> &Arc<Places> {
+    fn at(&self, door: Door) -> &DoorState {
         match door {
             Door::Tcp => &self.tcp,
             Door::Socket => &self.socket,
@@ -109,13 +131,20 @@ impl Entrance {
         visit
             .peer
             .get_or_init(|| async {
+                let lookups = Arc::clone(&self.at(visit.door).lookups);
                 // The semaphore is never closed.
-                let _turn = self.lookups.acquire().await.ok();
+                let turn = lookups.acquire_owned().await.ok();
                 let containment = self.gateway.context().containment.clone();
                 let far_end = visit.far_end;
-                let looked_up = spawn_blocking(move || match far_end {
-                    FarEnd::Tcp { theirs, ours } => peer::on_tcp(&containment, theirs, ours),
-                    FarEnd::Socket { uid, pid } => peer::on_socket(&containment, uid, pid),
+                let looked_up = spawn_blocking(move || {
+                    // The turn lasts as long as the work, even if the connection is closed meanwhile.
+                    let _turn = turn;
+                    match far_end {
+                        FarEnd::Tcp { theirs, ours } => peer::on_tcp(&containment, theirs, ours),
+                        FarEnd::Socket { uid, pid, accepted } => {
+                            peer::on_socket(&containment, uid, pid, accepted)
+                        }
+                    }
                 });
                 let peer = looked_up.await.unwrap_or(Peer::Refused(Stranger::Unknown));
                 if let Peer::Refused(stranger) = &peer {
@@ -129,18 +158,22 @@ impl Entrance {
     fn record(&self, door: Door, stranger: &Stranger) {
         let peer: Option<PeerProcess> = match stranger {
             Stranger::Server(process) => Some(process.clone()),
-            Stranger::User(_) | Stranger::Unknown => None,
+            Stranger::User(_) | Stranger::Elsewhere | Stranger::Unknown => None,
         };
         let uid = match stranger {
             Stranger::User(uid) => Some(*uid),
-            Stranger::Server(_) | Stranger::Unknown => None,
+            Stranger::Server(_) | Stranger::Elsewhere | Stranger::Unknown => None,
         };
-        tracing::warn!(
-            door = door.as_str(),
-            why = stranger.why(),
-            ?peer,
-            "Refused a connection."
-        );
+        let refusals = self.refusals.lock();
+        if let Some(times) = refusals.unwrap_or_else(PoisonError::into_inner).count() {
+            tracing::warn!(
+                door = door.as_str(),
+                why = stranger.why(),
+                ?peer,
+                times,
+                "Refused a connection."
+            );
+        }
         self.gateway.context().audit.record(Event {
             what: "peer-refused",
             subject: door.as_str().into(),
@@ -150,6 +183,23 @@ impl Entrance {
             }),
             details: serde_json::json!({ "why": stranger.why(), "uid": uid }),
         });
+    }
+}
+
+/// The connection of a request, for addresses that look at the peer only once they know that it matters.
+#[derive(Debug, Clone)]
+pub(crate) struct Knock {
+    pub(crate) entrance: Arc<Entrance>,
+    pub(crate) visit: Arc<Visit>,
+}
+
+impl Knock {
+    /// The process at the other end, where the system tells; an error if it may not come in.
+    pub(crate) async fn peer(&self) -> Result<Option<PeerProcess>, Problem> {
+        match self.entrance.peer(&self.visit).await {
+            Peer::Welcome(process) => Ok(process.clone()),
+            Peer::Refused(stranger) => Err(Problem::new(StatusCode::FORBIDDEN, stranger.message())),
+        }
     }
 }
 
@@ -186,8 +236,12 @@ where
     let next = || async {
         let (stream, _) = listener.accept().await?;
         let cred = stream.peer_cred()?;
-        let (uid, pid) = (cred.uid(), cred.pid());
-        Ok((stream, FarEnd::Socket { uid, pid }))
+        let far_end = FarEnd::Socket {
+            uid: cred.uid(),
+            pid: cred.pid(),
+            accepted: Ticks::now(),
+        };
+        Ok((stream, far_end))
     };
     accept(entrance, Door::Socket, next, route).await;
 }
@@ -216,7 +270,7 @@ async fn accept<S, N, R, F>(
                     door,
                     key: client_key(),
                     patience: Patience::default(),
-                    place: entrance.places(door).take(),
+                    place: entrance.at(door).places.take(),
                     far_end,
                     peer: OnceCell::new(),
                 };
@@ -228,7 +282,7 @@ async fn accept<S, N, R, F>(
                     tracing::warn!(%error, times, door = door.as_str(), "Cannot accept connections.");
                 }
                 // It may be for want of file descriptors, some of which strangers have.
-                entrance.tcp.evict();
+                entrance.tcp.places.evict();
                 sleep(ACCEPT_REST).await;
             }
         }

@@ -6,7 +6,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -14,6 +14,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
+use tokio::{sync::watch, time::timeout};
 
 use crate::{random::secret, seal::hex, time};
 
@@ -45,20 +46,40 @@ struct Inner {
 struct Key {
     secret: String,
     until: SystemTime,
+    /// The session that asked for it. It ends with that.
+    by: Option<Arc<str>>,
 }
 
 struct Session {
-    id: String,
+    id: Arc<str>,
     secret: String,
     since: SystemTime,
     until: SystemTime,
     used: SystemTime,
+    /// Closed when the session ends.
+    end: watch::Sender<()>,
+}
+
+/// The session of a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Signed {
+    pub(crate) id: Arc<str>,
+    left: Duration,
+    end: watch::Receiver<()>,
+}
+
+impl Signed {
+    /// Waits until the session has ended.
+    pub(crate) async fn ended(mut self) {
+        // Nothing is ever sent: the sender goes with the session.
+        let _ = timeout(self.left, self.end.changed()).await;
+    }
 }
 
 /// A new session.
 #[derive(Debug)]
 pub(crate) struct SignedIn {
-    pub(crate) id: String,
+    pub(crate) id: Arc<str>,
     /// The ID and the secret, with a dot between them.
     pub(crate) token: String,
     pub(crate) until: SystemTime,
@@ -68,7 +89,7 @@ pub(crate) struct SignedIn {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Listed {
-    pub(crate) id: String,
+    id: Arc<str>,
     #[serde(serialize_with = "time::rfc3339")]
     signed_in_at: SystemTime,
     #[serde(serialize_with = "time::rfc3339")]
@@ -87,8 +108,8 @@ pub(crate) enum Refused {
 }
 
 impl Console {
-    /// A new key; `None` if there is no randomness.
-    pub(crate) fn key(&self, now: SystemTime) -> Option<String> {
+    /// A new key, which ends with the session that asks for it; `None` if there is no randomness.
+    pub(crate) fn key(&self, by: Option<&Signed>, now: SystemTime) -> Option<String> {
         let secret = secret()?;
         let mut inner = self.lock(now);
         if inner.keys.len() == KEYS_MAX {
@@ -97,23 +118,23 @@ impl Console {
         inner.keys.push_back(Key {
             secret: secret.clone(),
             until: now + KEY_LIFE,
+            by: by.map(|session| Arc::clone(&session.id)),
         });
         Some(secret)
     }
 
-    /// Changes a key for a session. A key has 128 random bits, so that guesses need not be counted.
+    /// Whether this is a key that is still good. A key has 128 random bits, so that guesses need not be counted.
+    pub(crate) fn is_key(&self, key: &str, now: SystemTime) -> bool {
+        self.lock(now).find(key).is_some()
+    }
+
+    /// Changes a key for a session.
     pub(crate) fn sign_in(&self, key: &str, now: SystemTime) -> Result<SignedIn, Refused> {
         let secret = secret().ok_or(Refused::Random)?;
         let mut id = self::secret().ok_or(Refused::Random)?;
         id.truncate(ID_CHARS);
         let mut inner = self.lock(now);
-        // All of them are compared, each to its end: how long it takes says nothing.
-        let found: Vec<bool> = inner
-            .keys
-            .iter()
-            .map(|one| is_same(&one.secret, key))
-            .collect();
-        let at = found.into_iter().position(|found| found);
+        let at = inner.find(key);
         at.and_then(|at| inner.keys.remove(at))
             .ok_or(Refused::Key)?;
         if inner.sessions.len() == SESSIONS_MAX {
@@ -121,36 +142,39 @@ impl Console {
         }
         let until = now + SESSION_LIFE;
         let token = format!("{id}.{secret}");
+        let id = Arc::<str>::from(id);
         inner.sessions.push_back(Session {
-            id: id.clone(),
+            id: Arc::clone(&id),
             secret,
             since: now,
             until,
             used: now,
+            end: watch::Sender::new(()),
         });
         Ok(SignedIn { id, token, until })
     }
 
-    /// Whether this is a session that is still good.
-    pub(crate) fn is_session(&self, token: &str, now: SystemTime) -> bool {
-        let Some((id, secret)) = token.split_once('.') else {
-            return false;
-        };
+    /// The session with this token, if it is still good.
+    pub(crate) fn session(&self, token: &str, now: SystemTime) -> Option<Signed> {
+        let (id, secret) = token.split_once('.')?;
         let mut inner = self.lock(now);
-        let session = inner.sessions.iter_mut().find(|session| session.id == id);
-        session.is_some_and(|session| {
-            let good = is_same(&session.secret, secret);
-            if good {
-                session.used = now;
-            }
-            good
+        let mut sessions = inner.sessions.iter_mut();
+        let session = sessions.find(|session| *session.id == *id)?;
+        if !is_same(&session.secret, secret) {
+            return None;
+        }
+        session.used = now;
+        Some(Signed {
+            id: Arc::clone(&session.id),
+            left: session.until.duration_since(now).unwrap_or_default(),
+            end: session.end.subscribe(),
         })
     }
 
     /// Proves to the page of a session that this is the gateway which opened it; `None` if there is no such session.
     pub(crate) fn prove(&self, id: &str, nonce: &str, now: SystemTime) -> Option<String> {
         let inner = self.lock(now);
-        let session = inner.sessions.iter().find(|session| session.id == id)?;
+        let session = inner.sessions.iter().find(|session| *session.id == *id)?;
         // Any key will do for HMAC.
         let mut mac = Hmac::<Sha256>::new_from_slice(session.secret.as_bytes()).ok()?;
         mac.update(PROOF.as_bytes());
@@ -162,7 +186,7 @@ impl Console {
     pub(crate) fn sessions(&self, now: SystemTime) -> Vec<Listed> {
         let inner = self.lock(now);
         let sessions = inner.sessions.iter().map(|session| Listed {
-            id: session.id.clone(),
+            id: Arc::clone(&session.id),
             signed_in_at: session.since,
             used_at: session.used,
             expires_at: session.until,
@@ -170,10 +194,13 @@ impl Console {
         sessions.collect()
     }
 
-    /// Ends the session of this ID, or all; gives the IDs of those that ended.
-    pub(crate) fn sign_out(&self, id: Option<&str>, now: SystemTime) -> Vec<String> {
+    /// Ends the session of this ID, or all with all keys; gives the IDs of those that ended.
+    pub(crate) fn sign_out(&self, id: Option<&str>, now: SystemTime) -> Vec<Arc<str>> {
         let mut inner = self.lock(now);
-        let is_meant = |session: &Session| id.is_none_or(|id| session.id == id);
+        if id.is_none() {
+            inner.keys.clear();
+        }
+        let is_meant = |session: &Session| id.is_none_or(|id| *session.id == *id);
         let (ended, left): (VecDeque<_>, _) = std::mem::take(&mut inner.sessions)
             .into_iter()
             .partition(is_meant);
@@ -183,10 +210,21 @@ impl Console {
 
     /// What is good now.
     fn lock(&self, now: SystemTime) -> MutexGuard<'_, Inner> {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.keys.retain(|key| key.until > now);
-        inner.sessions.retain(|session| session.until > now);
-        inner
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Inner { keys, sessions } = &mut *guard;
+        sessions.retain(|session| session.until > now);
+        let is_there = |id: &Arc<str>| sessions.iter().any(|session| session.id == *id);
+        keys.retain(|key| key.until > now && key.by.as_ref().is_none_or(is_there));
+        guard
+    }
+}
+
+impl Inner {
+    /// The place of a key. All of them are compared, each to its end: how long it takes says nothing.
+    fn find(&self, key: &str) -> Option<usize> {
+        let keys = self.keys.iter();
+        let found: Vec<bool> = keys.map(|one| is_same(&one.secret, key)).collect();
+        found.into_iter().position(|found| found)
     }
 }
 
@@ -213,17 +251,21 @@ mod tests {
     }
 
     fn session(console: &Console, now: SystemTime) -> SignedIn {
-        let key = console.key(now).unwrap();
+        let key = console.key(None, now).unwrap();
         console.sign_in(&key, now).unwrap()
+    }
+
+    fn is_session(console: &Console, token: &str, now: SystemTime) -> bool {
+        console.session(token, now).is_some()
     }
 
     #[test]
     fn a_key_opens_once() {
         let (console, now) = rig();
-        let key = console.key(now).unwrap();
+        let key = console.key(None, now).unwrap();
         assert_eq!(key.len(), 32);
         let session = console.sign_in(&key, now).unwrap();
-        assert!(console.is_session(&session.token, now));
+        assert!(is_session(&console, &session.token, now));
         let again = console.sign_in(&key, now).unwrap_err();
         assert_eq!(again, Refused::Key);
     }
@@ -231,22 +273,24 @@ mod tests {
     #[test]
     fn a_key_is_good_for_a_day_and_so_is_a_session() {
         let (console, now) = rig();
-        let early = console.key(now).unwrap();
-        let late = console.key(now).unwrap();
+        let early = console.key(None, now).unwrap();
+        let late = console.key(None, now).unwrap();
         let session = console
             .sign_in(&early, now + DAY.checked_sub(SECOND).unwrap())
             .unwrap();
         let refused = console.sign_in(&late, now + DAY).unwrap_err();
         assert_eq!(refused, Refused::Key);
         let last = session.until - 2 * SECOND;
-        assert!(console.is_session(&session.token, last));
-        assert!(!console.is_session(&session.token, session.until));
+        assert!(is_session(&console, &session.token, last));
+        assert!(!is_session(&console, &session.token, session.until));
     }
 
     #[test]
     fn the_oldest_of_too_many_keys_is_forgotten() {
         let (console, now) = rig();
-        let keys: Vec<_> = (0..=KEYS_MAX).map(|_| console.key(now).unwrap()).collect();
+        let keys: Vec<_> = (0..=KEYS_MAX)
+            .map(|_| console.key(None, now).unwrap())
+            .collect();
         assert!(console.sign_in(&keys[0], now).is_err());
         for key in &keys[1..] {
             assert!(console.sign_in(key, now).is_ok());
@@ -256,7 +300,7 @@ mod tests {
     #[test]
     fn wrong_keys_do_not_lock_the_owner_out() {
         let (console, now) = rig();
-        let key = console.key(now).unwrap();
+        let key = console.key(None, now).unwrap();
         for _ in 0..1_000 {
             let refused = console.sign_in("wrong", now).unwrap_err();
             assert_eq!(refused, Refused::Key);
@@ -278,10 +322,41 @@ mod tests {
             std::slice::from_ref(&two.id)
         );
         assert!(console.sign_out(Some(&two.id), now).is_empty());
-        assert!(!console.is_session(&two.token, now));
-        assert!(console.is_session(&one.token, now) && console.is_session(&three.token, now));
+        assert!(!is_session(&console, &two.token, now));
+        for left in [&one, &three] {
+            assert!(is_session(&console, &left.token, now));
+        }
         assert_eq!(console.sign_out(None, now).len(), 2);
-        assert!(!console.is_session(&one.token, now));
+        assert!(!is_session(&console, &one.token, now));
+    }
+
+    #[test]
+    fn ended_session_takes_its_keys_along() {
+        let (console, now) = rig();
+        let thief = session(&console, now);
+        let signed = console.session(&thief.token, now).unwrap();
+        let theirs = console.key(Some(&signed), now).unwrap();
+        let owners = console.key(None, now).unwrap();
+        assert!(console.is_key(&theirs, now) && console.is_key(&owners, now));
+        console.sign_out(Some(&thief.id), now);
+        assert_eq!(console.sign_in(&theirs, now).unwrap_err(), Refused::Key);
+        assert!(console.is_key(&owners, now));
+        assert!(console.sign_out(None, now).is_empty());
+        assert_eq!(console.sign_in(&owners, now).unwrap_err(), Refused::Key);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn end_of_session_is_seen() {
+        let (console, now) = rig();
+        let (one, two) = (session(&console, now), session(&console, now));
+        let ended = |of: &SignedIn| console.session(&of.token, now).unwrap().ended();
+        let (first, second) = (ended(&one), ended(&two));
+        console.sign_out(Some(&one.id), now);
+        let began = tokio::time::Instant::now();
+        first.await;
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        second.await;
+        assert_eq!(began.elapsed().as_secs(), SESSION_LIFE.as_secs());
     }
 
     #[test]
@@ -289,8 +364,8 @@ mod tests {
         let (console, now) = rig();
         let all: Vec<_> = (0..=SESSIONS_MAX).map(|_| session(&console, now)).collect();
         assert_eq!(console.sessions(now).len(), SESSIONS_MAX);
-        assert!(!console.is_session(&all[0].token, now));
-        assert!(console.is_session(&all[1].token, now));
+        assert!(!is_session(&console, &all[0].token, now));
+        assert!(is_session(&console, &all[1].token, now));
     }
 
     #[test]
@@ -310,7 +385,7 @@ mod tests {
         let (console, now) = rig();
         let one = session(&console, now);
         let (id, secret) = one.token.split_once('.').unwrap();
-        assert!(!Console::default().is_session(&one.token, now));
+        assert!(Console::default().session(&one.token, now).is_none());
         for wrong in [
             String::new(),
             id.to_owned(),
@@ -320,7 +395,7 @@ mod tests {
             secret.to_owned(),
             "x".repeat(10_000),
         ] {
-            assert!(!console.is_session(&wrong, now), "{wrong}");
+            assert!(!is_session(&console, &wrong, now), "{wrong}");
         }
     }
 }

@@ -130,7 +130,7 @@ impl Failure {
                 reason: failure.message,
             },
             Error::Call(
-                CallError::Shutdown | CallError::NotReady { .. } | CallError::Failed { .. },
+                CallError::Shutdown { .. } | CallError::NotReady { .. } | CallError::Failed { .. },
             ) => Self::NotConnected { server },
             Error::Call(CallError::Backpressure { .. }) => Self::Busy { server, waiting: 0 },
             Error::Call(CallError::Cancelled) => Self::Cancelled,

@@ -12,7 +12,7 @@ use std::{
 };
 
 use switchboard_config::{Config, Environment, Home};
-use switchboard_contain::{Containment, Engine, Instance, Sweep};
+use switchboard_contain::{Containment, Instance, Sweep};
 use switchboard_files::{Links, write_private};
 use switchboard_store::Store;
 use tokio::{
@@ -23,6 +23,7 @@ use tokio::{
 use crate::{
     approvals,
     audit::Actor,
+    console::Signed,
     context::Context,
     edge::{
         pipe,
@@ -106,8 +107,19 @@ impl Gateway {
         let steps = Arc::clone(&logs);
         containment =
             containment.on_step(move |server, step| launch::note_step(&steps, server, step));
-        let engines = launch::engines(&config, &home, &environment);
-        sweep(&home, instance, engines);
+        if !environment.dropped().is_empty() {
+            tracing::warn!(
+                entries = ?environment.dropped(),
+                "These entries of PATH are not searched: they are relative, or in the folder in which the gateway was started, which may be another person's. Name a program there by its whole path."
+            );
+        }
+        let left_behind = Sweep::new(home.groups(), instance);
+        sweep(launch::with_engines(
+            left_behind,
+            &config,
+            &home,
+            &environment,
+        ));
         let config = config.with_memory();
         let shelf = Arc::new(Shelf::open(home.catalog(), home.trust(), &config));
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
@@ -311,7 +323,16 @@ impl Gateway {
 
     /// A link that opens the console at this address, once; `None` if there is no randomness.
     pub fn console_link(&self, address: SocketAddr) -> Option<String> {
-        let key = self.context.console.key(SystemTime::now())?;
+        self.console_link_by(None, address)
+    }
+
+    /// The same for a session of the console.
+    pub(crate) fn console_link_by(
+        &self,
+        session: Option<&Signed>,
+        address: SocketAddr,
+    ) -> Option<String> {
+        let key = self.context.console.key(session, SystemTime::now())?;
         Some(format!("http://{address}/#sign-in={key}"))
     }
 
@@ -381,9 +402,7 @@ impl Drop for Present<'_> {
 
 /// Ends what an earlier gateway of this home left behind, in the background: what it left is in nobody's
 /// way.
-fn sweep(home: &Home, instance: Instance, engines: Vec<Engine>) {
-    let sweep = Sweep::new(home.groups(), instance);
-    let sweep = engines.into_iter().fold(sweep, Sweep::engine);
+fn sweep(sweep: Sweep) {
     tokio::spawn(async move {
         tokio::time::sleep(AFTER_FIRST_ANSWERS).await;
         tokio::task::spawn_blocking(move || run_sweep(&sweep));

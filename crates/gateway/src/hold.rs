@@ -9,25 +9,30 @@ use std::sync::{
 };
 
 use serde::Serialize;
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use switchboard_config::{Server, Transport};
+use serde_json::{Map, Value, json};
+use switchboard_config::{EditError, Server, Transport, shell_word};
+use switchboard_redact::{REDACTED, Secrets, redact_text};
 
-use crate::{audit::Actor, gateway::Gateway, reload::ChangeError, seal::hex};
+use crate::{
+    audit::Actor,
+    gateway::Gateway,
+    identity::{self, Part},
+    reload::ChangeError,
+    scrub,
+};
 
 /// The reason why such a server does not run.
 pub(crate) const REASON: &str = "waiting for approval to start";
 
-/// What would be started.
+/// A start that waits for a person, as the person is shown it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Waiting {
-    /// The command line, the address or the image.
+    /// The command line or the image with its arguments, quoted for a shell; or the address.
     pub(crate) program: String,
     /// Tells this entry from another one under the same name.
     pub(crate) fingerprint: String,
-    /// Names of variables or headers, and further settings of the entry.
-    #[serde(skip)]
-    pub(crate) more: Value,
+    /// The other fields that say how it is started, under their keys; of variables and headers the names.
+    pub(crate) settings: Map<String, Value>,
 }
 
 /// What a server that is held would start; `None` if it is not held.
@@ -35,33 +40,53 @@ pub(crate) fn waiting(server: &Server) -> Option<Waiting> {
     if !server.hold {
         return None;
     }
-    let (program, more) = match &server.transport {
+    let fields = identity::fields(&server.transport);
+    let program = match &server.transport {
         Transport::BuiltIn => return None,
-        Transport::Command(line) => {
-            let words = std::iter::once(&line.command).chain(&line.args);
-            let words: Vec<&str> = words.map(String::as_str).collect();
-            let env: Vec<_> = line.env.keys().collect();
-            (words.join(" "), json!({ "env": env, "cwd": line.cwd }))
-        }
-        Transport::Remote(remote) => {
-            let headers: Vec<_> = remote.headers.keys().collect();
-            let (_, address) = crate::status::describe(server);
-            (address, json!({ "headers": headers }))
-        }
-        Transport::Container(container) => {
-            let words = std::iter::once(&container.image).chain(&container.args);
-            let words: Vec<&str> = words.map(String::as_str).collect();
-            let env: Vec<_> = container.env.keys().collect();
-            let more = json!({ "env": env, "mounts": format!("{:?}", container.mounts), "runArgs": container.run_args });
-            (words.join(" "), more)
+        Transport::Remote(remote) => scrub::text(&address(&remote.url)).into_owned(),
+        Transport::Command(_) | Transport::Container(_) => {
+            let words = identity::words(&fields);
+            let words = words.into_iter().map(|word| shell_word(&scrub::text(word)));
+            words.collect::<Vec<_>>().join(" ")
         }
     };
-    let digest = Sha256::digest(format!("{:?}", server.transport));
+    let settings = fields.iter().filter(|field| field.part != Part::Program);
+    let settings = settings.map(|field| (field.key.to_owned(), shown(field.value)));
     Some(Waiting {
         program,
-        fingerprint: hex(&digest[..16]),
-        more,
+        fingerprint: identity::fingerprint(server),
+        settings: settings.collect(),
     })
+}
+
+/// A field without the values of variables and headers, which may be secrets.
+fn shown(value: identity::Value<'_>) -> Value {
+    match value {
+        identity::Value::Map(map) => map.keys().map(String::as_str).collect(),
+        identity::Value::Text(text) => scrub::text(text).into(),
+        identity::Value::List(list) => list.iter().map(|text| scrub::text(text)).collect(),
+        other => json!(other),
+    }
+}
+
+/// An address without its credentials, the values of its query and the parts of its path that look made up by a
+/// machine; the rest of the path tells one server from another.
+fn address(url: &str) -> String {
+    let (front, query) = match url.split_once('?') {
+        Some((front, query)) => (front, Some(query)),
+        None => (url, None),
+    };
+    let secrets = Secrets::default().with(switchboard_redact::address("url", front));
+    let mut shown = secrets.scrub(&redact_text(front)).into_owned();
+    let pairs = query.into_iter().flat_map(|query| query.split('&'));
+    for (n, pair) in pairs.enumerate() {
+        shown.push(if n == 0 { '?' } else { '&' });
+        if let Some((name, _)) = pair.split_once('=') {
+            shown.extend([name, "="]);
+        }
+        shown.push_str(REDACTED);
+    }
+    shown
 }
 
 impl Gateway {
@@ -72,22 +97,43 @@ impl Gateway {
         fingerprint: &str,
         actor: Option<Actor>,
     ) -> Result<bool, ChangeError> {
+        let release = switchboard_config::release_server;
+        self.change_held(name, fingerprint, actor, release).await
+    }
+
+    /// Switches off a server that is held, if its entry is still the one of this fingerprint; says whether it was.
+    pub(crate) async fn refuse(
+        &self,
+        name: &str,
+        fingerprint: &str,
+        actor: Option<Actor>,
+    ) -> Result<bool, ChangeError> {
+        let off = |text: &str, name: &str| switchboard_config::set_enabled(text, name, false);
+        self.change_held(name, fingerprint, actor, off).await
+    }
+
+    async fn change_held(
+        &self,
+        name: &str,
+        fingerprint: &str,
+        actor: Option<Actor>,
+        change: fn(&str, &str) -> Result<String, EditError>,
+    ) -> Result<bool, ChangeError> {
         let (name, fingerprint) = (name.to_owned(), fingerprint.to_owned());
-        let released = Arc::new(AtomicBool::new(false));
-        let done = Arc::clone(&released);
+        let changed = Arc::new(AtomicBool::new(false));
+        let done = Arc::clone(&changed);
         self.change_config_as(actor, move |text| {
             let config = switchboard_config::parse(text, "switchboard.json").ok();
             let server = config.as_ref().and_then(|config| config.servers.get(&name));
-            let same = server
-                .and_then(waiting)
-                .is_some_and(|waiting| waiting.fingerprint == fingerprint);
-            if !same {
+            let is_same = server
+                .is_some_and(|server| server.hold && identity::fingerprint(server) == fingerprint);
+            if !is_same {
                 return Ok(text.to_owned());
             }
             done.store(true, Relaxed);
-            switchboard_config::release_server(text, &name)
+            change(text, &name)
         })
         .await?;
-        Ok(released.load(Relaxed))
+        Ok(changed.load(Relaxed))
     }
 }

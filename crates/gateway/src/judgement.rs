@@ -1,6 +1,7 @@
 //! The lists of one connection that have been judged, and the calls that wait for that.
 //!
-//! A list is due when the connection is made, and again when the server says that it has changed. A call
+//! A list is due when the connection is made, and again when the server says that it has changed. Lists that
+//! are due and were not asked for since are the ones to ask for: there is no second record of changes. A call
 //! needs a judgement of a list that was asked for after it was last due when the call came; changes after
 //! that do not hold the call up, so that a server which reports changes without end delays a call by one
 //! list and no more.
@@ -19,7 +20,7 @@ use tokio::{sync::watch, time::timeout_at};
 use crate::learn::Lists;
 
 /// The kinds of lists that are due on their own.
-const LISTS: usize = 3;
+const LISTS: usize = Kind::ALL.len();
 
 /// How often each list was due at one moment.
 pub(crate) type Due = [u64; LISTS];
@@ -40,6 +41,8 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Done {
+    /// The list was asked for as of so many times due.
+    asked: u64,
     /// The list was judged as of so many times due.
     judged: u64,
     /// It could not be had as of so many times due, and why.
@@ -62,32 +65,49 @@ impl Judgements {
     pub(crate) fn new() -> Self {
         Self {
             // Each is due for the first time.
-            due: [1, 1, 1].map(AtomicU64::new),
+            due: Kind::ALL.map(|_| AtomicU64::new(1)),
             state: watch::Sender::default(),
         }
     }
 
     /// These lists are due.
     pub(crate) fn change(&self, lists: Lists) {
-        for kind in [Kind::Tool, Kind::Prompt, Kind::Resource] {
-            if lists.has(kind) {
-                self.due[index(kind)].fetch_add(1, SeqCst);
-            }
+        for kind in lists.kinds() {
+            self.due[kind as usize].fetch_add(1, SeqCst);
         }
     }
 
-    /// How often each list is due now. To be taken before a list is asked for.
-    pub(crate) fn due(&self) -> Due {
-        [0, 1, 2].map(|n: usize| self.due[n].load(SeqCst))
+    /// The lists that were not asked for since they were last due.
+    pub(crate) fn unasked(&self) -> Lists {
+        let due = self.due();
+        let state = self.state.borrow();
+        let unasked = |kind: &Kind| state.lists[*kind as usize].asked < due[*kind as usize];
+        Kind::ALL.into_iter().filter(unasked).collect()
+    }
+
+    /// These lists are about to be asked for. Says how often each list is due now.
+    pub(crate) fn ask(&self, lists: Lists) -> Due {
+        let due = self.due();
+        self.state.send_if_modified(|state| {
+            for kind in lists.kinds() {
+                state.lists[kind as usize].asked = due[kind as usize];
+            }
+            // Nobody waits for that.
+            false
+        });
+        due
+    }
+
+    fn due(&self) -> Due {
+        Kind::ALL.map(|kind| self.due[kind as usize].load(SeqCst))
     }
 
     /// These lists, asked for when they were due so often, have been judged, but for the missing ones.
     pub(crate) fn finish(&self, lists: Lists, due: Due, missing: Option<&(Lists, Arc<str>)>) {
         self.state.send_modify(|state| {
-            for kind in [Kind::Tool, Kind::Prompt, Kind::Resource] {
-                let (done, due) = (&mut state.lists[index(kind)], due[index(kind)]);
+            for kind in lists.kinds() {
+                let (done, due) = (&mut state.lists[kind as usize], due[kind as usize]);
                 match missing {
-                    _ if !lists.has(kind) => {}
                     Some((lists, why)) if lists.has(kind) => {
                         done.failed = Some((due, Arc::clone(why)));
                     }
@@ -107,13 +127,13 @@ impl Judgements {
 
     /// The judgement of the list of this kind as it is now, if there is no need to wait.
     pub(crate) fn now(&self, kind: Kind) -> Option<Judged> {
-        let due = self.due[index(kind)].load(SeqCst);
+        let due = self.due[kind as usize].load(SeqCst);
         self.state.borrow().judged(kind, due)
     }
 
     /// Waits until the list of this kind has been judged, as it is now.
     pub(crate) async fn wait(&self, kind: Kind, until: Instant) -> Judged {
-        let due = self.due[index(kind)].load(SeqCst);
+        let due = self.due[kind as usize].load(SeqCst);
         let mut state = self.state.subscribe();
         let waiting = state.wait_for(|state| state.judged(kind, due).is_some());
         match timeout_at(until.into(), waiting).await {
@@ -127,7 +147,7 @@ impl Judgements {
 impl State {
     /// The judgement of a list that was due so often, if there is one.
     fn judged(&self, kind: Kind, due: u64) -> Option<Judged> {
-        let done = &self.lists[index(kind)];
+        let done = &self.lists[kind as usize];
         if done.judged >= due {
             return Some(Judged::Yes);
         }
@@ -139,14 +159,6 @@ impl State {
     }
 }
 
-const fn index(kind: Kind) -> usize {
-    match kind {
-        Kind::Tool => 0,
-        Kind::Prompt => 1,
-        Kind::Resource | Kind::Template => 2,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -154,6 +166,38 @@ mod tests {
     use super::*;
 
     const TOOLS: Lists = Lists::of(Kind::Tool);
+
+    fn all() -> Lists {
+        Kind::ALL.into_iter().collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_during_a_question_is_asked_for_again() {
+        let judgements = Judgements::new();
+        assert_eq!(judgements.unasked(), all());
+        let due = judgements.ask(all());
+        assert_eq!(judgements.unasked(), Lists::NONE);
+        // It comes between the question and its answer, when nobody may be told of it.
+        judgements.change(TOOLS);
+        judgements.finish(all(), due, None);
+        assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
+        assert_eq!(judgements.unasked(), TOOLS);
+        let due = judgements.ask(judgements.unasked());
+        judgements.finish(TOOLS, due, None);
+        assert_eq!(now(&judgements, Kind::Tool).await, Judged::Yes);
+        assert_eq!(judgements.unasked(), Lists::NONE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn resources_are_judged_without_their_templates() {
+        let judgements = Judgements::new();
+        let due = judgements.due();
+        let templates = Lists::of(Kind::Template);
+        judgements.finish(all(), due, Some(&(templates, "broken".into())));
+        assert_eq!(now(&judgements, Kind::Resource).await, Judged::Yes);
+        let failed = Judged::Failed("broken".into());
+        assert_eq!(now(&judgements, Kind::Template).await, failed);
+    }
 
     async fn now(judgements: &Judgements, kind: Kind) -> Judged {
         judgements
@@ -177,7 +221,7 @@ mod tests {
         let judgements = Judgements::new();
         let due = judgements.due();
         judgements.change(TOOLS);
-        judgements.finish(Lists::ALL, due, None);
+        judgements.finish(all(), due, None);
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
         assert_eq!(now(&judgements, Kind::Resource).await, Judged::Yes);
         judgements.finish(TOOLS, judgements.due(), None);
@@ -203,11 +247,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn failures_and_ends_are_told_at_once() {
         let judgements = Judgements::new();
-        judgements.finish(
-            Lists::ALL,
-            judgements.due(),
-            Some(&(TOOLS, "broken".into())),
-        );
+        judgements.finish(all(), judgements.due(), Some(&(TOOLS, "broken".into())));
         let failed = Judged::Failed("broken".into());
         assert_eq!(now(&judgements, Kind::Tool).await, failed);
         assert_eq!(now(&judgements, Kind::Prompt).await, Judged::Yes);

@@ -18,15 +18,17 @@ use switchboard_client::{
     transport::Ended,
 };
 use switchboard_config::{
-    Config, Container as ContainerConfig, Environment, Home, Network, RemoteKind, Server, Transport,
+    Config, Container as ContainerConfig, Environment, Home, Network, Remote, RemoteKind, Server,
+    Transport,
 };
 use switchboard_contain::{
-    Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Tree,
+    Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Sweep, Tree,
 };
 use tokio::task::JoinHandle;
 
 use crate::{
     context::Context,
+    identity::directory_hash,
     logs::Logs,
     restart::Fault,
     scrub,
@@ -35,13 +37,60 @@ use crate::{
 
 /// Starts to connect to the server. Fails for what no waiting can mend. The server's standard error
 /// goes to its log, and the last lines of it to `said`.
-pub(crate) fn connect(
+pub(crate) async fn connect(
     builder: ClientBuilder,
     name: &Arc<str>,
-    server: &Server,
+    server: &Arc<Server>,
     context: &Arc<Context>,
     said: &LastWords,
 ) -> Result<Client, Fault> {
+    let (called, wanted) = (Arc::clone(name), Arc::clone(server));
+    let with = Arc::clone(context);
+    let preparing = tokio::task::spawn_blocking(move || prepare(&called, &wanted, &with));
+    let prepared = preparing.await.unwrap_or_else(|error| {
+        Err(Fault {
+            reason: format!("cannot prepare the start: {error}").into(),
+            permanent: false,
+        })
+    });
+    match prepared? {
+        Prepared::BuiltIn => Ok(builder.connect(context.memory.connector())),
+        Prepared::Remote(remote) => match remote.kind {
+            RemoteKind::Auto | RemoteKind::Http => {
+                let mut http = Http::new(&remote.url).map_err(permanent)?;
+                for (name, value) in &remote.headers {
+                    http = http.header(name, value).map_err(permanent)?;
+                }
+                Ok(builder.connect(http))
+            }
+            RemoteKind::Sse => {
+                let mut sse = Sse::new(&remote.url).map_err(permanent)?;
+                for (name, value) in &remote.headers {
+                    sse = sse.header(name, value).map_err(permanent)?;
+                }
+                Ok(builder.connect(sse))
+            }
+        },
+        Prepared::Launch(launch) => Ok(builder.connect(Stdio::new(Supervised {
+            launch: *launch,
+            containment: context.containment.clone(),
+            logs: Arc::clone(&context.logs),
+            name: Arc::clone(name),
+            said: said.clone(),
+            trees: Arc::default(),
+        }))),
+    }
+}
+
+/// A server that is ready to be connected to.
+enum Prepared {
+    BuiltIn,
+    Remote(Remote),
+    Launch(Box<Launch>),
+}
+
+/// Puts in secrets, and makes the directory of the server. Reads and writes files.
+fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, Fault> {
     let resolved = server
         .resolve(name, &context.home.secrets(), &|variable| {
             context.environment.get(variable).map(Into::into)
@@ -55,31 +104,14 @@ pub(crate) fn connect(
         term: resolved.term_timeout,
     };
     let launch = match resolved.transport {
-        Transport::BuiltIn => return Ok(builder.connect(context.memory.connector())),
-        Transport::Remote(remote) => {
-            return match remote.kind {
-                RemoteKind::Auto | RemoteKind::Http => {
-                    let mut http = Http::new(&remote.url).map_err(permanent)?;
-                    for (name, value) in &remote.headers {
-                        http = http.header(name, value).map_err(permanent)?;
-                    }
-                    Ok(builder.connect(http))
-                }
-                RemoteKind::Sse => {
-                    let mut sse = Sse::new(&remote.url).map_err(permanent)?;
-                    for (name, value) in &remote.headers {
-                        sse = sse.header(name, value).map_err(permanent)?;
-                    }
-                    Ok(builder.connect(sse))
-                }
-            };
-        }
+        Transport::BuiltIn => return Ok(Prepared::BuiltIn),
+        Transport::Remote(remote) => return Ok(Prepared::Remote(remote)),
         Transport::Command(line) => {
             let dir = match line.directory(&context.home) {
                 Some(dir) => dir,
-                None => own_directory(name, &context.home)?,
+                None => own_directory(name, server, &context.home)?,
             };
-            let mut launch = Launch::program(&**name, line.program(&context.home)).cwd(dir);
+            let mut launch = Launch::program(name, line.program(&context.home)).cwd(dir);
             for (name, value) in context.environment.of_server(&line) {
                 launch = launch.env(name, value);
             }
@@ -88,23 +120,18 @@ pub(crate) fn connect(
         Transport::Container(container) => {
             let patience = context.config.load().shutdown.container_timeout;
             let launch = container_launch(name, container, ladder, patience, context)?;
-            launch.cwd(own_directory(name, &context.home)?)
+            launch.cwd(own_directory(name, server, &context.home)?)
         }
     };
-    Ok(builder.connect(Stdio::new(Supervised {
-        launch,
-        containment: context.containment.clone(),
-        logs: Arc::clone(&context.logs),
-        name: Arc::clone(name),
-        said: said.clone(),
-        trees: Arc::default(),
-    })))
+    Ok(Prepared::Launch(Box::new(launch)))
 }
 
-/// The directory of a server that is not configured to run elsewhere. A full disk may have room again, so that
-/// this is worth another try.
-fn own_directory(name: &str, home: &Home) -> Result<PathBuf, Fault> {
-    home.create_server_dir(name).map_err(|error| Fault {
+/// The directory of a server that is not configured to run elsewhere: one for each identity. A full disk may have
+/// room again, so that this is worth another try.
+fn own_directory(name: &str, server: &Server, home: &Home) -> Result<PathBuf, Fault> {
+    let identity = directory_hash(name, server);
+    let created = home.create_server_dir(name, &identity);
+    created.map_err(|error| Fault {
         reason: error.to_string().into(),
         permanent: false,
     })
@@ -171,18 +198,32 @@ fn engine(config: &ContainerConfig, home: &Home, environment: &Environment) -> O
     Some(engine.inherit(variables.map(|(name, value)| (name.into(), value.into()))))
 }
 
-/// The engines that a configuration uses, each once.
-pub(crate) fn engines(config: &Config, home: &Home, environment: &Environment) -> Vec<Engine> {
-    let mut engines = Vec::new();
-    for server in config.servers.values() {
-        if let Transport::Container(container) = &server.transport
-            && let Some(engine) = engine(container, home, environment)
-            && !engines.contains(&engine)
-        {
-            engines.push(engine);
+/// Has a sweep ask the engines of a configuration. A server that may not run has its engine asked only about what an
+/// earlier run left behind, and one that is held never has a program run that its entry names.
+pub(crate) fn with_engines(
+    mut sweep: Sweep,
+    config: &Config,
+    home: &Home,
+    environment: &Environment,
+) -> Sweep {
+    for (name, server) in &config.servers {
+        let Transport::Container(container) = &server.transport else {
+            continue;
+        };
+        let is_named = !container.engine.is_empty();
+        if server.hold && is_named {
+            continue;
         }
+        let Some(engine) = engine(container, home, environment) else {
+            continue;
+        };
+        sweep = if server.enabled && !server.hold {
+            sweep.engine(engine)
+        } else {
+            sweep.engine_of(name, engine)
+        };
     }
-    engines
+    sweep
 }
 
 /// `SOURCE:TARGET[:ro]`, as engines write it. A relative source counts from `base`.

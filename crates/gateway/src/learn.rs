@@ -11,90 +11,67 @@ use switchboard_client::{
 };
 use switchboard_wire::code;
 
-/// Which lists to ask for.
+/// A set of lists, by the kind of what they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lists {
-    tools: bool,
-    prompts: bool,
-    resources: bool,
-}
+pub(crate) struct Lists(u8);
 
 impl Lists {
-    pub(crate) const ALL: Self = Self {
-        tools: true,
-        prompts: true,
-        resources: true,
-    };
+    pub(crate) const NONE: Self = Self(0);
 
-    pub(crate) const NONE: Self = Self {
-        tools: false,
-        prompts: false,
-        resources: false,
-    };
-
-    /// Which lists a notification says have changed.
+    /// The lists that a notification says have changed.
     pub(crate) fn changed(method: &str) -> Option<Self> {
         match method {
             "notifications/tools/list_changed" => Some(Self::of(Kind::Tool)),
             "notifications/prompts/list_changed" => Some(Self::of(Kind::Prompt)),
-            "notifications/resources/list_changed" => Some(Self::of(Kind::Resource)),
+            "notifications/resources/list_changed" => {
+                Some(Self::of(Kind::Resource).and(Self::of(Kind::Template)))
+            }
             _ => None,
         }
     }
 
     /// The list that holds things of this kind.
     pub(crate) const fn of(kind: Kind) -> Self {
-        match kind {
-            Kind::Tool => Self {
-                tools: true,
-                ..Self::NONE
-            },
-            Kind::Prompt => Self {
-                prompts: true,
-                ..Self::NONE
-            },
-            Kind::Resource | Kind::Template => Self {
-                resources: true,
-                ..Self::NONE
-            },
-        }
+        Self(1 << kind as u8)
     }
 
     /// Whether the list of this kind is one of them.
     pub(crate) const fn has(self, kind: Kind) -> bool {
-        match kind {
-            Kind::Tool => self.tools,
-            Kind::Prompt => self.prompts,
-            Kind::Resource | Kind::Template => self.resources,
-        }
+        self.0 & Self::of(kind).0 != 0
     }
 
-    /// Each of them alone, the tools first.
-    pub(crate) fn one_by_one(self) -> Vec<Self> {
-        let kinds = [Kind::Tool, Kind::Prompt, Kind::Resource].into_iter();
-        kinds.filter(|kind| self.has(*kind)).map(Self::of).collect()
+    /// The kinds that they hold, tools first.
+    pub(crate) fn kinds(self) -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(move |kind| self.has(*kind))
     }
 
     pub(crate) const fn and(self, other: Self) -> Self {
-        Self {
-            tools: self.tools || other.tools,
-            prompts: self.prompts || other.prompts,
-            resources: self.resources || other.resources,
-        }
+        Self(self.0 | other.0)
     }
 }
 
-/// When to ask: one question at a time, and a server whose lists change without end is asked less and
-/// less often.
+impl FromIterator<Kind> for Lists {
+    fn from_iter<I: IntoIterator<Item = Kind>>(kinds: I) -> Self {
+        let lists = kinds.into_iter().map(Self::of);
+        lists.fold(Self::NONE, Self::and)
+    }
+}
+
+/// When to ask for which list: for each once at a time, and for one that changes without end less and less
+/// often. A list that takes long does not hold up the others.
 #[derive(Debug)]
-pub(crate) struct Curiosity {
-    wanted: Lists,
+pub(crate) struct Curiosity([Turn; Kind::ALL.len()]);
+
+/// When to ask for one list.
+#[derive(Debug)]
+struct Turn {
+    wanted: bool,
     asking: bool,
     /// Somebody waits for the answer to the next question.
     hurried: bool,
     /// Not before this.
     from: Instant,
-    /// How often in a row it was asked without a quiet time in between.
+    /// How often in a row it was asked for without a quiet time in between.
     restless: u32,
 }
 
@@ -106,42 +83,71 @@ const QUIET: Duration = Duration::from_secs(10);
 
 impl Curiosity {
     pub(crate) fn new(now: Instant) -> Self {
-        Self {
-            wanted: Lists::NONE,
+        Self(Kind::ALL.map(|_| Turn {
+            wanted: false,
             asking: false,
             hurried: false,
             from: now,
             restless: 0,
-        }
+        }))
     }
 
     pub(crate) fn want(&mut self, lists: Lists) {
-        self.wanted = self.wanted.and(lists);
+        self.each(lists, |turn| turn.wanted = true);
     }
 
     /// When to ask next, if there is something to ask.
     pub(crate) fn due(&self) -> Option<Instant> {
-        (!self.asking && self.wanted != Lists::NONE).then_some(self.from)
+        self.0.iter().filter_map(Turn::due).min()
     }
 
-    /// What to ask now.
+    /// The lists to ask for now.
     pub(crate) fn ask(&mut self, now: Instant) -> Option<Lists> {
-        self.due().filter(|due| *due <= now)?;
+        let turns = Kind::ALL.into_iter().zip(&mut self.0);
+        let asked = turns.filter_map(|(kind, turn)| turn.ask(now).then_some(kind));
+        let asked: Lists = asked.collect();
+        (asked != Lists::NONE).then_some(asked)
+    }
+
+    /// Somebody waits for these lists: they are asked for without a pause.
+    pub(crate) fn hurry(&mut self, lists: Lists, now: Instant) {
+        self.each(lists, |turn| {
+            turn.from = turn.from.min(now);
+            turn.hurried = turn.asking;
+        });
+    }
+
+    /// The question for these lists has been answered.
+    pub(crate) fn answered(&mut self, lists: Lists, now: Instant) {
+        self.each(lists, |turn| turn.answered(now));
+    }
+
+    fn each(&mut self, lists: Lists, change: impl Fn(&mut Turn)) {
+        for kind in lists.kinds() {
+            change(&mut self.0[kind as usize]);
+        }
+    }
+}
+
+impl Turn {
+    fn due(&self) -> Option<Instant> {
+        (!self.asking && self.wanted).then_some(self.from)
+    }
+
+    /// Whether to ask now. If so, it is being asked.
+    fn ask(&mut self, now: Instant) -> bool {
+        if self.due().is_none_or(|due| due > now) {
+            return false;
+        }
         if now.saturating_duration_since(self.from) >= QUIET {
             self.restless = 0;
         }
         self.asking = true;
-        Some(std::mem::replace(&mut self.wanted, Lists::NONE))
+        self.wanted = false;
+        true
     }
 
-    /// Somebody waits for the answer: it is asked for without a pause.
-    pub(crate) fn hurry(&mut self, now: Instant) {
-        self.from = self.from.min(now);
-        self.hurried = self.asking;
-    }
-
-    /// The question has been answered.
-    pub(crate) fn answered(&mut self, now: Instant) {
+    fn answered(&mut self, now: Instant) {
         self.asking = false;
         let pause = match self.restless {
             _ if std::mem::take(&mut self.hurried) => Duration::ZERO,
@@ -206,12 +212,20 @@ impl Learnt {
 const ITEMS_MAX: usize = 10_000;
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Asks the server for these lists. `None` if it is gone.
+/// Asks the server for these lists, side by side. `None` if it is gone.
 pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<Learnt> {
     let session = client.ready().await.ok()?;
     let has = |what: &str| session.capabilities.member(what).is_some();
+    let of = |kind: Kind, what: &str| lists.has(kind).then(|| has(what));
+    let (tools, prompts, resources, templates) = tokio::join!(
+        gather(of(Kind::Tool, "tools"), || client.tools()),
+        gather(of(Kind::Prompt, "prompts"), || client.prompts()),
+        gather(of(Kind::Resource, "resources"), || client.resources()),
+        gather(of(Kind::Template, "resources"), || client
+            .resource_templates()),
+    );
     let mut missing: Option<(Lists, Arc<str>)> = None;
-    let mut list = |result: Result<Listed, Error>, which: Lists| match result {
+    let mut list = |kind: Kind, result: Option<Result<Listed, Error>>| match result? {
         Ok(items) => Some(items),
         // A server may say that it has a kind of thing and not know how to list it.
         Err(Error::Server(error)) if error.code == code::METHOD_NOT_FOUND => {
@@ -222,6 +236,7 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
             TOLD.report(|missed| {
                 tracing::warn!(server = name, %error, missed, "Cannot learn what the server offers.");
             });
+            let which = Lists::of(kind);
             missing = Some(match missing.take() {
                 Some((lists, why)) => (lists.and(which), why),
                 None => (which, error.to_string().into()),
@@ -229,27 +244,11 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
             None
         }
     };
-    let (mut tools, mut prompts, mut resources, mut templates) = (None, None, None, None);
-    if lists.tools {
-        let gathered = gather(has("tools").then(|| client.tools())).await;
-        tools = list(gathered, Lists::of(Kind::Tool));
-    }
-    if lists.prompts {
-        let gathered = gather(has("prompts").then(|| client.prompts())).await;
-        prompts = list(gathered, Lists::of(Kind::Prompt));
-    }
-    if lists.resources {
-        let which = Lists::of(Kind::Resource);
-        let gathered = gather(has("resources").then(|| client.resources())).await;
-        resources = list(gathered, which);
-        let gathered = gather(has("resources").then(|| client.resource_templates())).await;
-        templates = list(gathered, which);
-    }
     Some(Learnt {
-        tools,
-        prompts,
-        resources,
-        templates,
+        tools: list(Kind::Tool, tools),
+        prompts: list(Kind::Prompt, prompts),
+        resources: list(Kind::Resource, resources),
+        templates: list(Kind::Template, templates),
         about: Offers {
             capabilities: Some(session.capabilities.clone()),
             server_info: session.server_info.clone(),
@@ -262,41 +261,73 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
     })
 }
 
-async fn gather<T: model::Listed>(pages: Option<Pages<T>>) -> Result<Listed, Error> {
-    let Some(mut pages) = pages else {
-        return Ok((Vec::new(), None));
-    };
+/// Reads a list, if it is wanted: `offered` says whether the server has one. One that it does not have is empty.
+async fn gather<T: model::Listed>(
+    offered: Option<bool>,
+    pages: impl FnOnce() -> Pages<T>,
+) -> Option<Result<Listed, Error>> {
+    if !offered? {
+        return Some(Ok((Vec::new(), None)));
+    }
+    let mut pages = pages();
     let mut items = Vec::new();
     let mut bytes = 0;
     while items.len() < ITEMS_MAX
         && bytes < BYTES_MAX
         && let Some(item) = pages.next().await
     {
-        let item = Lossless::raw(&item?).clone();
+        let item = match item {
+            Ok(item) => Lossless::raw(&item).clone(),
+            Err(error) => return Some(Err(error)),
+        };
         bytes += item.as_bytes().len();
         items.push(item);
     }
-    Ok((items, pages.hints()))
+    Some(Ok((items, pages.hints())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const TOOLS: Lists = Lists::of(Kind::Tool);
+    const PROMPTS: Lists = Lists::of(Kind::Prompt);
+
+    #[test]
+    fn a_changed_notification_names_every_list_it_means() {
+        let named = |what: &str| {
+            let lists = Lists::changed(&format!("notifications/{what}/list_changed"));
+            lists.map(|lists| lists.kinds().collect::<Vec<_>>())
+        };
+        assert_eq!(named("tools"), Some(vec![Kind::Tool]));
+        assert_eq!(named("prompts"), Some(vec![Kind::Prompt]));
+        let both = vec![Kind::Resource, Kind::Template];
+        assert_eq!(named("resources"), Some(both));
+        assert_eq!(named("others"), None);
+    }
+
     #[test]
     fn questions_come_one_at_a_time_and_nothing_is_forgotten() {
         let now = Instant::now();
         let mut curiosity = Curiosity::new(now);
         assert_eq!(curiosity.ask(now), None);
-        let tools = Lists::changed("notifications/tools/list_changed").unwrap();
-        let prompts = Lists::changed("notifications/prompts/list_changed").unwrap();
-        curiosity.want(tools);
-        assert_eq!(curiosity.ask(now), Some(tools));
-        curiosity.want(prompts);
-        curiosity.want(tools);
+        curiosity.want(TOOLS);
+        assert_eq!(curiosity.ask(now), Some(TOOLS));
+        curiosity.want(TOOLS);
         assert_eq!(curiosity.ask(now), None);
-        curiosity.answered(now);
-        assert_eq!(curiosity.ask(now), Some(tools.and(prompts)));
+        curiosity.answered(TOOLS, now);
+        assert_eq!(curiosity.ask(now), Some(TOOLS));
+    }
+
+    #[test]
+    fn a_slow_list_does_not_hold_up_another() {
+        let now = Instant::now();
+        let mut curiosity = Curiosity::new(now);
+        curiosity.want(TOOLS.and(PROMPTS));
+        assert_eq!(curiosity.ask(now), Some(TOOLS.and(PROMPTS)));
+        curiosity.answered(PROMPTS, now);
+        curiosity.want(TOOLS.and(PROMPTS));
+        assert_eq!(curiosity.ask(now), Some(PROMPTS));
     }
 
     #[test]
@@ -304,45 +335,47 @@ mod tests {
         let now = Instant::now();
         let mut curiosity = Curiosity::new(now);
         for _ in 0..5 {
-            curiosity.want(Lists::ALL);
-            curiosity.hurry(now);
+            curiosity.want(TOOLS);
+            curiosity.hurry(TOOLS, now);
             assert!(curiosity.ask(now).is_some());
-            curiosity.answered(now);
+            curiosity.answered(TOOLS, now);
         }
-        // The same of one that is waited for while another is asked for.
-        curiosity.want(Lists::ALL);
+        // The same of one that is waited for while it is asked for already.
+        curiosity.want(TOOLS);
         assert_eq!(curiosity.ask(now), None);
-        curiosity.hurry(now);
+        curiosity.hurry(PROMPTS, now);
+        assert_eq!(curiosity.ask(now), None);
+        curiosity.hurry(TOOLS, now);
         assert!(curiosity.ask(now).is_some());
-        curiosity.want(Lists::ALL);
-        curiosity.hurry(now);
-        curiosity.answered(now);
+        curiosity.want(TOOLS);
+        curiosity.hurry(TOOLS, now);
+        curiosity.answered(TOOLS, now);
         assert!(curiosity.ask(now).is_some());
-        curiosity.answered(now);
-        curiosity.want(Lists::ALL);
+        curiosity.answered(TOOLS, now);
+        curiosity.want(TOOLS);
         assert_eq!(curiosity.ask(now), None);
     }
 
     #[test]
-    fn a_server_that_changes_without_end_is_asked_less_and_less_often() {
+    fn a_list_that_changes_without_end_is_asked_for_less_and_less_often() {
         let start = Instant::now();
         let mut now = start;
         let mut curiosity = Curiosity::new(now);
         let mut asked = 0;
         while now < start + Duration::from_mins(10) {
-            curiosity.want(Lists::ALL);
+            curiosity.want(TOOLS);
             now = now.max(curiosity.due().unwrap());
             assert!(curiosity.ask(now).is_some());
             asked += 1;
-            curiosity.answered(now);
+            curiosity.answered(TOOLS, now);
         }
         assert!(asked < 75, "{asked}");
         // And after a quiet time at once.
         now += Duration::from_mins(3);
-        curiosity.want(Lists::ALL);
+        curiosity.want(TOOLS);
         curiosity.ask(now);
-        curiosity.answered(now);
-        curiosity.want(Lists::ALL);
+        curiosity.answered(TOOLS, now);
+        curiosity.want(TOOLS);
         assert_eq!(curiosity.due(), Some(now));
     }
 }

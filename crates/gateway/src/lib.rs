@@ -39,6 +39,7 @@ mod gateway;
 mod handshake;
 mod health;
 mod hold;
+mod identity;
 mod judgement;
 mod launch;
 mod learn;
@@ -76,8 +77,9 @@ mod tasks;
 mod time;
 mod translate;
 mod trust;
+mod turns;
 mod upstream;
-mod uri_template;
+mod uri;
 mod view;
 mod watch;
 

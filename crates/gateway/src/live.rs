@@ -17,11 +17,11 @@ pub(crate) struct Live {
     /// From which level on it sends messages, if it was told.
     level: Mutex<Option<LogLevel>>,
     /// Which of its lists have been judged since it was connected.
-    pub(crate) judgements: Judgements,
+    pub(crate) judgements: Arc<Judgements>,
 }
 
 impl Live {
-    pub(crate) fn new(client: Client, session: Arc<Session>) -> Self {
+    pub(crate) fn new(client: Client, session: Arc<Session>, judgements: Arc<Judgements>) -> Self {
         let has = |what: &str| session.capabilities.member(what).is_some();
         Self {
             logs: has("logging"),
@@ -29,7 +29,7 @@ impl Live {
             client,
             session,
             level: Mutex::default(),
-            judgements: Judgements::new(),
+            judgements,
         }
     }
 

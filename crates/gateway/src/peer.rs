@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use switchboard_contain::{Containment, Lineage, Process, SocketLineage};
+use switchboard_contain::{Containment, Lineage, Process, Ticks};
 
 use crate::audit::PeerProcess;
 
@@ -28,6 +28,8 @@ pub(crate) enum Stranger {
     Server(PeerProcess),
     /// It runs as another user.
     User(u32),
+    /// Its end of the connection is not on this machine, or is closed.
+    Elsewhere,
     /// The system does not tell what it is, or it has ended.
     Unknown,
 }
@@ -42,6 +44,9 @@ impl Stranger {
             Self::User(_) => {
                 "the gateway's socket is for the user that runs the gateway; use it as that user"
             }
+            Self::Elsewhere => {
+                "the gateway found no process of this machine at the other end of the connection, so it refuses; connect from the same machine, or in WSL from inside of it, and not through a forwarded port"
+            }
             Self::Unknown => {
                 "the gateway could not tell which process is asking, so it refuses; try again"
             }
@@ -53,13 +58,20 @@ impl Stranger {
         match self {
             Self::Server(_) => "process of a server",
             Self::User(_) => "another user",
+            Self::Elsewhere => "no process of this machine",
             Self::Unknown => "unknown process",
         }
     }
 }
 
-/// The peer on the gateway's own socket. Reads `/proc`, so it may block.
-pub(crate) fn on_socket(containment: &Containment, uid: u32, pid: Option<i32>) -> Peer {
+/// The peer on the gateway's own socket, whose process was there when the connection was accepted. Reads `/proc`, so
+/// it may block.
+pub(crate) fn on_socket(
+    containment: &Containment,
+    uid: u32,
+    pid: Option<i32>,
+    accepted: Ticks,
+) -> Peer {
     if uid != rustix::process::geteuid().as_raw() {
         return Peer::Refused(Stranger::User(uid));
     }
@@ -71,11 +83,7 @@ pub(crate) fn on_socket(containment: &Containment, uid: u32, pid: Option<i32>) -
         let pid = pid.unsigned_abs();
         return Peer::Welcome(Some(PeerProcess { pid, program: None }));
     }
-    match containment.lineage(pid.unsigned_abs()) {
-        Lineage::Outside(process) => Peer::Welcome(Some(shown(process))),
-        Lineage::Server(process) => Peer::Refused(Stranger::Server(shown(process))),
-        Lineage::Unknown => Peer::Refused(Stranger::Unknown),
-    }
+    judge(containment.lineage(pid.unsigned_abs(), accepted))
 }
 
 /// The peer on TCP, found by the socket that it has at its end. Reads `/proc`, so it may block.
@@ -84,18 +92,49 @@ pub(crate) fn on_tcp(containment: &Containment, theirs: SocketAddr, ours: Socket
         return Peer::Welcome(None);
     }
     let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
-    let inode = tables.into_iter().find_map(|table| {
+    let row = tables.into_iter().find_map(|table| {
         let table = std::fs::read_to_string(table).ok()?;
-        inode_of(&table, theirs, ours)
+        row_of(&table, theirs, ours)
     });
-    let Some(inode) = inode else {
-        return Peer::Refused(Stranger::Unknown);
-    };
-    match containment.lineage_of_socket(inode) {
-        SocketLineage::Outside => Peer::Welcome(None),
-        SocketLineage::Server(process) => Peer::Refused(Stranger::Server(shown(process))),
-        SocketLineage::Unknown => Peer::Refused(Stranger::Unknown),
+    match row {
+        // The other end is in another network namespace: that of Windows with WSL in mirrored mode, say. A server
+        // cannot connect to a loopback address from such a place, but one that resets its connection as soon as the
+        // request is sent leaves no row behind either. The two look the same, so both are refused.
+        None => Peer::Refused(Stranger::Elsewhere),
+        // Closed by every process that had it.
+        Some(Row { inode: 0, .. }) => Peer::Refused(Stranger::Unknown),
+        Some(row) if is_of_another_account(row.uid) => Peer::Welcome(None),
+        Some(row) => judge(containment.lineage_of_socket(row.inode)),
     }
+}
+
+fn judge(lineage: Lineage) -> Peer {
+    match lineage {
+        Lineage::Outside(process) => Peer::Welcome(Some(shown(process))),
+        Lineage::Server(process) => Peer::Refused(Stranger::Server(shown(process))),
+        Lineage::Unknown => Peer::Refused(Stranger::Unknown),
+    }
+}
+
+/// Whether a socket was made by an account that no server of this gateway can use.
+///
+/// The system does not show the files of other accounts, so that their processes are not found. A server is of the
+/// gateway's own account, unless it runs a program that is setuid. It also has the account's subordinate numbers, but
+/// those are no accounts. Root could take any account, and is shown every file.
+fn is_of_another_account(uid: u32) -> bool {
+    let own = rustix::process::geteuid();
+    if own.is_root() || uid == own.as_raw() {
+        return false;
+    }
+    std::fs::read_to_string("/etc/passwd").is_ok_and(|accounts| is_account(&accounts, uid))
+}
+
+/// Whether a table of accounts has this number: `NAME:PASSWORD:UID:…`.
+fn is_account(accounts: &str, uid: u32) -> bool {
+    accounts
+        .lines()
+        .filter_map(|line| line.split(':').nth(2))
+        .any(|number| number.parse() == Ok(uid))
 }
 
 fn shown(process: Process) -> PeerProcess {
@@ -108,16 +147,26 @@ fn shown(process: Process) -> PeerProcess {
     }
 }
 
-/// The inode of the socket from `local` to `remote` in a table of the kernel:
-/// `SL LOCAL REMOTE STATE QUEUES TIMER RETRANSMITS UID TIMEOUT INODE …`. A socket without an owner has none.
+/// A socket in a table of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Row {
+    uid: u32,
+    /// Zero if no process has the socket any more.
+    inode: u64,
+}
+
+/// The socket from `local` to `remote` in a table of the kernel:
+/// `SL LOCAL REMOTE STATE QUEUES TIMER RETRANSMITS UID TIMEOUT INODE …`.
 ///
 /// The table may have thousands of rows, so it is searched as text.
-fn inode_of(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
+fn row_of(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<Row> {
     [Family::V4, Family::V6].into_iter().find_map(|family| {
         let row = format!(": {} {} ", family.write(local)?, family.write(remote)?);
         let rest = &table[table.find(&row)? + row.len()..];
-        let inode = rest.lines().next()?.split_ascii_whitespace().nth(6)?;
-        inode.parse().ok().filter(|inode| *inode != 0)
+        let mut fields = rest.lines().next()?.split_ascii_whitespace();
+        let uid = fields.nth(4)?.parse().ok()?;
+        let inode = fields.nth(1)?.parse().ok()?;
+        Some(Row { uid, inode })
     })
 }
 
@@ -164,7 +213,7 @@ mod tests {
 ";
     const V6: &str = "\
   sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0000000000000000FFFF00000100007F:C003 0000000000000000FFFF00000100007F:1E61 01 00000000:00000000 00:00000000 00000000  1000        0 14 1 0 20 4 0 10 -1
+   0: 0000000000000000FFFF00000100007F:C003 0000000000000000FFFF00000100007F:1E61 01 00000000:00000000 00:00000000 00000000  1001        0 14 1 0 20 4 0 10 -1
    1: 00000000000000000000000001000000:C004 00000000000000000000000001000000:1E61 01 00000000:00000000 00:00000000 00000000  1000        0 15 1 0 20 4 0 10 -1
 ";
 
@@ -173,17 +222,47 @@ mod tests {
     fn sockets_are_found_by_both_addresses() {
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         let ours = at("127.0.0.1:7777");
-        assert_eq!(inode_of(V4, at("127.0.0.1:49153"), ours), Some(13));
-        // The end of the gateway, a socket that nobody has any more, and none.
-        assert_eq!(inode_of(V4, ours, at("127.0.0.1:49153")), Some(12));
-        assert_eq!(inode_of(V4, at("127.0.0.1:49154"), ours), None);
-        assert_eq!(inode_of(V4, at("127.0.0.1:49159"), ours), None);
-        assert_eq!(inode_of(V6, at("127.0.0.1:49155"), ours), Some(14));
+        let row = |uid, inode| Some(Row { uid, inode });
+        assert_eq!(row_of(V4, at("127.0.0.1:49153"), ours), row(1000, 13));
+        // The end of the gateway, a socket that no process has any more, and none.
+        assert_eq!(row_of(V4, ours, at("127.0.0.1:49153")), row(1000, 12));
+        assert_eq!(row_of(V4, at("127.0.0.1:49154"), ours), row(0, 0));
+        assert_eq!(row_of(V4, at("127.0.0.1:49159"), ours), None);
+        assert_eq!(row_of(V6, at("127.0.0.1:49155"), ours), row(1001, 14));
         let ours = at("[::1]:7777");
-        assert_eq!(inode_of(V6, at("[::1]:49156"), ours), Some(15));
+        assert_eq!(row_of(V6, at("[::1]:49156"), ours), row(1000, 15));
         for broken in ["", "x", "head\n 0: 1", "head\n 0: 0100007F:1E61 x"] {
-            assert_eq!(inode_of(broken, ours, ours), None);
+            assert_eq!(row_of(broken, ours, ours), None);
         }
+    }
+
+    #[test]
+    fn subordinate_number_is_no_account() {
+        let accounts = "root:x:0:0::/:/bin/sh\nada:x:1000:1000::/:/bin/sh\nx\n\n";
+        assert!(is_account(accounts, 0) && is_account(accounts, 1000));
+        for uid in [1, 100, 100_000] {
+            assert!(!is_account(accounts, uid), "{uid}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn closed_and_absent_sockets_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = listener.local_addr().unwrap();
+        let client = std::net::TcpStream::connect(ours).unwrap();
+        let theirs = client.local_addr().unwrap();
+        let Peer::Welcome(Some(found)) = on_tcp(&containment, theirs, ours) else {
+            panic!("this very process is refused");
+        };
+        assert_eq!(found.pid, std::process::id());
+        drop(client);
+        let refused = on_tcp(&containment, theirs, ours);
+        assert_eq!(refused, Peer::Refused(Stranger::Unknown));
+        let refused = on_tcp(&containment, ours, "127.0.0.2:1".parse().unwrap());
+        assert_eq!(refused, Peer::Refused(Stranger::Elsewhere));
     }
 
     #[test]
@@ -192,9 +271,10 @@ mod tests {
         let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
         let me = rustix::process::geteuid().as_raw();
         let pid = rustix::process::getpid().as_raw_nonzero().get();
-        let refused = on_socket(&containment, me + 1, Some(pid));
+        let refused = on_socket(&containment, me + 1, Some(pid), Ticks::now());
         assert_eq!(refused, Peer::Refused(Stranger::User(me + 1)));
-        let Peer::Welcome(Some(found)) = on_socket(&containment, me, Some(pid)) else {
+        let Peer::Welcome(Some(found)) = on_socket(&containment, me, Some(pid), Ticks::now())
+        else {
             panic!("this very process is refused");
         };
         assert_eq!(found.pid, pid.unsigned_abs());
@@ -209,7 +289,8 @@ mod tests {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        let refused = on_socket(&containment, rustix::process::geteuid().as_raw(), Some(pid));
+        let me = rustix::process::geteuid().as_raw();
+        let refused = on_socket(&containment, me, Some(pid), Ticks::now());
         assert_eq!(refused, Peer::Refused(Stranger::Unknown));
     }
 }

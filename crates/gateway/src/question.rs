@@ -164,6 +164,10 @@ impl Questions {
             Owner::Nobody => {
                 return match self.roots().filter(|_| asked.method == method::ROOTS_LIST) {
                     Some(line) => {
+                        // There is no call whose count could bound it.
+                        let settings = &context.config.load().approvals;
+                        let counted = context.asking.question(server, settings);
+                        counted.map_err(refused)?;
                         let asking = line.ask(&asked.method, asked.params.as_ref());
                         let late = |_| Err(unanswerable(&asked.method));
                         timeout(ROOTS_PATIENCE, asking).await.unwrap_or_else(late)

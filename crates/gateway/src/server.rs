@@ -18,9 +18,10 @@ use crate::{
     api,
     audit::Actor,
     caller::Principal,
-    connection::{self, Entrance, Visit},
+    connection::{self, Entrance, Knock, Visit},
+    console::Signed,
     edge::{
-        body::Answer,
+        body::{Answer, until},
         gate::{self, Token, TurnedAway},
         http, sse,
     },
@@ -113,7 +114,11 @@ async fn route(
     let path = request.uri().path();
     let mcp = under(path, "/mcp").map(|rest| (Transport::Streamable, rest));
     let mcp = mcp.or_else(|| under(path, "/sse").map(|rest| (Transport::Sse, rest)));
-    let (principal, actor) = match admit(&inner, &visit, mcp.is_some(), &request).await {
+    let Admitted {
+        principal,
+        actor,
+        session,
+    } = match admit(&inner, &visit, mcp.is_some(), &request).await {
         Ok(admitted) => admitted,
         Err(away) => return turn_away(&away, mcp.is_some()),
     };
@@ -141,9 +146,20 @@ async fn route(
     }
     let mut router = inner.router.clone();
     let mut request = request.map(AxumBody::new);
-    request.extensions_mut().insert(actor);
+    let extensions = request.extensions_mut();
+    extensions.insert(actor);
+    extensions.insert(Knock {
+        entrance: Arc::clone(&inner.entrance),
+        visit,
+    });
+    if let Some(session) = &session {
+        extensions.insert(session.clone());
+    }
     let Ok(response) = router.call(request).await;
-    response.map(Answer::Page)
+    match session {
+        Some(session) => response.map(|body| Answer::Page(until(body, session.ended()))),
+        None => response.map(Answer::Page),
+    }
 }
 
 /// Which of the two HTTP transports an address is for.
@@ -183,65 +199,79 @@ async fn sse_message(
     }
 }
 
-/// Whether a request may come in, and whose it is.
+/// A request that may come in, and its sender.
+struct Admitted {
+    principal: Principal,
+    actor: Actor,
+    session: Option<Signed>,
+}
+
+/// Decides whether a request may come in.
 async fn admit(
     inner: &Inner,
     visit: &Visit,
     is_mcp: bool,
     request: &Request<Incoming>,
-) -> Result<(Principal, Actor), Away> {
-    let (principal, door) = match visit.door {
-        Door::Socket => (Principal::Owner, Door::Socket.as_str()),
+) -> Result<Admitted, Away> {
+    let (principal, session) = match visit.door {
+        Door::Socket => (Principal::Owner, None),
         Door::Tcp => admit_tcp(inner, is_mcp, request)?,
     };
-    let mut actor = Actor { door, peer: None };
-    if principal == Principal::Anyone && !is_mcp && !api::is_guarded(request.uri().path()) {
-        return Ok((principal, actor));
+    let door = session.as_ref().map_or(visit.door.as_str(), |_| CONSOLE);
+    let mut admitted = Admitted {
+        principal,
+        actor: Actor { door, peer: None },
+        session,
+    };
+    if principal == Principal::Anyone && !is_mcp {
+        // An address that any process may use looks at the peer itself before it gives anything away.
+        return Ok(admitted);
     }
     // To look up a peer on TCP takes milliseconds, which a client that connects for each call would pay each time.
     // MCP gives no more than calls, which the rules are about; decisions and changes are REST.
     if visit.door == Door::Socket || !is_mcp {
         match inner.entrance.peer(visit).await {
-            Peer::Welcome(process) => actor.peer.clone_from(process),
+            Peer::Welcome(process) => admitted.actor.peer.clone_from(process),
             Peer::Refused(stranger) => return Err(Away::Peer(stranger.clone())),
         }
     }
-    let is_known = principal == Principal::Owner || is_mcp;
-    if is_known && !visit.know() {
+    if !visit.know() {
         return Err(Away::Crowd);
     }
-    Ok((principal, actor))
+    Ok(admitted)
 }
 
-/// Host, Origin and token, or a session of the console; gives the door that the client came through with it.
+/// Checks Host, Origin and token, or a session of the console, which it gives.
 fn admit_tcp(
     inner: &Inner,
     is_mcp: bool,
     request: &Request<Incoming>,
-) -> Result<(Principal, &'static str), TurnedAway> {
+) -> Result<(Principal, Option<Signed>), TurnedAway> {
     gate::check_origin(request.uri(), request.headers())?;
     let open = api::is_open(request.uri().path())
         || (is_mcp && inner.gateway.context().config.load().auth.mcp == McpAuth::None);
-    let tcp = Door::Tcp.as_str();
-    match gate::check_token(&inner.token, request.headers()) {
-        Ok(()) => Ok((Principal::Owner, tcp)),
-        // The console looks and decides; it is no client of MCP.
-        Err(_) if !is_mcp && has_session(inner, request) => {
-            gate::check_own_page(request.headers()).map(|()| (Principal::Owner, CONSOLE))
-        }
-        Err(_) if open => Ok((Principal::Anyone, tcp)),
-        Err(away) => Err(away),
+    let Err(away) = gate::check_token(&inner.token, request.headers()) else {
+        return Ok((Principal::Owner, None));
+    };
+    // The console looks and decides; it is no client of MCP.
+    if let Some(session) = session(inner, request).filter(|_| !is_mcp) {
+        gate::check_own_page(request.headers())?;
+        return Ok((Principal::Owner, Some(session)));
     }
+    if open {
+        return Ok((Principal::Anyone, None));
+    }
+    Err(away)
 }
 
 /// The door of a client that shows a session of the console.
 const CONSOLE: &str = "console";
 
-/// Whether a session of the console is shown.
-fn has_session(inner: &Inner, request: &Request<Incoming>) -> bool {
+/// The session of the console that is shown.
+fn session(inner: &Inner, request: &Request<Incoming>) -> Option<Signed> {
     let console = &inner.gateway.context().console;
-    gate::bearer(request.headers())
-        .is_some_and(|shown| console.is_session(shown, SystemTime::now()))
+    let shown = gate::bearer(request.headers())?;
+    console.session(shown, SystemTime::now())
 }
 
 /// Why a request is refused before anything is done about it.

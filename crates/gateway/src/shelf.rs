@@ -5,27 +5,27 @@
 //! is judged before it is shown: tools that nobody has approved are held back.
 
 use std::{
-    collections::HashMap,
-    fmt::Write,
+    collections::{HashMap, HashSet},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use arc_swap::ArcSwap;
-use sha2::{Digest, Sha256};
 use switchboard_catalog::{
     Catalogue, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
 };
-use switchboard_config::{Config, Inherit, Server, Transport, Trust};
+use switchboard_config::{Config, Server, Trust};
 use switchboard_trust::ItemKind;
 use tokio::sync::watch;
 
 use crate::{
     builtin,
     failure::Failure,
+    identity::fingerprint,
     memory,
     trust::{Decision, Ledgers, Undecided, item_kind},
-    uri_template,
+    turns::Turns,
+    uri,
 };
 
 #[derive(Debug)]
@@ -35,9 +35,11 @@ pub(crate) struct Shelf {
     held: ArcSwap<Withheld>,
     /// Held while the catalogue is changed: changes come one after another.
     changing: Mutex<Known>,
-    /// Held while offers are judged and the folder of snapshots is written: what is on disk at the end is
-    /// what was known last.
-    disk: Mutex<PathBuf>,
+    /// The folder of snapshots.
+    dir: PathBuf,
+    /// Held by server while its offers are judged and its snapshot is written: what is on disk at the end is
+    /// what was known last, and no server waits for another.
+    turns: Turns,
     ledgers: Ledgers,
     /// Counts changes, for whoever tells clients of them.
     changes: watch::Sender<u64>,
@@ -71,8 +73,10 @@ type Withheld = HashMap<Arc<str>, Withhold>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Withhold {
     held: Held,
-    /// The URI templates among it.
-    templates: Vec<String>,
+    /// The held resources, in one spelling for all of a URI.
+    resources: HashSet<String>,
+    /// The schemes of the held templates; `None` is any.
+    schemes: HashSet<Option<String>>,
     /// Whether also what was never seen is held back.
     unseen: bool,
 }
@@ -126,7 +130,8 @@ impl Shelf {
                 remembered,
                 expected: HashMap::new(),
             }),
-            disk: Mutex::new(dir),
+            dir,
+            turns: Turns::default(),
             ledgers: Ledgers::new(ledgers),
             changes: watch::Sender::new(0),
             held_changes: watch::Sender::new(0),
@@ -194,7 +199,7 @@ impl Shelf {
             return Ok(());
         };
         let is_held = of.held.items.contains(&*item_kind(kind).key(name))
-            || kind == Kind::Resource && self.is_of_held_template(server, of, name);
+            || kind == Kind::Resource && self.may_be_held(server, of, name);
         let is_named = matches!(kind, Kind::Tool | Kind::Prompt);
         if is_held || of.unseen && is_named && !self.lists(server, kind, name) {
             return Err(Unapproved { all: false });
@@ -209,10 +214,19 @@ impl Shelf {
         part.is_some_and(|part| part.find(kind, name).is_some())
     }
 
-    /// Whether a URI is made from a template that is held back, and from none that is approved.
-    fn is_of_held_template(&self, server: &str, of: &Withhold, uri: &str) -> bool {
-        let mut held = of.templates.iter();
-        if !held.any(|template| uri_template::matches(template, uri)) {
+    /// Whether a URI that is not listed may lead to something that is held back: another spelling of a held
+    /// resource does, and so may, unless an approved template makes it, any URI of the scheme of a held
+    /// template. A server decides itself which spellings are the same.
+    fn may_be_held(&self, server: &str, of: &Withhold, uri: &str) -> bool {
+        if of.resources.is_empty() && of.schemes.is_empty() {
+            return false;
+        }
+        let is_spelled = of.resources.contains(&uri::plain(uri));
+        let scheme = uri::scheme(uri);
+        let is_made = of.schemes.contains(&None)
+            || of.schemes.contains(&scheme)
+            || scheme.is_none() && !of.schemes.is_empty();
+        if !is_spelled && !is_made {
             return false;
         }
         let catalogue = self.catalogue();
@@ -221,7 +235,7 @@ impl Shelf {
         };
         let mut shown = part.items(Kind::Template);
         part.find(Kind::Resource, uri).is_none()
-            && !shown.any(|template| uri_template::matches(template.name(), uri))
+            && (is_spelled || !shown.any(|template| uri::matches(template.name(), uri)))
     }
 
     /// What this server is known to offer, also what is held back.
@@ -260,14 +274,14 @@ impl Shelf {
     }
 
     /// The server said what it offers: it is judged, kept, and what is approved is shown. What it did not
-    /// say again is as it is known.
+    /// say again is as it is known. `false` if it could not be judged: then nothing has changed.
     pub(crate) async fn put(
         self: &Arc<Self>,
         name: &str,
         merge: impl FnOnce(Option<&Offers>) -> Offers + Send + 'static,
-    ) {
+    ) -> bool {
         let (shelf, name) = (Arc::clone(self), name.to_owned());
-        in_background(move || shelf.take_in(&name, Some(merge))).await;
+        in_background(move || shelf.take_in(&name, Some(merge))).await
     }
 
     /// The server shows other tools than before, or is switched on or off.
@@ -326,29 +340,32 @@ impl Shelf {
         self.held.rcu(|held| without(held, name));
         let (shelf, name) = (Arc::clone(self), name.to_owned());
         tokio::task::spawn_blocking(move || {
-            let dir = shelf.disk.lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = shelf.turns.of(&name);
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             // It may have come back meanwhile.
             if !shelf.lock().expected.contains_key(&name) {
                 shelf.ledgers.remove(&name);
-                note(switchboard_catalog::remove(&dir, &name), &name);
+                note(switchboard_catalog::remove(&shelf.dir, &name), &name);
             }
         });
     }
 
     /// Judges what is known of a server once more. It reads and writes files.
-    fn judge_again(&self, name: &str) {
-        self.take_in(name, None::<fn(Option<&Offers>) -> Offers>);
+    fn judge_again(&self, name: &str) -> bool {
+        self.take_in(name, None::<fn(Option<&Offers>) -> Offers>)
     }
 
     /// Judges what a server offers, shows what is approved of it, and keeps it for the next start. `news` makes
-    /// what it offers of what was known; without it that is judged again. It reads and writes files.
-    fn take_in(&self, name: &str, news: Option<impl FnOnce(Option<&Offers>) -> Offers>) {
+    /// what it offers of what was known; without it that is judged again. `false` if there is nothing to judge, or
+    /// the server is not supervised any more. It reads and writes files.
+    fn take_in(&self, name: &str, news: Option<impl FnOnce(Option<&Offers>) -> Offers>) -> bool {
         // One after another, from what was known to what is kept: no news are lost, and none come late.
-        let dir = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (server, known) = {
             let all = self.lock();
             let Some(server) = all.expected.get(name) else {
-                return;
+                return false;
             };
             (Arc::clone(server), all.remembered.get(name).cloned())
         };
@@ -360,7 +377,7 @@ impl Shelf {
                 same.unwrap_or_else(|| Arc::new(offers))
             }
             (None, Some(before)) => Arc::clone(before),
-            (None, None) => return,
+            (None, None) => return false,
         };
         let snapshot = Snapshot {
             server: name.to_owned(),
@@ -369,13 +386,13 @@ impl Shelf {
             offers,
         };
         let is_news = known.is_none_or(|known| known.snapshot != snapshot);
+        let part = server.enabled.then(|| prepare(name, &server, &snapshot));
         {
             let mut all = self.lock();
             let is_expected = all.expected.get(name);
             if is_expected.is_none_or(|now| fingerprint(now) != snapshot.fingerprint) {
-                return;
+                return false;
             }
-            let part = server.enabled.then(|| prepare(name, &server, &snapshot));
             // Held back first, shown later: nobody calls what is to be neither.
             self.withhold(name, &server, &snapshot.held, Some(&snapshot.offers));
             if self.is_shown_otherwise(name, part.as_ref()) {
@@ -388,8 +405,9 @@ impl Shelf {
             all.remembered.insert(name.to_owned(), known);
         }
         if is_news {
-            note(switchboard_catalog::write(&dir, &snapshot), name);
+            note(switchboard_catalog::write(&self.dir, &snapshot), name);
         }
+        true
     }
 
     /// Whether clients see something else of a server than this.
@@ -434,8 +452,14 @@ impl Shelf {
             }
             return;
         }
+        let held_uris = |kind| held_uris(held, offers, kind);
         let of = Withhold {
-            templates: offers.map_or_else(Vec::new, |offers| held_templates(held, offers)),
+            resources: held_uris(Kind::Resource)
+                .map(|uri| uri::plain(&uri))
+                .collect(),
+            schemes: held_uris(Kind::Template)
+                .map(|uri| uri::scheme(&uri))
+                .collect(),
             held: held.clone(),
             unseen,
         };
@@ -464,10 +488,9 @@ impl Shelf {
     }
 }
 
-/// Files are read and written away from those who answer.
-async fn in_background(work: impl FnOnce() + Send + 'static) {
-    // An error means that the runtime ends.
-    let _ = tokio::task::spawn_blocking(work).await;
+/// Files are read and written away from those who answer. `false` if the work broke off.
+async fn in_background(work: impl FnOnce() -> bool + Send + 'static) -> bool {
+    tokio::task::spawn_blocking(work).await.unwrap_or(false)
 }
 
 fn note(kept: Result<(), SnapshotError>, name: &str) {
@@ -525,17 +548,13 @@ fn is_shown(server: &Server, held: &Held, kind: Kind, name: &str) -> bool {
         && (held.items.is_empty() || !held.items.contains(&*item_kind(kind).key(name)))
 }
 
-/// The URI templates that are held back.
-fn held_templates(held: &Held, offers: &Offers) -> Vec<String> {
-    let is_template = |key: &String| ItemKind::of_key(key) == ItemKind::Template;
-    if !held.items.iter().any(is_template) {
-        return Vec::new();
-    }
-    let templates = offers.templates.iter();
-    let templates = templates.filter_map(|raw| raw.member("uriTemplate")?.to_text());
-    templates
-        .filter(|uri| held.items.contains(&*ItemKind::Template.key(uri)))
-        .collect()
+/// The URIs, or URI templates, that are held back.
+fn held_uris(held: &Held, offers: Option<&Offers>, kind: Kind) -> impl Iterator<Item = String> {
+    let is_one = |key: &String| ItemKind::of_key(key) == item_kind(kind);
+    let offers = offers.filter(|_| held.items.iter().any(is_one));
+    let items = offers.into_iter().flat_map(move |offers| offers.list(kind));
+    let uris = items.filter_map(move |raw| raw.member(kind.key_member())?.to_text());
+    uris.filter(move |uri| held.items.contains(&*item_kind(kind).key(uri)))
 }
 
 /// What of a server's offers is shown, but for single items.
@@ -557,58 +576,72 @@ fn shown(snapshot: &Snapshot) -> Arc<Offers> {
     Arc::clone(offers)
 }
 
-/// Tells whether a snapshot was made of the same server: by how it is started or reached. Secrets
-/// are in it as the configuration spells them, and only as a hash.
-fn fingerprint(server: &Server) -> String {
-    let mut hash = Sha256::new();
-    let mut put = |text: &str| {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
-    };
-    // How many there are of each keeps one list from being taken for the next.
-    let count = |n: usize| n.to_string();
-    match &server.transport {
-        Transport::BuiltIn => put("built-in"),
-        Transport::Command(line) => {
-            put("command");
-            put(&line.command);
-            put(&count(line.args.len()));
-            line.args.iter().for_each(|arg| put(arg));
-            line.env.iter().for_each(|(name, value)| {
-                put(name);
-                put(value);
-            });
-            put(line.cwd.as_deref().unwrap_or_default());
-            match &line.inherit_env {
-                Inherit::All => put("inherits all"),
-                Inherit::Names(names) => names.iter().for_each(|name| put(name)),
-            }
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, time::Duration};
+
+    use switchboard_client::Raw;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    /// A shelf that expects these servers, and the folder that it is in.
+    fn shelf(names: &[&str]) -> (Arc<Shelf>, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let servers: serde_json::Map<_, _> = names
+            .iter()
+            .map(|name| ((*name).to_owned(), serde_json::json!({ "command": "x" })))
+            .collect();
+        let config = serde_json::json!({ "mcpServers": servers }).to_string();
+        let config = switchboard_config::parse(&config, "it").unwrap();
+        let dirs = ["snapshots", "ledgers"].map(|name| folder.path().join(name));
+        let [snapshots, ledgers] = dirs;
+        let shelf = Arc::new(Shelf::open(snapshots, ledgers, &config));
+        for name in names {
+            shelf.expect(name, &Arc::new(config.servers[*name].clone()));
         }
-        Transport::Remote(remote) => {
-            put("remote");
-            put(&remote.url);
-            remote.headers.iter().for_each(|(name, value)| {
-                put(name);
-                put(value);
-            });
-        }
-        Transport::Container(container) => {
-            put("container");
-            put(&container.image);
-            put(&count(container.args.len()));
-            container.args.iter().for_each(|arg| put(arg));
-            put(&count(container.env.len()));
-            container.env.iter().for_each(|(name, value)| {
-                put(name);
-                put(value);
-            });
-            container.mounts.iter().for_each(|mount| put(mount));
+        (shelf, folder)
+    }
+
+    fn offers(tool: &str) -> Offers {
+        let tool = Raw::object([("name", Raw::string(tool))]);
+        Offers {
+            tools: vec![tool],
+            ..Offers::default()
         }
     }
-    let hash = hash.finalize();
-    hash[..16].iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+
+    #[tokio::test]
+    async fn a_busy_server_does_not_hold_up_another() {
+        let (shelf, _folder) = shelf(&["busy", "other"]);
+        let (go, waiting) = mpsc::channel::<()>();
+        let (began, begun) = tokio::sync::oneshot::channel();
+        let busy = tokio::spawn({
+            let shelf = Arc::clone(&shelf);
+            let slow = move |_: Option<&Offers>| {
+                began.send(()).unwrap();
+                waiting.recv().unwrap();
+                offers("late")
+            };
+            async move { shelf.put("busy", slow).await }
+        });
+        begun.await.unwrap();
+        let put = timeout(SOON, shelf.put("other", |_| offers("early"))).await;
+        go.send(()).unwrap();
+        assert_eq!(put, Ok(true));
+        assert!(shelf.lists("other", Kind::Tool, "early"));
+        assert!(busy.await.unwrap());
+        assert!(shelf.lists("busy", Kind::Tool, "late"));
+    }
+
+    #[tokio::test]
+    async fn offers_that_cannot_be_judged_are_not_taken_in() {
+        let (shelf, _folder) = shelf(&["a"]);
+        assert!(!shelf.put("a", |_| panic!("on purpose")).await);
+        assert!(!shelf.put("unknown", |_| offers("x")).await);
+        assert!(shelf.put("a", |_| offers("x")).await);
+        assert!(shelf.lists("a", Kind::Tool, "x"));
+    }
 }

@@ -6,23 +6,25 @@
 use std::{
     collections::BTreeSet,
     path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::PoisonError,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use sha2::{Digest as _, Sha256};
 use switchboard_catalog::{Held, Kind, Offers};
 use switchboard_client::Raw;
-use switchboard_config::{Server, Transport, Trust as Wanted};
+use switchboard_config::{Server, Trust as Wanted};
 use switchboard_trust::{
     DecisionError, Fingerprint, ItemKind, Ledger, LeftOut, Offer, Policy, Verdict, folder,
 };
 
+use crate::{identity::identity, turns::Turns};
+
 /// The ledgers of all servers. Its methods read and write files: they are for threads that may wait.
 #[derive(Debug)]
 pub(crate) struct Ledgers {
-    /// Held while a ledger is read, changed and written.
-    dir: Mutex<PathBuf>,
+    dir: PathBuf,
+    /// Held by server while its ledger is read, changed and written.
+    turns: Turns,
 }
 
 /// What a person says of tools that are held back.
@@ -63,19 +65,21 @@ pub(crate) enum Undecided {
 impl Ledgers {
     pub(crate) fn new(dir: PathBuf) -> Self {
         Self {
-            dir: Mutex::new(dir),
+            dir,
+            turns: Turns::default(),
         }
     }
 
     /// The ledger of a server, empty if it was never seen.
     pub(crate) fn read(&self, name: &str, server: &Server) -> Ledger {
-        open(&self.lock(), name, &identity(server))
+        open(&self.dir, name, &identity(server))
     }
 
     /// Says what of these offers is to be held back.
     pub(crate) fn judge(&self, name: &str, server: &Server, offers: &Offers) -> Held {
-        let dir = self.lock();
-        let mut ledger = open(&dir, name, &identity(server));
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ledger = open(&self.dir, name, &identity(server));
         let judged = judged(server, offers);
         let before = ledger.clone();
         let offered = || {
@@ -87,7 +91,7 @@ impl Ledgers {
         };
         let mut verdicts = ledger.judge(policy(server.trust), offered(), now());
         if verdicts.changed
-            && let Err(error) = folder::write(&dir, &ledger)
+            && let Err(error) = folder::write(&self.dir, &ledger)
         {
             tracing::error!(server = name, %error, "Cannot write which definitions are approved; new ones are held.");
             // First sight that is not written down would be first sight at every start.
@@ -114,8 +118,9 @@ impl Ledgers {
         server: &Server,
         decision: &Decision,
     ) -> Result<(), Undecided> {
-        let dir = self.lock();
-        let mut ledger = open(&dir, name, &identity(server));
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ledger = open(&self.dir, name, &identity(server));
         match decision {
             Decision::Approve(Some(seen)) => ledger.approve(&seen.tool, seen.fingerprint, now())?,
             Decision::Approve(None) => {
@@ -132,18 +137,16 @@ impl Ledgers {
                 note_changed(name, all.iter().map(each));
             }
         }
-        Ok(folder::write(&dir, &ledger)?)
+        Ok(folder::write(&self.dir, &ledger)?)
     }
 
     /// The server is no longer configured.
     pub(crate) fn remove(&self, name: &str) {
-        if let Err(error) = folder::remove(&self.lock(), name) {
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = folder::remove(&self.dir, name) {
             tracing::warn!(server = name, %error, "Cannot remove which tools were approved.");
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PathBuf> {
-        self.dir.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -225,30 +228,6 @@ fn is_withheld(verdict: Verdict) -> bool {
         Verdict::Held(_)
         | Verdict::LeftOut(LeftOut::LongName | LeftOut::TooMany | LeftOut::Reserved) => true,
     }
-}
-
-/// What makes a server the one that was approved: what is started or reached. Keys and tokens are renewed
-/// and make no other server of it.
-fn identity(server: &Server) -> String {
-    let parts: Vec<&str> = match &server.transport {
-        Transport::BuiltIn => vec!["built-in"],
-        Transport::Command(line) => std::iter::once("command")
-            .chain([line.command.as_str()])
-            .chain(line.args.iter().map(String::as_str))
-            .collect(),
-        Transport::Remote(remote) => vec!["remote", &remote.url],
-        Transport::Container(container) => std::iter::once("container")
-            .chain([container.image.as_str()])
-            .chain(container.args.iter().map(String::as_str))
-            .collect(),
-    };
-    // As JSON, so that no two lists are spelled alike.
-    serde_json::to_string(&parts).unwrap_or_default()
-}
-
-/// A fingerprint of what makes a server the one that was approved.
-pub(crate) fn identity_hash(server: &Server) -> String {
-    crate::seal::hex(&Sha256::digest(identity(server)))
 }
 
 fn now() -> u64 {

@@ -16,6 +16,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use switchboard_catalog::Kind;
 use switchboard_client::{Era, model::LogLevel};
 use switchboard_config::Server;
 use tokio::{
@@ -62,10 +63,8 @@ pub(crate) struct Upstream {
     demand: AtomicUsize,
     /// It is to end, and not to be started again.
     ending: AtomicBool,
-    /// What the server says has changed and nobody has looked at.
-    changed: Mutex<Lists>,
-    /// A call waits for a list.
-    hurried: AtomicBool,
+    /// The lists that calls wait for.
+    hurried: Mutex<Lists>,
     wake: Notify,
     control: mpsc::Sender<Control>,
 }
@@ -96,8 +95,6 @@ struct Answer {
     due: Due,
     /// `None` if the server is gone.
     learnt: Option<Box<Learnt>>,
-    /// Whether everything has been asked that was to be.
-    last: bool,
 }
 
 /// How many orders may wait for the task. They are rare; what finds no room is not lost, but waits.
@@ -141,8 +138,7 @@ impl Upstream {
             health: watch::Sender::new(health),
             demand: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
-            changed: Mutex::new(Lists::NONE),
-            hurried: AtomicBool::new(false),
+            hurried: Mutex::new(Lists::NONE),
             wake: Notify::new(),
             control,
         });
@@ -283,17 +279,6 @@ impl Upstream {
         let _ = health.wait_for(|_| self.ending.load(Relaxed)).await;
     }
 
-    /// Lists have changed. However often it is said, it is remembered once.
-    fn relist(&self, lists: Lists) {
-        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        *changed = changed.and(lists);
-        drop(changed);
-        if let Some(live) = self.live() {
-            live.judgements.change(lists);
-        }
-        self.wake.notify_one();
-    }
-
     /// The connection is no longer to be used. Whoever waits to hear what the server offers in this life need
     /// not wait any longer.
     fn hide(&self) {
@@ -302,9 +287,18 @@ impl Upstream {
         }
     }
 
-    fn take_changed(&self) -> Lists {
-        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *changed, Lists::NONE)
+    /// Has a list asked for at once.
+    fn hurry(&self, kind: Kind) {
+        {
+            let mut hurried = self.hurried.lock().unwrap_or_else(PoisonError::into_inner);
+            *hurried = hurried.and(Lists::of(kind));
+        }
+        self.wake.notify_one();
+    }
+
+    fn take_hurried(&self) -> Lists {
+        let mut hurried = self.hurried.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *hurried, Lists::NONE)
     }
 
     async fn order(&self, order: impl FnOnce(oneshot::Sender<()>) -> Control) {

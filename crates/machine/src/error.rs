@@ -44,7 +44,10 @@ pub enum CallError {
     /// The server ended the call without an answer (2026-07-28, listen streams).
     CancelledByServer,
     /// The client is stopping or has stopped.
-    Shutdown,
+    Shutdown {
+        /// Whether the server may have been sent it, and may have acted.
+        sent: bool,
+    },
     /// The parameters cannot be sent: they are not an object, or name `_meta` twice.
     InvalidParams {
         /// What is wrong.
@@ -95,7 +98,7 @@ impl CallError {
             Self::Timeout { .. } => ErrorKind::Timeout,
             Self::NotReady { .. } | Self::Failed { .. } => ErrorKind::State,
             Self::Cancelled | Self::CancelledByServer => ErrorKind::Cancelled,
-            Self::Shutdown => ErrorKind::Shutdown,
+            Self::Shutdown { .. } => ErrorKind::Shutdown,
             Self::InvalidParams { .. } => ErrorKind::Usage,
         }
     }
@@ -118,7 +121,7 @@ impl CallError {
             Self::Failed { .. }
             | Self::Cancelled
             | Self::CancelledByServer
-            | Self::Shutdown
+            | Self::Shutdown { .. }
             | Self::InvalidParams { .. } => false,
         }
     }
@@ -130,13 +133,14 @@ impl CallError {
     pub const fn is_unsent(&self) -> bool {
         match self {
             Self::ConnectionLost { sent, .. }
+            | Self::Shutdown { sent }
             | Self::RequestFailed(RequestFailure { sent, .. })
             | Self::Timeout { sent, .. } => !*sent,
             Self::Backpressure { .. }
             | Self::NotReady { .. }
             | Self::Failed { .. }
             | Self::InvalidParams { .. } => true,
-            Self::Cancelled | Self::CancelledByServer | Self::Shutdown => false,
+            Self::Cancelled | Self::CancelledByServer => false,
         }
     }
 }
@@ -165,7 +169,7 @@ impl fmt::Display for CallError {
             }
             Self::Cancelled => f.write_str("cancelled"),
             Self::CancelledByServer => f.write_str("cancelled by the server"),
-            Self::Shutdown => f.write_str("client shutting down"),
+            Self::Shutdown { .. } => f.write_str("client shutting down"),
             Self::InvalidParams { reason } => write!(f, "parameters cannot be sent: {reason}"),
         }
     }

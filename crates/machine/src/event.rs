@@ -328,11 +328,15 @@ pub enum State {
         delay: Duration,
         /// Why the last one failed.
         reason: Arc<str>,
+        /// The beginning of what the server wrote in place of JSON-RPC. It may hold anything, also secrets.
+        wrote: Option<Arc<str>>,
     },
     /// Given up until a restart, because trying again would not help.
     Failed {
         /// Why.
         reason: Arc<str>,
+        /// The beginning of what the server wrote in place of JSON-RPC. It may hold anything, also secrets.
+        wrote: Option<Arc<str>>,
     },
     /// Stopping or stopped.
     Closing,
@@ -356,7 +360,13 @@ impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         match self {
-            Self::Backoff { reason, .. } | Self::Failed { reason } => write!(f, " ({reason})"),
+            Self::Backoff { reason, wrote, .. } | Self::Failed { reason, wrote } => {
+                write!(f, " ({reason}")?;
+                if let Some(wrote) = wrote {
+                    write!(f, ", such as {wrote:?}")?;
+                }
+                f.write_str(")")
+            }
             _ => Ok(()),
         }
     }

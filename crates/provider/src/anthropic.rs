@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The bound if neither the request nor the settings have one; the interface wants one.
-const MAX_TOKENS: u64 = 4_096;
+pub(crate) const MAX_TOKENS: u64 = 4_096;
 
 /// The types of images it takes.
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];

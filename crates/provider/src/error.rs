@@ -184,6 +184,27 @@ impl ProviderError {
         }
     }
 
+    /// Whether it is certain that no model has worked, so that there is nothing to pay for.
+    pub const fn is_free(&self) -> bool {
+        match self {
+            Self::Settings { .. }
+            | Self::Model { .. }
+            | Self::Request { .. }
+            | Self::Unreachable { .. }
+            | Self::Key { .. }
+            | Self::NotFound { .. }
+            | Self::Busy { .. }
+            | Self::Redirect { .. } => true,
+            Self::Interrupted { .. }
+            | Self::TimedOut { .. }
+            | Self::Status { .. }
+            | Self::TooLarge { .. }
+            | Self::Answer { .. }
+            | Self::Refused { .. }
+            | Self::KeyInAnswer { .. } => false,
+        }
+    }
+
     pub(crate) fn settings(reason: impl Into<String>) -> Self {
         Self::Settings {
             reason: reason.into(),

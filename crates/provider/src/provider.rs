@@ -106,6 +106,18 @@ impl Provider {
         choice::choose(&self.0.models, params, model)
     }
 
+    /// The most tokens that an answer to these params may have, and what it would cost with so many tokens of input,
+    /// if prices are set.
+    pub fn most(&self, params: &Raw, input: u64) -> (u64, Option<f64>) {
+        let settings = &self.0.settings;
+        let wanted = params.member("maxTokens");
+        let wanted = wanted.and_then(|number| number.as_str().parse().ok());
+        let output = [wanted, settings.max_tokens].into_iter().flatten().min();
+        let output = output.unwrap_or(anthropic::MAX_TOKENS);
+        let cost = settings.prices.map(|prices| prices.of(input, output));
+        (output, cost)
+    }
+
     /// Puts the params of `sampling/createMessage` to a model; `model` is what a person chose.
     pub async fn generate(
         &self,

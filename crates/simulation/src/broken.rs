@@ -129,7 +129,7 @@ impl Mistake for AnswersTwice {
         self.0.see_action(&action);
         if let Action::Reply {
             id,
-            outcome: Err(CallError::Shutdown),
+            outcome: Err(CallError::Shutdown { .. }),
         } = &action
             && self.0.has_call(*id)
         {

@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod failure;
 mod link;
+mod log;
 mod print;
 mod runtime;
 mod serve;

@@ -19,50 +19,6 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::timeout,
 };
-use tracing::{Metadata, level_filters::LevelFilter};
-use tracing_subscriber::{
-    filter::filter_fn, layer::Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _,
-};
-
-/// Writes what the gateway has to say to standard error.
-pub(crate) fn log_to_stderr(level: LevelFilter) {
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(|| Scrubbed)
-        .with_ansi(false)
-        .with_target(false);
-    let wanted = filter_fn(move |about| is_wanted(about, level)).with_max_level_hint(level);
-    tracing_subscriber::registry()
-        .with(lines.with_filter(wanted))
-        .init();
-}
-
-/// Standard error, without known secrets. The subscriber writes a whole line at a time.
-struct Scrubbed;
-
-impl Write for Scrubbed {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let text = String::from_utf8_lossy(line);
-        let text = switchboard_gateway::scrub::text(&text);
-        io::stderr().write_all(text.as_bytes())?;
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
-    }
-}
-
-/// Every step of every connection is for whoever looks for a fault; so is what the libraries say,
-/// unless it is a warning. Spans are kept, because they name the server of a warning within.
-fn is_wanted(about: &Metadata<'_>, level: LevelFilter) -> bool {
-    let most = if !about.target().starts_with("switchboard") && level < LevelFilter::TRACE {
-        level.min(LevelFilter::WARN)
-    } else {
-        level
-    };
-    let detail = about.is_event() && about.name() == "connection.transition";
-    *about.level() <= most && (!detail || level >= LevelFilter::DEBUG)
-}
 
 /// Runs the gateway's work. Few threads: it mostly hands bytes on.
 pub(crate) fn block_on<F: Future>(work: F) -> anyhow::Result<F::Output> {
@@ -165,14 +121,16 @@ fn sweep(home: &Home) {
     }
 }
 
-/// The token that clients over TCP show. It is made when there is none, or one that is too short to be
-/// a secret.
+/// The token that clients over TCP show. It is made when there is none, or one that another user may know or that
+/// is too short to be a secret.
 pub(crate) fn token(home: &Home) -> anyhow::Result<String> {
     let path = home.token_file();
     match switchboard_files::read(&path, TOKEN_BYTES_MAX, Links::Refuse) {
+        Ok(_) if !switchboard_files::access(&path).is_ok_and(is_own) => {
+            tracing::warn!(path = %path.display(), "Another user may know the token; it is replaced by a new one.");
+        }
         Ok(token) => match String::from_utf8(token) {
             Ok(token) if token.trim().len() >= TOKEN_BYTES_MIN => {
-                private(&path)?;
                 return Ok(token.trim().to_owned());
             }
             _ => {
@@ -201,6 +159,11 @@ const TOKEN_BYTES_MAX: u64 = 4096;
 fn private(path: &Path) -> anyhow::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
         .with_context(|| format!("cannot make {} private", path.display()))
+}
+
+/// Only this user can have written or read it.
+fn is_own(found: Access) -> bool {
+    found.owner == rustix::process::geteuid().as_raw() && !found.is_open()
 }
 
 /// Opens the gateway's own socket. The lock is held, so that one that is there is a leftover.

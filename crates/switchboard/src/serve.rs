@@ -11,12 +11,15 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use switchboard_config::{Config, Environment, Home};
+use switchboard_config::{Config, Environment, Home, Started};
 use switchboard_gateway::Gateway;
 use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
 
-use crate::runtime::{self, Lock, Signals};
+use crate::{
+    log,
+    runtime::{self, Lock, Signals},
+};
 
 /// How long a command that is the gateway for a moment may take.
 const MOMENT: Duration = Duration::from_secs(3);
@@ -39,7 +42,7 @@ pub(crate) struct Serve {
 }
 
 pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
-    runtime::log_to_stderr(args.log_level);
+    let _log = log::to_stderr(args.log_level)?;
     runtime::raise_file_limit();
     home.create()?;
     let directory = runtime::leave_directory()?;
@@ -60,7 +63,7 @@ pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
             "--listen {address}: the gateway serves its own machine only; choose a loopback address such as 127.0.0.1:7777"
         );
     }
-    let environment = Environment::current(directory.as_deref());
+    let environment = Environment::current(directory.as_deref().map(Started::ByUser));
     runtime::block_on(serve(home, config, environment, address, lock))?
 }
 

@@ -6,13 +6,16 @@ mod pipes;
 use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
-use switchboard_config::{Config, Environment, Home};
+use switchboard_config::{Config, Environment, Home, Started};
 use switchboard_gateway::{Face, Gateway, View};
 use tokio::{net::TcpListener, time::Instant};
 use tracing::level_filters::LevelFilter;
 
 pub(crate) use self::pipes::{Reader, Writer};
-use crate::runtime::{self, Lock, Signals};
+use crate::{
+    log,
+    runtime::{self, Lock, Signals},
+};
 
 /// MCP on standard input and output, for a client.
 ///
@@ -61,7 +64,7 @@ impl Client {
 
     /// The environment of this process, as a gateway in it may hand it on.
     pub(crate) fn environment(&self) -> Environment {
-        Environment::current(self.directory.as_deref())
+        Environment::current(self.directory.as_deref().map(Started::ByClient))
     }
 }
 
@@ -81,7 +84,7 @@ fn parse_view(text: &str) -> Result<View, String> {
 }
 
 pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
-    runtime::log_to_stderr(args.log_level);
+    let _log = log::to_stderr(args.log_level)?;
     let client = Client {
         view: args.view.clone(),
         directory: runtime::leave_directory()?,

@@ -153,6 +153,11 @@ impl Rule {
         }
     }
 
+    /// The tool, prompt or resource that it is about, if it is about one only.
+    pub fn name(&self) -> Option<String> {
+        self.tool.is_exact().then(|| self.tool.head())
+    }
+
     /// From when on it does not apply, in milliseconds since 1970.
     pub fn expires(&self) -> Option<u64> {
         self.expires

@@ -458,7 +458,8 @@ async fn parameters_that_are_no_object_are_refused_at_once() {
 async fn a_server_that_is_none_is_told_by_what_it_wrote() {
     let (client, mut listener) = connect(builder());
     let peer = listener.accept().await;
-    peer.send_raw("hello").await;
+    let long = format!("keys={}", "é".repeat(40));
+    peer.send_raw(long.into_bytes()).await;
     let mut state = client.watch_state();
     let state = state
         .wait_for(|state| matches!(state, State::Backoff { .. }))
@@ -466,10 +467,13 @@ async fn a_server_that_is_none_is_told_by_what_it_wrote() {
         .unwrap()
         .clone();
     let reason = state.to_string();
-    assert!(
-        reason.contains("such as \"hello\": is it an MCP server?"),
-        "{reason}"
-    );
+    assert!(reason.contains("is it an MCP server?"), "{reason}");
+    let cut = format!("such as \"keys={}…\"", "é".repeat(27));
+    assert!(reason.contains(&cut), "{reason}");
+    let State::Backoff { reason, .. } = state else {
+        panic!("{state}");
+    };
+    assert!(!reason.contains("keys="), "{reason}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -108,7 +108,7 @@ async fn a_thousand_calls_to_a_server_that_never_answers_are_over_within_100_ms_
     for call in calls {
         assert!(matches!(
             call.await.unwrap(),
-            Err(Error::Call(CallError::Shutdown))
+            Err(Error::Call(CallError::Shutdown { .. }))
         ));
     }
     // The task holds the other end of the watch.

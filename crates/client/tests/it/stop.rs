@@ -21,7 +21,7 @@ async fn a_thousand_calls_in_flight_are_answered_and_the_task_is_gone_in_100_ms(
     for call in calls {
         assert!(matches!(
             call.await.unwrap(),
-            Err(Error::Call(CallError::Shutdown))
+            Err(Error::Call(CallError::Shutdown { .. }))
         ));
     }
     client.closed().await;
@@ -41,9 +41,15 @@ async fn stopping_again_and_calling_afterwards_do_no_harm() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     client.stop().await;
     assert!(matches!(client.state(), State::Closing));
-    assert!(matches!(client.ready().await, Err(CallError::Shutdown)));
+    assert!(matches!(
+        client.ready().await,
+        Err(CallError::Shutdown { .. })
+    ));
     let error = client.request("x", None).await.unwrap_err();
-    assert!(matches!(error, Error::Call(CallError::Shutdown)));
+    assert!(matches!(
+        error,
+        Error::Call(CallError::Shutdown { sent: false })
+    ));
     assert_eq!(error.to_string(), "client shutting down");
     assert!(client.notify("x", None).await.is_err());
     assert!(client.subscribe("a://b").await.is_err());
@@ -62,13 +68,13 @@ async fn stopping_in_the_retry_window_answers_each_call_once() {
         client.stop().await;
         assert!(matches!(
             first.await.unwrap(),
-            Err(Error::Call(CallError::Shutdown))
+            Err(Error::Call(CallError::Shutdown { .. }))
         ));
         let second = second.await.unwrap().unwrap_err();
         assert!(
             matches!(
                 second,
-                Error::Call(CallError::Shutdown | CallError::Backpressure { attempts: 3 })
+                Error::Call(CallError::Shutdown { .. } | CallError::Backpressure { attempts: 3 })
             ),
             "{second}"
         );
@@ -85,7 +91,7 @@ async fn stopping_before_the_connection_is_ready_answers_who_waits() {
     client.stop().await;
     assert!(matches!(
         call.await.unwrap(),
-        Err(Error::Call(CallError::Shutdown))
+        Err(Error::Call(CallError::Shutdown { sent: false }))
     ));
 }
 
@@ -113,6 +119,6 @@ async fn a_server_that_answers_after_the_stop_is_not_listened_to() {
     peer.try_answer(&request);
     assert!(matches!(
         call.await.unwrap(),
-        Err(Error::Call(CallError::Shutdown))
+        Err(Error::Call(CallError::Shutdown { sent: true }))
     ));
 }

@@ -50,8 +50,8 @@ pub(crate) const SERVER: Keys = Keys {
         bare(
             "cwd",
             Shape::Text,
-            "The directory that the program runs in, relative to the directory of this file; an empty one of its \
-             own in the gateway's home unless given.",
+            "The directory that the program runs in, relative to the directory of this file. Unless given it has one \
+             of its own in the gateway's home, which is empty at first and after a change of the command line.",
         ),
         bare(
             "url",

@@ -73,6 +73,16 @@ pub enum Guard {
 }
 
 impl Guard {
+    /// As it is written for all servers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rules => "rules",
+            Self::Destructive => "destructive",
+            Self::Writes => "writes",
+            Self::All => "all",
+        }
+    }
+
     /// The guard that is written so, for all servers or for one.
     pub(crate) fn read(written: &str) -> Self {
         match written {

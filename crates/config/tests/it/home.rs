@@ -71,9 +71,10 @@ fn a_name_of_a_server_cannot_leave_the_logs() {
         );
         assert!(!file.starts_with('.'), "{file}");
         assert!(seen.insert(file.to_owned()), "{name:?} shares {file}");
-        let dir = home.server_dir(name);
+        let dir = home.server_dir(name, "0af1");
         assert_eq!(dir.parent(), Some(Path::new("/h/servers")), "{name:?}");
-        assert_eq!(dir.file_name(), path.file_stem(), "{name:?}");
+        assert_eq!(dir.file_stem(), path.file_stem(), "{name:?}");
+        assert_eq!(dir.extension(), Some("0af1".as_ref()), "{name:?}");
     }
     assert_eq!(home.log_of("a b"), Path::new("/h/logs/a%20b.log"));
 }
@@ -110,11 +111,40 @@ fn directory_of_a_server_is_closed_to_others() {
     let folder = tempfile::tempdir().unwrap();
     let home = Home::locate(Some(folder.path()), None).unwrap();
     for _ in 0..2 {
-        let dir = home.create_server_dir("../../etc").unwrap();
-        assert_eq!(dir, folder.path().join("servers/%2E.%2F..%2Fetc"));
+        let dir = home.create_server_dir("../../etc", "0af1").unwrap();
+        assert_eq!(dir, folder.path().join("servers/%2E.%2F..%2Fetc.0af1"));
         assert_eq!(mode(&dir), 0o700);
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
     }
+}
+
+#[test]
+fn directories_of_a_name_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::locate(Some(folder.path()), None).unwrap();
+    assert!(home.server_dirs("a").is_empty());
+    let make = |name: &str, identity: &str| home.create_server_dir(name, identity).unwrap();
+    let both = [make("a", "01"), make("a", "02")];
+    let dotted = make("a.b", "01");
+    assert_eq!(home.server_dirs("a"), both);
+    assert_eq!(home.server_dirs("a.b"), [dotted]);
+}
+
+#[test]
+fn linked_directory_of_a_server_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::locate(Some(folder.path()), None).unwrap();
+    let dir = home.server_dir("a", "01");
+    fs::create_dir(dir.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(folder.path(), &dir).unwrap();
+    let error = home.create_server_dir("a", "01").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "cannot prepare the directory {}: it is a symbolic link; move away what is there, or give the server a \"cwd\"",
+            dir.display()
+        )
+    );
 }
 
 #[test]

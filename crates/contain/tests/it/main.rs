@@ -10,6 +10,7 @@
 
 mod containers;
 mod launching;
+mod lineage;
 mod matrix;
 mod support;
 mod sweeping;

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::fs::{CWD, Mode, mkfifoat};
 use serde_json::{Value, json};
-use switchboard_contain::{Sweep, SweepReport};
+use switchboard_contain::{Engine, Sweep, SweepReport};
 
 use super::support::{Place, started};
 
@@ -73,6 +73,31 @@ fn write(place: &Place, record: &Value) {
 
 fn sweep(place: &Place) -> SweepReport {
     Sweep::new(place.ledger(), place.instance()).run().unwrap()
+}
+
+#[test]
+fn engine_of_a_retired_server_needs_a_record() {
+    let place = Place::new();
+    let (script, told) = (place.path("engine"), place.path("told"));
+    fs::write(&script, format!("echo \"$1\" >> '{}'", told.display())).unwrap();
+    let run = || {
+        let engine = Engine::new("sh", [script.to_str().unwrap()]);
+        let sweep = Sweep::new(place.ledger(), place.instance());
+        sweep.engine_of("files", engine).run().unwrap();
+        fs::read_to_string(&told).unwrap_or_default()
+    };
+    assert_eq!(run(), "");
+    let mut left = record(&place, (NOBODY, 1));
+    write(&place, &left);
+    assert_eq!(run(), "", "it was no container");
+    let container = format!("switchboard-{}-files-{TOKEN}", place.tag);
+    left["container"] = container.as_str().into();
+    left["name"] = "others".into();
+    write(&place, &left);
+    assert_eq!(run(), "", "it was another server's");
+    left["name"] = "files".into();
+    write(&place, &left);
+    assert_eq!(run(), "ps\n");
 }
 
 #[test]

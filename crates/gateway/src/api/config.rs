@@ -153,7 +153,7 @@ fn asking(approvals: &Approvals) -> Map<String, Value> {
         ("route", Some(route.into())),
         ("questionsPerCall", Some((*questions_per_call).into())),
         ("questionsPerMinute", Some((*questions_per_minute).into())),
-        ("tools", Some(guard(*tools, "rules").into())),
+        ("tools", Some(tools.as_str().into())),
         ("rules", Some(json!(rules))),
         (
             "webhook",
@@ -167,16 +167,6 @@ fn asking(approvals: &Approvals) -> Map<String, Value> {
         ),
         ("notify", Some(notify.into())),
     ])
-}
-
-/// As it is written; `rules` is the word for what only rules ask about.
-fn guard(guard: Guard, rules: &'static str) -> &'static str {
-    match guard {
-        Guard::Rules => rules,
-        Guard::Destructive => "destructive",
-        Guard::Writes => "writes",
-        Guard::All => "all",
-    }
 }
 
 fn server_without_secrets(server: &Server) -> Value {
@@ -227,7 +217,10 @@ fn server_without_secrets(server: &Server) -> Value {
         ("maxResultTokens", max_result_tokens.map(Into::into)),
         (
             "approve",
-            approve.map(|approve| guard(approve, "never").into()),
+            approve.map(|approve| match approve {
+                Guard::Rules => "never".into(),
+                other => other.as_str().into(),
+            }),
         ),
     ]));
     entry.into()

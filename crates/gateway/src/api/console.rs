@@ -5,7 +5,6 @@ use std::{sync::Arc, time::SystemTime};
 use axum::{
     Json,
     extract::{Extension, Request, State},
-    http::HeaderMap,
 };
 use hyper::{StatusCode, header::CONTENT_TYPE};
 use serde::{Deserialize, Serialize};
@@ -14,7 +13,8 @@ use serde_json::json;
 use super::ask::{MaySay, read_json};
 use crate::{
     audit::{Actor, Event},
-    console::{Listed, Refused},
+    connection::Knock,
+    console::{Listed, Refused, Signed},
     edge::gate,
     gateway::Gateway,
     problem::Problem,
@@ -41,19 +41,23 @@ pub(super) struct SignedIn {
 }
 
 /// Anybody may come here. So nothing is looked at that a page of somebody else's can have sent: a form
-/// cannot say that it is JSON.
+/// cannot say that it is JSON. The peer is looked up for a good key only, since that takes a while.
 pub(super) async fn sign_in(
     State(gateway): State<Arc<Gateway>>,
-    Extension(actor): Extension<Actor>,
+    Extension(mut actor): Extension<Actor>,
+    Extension(knock): Extension<Knock>,
     request: Request,
 ) -> Result<Json<SignedIn>, Problem> {
     let Key { key } = read_open(request).await?;
     let context = gateway.context();
+    if context.console.is_key(&key, SystemTime::now()) {
+        actor.peer = knock.peer().await?;
+    }
     match context.console.sign_in(&key, SystemTime::now()) {
         Ok(session) => {
             context.audit.record(Event {
                 what: "signed-in",
-                subject: session.id.into(),
+                subject: session.id,
                 actor: Some(actor),
                 details: json!({}),
             });
@@ -82,9 +86,11 @@ pub(super) struct Proof {
     proof: String,
 }
 
-/// A page asks this before it sends its session, so that it does not send it to another program on this port.
+/// A page asks this before it sends its session, so that it does not send it to another program on this port. A server
+/// could be that program and pass the question on, so the peer of a session that exists is looked up.
 pub(super) async fn prove(
     State(gateway): State<Arc<Gateway>>,
+    Extension(knock): Extension<Knock>,
     request: Request,
 ) -> Result<Json<Proof>, Problem> {
     let Challenge { session, nonce } = read_open(request).await?;
@@ -102,6 +108,7 @@ pub(super) async fn prove(
         let detail = "this session has ended; `switchboard console` prints a link to sign in again";
         Problem::new(StatusCode::NOT_FOUND, detail)
     })?;
+    knock.peer().await?;
     Ok(Json(Proof { proof }))
 }
 
@@ -126,12 +133,15 @@ pub(super) struct Link {
 pub(super) async fn link(
     State(gateway): State<Arc<Gateway>>,
     Extension(actor): Extension<Actor>,
+    session: Option<Extension<Signed>>,
 ) -> Result<Json<Link>, Problem> {
     let Some(address) = gateway.address() else {
         let detail = "this gateway listens on its socket only, so that no browser can reach it; end it, and `switchboard serve` starts one with a console";
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     };
-    let url = gateway.console_link(address).ok_or_else(no_randomness)?;
+    let session = session.as_deref();
+    let url = gateway.console_link_by(session, address);
+    let url = url.ok_or_else(no_randomness)?;
     gateway.context().audit.record(Event {
         what: "link-made",
         subject: "console".into(),
@@ -168,10 +178,10 @@ pub(super) struct SignedOut {
 pub(super) async fn sign_out(
     State(gateway): State<Arc<Gateway>>,
     Extension(actor): Extension<Actor>,
-    headers: HeaderMap,
+    own: Option<Extension<Signed>>,
     MaySay(which): MaySay<Which>,
 ) -> Result<Json<SignedOut>, Problem> {
-    let own = gate::bearer(&headers).and_then(|token| Some(token.split_once('.')?.0));
+    let own = own.as_ref().map(|session| &*session.id);
     let session = which.session.as_deref().or(own);
     if session.is_none() && !which.all {
         let detail = "say which session ends: `session` with its ID, or `all`";
@@ -183,7 +193,7 @@ pub(super) async fn sign_out(
     for id in &ended {
         context.audit.record(Event {
             what: "signed-out",
-            subject: id.as_str().into(),
+            subject: Arc::clone(id),
             actor: Some(actor.clone()),
             details: json!({}),
         });

@@ -51,11 +51,6 @@ pub(crate) fn is_open(path: &str) -> bool {
     ) || pages::is_page(path)
 }
 
-/// Whether an address that anyone may use is closed to the processes of servers.
-pub(crate) fn is_guarded(path: &str) -> bool {
-    path.starts_with("/api/")
-}
-
 /// An address and who answers there.
 struct Route {
     verb: Verb,

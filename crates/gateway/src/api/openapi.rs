@@ -50,6 +50,26 @@ mod tests {
     }
 
     #[test]
+    fn the_description_has_refusals_of_the_doors() {
+        let description: Value = serde_json::from_str(DESCRIPTION).unwrap();
+        for (path, item) in description["paths"].as_object().unwrap() {
+            for (verb, operation) in item.as_object().unwrap() {
+                let mut wanted = Vec::new();
+                if verb != "parameters" && operation["security"].is_null() {
+                    wanted.extend(["401", "403", "503"]);
+                }
+                if !operation["requestBody"].is_null() {
+                    wanted.extend(["400", "413", "415"]);
+                }
+                for status in wanted {
+                    let told = &operation["responses"][status];
+                    assert!(told.is_object(), "{verb} {path} {status}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_description_refers_to_what_it_has() {
         fn check(part: &Value, whole: &Value) {
             match part {

@@ -6,8 +6,9 @@ use switchboard_approvals::{Record, Usage};
 use switchboard_client::Raw;
 use switchboard_config::ProviderKind;
 use switchboard_provider::{Kind, Prices, Provider, Settings};
+use switchboard_results::estimate_tokens;
 
-use crate::{context::Context, scrub};
+use crate::{asking::Charge, context::Context, scrub};
 
 /// A model's answer and its cost, or what went wrong.
 pub(super) type Generated = Result<(Raw, Usage), Arc<str>>;
@@ -19,8 +20,17 @@ pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generat
         context.asking.approved(server);
     }
     let (request, model) = record.effective_request();
+    let input = estimate_tokens(request.as_str()) as u64;
+    let (output, cost) = provider.most(&request, input);
+    let charge = Charge::new(input, output, cost.unwrap_or_default());
+    context.asking.charge(server, &charge);
     let generated = provider.generate(&request, model.as_deref()).await;
-    let generated = generated.map_err(|error| Arc::from(error.to_string()))?;
+    let generated = generated.map_err(|error| {
+        if error.is_free() {
+            context.asking.refund(server, &charge);
+        }
+        Arc::from(error.to_string())
+    })?;
     let usage = generated.usage;
     let usage = Usage {
         model: usage.model.into(),
@@ -29,7 +39,7 @@ pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generat
         cost: usage.cost,
         seconds: usage.took.as_secs_f64(),
     };
-    context.asking.spend(server, &usage);
+    context.asking.settle(server, &charge, &usage);
     Ok((generated.result, usage))
 }
 

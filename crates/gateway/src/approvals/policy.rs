@@ -11,7 +11,7 @@ use switchboard_config::{Config, Guard as Wanted};
 use switchboard_files::{Links, write_private};
 
 use super::time_of;
-use crate::trust::identity_hash;
+use crate::identity::identity_hash;
 
 /// The largest file of remembered decisions that is read.
 const REMEMBERED_BYTES: u64 = 16 * 1024 * 1024;

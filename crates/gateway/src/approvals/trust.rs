@@ -8,7 +8,10 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_approvals::{Outcome, rules::Case};
+use switchboard_approvals::{
+    Outcome,
+    rules::{Case, Kind},
+};
 use switchboard_client::Raw;
 use switchboard_store::Change;
 use switchboard_trust::{Fingerprint, Held, ItemKind, Why};
@@ -23,6 +26,7 @@ use crate::{
     pace::AFTER_FIRST_ANSWERS,
     trust::{Decision, Seen},
     upstream::Upstream,
+    uri,
 };
 
 /// What changes in so short a time is put to a person at once.
@@ -181,7 +185,7 @@ fn question_to_start(waiting: Waiting) -> Question {
     let end = program.floor_char_boundary(PROGRAM_BYTES);
     let more = if end < program.len() { "…" } else { "" };
     let request = json!({
-        "start": { "program": program, "fingerprint": waiting.fingerprint, "settings": waiting.more },
+        "start": waiting,
         "tools": [],
     });
     Question {
@@ -258,13 +262,11 @@ async fn ask_once(
 /// Starts a server that was held, or switches it off. `false` if that could not be written down. The decision
 /// itself is in the audit log, with its actor.
 async fn settle(gateway: &Gateway, name: &str, waiting: &Waiting, approved: bool) -> bool {
+    let fingerprint = &waiting.fingerprint;
     let changed = if approved {
-        let released = gateway.release(name, &waiting.fingerprint, None);
-        released.await.map(drop)
+        gateway.release(name, fingerprint, None).await
     } else {
-        let name = name.to_owned();
-        let off = move |text: &str| switchboard_config::set_enabled(text, &name, false);
-        gateway.change_config_as(None, off).await
+        gateway.refuse(name, fingerprint, None).await
     };
     if let Err(error) = &changed {
         tracing::error!(server = %name, %error, "A decision about a server came to nothing.");
@@ -311,27 +313,53 @@ pub(crate) fn tell_changed(context: &Context, server: &str) {
     context.events.tell("trust.changed", said);
 }
 
-/// A tool is another one now: what was remembered about calls of it does not hold any more.
-pub(crate) async fn forget(context: &Context, server: &str, tool: &str) {
-    let now = context.approvals.now();
-    let case = Case::tool_call(server, tool);
-    let policy = context.approvals.policy().rules().clone();
-    let about_it = policy
-        .remembered()
+/// The template that a server offers under this key.
+fn template(context: &Context, server: &str, key: &str) -> Option<String> {
+    let offers = context.shelf.offers(server)?;
+    let mut templates = offers
+        .templates
         .iter()
-        .filter(|one| one.is_about(&case, now));
+        .filter_map(|raw| raw.member("uriTemplate")?.to_text());
+    templates.find(|template| ItemKind::Template.key(template) == key)
+}
+
+/// An item is another one now: what was remembered about uses of it does not hold any more. `key` is its key in
+/// the ledger; of a template it is about every URI that the template makes.
+pub(crate) async fn forget(context: &Context, server: &str, key: &str) {
+    let now = context.approvals.now();
+    let item = ItemKind::of_key(key);
+    let kind = match item {
+        ItemKind::Tool => Kind::ToolCall,
+        ItemKind::Prompt => Kind::Prompt,
+        ItemKind::Resource | ItemKind::Template => Kind::Resource,
+        ItemKind::Instructions | ItemKind::Server => return,
+    };
+    let template = || template(context, server, key);
+    let template = (item == ItemKind::Template).then(template).flatten();
+    let policy = context.approvals.policy().rules().clone();
+    let about_it = policy.remembered().iter().filter(|one| {
+        let Some(name) = one.rule.name() else {
+            return false;
+        };
+        let is_it = match &template {
+            Some(template) => uri::matches(template, &name),
+            None => item.key(&name) == key,
+        };
+        let tool_call = Case::tool_call(server, &name);
+        is_it && one.is_about(&Case { kind, ..tool_call }, now)
+    });
     let ids: Vec<String> = about_it.map(|one| one.id.clone()).collect();
     for id in ids {
         let event = Event {
             what: "forgot",
             subject: id.as_str().into(),
             actor: None,
-            details: json!({ "server": server, "tool": tool, "why": "the tool has changed" }),
+            details: json!({ "server": server, "tool": key, "why": "its definition has changed" }),
         };
         let entry = audit::entry(SystemTime::now(), event);
         let changes = vec![Change::Forget(id.as_str().into()), Change::Audit(entry)];
         if let Err(error) = context.store.write(changes).await {
-            tracing::error!(%error, rule = id, "Cannot forget what was remembered about a tool that has changed.");
+            tracing::error!(%error, rule = id, "Cannot forget what was remembered about a definition that has changed.");
         }
         context.approvals.set_policy(|policy| policy.without(&id));
     }

@@ -440,12 +440,10 @@ pub(super) fn record_denied(
 
 /// Waits until it is known which decisions are remembered.
 async fn until_rules_are_known(context: &Context, server: &Arc<str>) -> Result<(), Failure> {
-    if context.approvals.wait_until_ready(context.wait()).await {
-        return Ok(());
-    }
-    Err(Failure::Unasked {
+    let known = context.approvals.until_rules_are_known(context).await;
+    known.map_err(|why| Failure::Unasked {
         server: Arc::clone(server),
-        why: "initializing: the store is not ready, so it is not known what was decided before; try again".into(),
+        why: why.into(),
     })
 }
 

@@ -27,10 +27,10 @@ use crate::{
     asking::CallCount,
     context::Context,
     failure::{Failure, codes},
+    identity::identity_hash,
     line::{Line, Outlet},
     relay::Told,
     translate,
-    trust::identity_hash,
     view::View,
 };
 
@@ -263,6 +263,10 @@ impl Person {
         asking
             .question(server, &settings)
             .map_err(|exceeded| asking.refuse(&self.context, server, asked, exceeded))?;
+        let known = self.context.approvals.until_rules_are_known(&self.context);
+        if let Err(why) = known.await {
+            return refused(code::INTERNAL, why);
+        }
         let verdict = self.judge(&ask);
         if verdict.action == rules::Action::Deny {
             let name = ask.tool.as_deref().unwrap_or_default();

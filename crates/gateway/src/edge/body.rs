@@ -24,6 +24,36 @@ impl Answer {
     }
 }
 
+/// A body that may go on for ever, bound to something that ends.
+struct Until<F> {
+    body: AxumBody,
+    end: Pin<Box<F>>,
+}
+
+/// Ends a body of unknown length at that time at the latest. Others are as they were.
+pub(crate) fn until(body: AxumBody, end: impl Future<Output = ()> + Send + 'static) -> AxumBody {
+    if body.size_hint().exact().is_some() {
+        return body;
+    }
+    let end = Box::pin(end);
+    AxumBody::new(Until { body, end })
+}
+
+impl<F: Future<Output = ()>> Body for Until<F> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.end.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+}
+
 impl Body for Answer {
     type Data = Bytes;
     type Error = Box<dyn std::error::Error + Send + Sync>;

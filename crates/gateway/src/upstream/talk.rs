@@ -17,7 +17,7 @@ use crate::{
     caller::Principal,
     context::Context,
     failure::{Failure, cut},
-    judgement::Judged,
+    judgement::{Judged, Judgements},
     learn::{self, Learnt, Lists},
     line::Line,
     live::Live,
@@ -71,7 +71,7 @@ impl Upstream {
         let always = self.settings().trust == Trust::Always;
         for (kind, name) in items.iter().flatten() {
             if !always {
-                match self.judged(live, *kind, until).await {
+                match self.judged(context, live, (*kind, name), until).await {
                     Judged::Yes => {}
                     Judged::Ended => return Ok(false),
                     Judged::NotYet => return Err(self.unlisted("its list has not come in yet")),
@@ -99,14 +99,31 @@ impl Upstream {
         Ok(true)
     }
 
-    /// Waits until the list of this kind has been judged, as the connection offers it now. A list that
-    /// is waited for is asked for at once.
-    async fn judged(&self, live: &Live, kind: Kind, until: Instant) -> Judged {
+    /// Waits until the lists that say whether this item may be used have been judged, as the connection
+    /// offers them now. A resource that is listed needs its list alone; any other URI may be of a template.
+    async fn judged(
+        &self,
+        context: &Context,
+        live: &Live,
+        (kind, name): (Kind, &str),
+        until: Instant,
+    ) -> Judged {
+        let judged = self.judged_list(live, kind, until).await;
+        if judged != Judged::Yes
+            || kind != Kind::Resource
+            || context.shelf.lists(&self.name, kind, name)
+        {
+            return judged;
+        }
+        self.judged_list(live, Kind::Template, until).await
+    }
+
+    /// Waits until the list of this kind has been judged. A list that is waited for is asked for at once.
+    async fn judged_list(&self, live: &Live, kind: Kind, until: Instant) -> Judged {
         if let Some(judged) = live.judgements.now(kind) {
             return judged;
         }
-        self.hurried.store(true, Relaxed);
-        self.wake.notify_one();
+        self.hurry(kind);
         live.judgements.wait(kind, until).await
     }
 
@@ -118,17 +135,17 @@ impl Upstream {
         }
     }
 
-    /// Takes in what the server says it offers.
-    pub(super) async fn take_in(&self, context: &Context, learnt: Learnt) {
+    /// Takes in what the server says it offers. Says whether that has been judged.
+    pub(super) async fn take_in(&self, context: &Context, learnt: Learnt) -> bool {
         if self.ending.load(Relaxed) {
-            return;
+            return false;
         }
         for (kind, hints) in learnt.hints() {
             self.freshness.set(kind, hints);
         }
         let shelf = &context.shelf;
         let taking_in = shelf.put(&self.name, |known| learnt.merge(known));
-        taking_in.await;
+        taking_in.await
     }
 
     /// A client on this line says that its roots have changed. Servers of the older revisions keep them,
@@ -142,12 +159,19 @@ impl Upstream {
     }
 
     /// The server says something that is no part of a call.
-    pub(super) fn told(&self, context: &Context, said: &str, params: Option<&Raw>) {
+    pub(super) fn told(
+        &self,
+        context: &Context,
+        judgements: &Judgements,
+        said: &str,
+        params: Option<&Raw>,
+    ) {
         if let Some(lists) = Lists::changed(said) {
-            if lists == Lists::of(Kind::Resource) {
+            if lists.has(Kind::Resource) {
                 context.reads.forget(&self.name);
             }
-            self.relist(lists);
+            judgements.change(lists);
+            self.wake.notify_one();
             return;
         }
         if context.shelf.permits(&self.name, None).is_err() {

@@ -17,7 +17,9 @@ use super::{Answer, Control, Known, Upstream, talk};
 use crate::{
     context::Context,
     health::{Health, Reason, ServerState},
-    hold, launch,
+    hold,
+    judgement::Judgements,
+    launch,
     learn::{self, Curiosity, Lists},
     live::Live,
     restart::{Fault, Restart, Settings, State},
@@ -48,6 +50,7 @@ struct Run {
     said: LastWords,
     state: watch::Receiver<Connection>,
     ready: bool,
+    judgements: Arc<Judgements>,
     curiosity: Curiosity,
     /// When it became ready.
     since: Instant,
@@ -97,7 +100,7 @@ impl Task {
                 _ => Wanted::No,
             };
             if wanted == Wanted::Now {
-                self.launch();
+                self.launch().await;
             }
             let due = self.due();
             let upstream = Arc::clone(&self.upstream);
@@ -115,7 +118,7 @@ impl Task {
                     Next::Go
                 }
                 () = context.pace.turn(), if wanted == Wanted::Sometime => {
-                    self.launch();
+                    self.launch().await;
                     Next::Go
                 }
                 () = at(due) => {
@@ -178,7 +181,7 @@ impl Task {
         Some(used.max(run.since) + patience)
     }
 
-    fn launch(&mut self) {
+    async fn launch(&mut self) {
         let settings = self.upstream.settings();
         self.runs += 1;
         let name = &self.upstream.name;
@@ -186,6 +189,7 @@ impl Task {
         self.tell(Health::new(ServerState::Starting));
         let upstream = Arc::downgrade(&self.upstream);
         let context = Arc::clone(&self.context);
+        let judgements = Arc::new(Judgements::new());
         let asking = Arc::clone(&self.context);
         let questions = Arc::clone(&self.upstream.questions);
         let server = Arc::clone(&self.upstream.name);
@@ -206,16 +210,20 @@ impl Task {
                 let context = Arc::clone(&asking);
                 async move { questions.answer(&context, &server, asked).await }
             })
-            .on_notification(move |news| {
-                if let Some(upstream) = upstream.upgrade() {
-                    upstream.told(&context, &news.method, news.params.as_ref());
+            .on_notification({
+                let judgements = Arc::clone(&judgements);
+                move |news| {
+                    if let Some(upstream) = upstream.upgrade() {
+                        upstream.told(&context, &judgements, &news.method, news.params.as_ref());
+                    }
                 }
             });
         if let Some(era) = self.era {
             builder = builder.known_era(era);
         }
         let said = LastWords::default();
-        let client = match launch::connect(builder, name, &settings, &self.context, &said) {
+        let connecting = launch::connect(builder, name, &settings, &self.context, &said);
+        let client = match connecting.await {
             Ok(client) => client,
             Err(fault) => return self.fail(fault),
         };
@@ -225,6 +233,7 @@ impl Task {
             client,
             said,
             ready: false,
+            judgements,
             curiosity: Curiosity::new(Instant::now()),
             since: Instant::now(),
             uses: self.upstream.limiter.uses(),
@@ -241,23 +250,23 @@ impl Task {
                 run.since = Instant::now();
                 self.era = Some(session.revision.era());
                 self.context.reads.forget(&self.upstream.name);
-                let live = Arc::new(Live::new(run.client.clone(), session));
+                let judgements = Arc::clone(&run.judgements);
+                let live = Arc::new(Live::new(run.client.clone(), session, judgements));
                 talk::restore(&self.upstream, &live);
                 self.upstream.live.store(Some(live));
-                run.curiosity.want(Lists::ALL);
                 self.restart.up(Instant::now());
                 self.tell(Health::new(ServerState::Ready));
                 self.learn();
             }
-            Connection::Backoff { reason, .. } => {
-                let reason = Reason::new(&reason, run.said.told().as_deref());
+            Connection::Backoff { reason, wrote, .. } => {
+                let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
                 self.fail(Fault {
                     reason,
                     permanent: false,
                 });
             }
-            Connection::Failed { reason } => {
-                let reason = Reason::new(&reason, run.said.told().as_deref());
+            Connection::Failed { reason, wrote } => {
+                let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
                 self.fail(Fault {
                     reason,
                     permanent: true,
@@ -385,7 +394,7 @@ impl Task {
                 self.end(ServerState::Starting).await;
                 self.restart.pardon();
                 match off(&self.upstream.name, &self.upstream.settings.load()) {
-                    None => self.launch(),
+                    None => self.launch().await,
                     Some(off) => self.tell(off),
                 }
                 let _ = done.send(());
@@ -395,15 +404,11 @@ impl Task {
         Next::Go
     }
 
-    /// Takes in what the server says has changed.
+    /// Lists may have changed, or be waited for.
     fn heed_changes(&mut self) {
-        let changed = self.upstream.take_changed();
-        let hurried = self.upstream.hurried.swap(false, Relaxed);
+        let hurried = self.upstream.take_hurried();
         if let Some(run) = &mut self.run {
-            run.curiosity.want(changed);
-            if hurried {
-                run.curiosity.hurry(Instant::now());
-            }
+            run.curiosity.hurry(hurried, Instant::now());
             self.learn();
         }
     }
@@ -413,44 +418,34 @@ impl Task {
         let Some(run) = self.run.as_mut().filter(|run| run.ready) else {
             return;
         };
+        run.curiosity.want(run.judgements.unasked());
         let Some(lists) = run.curiosity.ask(Instant::now()) else {
             return;
         };
-        let Some(live) = self.upstream.live() else {
-            return;
-        };
-        let (number, client) = (run.number, run.client.clone());
-        let control = self.upstream.control.clone();
-        let name = Arc::clone(&self.upstream.name);
-        // One that is known is judged list by list, so that no call waits for a list that it does not
-        // need. Of one that is seen for the first time all is shown at once.
-        let mut phases = if self.known {
-            lists.one_by_one()
+        let due = run.judgements.ask(lists);
+        // Of a server that is known each list is judged when it comes, so that no call waits for a list that
+        // it does not need. Of one that is seen for the first time all is shown at once.
+        let parts = if self.known {
+            lists.kinds().map(Lists::of).collect()
         } else {
             vec![lists]
         };
-        phases.reverse();
-        tokio::spawn(async move {
-            while let Some(lists) = phases.pop() {
-                let due = live.judgements.due();
+        for lists in parts {
+            let (number, client) = (run.number, run.client.clone());
+            let control = self.upstream.control.clone();
+            let name = Arc::clone(&self.upstream.name);
+            tokio::spawn(async move {
                 let learnt = learn::learn(&name, &client, lists).await.map(Box::new);
-                // Of one that is gone, nothing more is to be had.
-                let lists = match learnt {
-                    Some(_) => lists,
-                    None => phases.drain(..).fold(lists, Lists::and),
-                };
                 let answer = Answer {
                     run: number,
                     lists,
                     due,
-                    last: phases.is_empty(),
                     learnt,
                 };
-                if control.send(Control::Learnt(answer)).await.is_err() {
-                    return;
-                }
-            }
-        });
+                // An error means that the server is no longer supervised.
+                let _ = control.send(Control::Learnt(answer)).await;
+            });
+        }
     }
 
     /// The server has said what it offers, or did not.
@@ -460,28 +455,25 @@ impl Task {
             lists,
             due,
             learnt,
-            last,
         } = answer;
         let Some(run) = self.run.as_mut().filter(|run| run.number == number) else {
             return;
         };
-        if last {
-            run.curiosity.answered(Instant::now());
-        }
-        let missing = match &learnt {
+        run.curiosity.answered(lists, Instant::now());
+        let mut missing = match &learnt {
             Some(learnt) => learnt.missing.clone(),
             None => Some((lists, "the connection was lost".into())),
         };
+        if let Some(learnt) = learnt {
+            self.known |= learnt.has_tools();
+            if !self.upstream.take_in(&self.context, *learnt).await {
+                missing = Some((lists, "what it offers could not be judged".into()));
+            }
+        }
         if let Some((missing, _)) = &missing {
             run.curiosity.want(*missing);
         }
-        if let Some(learnt) = learnt {
-            self.known |= learnt.has_tools();
-            self.upstream.take_in(&self.context, *learnt).await;
-        }
-        if let Some(live) = self.upstream.live() {
-            live.judgements.finish(lists, due, missing.as_ref());
-        }
+        run.judgements.finish(lists, due, missing.as_ref());
     }
 
     /// Ends the run and waits until its process is gone.
@@ -507,6 +499,15 @@ impl Task {
 const NEVER: Duration = Duration::from_hours(24);
 /// The gateway's own requests (lists) beside the calls.
 const IN_FLIGHT_SPARE: usize = 16;
+
+/// All that a server wrote before it failed: to standard output in place of messages, and to standard error.
+fn said(wrote: Option<Arc<str>>, last: &LastWords) -> Option<String> {
+    let wrote = wrote.map(|text| text.escape_debug().to_string());
+    match (wrote, last.told()) {
+        (Some(wrote), Some(last)) => Some(format!("{wrote} | {last}")),
+        (wrote, last) => wrote.or(last),
+    }
+}
 
 /// Whether the settings let the server run.
 fn runs(settings: &Server) -> bool {

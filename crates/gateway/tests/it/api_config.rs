@@ -105,3 +105,25 @@ async fn a_good_file_is_applied_and_a_bad_one_is_refused_and_reported() {
     assert!(status["configProblem"].as_str().unwrap().contains("comand"));
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn changed_guard_is_audited_with_both_values() {
+    let rig = Rig::with(json!({})).await;
+    rig.reconfigure(&json!({ "approvals": { "tools": "writes" } }))
+        .await;
+    let log = rig
+        .until("/api/v1/audit", |log| {
+            log.to_string().contains("rules-changed")
+        })
+        .await;
+    let entries = log["entries"].as_array().unwrap();
+    let changed = entries
+        .iter()
+        .find(|entry| entry["what"] == "rules-changed");
+    let body = changed.unwrap()["body"].to_string();
+    assert!(
+        body.contains(r#""tools":{"new":"writes","old":"rules"}"#),
+        "{body}"
+    );
+    rig.stop().await;
+}

@@ -160,8 +160,13 @@ impl Rig {
 
     /// The same, with these headers too.
     pub(crate) async fn follow_with(&self, path: &str, headers: &str) -> Events {
+        self.follow_as(TOKEN, path, headers).await
+    }
+
+    /// The same with another token.
+    pub(crate) async fn follow_as(&self, token: &str, path: &str, headers: &str) -> Events {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
-        let headers = format!("Authorization: Bearer {TOKEN}\r\n{headers}");
+        let headers = format!("Authorization: Bearer {token}\r\n{headers}");
         send(&mut stream, "GET", path, &headers, "").await;
         let mut reader = BufReader::new(stream);
         let (status, headers) = head(&mut reader).await;

@@ -195,6 +195,51 @@ async fn session_ends_when_it_is_signed_out() {
 }
 
 #[tokio::test]
+async fn ended_session_loses_its_streams() {
+    let rig = Rig::with(json!({ "a": { "command": "x", "enabled": false } })).await;
+    let (one, two) = (session(&rig).await, session(&rig).await);
+    let paths = ["/api/v1/events", "/api/v1/servers/a/logs?follow=true"];
+    let mut ended = Vec::new();
+    for path in paths {
+        ended.push(rig.follow_as(&one, path, "").await);
+    }
+    let mut others = [
+        rig.follow_as(&two, paths[0], "").await,
+        rig.follow(paths[0]).await,
+    ];
+    let answer = ask(&rig, "POST", "/api/v1/console/sign-out", &one, "").await;
+    assert_eq!(answer.json()["ended"], 1, "{answer:?}");
+    for stream in &mut ended {
+        while stream.next().await.is_some() {}
+    }
+    rig.reconfigure(&json!({ "mcpServers": {}, "memory": { "enabled": false } }))
+        .await;
+    for stream in &mut others {
+        assert!(stream.next().await.is_some());
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn signing_all_out_ends_links_too() {
+    let rig = Rig::with(json!({})).await;
+    let thief = session(&rig).await;
+    let owners = key(&rig).await;
+    let link = ask(&rig, "POST", "/api/v1/console/link", &thief, "").await;
+    let link = link.json()["url"].as_str().unwrap().to_owned();
+    let (_, theirs) = link.split_once("/#sign-in=").unwrap();
+    // A session takes only the links along that it asked for.
+    ask(&rig, "POST", "/api/v1/console/sign-out", &thief, "").await;
+    sign_in(&rig, JSON, theirs).await.problem(401);
+    assert_eq!(sign_in(&rig, JSON, &owners).await.status, 200);
+    let owners = key(&rig).await;
+    let all = json!({ "all": true });
+    rig.post("/api/v1/console/sign-out", &all).await;
+    sign_in(&rig, JSON, &owners).await.problem(401);
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn gateway_proves_a_session_to_its_page() {
     let rig = Rig::with(json!({})).await;
     let session = session(&rig).await;

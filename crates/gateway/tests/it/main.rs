@@ -16,6 +16,7 @@ mod console;
 mod containers;
 mod events;
 mod heard;
+mod hold;
 mod index;
 mod learning;
 mod mcp_rig;

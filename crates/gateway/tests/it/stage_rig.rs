@@ -135,7 +135,17 @@ impl Stage {
 
     /// The same with parameters.
     pub(crate) async fn tell_with(&self, method: &str, params: Value) {
-        let line = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        self.send(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+            .await;
+    }
+
+    /// Has the server send a request.
+    pub(crate) async fn request(&self, id: u64, method: &str) {
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method }))
+            .await;
+    }
+
+    async fn send(&self, line: Value) {
         let mut control = UnixStream::connect(self.path("control")).await.unwrap();
         control
             .write_all(format!("{line}\n").as_bytes())

@@ -174,3 +174,52 @@ async fn tools_that_are_not_listed_are_not_called() {
     assert_eq!(stage.calls(), 0, "{:?}", stage.asked());
     rig.stop().await;
 }
+
+/// A gateway whose server, known and at rest, offers prompts and resources, too.
+async fn offering(stage: &Stage, wait: Duration, then: impl FnOnce()) -> Rig {
+    stage.set_prompts(&json!([{ "name": "greet" }]));
+    stage.set_resources(&json!([{ "uri": "file:///a", "name": "a" }]));
+    stage.set_templates(&json!([{ "uriTemplate": "row:///{id}", "name": "row" }]));
+    rested(stage, wait, then).await
+}
+
+#[tokio::test]
+async fn a_list_that_hangs_holds_up_no_other() {
+    let stage = Stage::new(&good());
+    let rig = offering(&stage, Duration::from_secs(3), || stage.hold_list("tools")).await;
+    let mut pipe = Pipe::open(&rig, server("s")).await;
+    pipe.result("resources/read", json!({ "uri": "file:///a" }))
+        .await;
+    pipe.result("prompts/get", json!({ "name": "greet" })).await;
+    // Also of those that change meanwhile.
+    stage.set_prompts(&json!([{ "name": "part" }]));
+    stage.tell("notifications/prompts/list_changed").await;
+    let part = json!({ "name": "part" });
+    let mut tries = 0;
+    while pipe.ask("prompts/get", part.clone()).await.json["error"].is_object() {
+        tries += 1;
+        assert!(tries < 100, "the prompts are never asked for again");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    stage.release_list("tools");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn broken_templates_do_not_hold_up_listed_resources() {
+    let stage = Stage::new(&good());
+    let rig = offering(&stage, Duration::from_secs(20), || {
+        stage.fail_list("resourceTemplates");
+    })
+    .await;
+    let mut pipe = Pipe::open(&rig, server("s")).await;
+    pipe.result("resources/read", json!({ "uri": "file:///a" }))
+        .await;
+    // Of any other URI it is not known whether it is of a template that is held back.
+    for uri in ["row:///1", "file:///b"] {
+        let params = json!({ "uri": uri });
+        let answer = pipe.ask("resources/read", params).await.json;
+        assert_eq!(answer["error"]["code"], -32002, "{answer}");
+    }
+    rig.stop().await;
+}

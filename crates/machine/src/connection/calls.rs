@@ -58,7 +58,7 @@ impl Machine {
         self.actions
             .push_back(Action::Emit(Telemetry::CallStarted { id, method }));
         let refusal = match &self.phase {
-            Phase::Closing | Phase::Exited => Some(CallError::Shutdown),
+            Phase::Closing | Phase::Exited => Some(CallError::Shutdown { sent: false }),
             Phase::Failed { reason } => Some(CallError::Failed {
                 reason: Arc::clone(reason),
             }),

@@ -219,10 +219,15 @@ impl Machine {
     }
 }
 
-/// Enough of a frame to recognise it by.
-fn excerpt(frame: &[u8]) -> String {
-    let start = &frame[..frame.len().min(EXCERPT_BYTES)];
-    String::from_utf8_lossy(start).into_owned()
+/// Enough of a frame to recognise it by. It ends in an ellipsis where it was cut, so that a secret that was
+/// cut with it can be told from one that is whole.
+fn excerpt(frame: &[u8]) -> Arc<str> {
+    let Some((start, _)) = frame.split_at_checked(EXCERPT_BYTES) else {
+        return String::from_utf8_lossy(frame).into();
+    };
+    // The last character may have been cut, too.
+    let start = String::from_utf8_lossy(start);
+    format!("{}…", start.trim_end_matches(char::REPLACEMENT_CHARACTER)).into()
 }
 
 const EXCERPT_BYTES: usize = 60;

@@ -48,7 +48,7 @@ pub struct Machine {
     waiting: VecDeque<u64>,
     tombstones: Tombstones,
     /// The beginning of the first frame of this transport that was not JSON-RPC.
-    garbage: Option<String>,
+    garbage: Option<Arc<str>>,
     /// Why the last attempt failed, until one succeeds: it is what a call in vain waited for.
     last_failure: Option<Arc<str>>,
     /// Requests of the server that the owner has not answered, oldest first.
@@ -324,7 +324,7 @@ impl Machine {
             Phase::Starting | Phase::Backoff | Phase::Failed { .. } => false,
         };
         self.actions.push_back(Action::Stopped(Stopped::Ok));
-        self.fail_all(now, |_| CallError::Shutdown);
+        self.fail_all(now, |sent| CallError::Shutdown { sent });
         self.forget_server_requests();
         self.timers.clear();
         self.enter(State::Closing, "stop");
@@ -360,11 +360,13 @@ impl Machine {
 
     /// Leaves the transport behind and waits: for the next attempt, or for a restart.
     fn give_up(&mut self, now: Moment, permanent: bool, reason: &str) {
-        let reason: Arc<str> = match (&self.phase, self.garbage.take()) {
-            (Phase::Initializing { .. }, Some(garbage)) => Arc::from(format!(
-                "{reason}; it wrote what is not JSON-RPC, such as {garbage:?}: is it an MCP server?"
+        let garbage = self.garbage.take();
+        let wrote = garbage.filter(|_| matches!(self.phase, Phase::Initializing { .. }));
+        let reason: Arc<str> = match wrote {
+            Some(_) => Arc::from(format!(
+                "{reason}; it wrote text that is not JSON-RPC (is it an MCP server?)"
             )),
-            _ => Arc::from(reason),
+            None => Arc::from(reason),
         };
         self.last_failure = Some(Arc::clone(&reason));
         if matches!(self.phase, Phase::Ready(_)) {
@@ -389,6 +391,7 @@ impl Machine {
             self.fail_all(now, |_| error.clone());
             let to = State::Failed {
                 reason: Arc::clone(&reason),
+                wrote,
             };
             self.enter(to, &reason);
             self.phase = Phase::Failed { reason };
@@ -398,6 +401,7 @@ impl Machine {
                 failures: self.backoff.failures(),
                 delay,
                 reason: Arc::clone(&reason),
+                wrote,
             };
             self.enter(to, &reason);
             self.phase = Phase::Backoff;

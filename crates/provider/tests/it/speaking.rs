@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_provider::{Kind, Prices, Provider, Settings, Usage};
+use switchboard_wire::Raw;
 
 use super::{
     KEY, ask, hello, provider, raw,
@@ -182,4 +183,26 @@ fn usage_in_json() {
         serde_json::to_value(usage).unwrap(),
         json!({"model": "m", "inputTokens": 1, "cost": 0.5, "seconds": 1.235})
     );
+}
+
+#[test]
+fn an_answer_is_bounded_before_it_is_asked_for() {
+    let provider = Provider::new(Settings {
+        max_tokens: Some(100),
+        prices: Some(Prices {
+            input: 2.0,
+            output: 10.0,
+        }),
+        ..Settings::new(Kind::OpenAi, "m")
+    })
+    .unwrap();
+    for (params, output, cost) in [
+        (r#"{"maxTokens":50}"#, 50, 0.0025),
+        (r#"{"maxTokens":500}"#, 100, 0.003),
+        ("{}", 100, 0.003),
+    ] {
+        let (most, price) = provider.most(&Raw::parse(params).unwrap(), 1_000);
+        assert_eq!(most, output, "{params}");
+        assert!((price.unwrap() - cost).abs() < 1e-9, "{params}: {price:?}");
+    }
 }

@@ -324,6 +324,9 @@ impl Checker<'_> {
             (Due::Backpressure(attempts), Err(CallError::Backpressure { attempts: told })) => {
                 attempts == *told
             }
+            (Due::Shutdown, Err(CallError::Shutdown { sent })) => {
+                *sent == (call.stage == Stage::Accepted)
+            }
             (Due::NotReady, Err(CallError::NotReady { state })) => *state == self.phase.word(),
             (Due::Answered { .. }, Ok(Reply::Answered(_)))
             | (Due::Sent, Ok(Reply::Sent))
@@ -332,7 +335,6 @@ impl Checker<'_> {
             | (Due::Failed, Err(CallError::Failed { .. }))
             | (Due::Cancelled, Err(CallError::Cancelled))
             | (Due::CancelledByServer, Err(CallError::CancelledByServer))
-            | (Due::Shutdown, Err(CallError::Shutdown))
             | (Due::InvalidParams, Err(CallError::InvalidParams { .. })) => true,
             _ => false,
         }

@@ -329,7 +329,7 @@ impl Checker<'_> {
         let allowed = match action {
             Action::Exit => true,
             Action::Close { .. } | Action::Stopped(_) => self.cause == Cause::Stop,
-            Action::Reply { outcome, .. } => matches!(outcome, Err(CallError::Shutdown)),
+            Action::Reply { outcome, .. } => matches!(outcome, Err(CallError::Shutdown { .. })),
             _ => false,
         };
         ensure!(allowed, StopQuiet, "after the stop there is {action:?}");

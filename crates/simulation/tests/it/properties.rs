@@ -308,10 +308,11 @@ proptest! {
         let waiting: Vec<u64> = ids.iter().copied().filter(|id| rig.replies(*id).is_empty()).collect();
         rig.event(Event::Stop);
         for id in waiting {
-            prop_assert_eq!(rig.error(id), CallError::Shutdown);
+            let stopped = matches!(rig.error(id), CallError::Shutdown { .. });
+            prop_assert!(stopped);
         }
         let too_late = rig.call(0);
-        prop_assert_eq!(rig.error(too_late), CallError::Shutdown);
+        prop_assert_eq!(rig.error(too_late), CallError::Shutdown { sent: false });
         prop_assert!(matches!(
             rig.event(Event::Stop).as_slice(),
             [Action::Stopped(Stopped::AlreadyClosing)]

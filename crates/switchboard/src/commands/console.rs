@@ -22,7 +22,7 @@ use crate::{
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 #[derive(Debug, Args)]
 pub(crate) struct Console {
-    /// Open it in the browser, too
+    /// Open it in the browser, too, by a private file that leads there
     #[arg(long)]
     open: bool,
     /// List the browsers that are signed in
@@ -69,7 +69,7 @@ pub(crate) fn run(home: &Home, args: &Console) -> Result<(), Failure> {
         print::data(&format!("{url}\n"))?;
     }
     if args.open {
-        open(&url).map_err(|error| {
+        open(home, &url).map_err(|error| {
             Failure::new(format!("cannot open a browser with `{OPENER}`: {error}"))
                 .hint("copy the link into the browser")
         })?;
@@ -97,9 +97,18 @@ fn sessions(link: &Link, json: bool) -> Result<(), Failure> {
     table.print()
 }
 
-fn open(url: &str) -> io::Result<()> {
+/// Opens a link by a private file that leads to it: every user of the machine can read the arguments of a program, and
+/// whoever is first to use the link is the owner.
+fn open(home: &Home, url: &str) -> io::Result<()> {
+    let page = format!(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>Switchboard</title>\n<script>location.replace(\"{url}\")</script>\n\
+         <a href=\"{url}\">Open the console</a>\n"
+    );
+    let file = home.run().join("console.html");
+    switchboard_files::write_private(&file, page.as_bytes())?;
     let status = Command::new(OPENER)
-        .arg(url)
+        .arg(file)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

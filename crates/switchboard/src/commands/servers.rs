@@ -1,6 +1,8 @@
 //! `add`, `remove`, `enable`, `disable` and `restart`: one server, changed through the running gateway
 //! or, while none runs, in the configuration file. The words are the same either way.
 
+use std::{fs, path::PathBuf};
+
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use switchboard_config::{Config, Home, Memory, Server, add_server, remove_server, set_enabled};
@@ -168,6 +170,18 @@ pub(crate) fn remove(home: &Home, args: &Named) -> Result<(), Failure> {
         ConfigFile::edit(home, |text| remove_server(text, name))?;
     }
     print::say(&format!("removed `{name}`"));
+    let holds_something =
+        |dir: &PathBuf| fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
+    for dir in home
+        .server_dirs(name)
+        .iter()
+        .filter(|dir| holds_something(dir))
+    {
+        let dir = print::shell_word(&dir.to_string_lossy());
+        print::hint(&format!(
+            "what `{name}` wrote into its directory stays: {dir}"
+        ));
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@ mod definition;
 mod list;
 mod shapes;
 mod show;
+mod start;
 
 use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
@@ -15,6 +16,7 @@ use switchboard_catalog::escape;
 use switchboard_config::Home;
 
 pub(super) use shapes::{Answer, ServerTrust};
+pub(super) use start::Start;
 
 use crate::{failure::Failure, link::Link};
 

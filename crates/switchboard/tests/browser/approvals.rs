@@ -379,3 +379,42 @@ fn a_person_answers_in_the_place_of_a_model() {
     assert_eq!(answer(&place)["content"]["text"], "Hello from a person.");
     call.join().unwrap();
 }
+
+#[test]
+fn held_server_is_shown_with_what_it_starts() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place(&json!({}));
+    place.open(&browser);
+    browser.go(&place.url("approvals"));
+    browser.until_reads("No approvals are waiting");
+    let server = json!({
+        "command": "sh", "args": ["-c", "echo 'a b' >&2"], "env": { "NODE_OPTIONS": "v4lue" }, "cwd": "/srv",
+    });
+    let added = place.post(
+        "/api/v1/servers",
+        &json!({ "name": "held", "server": server }),
+    );
+    assert_eq!(added.status, 201);
+    browser.until_reads("held start this program");
+    let id = place.waiting()[0]["id"].clone();
+    browser.go(&place.url(&format!("approvals/{}", id.as_str().unwrap())));
+    for part in [
+        r"sh -c 'echo '\''a b'\'' >&2'",
+        "env (names only)",
+        "NODE_OPTIONS",
+        "cwd",
+        "/srv",
+        "Fingerprint",
+    ] {
+        browser.until_reads(part);
+    }
+    assert!(!browser.text().contains("v4lue"));
+    until_ready(&browser);
+    browser.click(&browser.by_role("button", "Approve"));
+    until("it may start", || {
+        let config = place.get("/api/v1/config").json();
+        config["config"]["mcpServers"]["held"]["hold"] == false
+    });
+}

@@ -16,6 +16,7 @@ mod approvals;
 mod browser;
 mod hostile;
 mod http;
+mod impostor;
 mod memory;
 mod pages;
 mod place;

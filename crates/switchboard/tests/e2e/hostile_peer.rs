@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, SOON, Serve, within};
+use crate::support::{Home, SOON, Serve, http::Answer, within};
 
 /// The hostile server. `$1` is the program, `$2` the gateway's home, `$3` a folder for what comes of it.
 const ATTACK: &str = r#"
@@ -44,6 +44,13 @@ send approve POST "/api/v1/approvals/$id/approve" '{"by":"ada (console)"}'
 send add POST /api/v1/servers "$new"
 send link POST /api/v1/console/link ''
 send status GET /api/v1/status ''
+
+# With what it may have found of the console, and by guessing.
+token=none
+send key POST /api/v1/console/sign-in "{\"key\":\"$(cat "$out/key")\"}"
+send prove POST /api/v1/console/prove "{\"session\":\"$(cat "$out/session")\",\"nonce\":\"0123456789abcdef\"}"
+send guess POST /api/v1/console/sign-in '{"key":"0123456789abcdef"}'
+mv "$out/tcp-guess" "$out/guess"
 until [ -f "$out/daemon" ]; do sleep 0.05; done
 : >"$out/done"
 sleep 1000
@@ -52,6 +59,22 @@ sleep 1000
 fn pending(serve: &Serve<'_>) -> Vec<Value> {
     let list = serve.http().get("/api/v1/approvals?status=pending").json();
     list["approvals"].as_array().unwrap().clone()
+}
+
+/// A fresh key of the console.
+fn key(serve: &Serve<'_>) -> String {
+    let link = serve
+        .http()
+        .ask("POST", "/api/v1/console/link", &[], b"")
+        .json();
+    let (_, key) = link["url"].as_str().unwrap().split_once('=').unwrap();
+    key.to_owned()
+}
+
+fn sign_in(serve: &Serve<'_>, key: &str) -> Answer {
+    let body = json!({ "key": key }).to_string();
+    let path = "/api/v1/console/sign-in";
+    serve.http().ask("POST", path, &[], body.as_bytes())
 }
 
 #[test]
@@ -77,6 +100,11 @@ fn server_is_refused_at_every_door() {
     let asked = within(SOON, "a call waits", || pending(&serve).pop());
     let port = serve.address.port().to_string();
     fs::write(out.join("port"), port).unwrap();
+    let unused = key(&serve);
+    let session = sign_in(&serve, &key(&serve)).json()["token"].clone();
+    let (session, _) = session.as_str().unwrap().split_once('.').unwrap();
+    fs::write(out.join("key"), &unused).unwrap();
+    fs::write(out.join("session"), session).unwrap();
     fs::write(out.join(".go"), asked["id"].as_str().unwrap()).unwrap();
     fs::rename(out.join(".go"), out.join("go")).unwrap();
     within(2 * SOON, "the server has tried everything", || {
@@ -97,14 +125,19 @@ fn server_is_refused_at_every_door() {
         assert!(said.contains("a server of this gateway"), "{name}: {said}");
         tried += 1;
     }
-    assert_eq!(tried, 16);
+    assert_eq!(tried, 18);
+    // The peer of a stranger that has nothing to show is not looked up.
+    let guess = fs::read_to_string(out.join("guess")).unwrap();
+    assert!(guess.starts_with("HTTP/1.1 401"), "{guess}");
 
     let still = pending(&serve);
     assert_eq!(still.len(), 1, "{still:?}");
     assert_eq!(still[0]["id"], asked["id"]);
     assert!(serve.server("evil2").is_null());
     let sessions = serve.http().get("/api/v1/console/sessions").json();
-    assert_eq!(sessions["sessions"], json!([]));
+    let ids: Vec<_> = sessions["sessions"].as_array().unwrap().iter().collect();
+    assert_eq!((ids.len(), &ids[0]["id"]), (1, &json!(session)));
+    assert_eq!(sign_in(&serve, &unused).status, 200);
     let refused = within(SOON, "the refusals are in the audit log", || {
         let listed = home.run(&["audit", "list", "-n", "500", "--json"]);
         let text = String::from_utf8(listed.stdout).unwrap();

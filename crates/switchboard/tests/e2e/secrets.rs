@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use crate::support::{Home, SOON, Serve, within};
 
 /// The secrets by name: each has characters that every encoding writes differently.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "path", "query", "user", "header", "env", "args", "command", "cwd", "mount", "answer", "model",
-    "hook", "hookurl",
+    "hook", "hookurl", "stdout",
 ];
 
 /// A key as a literal in the configuration, known by the name of its variable.
@@ -103,6 +103,9 @@ fn home() -> Home {
             "header": { "url": format!("http://{parrot}/mcp"),
                         "headers": { "Authorization": "Bearer ${secret:header}" } },
             "env": { "command": "/bin/sh", "args": crash("$KEY"), "env": { "KEY": "${secret:env}" } },
+            // Excerpts of standard output have 60 bytes, which end shortly before the key does.
+            "stdout": { "command": "/bin/sh", "args": ["-c", "printf 'hello%040d%s\\n' 0 \"$KEY\"; exit 1"],
+                        "env": { "KEY": "${secret:stdout}" } },
             "literal": { "command": "/bin/sh", "args": crash("$API_KEY"), "env": { "API_KEY": LITERAL } },
             "args": { "command": "/bin/sh", "args": with_args },
             "command": { "command": "/nowhere/${secret:command}/server" },
@@ -120,7 +123,7 @@ fn home() -> Home {
     home
 }
 
-/// Every spelling of every secret.
+/// Every spelling of every secret. Nearly all of one is as bad as all of it.
 fn needles() -> Vec<(String, String)> {
     let mut needles = Vec::new();
     let all = NAMES.iter().map(|name| ((*name).to_owned(), secret(name)));
@@ -131,7 +134,7 @@ fn needles() -> Vec<(String, String)> {
             .fold(String::new(), |all, byte| format!("{all}%{byte:02X}"));
         needles.push((name.clone(), encoded.trim_end_matches('=').to_owned()));
         needles.push((name.clone(), percent));
-        needles.push((name, value));
+        needles.push((name, value[..value.len() - 3].to_owned()));
     }
     needles
 }
@@ -172,6 +175,7 @@ fn fail_all(serve: &Serve<'_>, hits: &mut Vec<String>) {
         "cwd",
         "container",
         "literal",
+        "stdout",
     ] {
         let outcome = client.call(&format!("{name}__any"), json!({}));
         search(
@@ -188,7 +192,7 @@ fn fail_all(serve: &Serve<'_>, hits: &mut Vec<String>) {
     let status = format!("{status:?}");
     assert!(status.contains("its owner can read why"), "{status}");
     assert!(
-        !status.contains("bad key"),
+        !status.contains("bad key") && !status.contains("hello0"),
         "last words reach agents: {status}"
     );
     search("get_status", status.as_bytes(), hits);
@@ -247,6 +251,7 @@ fn no_secret_is_in_anything_the_gateway_writes() {
         "command",
         "cwd",
         "container",
+        "stdout",
     ];
     within(SOON, "every server has failed", || {
         let status = serve.status();
@@ -264,7 +269,7 @@ fn no_secret_is_in_anything_the_gateway_writes() {
         if methods.get("get").is_none() || path.ends_with("/events") || path.contains("{id}") {
             continue;
         }
-        for name in ["path", "env", "talker"] {
+        for name in ["path", "env", "talker", "stdout"] {
             let path = path.replace("{name}", name);
             let path = path.replace("/search", "/search?q=say");
             let answer = serve.http().get(&path);
@@ -276,10 +281,10 @@ fn no_secret_is_in_anything_the_gateway_writes() {
             search(&path, body.as_bytes(), &mut hits);
         }
     }
-    let people = serve.server("env")["reason"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
+    let people = ["env", "stdout"].map(|name| {
+        let reason = serve.server(name)["reason"].clone();
+        reason.as_str().unwrap_or_default().to_owned()
+    });
     for args in [
         &["status"][..],
         &["status", "--json"],
@@ -290,6 +295,7 @@ fn no_secret_is_in_anything_the_gateway_writes() {
         &["logs", "env"],
         &["logs", "path"],
         &["logs", "talker"],
+        &["logs", "stdout"],
         &["audit", "export"],
     ] {
         let output = home.run(args);
@@ -305,8 +311,7 @@ fn no_secret_is_in_anything_the_gateway_writes() {
     }
     search_files(&home.path(""), &mut hits);
     assert!(hits.is_empty(), "{} hits:\n{}", hits.len(), hits.join("\n"));
-    assert!(
-        people.contains("it last said: bad key [secret env]"),
-        "{people}"
-    );
+    let [env, stdout] = people;
+    assert!(env.contains("it last said: bad key [secret env]"), "{env}");
+    assert!(stdout.contains("it last said: hello0"), "{stdout}");
 }

@@ -19,8 +19,12 @@ const MIB: u64 = 1024 * 1024;
 /// Readers that ask for a long result and do not read it.
 const READERS: usize = 10;
 
-/// Lets this process have as many connections as it may, and gives how many of those it can open.
-fn connections(wanted: usize) -> usize {
+/// The places that strangers share at most.
+const PLACES: usize = 1_024;
+
+/// Lets this process have as many connections as it may, and gives how many of those it can open, which have to be more
+/// than `least`.
+fn connections(wanted: usize, least: usize) -> usize {
     let most = getrlimit(Resource::Nofile).maximum;
     let limit = Rlimit {
         current: most,
@@ -28,7 +32,9 @@ fn connections(wanted: usize) -> usize {
     };
     setrlimit(Resource::Nofile, limit).unwrap();
     let room = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap());
-    wanted.min(room.saturating_sub(200))
+    let count = wanted.min(room.saturating_sub(200));
+    assert!(count > least, "raise the hard limit of open files: {room}");
+    count
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
@@ -55,7 +61,7 @@ fn assert_healthy(serve: &Serve<'_>) {
 
 #[test]
 fn connections_that_never_read_keep_nobody_out() {
-    let count = connections(8_192);
+    let count = connections(8_192, PLACES);
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     serve.until_known("a");
@@ -86,7 +92,7 @@ fn connections_that_never_read_keep_nobody_out() {
 
 #[test]
 fn long_heads_are_refused_and_cost_little() {
-    let count = connections(800);
+    let count = connections(800, 700);
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     serve.until_known("a");

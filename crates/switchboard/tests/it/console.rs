@@ -72,9 +72,10 @@ fn the_browser_is_opened_if_asked_for() {
     } else {
         "xdg-open"
     };
+    let opened = place.user().join("opened");
     let script = format!(
-        "#!/bin/sh\nprintf %s \"$1\" > {}\n",
-        place.user().join("opened").display()
+        "#!/bin/sh\nprintf '%s ' \"$@\" > {0}.args\nstat -c %a \"$1\" > {0}.mode\ncat \"$1\" > {0}\n",
+        opened.display()
     );
     let script = place.write(&format!("bin/{opener}"), &script);
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
@@ -90,8 +91,13 @@ fn the_browser_is_opened_if_asked_for() {
         script.parent().unwrap().display()
     ));
     assert!(done.status.success(), "{done:?}");
-    let opened = fs::read_to_string(place.user().join("opened")).unwrap();
-    assert_eq!(format!("{opened}\n").as_bytes(), done.stdout);
+    let link = String::from_utf8(done.stdout).unwrap();
+    let told = |ending| fs::read_to_string(opened.with_extension(ending)).unwrap();
+    let page = fs::read_to_string(&opened).unwrap();
+    assert!(page.contains(&format!("{:?}", link.trim())), "{page}");
+    assert_eq!(told("mode").trim(), "600");
+    // Every user of the machine can read these.
+    assert!(!told("args").contains("sign-in"), "{}", told("args"));
     // The link is printed all the same where there is no browser.
     let done = open("/nowhere");
     assert_eq!(done.status.code(), Some(1), "{done:?}");

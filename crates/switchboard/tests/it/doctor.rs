@@ -2,7 +2,7 @@
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Command};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::Place;
 
@@ -255,4 +255,23 @@ fn variables_that_a_server_misses_are_named() {
         said.contains("the variable NOT_SET_ANYWHERE of `inheritEnv` is not set here"),
         "{said}"
     );
+}
+
+#[test]
+fn held_server_runs_nothing_in_doctor() {
+    let place = Place::new();
+    let trace = place.home().join("trace");
+    let engine = place.write("engine", &format!("echo > '{}'", trace.display()));
+    let server = json!({"image": "i", "isolation": {"engine": ["sh", engine]}, "hold": true});
+    let config = json!({"mcpServers": {"sky": server}, "memory": {"enabled": false}});
+    place.write_config(&config.to_string());
+    let said = "it is not started until you approve it";
+    check(
+        &place,
+        "server:sky",
+        "warning",
+        said,
+        "`switchboard trust show sky`",
+    );
+    assert!(!trace.exists());
 }

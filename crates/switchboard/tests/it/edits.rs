@@ -118,3 +118,21 @@ fn dead_process(place: &Place) -> u32 {
     child.wait().unwrap();
     child.id()
 }
+
+#[test]
+fn removed_server_leaves_its_directory_and_says_so() {
+    let place = Place::without_memory();
+    let config = r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}"#;
+    place.write_config(config);
+    let dir = place.home().join("servers/a.0af1");
+    place.write("home/servers/a.0af1/notes.db", "");
+    fs::create_dir(place.home().join("servers/b.0af1")).unwrap();
+    place.check(
+        &["remove", "a"],
+        0,
+        "",
+        "removed `a`\nhint: what `a` wrote into its directory stays: DIR/home/servers/a.0af1\n",
+    );
+    assert!(dir.join("notes.db").exists());
+    place.check(&["remove", "b"], 0, "", "removed `b`\n");
+}

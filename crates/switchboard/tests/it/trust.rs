@@ -381,3 +381,69 @@ fn what_nobody_sees_is_spelled_out() {
     });
     assert_eq!(place.run(&["search", "add", "--trusted"]).code, Some(1));
 }
+
+/// The command line of that server as it is shown; tests see their folder as DIR.
+const HELD_PROGRAM: &str = r"program      sh -c 'echo '\''a b'\'' > DIR/home/trace'";
+
+/// A held server whose start would leave a trace.
+fn held_server(place: &Place) {
+    let trace = place.home().join("trace");
+    let script = format!("echo 'a b' > {}", trace.display());
+    let server = json!({
+        "command": "sh", "args": ["-c", script], "env": {"NODE_OPTIONS": "--require=x"}, "cwd": "/",
+        "hold": true, "start": "eager",
+    });
+    let config = json!({"mcpServers": {"sky": server}, "memory": {"enabled": false}});
+    place.write_config(&config.to_string());
+}
+
+#[test]
+fn held_server_is_listed_with_its_command_line() {
+    let place = Place::new();
+    held_server(&place);
+    let _gateway = Gateway::start(&place, &[]);
+    let trust = json(&place, &["trust", "list", "sky", "--json"]);
+    let fingerprint = trust["servers"][0]["start"]["fingerprint"].as_str();
+    let page = format!(
+        "sky is not started until you approve it\n{HELD_PROGRAM}\nfingerprint  {}\n\
+         cwd          /\nenv          NODE_OPTIONS (names only)\n",
+        fingerprint.unwrap()
+    );
+    let hint =
+        "hint: `switchboard trust approve sky` starts it, `switchboard remove sky` forgets it\n";
+    let table = "SERVER  TRUST  APPROVED  HELD  SUSPICIOUS\nsky     first  0         0     0\n";
+    place.check(&["trust"], 0, &format!("{table}\n{page}"), hint);
+    place.check(&["trust", "show", "sky"], 0, &page, hint);
+    let unasked = "error: nothing was approved: there is nobody to ask\nhint: give --yes to approve what is shown\n";
+    place.check(&["trust", "approve", "sky"], 2, &page, unasked);
+    assert!(!place.home().join("trace").exists());
+    place.check(
+        &["trust", "approve", "sky", "--yes"],
+        0,
+        &page,
+        "`sky` may start\n",
+    );
+    until("it is started", || place.home().join("trace").exists());
+}
+
+#[test]
+fn held_server_waits_in_the_queue_with_its_command_line() {
+    let place = Place::new();
+    held_server(&place);
+    let _gateway = Gateway::start(&place, &[]);
+    let mut id = String::new();
+    until("it is asked about", || {
+        let waiting = json(&place, &["approvals", "list", "--json"]);
+        let first = &waiting["approvals"][0]["id"];
+        id = first.as_str().unwrap_or_default().to_owned();
+        !id.is_empty()
+    });
+    let shown = place.run(&["approvals", "show", &id]);
+    for part in [
+        "sky is not started yet: pending\n",
+        HELD_PROGRAM,
+        "  env          NODE_OPTIONS (names only)\n",
+    ] {
+        assert!(shown.out.contains(part), "{part}: {shown:?}");
+    }
+}

@@ -275,13 +275,12 @@ fn message(text: &str) -> Option<usize> {
             value.starts_with("\"system\"") || value.starts_with("\"developer\"")
         })
     });
-    let at = messages.find_map(|(at, _)| {
+    messages.find_map(|(at, _)| {
         let before = &text[text.floor_char_boundary(at.saturating_sub(EXAMPLE_BYTES))..at];
         let open = before.trim_end().strip_suffix('{')?.trim_end();
         let is_example = EXAMPLES.iter().any(|sign| open.contains(sign));
         (!open.ends_with(['[', ',', ':']) && !is_example).then_some(at)
-    });
-    at
+    })
 }
 
 fn strip_ignoring_case<'t>(text: &'t str, start: &str) -> Option<&'t str> {

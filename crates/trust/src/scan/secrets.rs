@@ -147,7 +147,7 @@ fn word_for(before: &str, name: &str) -> Option<&'static str> {
     let is = |files: &[&str], paths: &[&str]| {
         files.contains(&file) || paths.iter().any(|path| name.contains(path))
     };
-    if is(&FILES, &PATHS) && !name.ends_with(".pub") {
+    if is(&FILES, &PATHS) && file.strip_suffix(".pub").is_none() {
         let near = before.len().saturating_sub(EXAMPLE_BYTES);
         let near = before[before.floor_char_boundary(near)..].to_ascii_lowercase();
         let is_example = EXAMPLES.iter().any(|sign| near.contains(sign));

@@ -352,3 +352,47 @@ async fn without_a_model_a_yes_is_refused_with_what_to_do_instead() {
     client.finish(&call).await;
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn tokens_of_a_withdrawn_request_are_charged() {
+    let model = Model::start(Mood::Thinking).await;
+    let mut config = model.settings(false);
+    config["approvals"]["rules"] = json!(["allow sampling s"]);
+    // One request is allowed to write more than that.
+    config["sampling"]["budget"] = json!({ "tokensPerHour": 40 });
+    let (_stage, rig) = staged(config).await;
+    let mut events = rig.follow(EVENTS).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("ask", sampling("Why?")).await;
+    crate::mcp_rig::until("the model is asked", crate::api_rig::PATIENCE, || async {
+        model.asked().len() == 1
+    })
+    .await;
+    client
+        .tell("notifications/cancelled", json!({ "requestId": call }))
+        .await;
+    events.until("approval.withdrawn").await;
+    let call = client.send_call("ask", sampling("Why not?")).await;
+    let result = client.finish(&call).await.json;
+    let error = told(&result["result"])["q"]["error"].clone();
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(message.contains("tokensPerHour"), "{result}");
+    assert_eq!(model.asked().len(), 1);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_refused_key_costs_no_tokens() {
+    let model = Model::start(Mood::Refusing).await;
+    let mut config = model.settings(false);
+    config["approvals"]["rules"] = json!(["allow sampling s"]);
+    config["sampling"]["budget"] = json!({ "tokensPerHour": 40 });
+    let (_stage, rig) = staged(config).await;
+    let mut client = mute(&rig, LEGACY).await;
+    for asked in 1..=2 {
+        let call = client.send_call("ask", sampling("Why?")).await;
+        client.finish(&call).await;
+        assert_eq!(model.asked().len(), asked);
+    }
+    rig.stop().await;
+}

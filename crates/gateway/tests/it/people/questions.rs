@@ -229,3 +229,48 @@ async fn a_question_that_is_too_long_is_refused_at_once() {
     assert_eq!(rig.get(super::PENDING).await.json()["approvals"], json!([]));
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn questions_wait_for_remembered_decisions() {
+    let stage = crate::stage_rig::Stage::new(&super::tools());
+    let config = json!({
+        "mcpServers": { "s": stage.entry() },
+        "approvals": { "rules": ["allow sampling s"], "notify": "off" },
+        "waitTimeoutMs": 300,
+    });
+    // The store cannot be read.
+    let block = |home: &switchboard_config::Home| std::fs::create_dir(home.database()).unwrap();
+    let rig = Rig::prepared(config, block).await;
+    rig.until_tools("s", super::tools().len()).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let call = client.send_call("ask", sampling("Why?")).await;
+    let answer = client.finish(&call).await.json;
+    let error = told(&answer["result"])["q"]["error"].clone();
+    let said = error["message"].as_str().unwrap_or_default();
+    assert!(said.contains("what was decided before"), "{answer}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn roots_asked_for_outside_of_calls_are_bounded() {
+    let mut config = routed("auto");
+    config["approvals"]["questionsPerMinute"] = json!(3);
+    let (stage, rig) = staged(config).await;
+    let mut client = Pipe::open(&rig, server("s")).await;
+    let mut events = rig.follow(EVENTS).await;
+    client
+        .tell("notifications/roots/list_changed", json!({}))
+        .await;
+    stage.until_asked("notifications/roots/list_changed").await;
+    for id in 900..904 {
+        stage.request(id, "roots/list").await;
+    }
+    let refused = loop {
+        let event = events.next().await.expect("an event");
+        if event.kind == "question.refused" {
+            break event.data;
+        }
+    };
+    assert!(refused.contains("questionsPerMinute"), "{refused}");
+    rig.stop().await;
+}

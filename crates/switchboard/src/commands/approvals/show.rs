@@ -13,7 +13,10 @@ use super::{
     shapes::{Approval, moment},
 };
 use crate::{
-    commands::visible::{pretty, visible, visible_line},
+    commands::{
+        trust::Start,
+        visible::{pretty, visible, visible_line},
+    },
     failure::Failure,
     link::Link,
     print::{self, Colour},
@@ -126,6 +129,7 @@ impl Page {
             "tool_call" => "is to be called",
             "resource" => "is to be read",
             "prompt" => "is to be handed out",
+            "trust" if start_of(&approval.request()).is_some() => "is not started yet",
             "trust" => "has tools that are held back",
             _ => "asks",
         };
@@ -215,6 +219,9 @@ impl Page {
     }
 
     fn trust(&mut self, request: &Raw) {
+        if let Some(start) = start_of(request) {
+            self.part("what would be started", start.lines().trim_end());
+        }
         let tools = request.member("tools").and_then(|tools| tools.elements());
         for tool in tools.unwrap_or_default() {
             let text = |name: &str| tool.member(name).and_then(|text| text.to_text());
@@ -384,6 +391,11 @@ fn takes(field: &Field) -> String {
     }
 }
 
+/// The start that a request is about, if it is one.
+fn start_of(request: &Raw) -> Option<Start> {
+    request.member("start")?.read_owned().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -412,6 +424,22 @@ mod tests {
     }
 
     #[test]
+    fn start_is_shown_with_its_settings() {
+        let text = shown(
+            r#"{"id":"aaaaaaaa","kind":"trust","status":"pending","server":"sky","summary":"s",
+                "createdAt":"2026-07-28T12:00:00Z","request":{"tools":[],"start":
+                {"program":"sh -c 'a b'","fingerprint":"f00","settings":{"env":["NODE_OPTIONS"]}}}}"#,
+        );
+        for part in [
+            "aaaaaaaa: sky is not started yet: pending\n",
+            "\nwhat would be started\n  program      sh -c 'a b'\n  fingerprint  f00\n",
+            "  env          NODE_OPTIONS (names only)\n",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
     fn nothing_that_a_server_says_is_too_odd_to_be_shown() {
         for request in [
             "null",
@@ -419,6 +447,7 @@ mod tests {
             r#"{"messages":{"role":1},"tools":7,"message":[],"arguments":"x"}"#,
             r#"{"messages":[1,{"role":"\u001b","content":[{"type":"text"},{"type":"image"},{}]}]}"#,
             r#"{"tools":[null,{"name":3}],"requestedSchema":5}"#,
+            r#"{"start":{"program":"\u001b","fingerprint":"\u0007","settings":{"\u202e":["\u001b"]}}}"#,
         ] {
             for kind in [
                 "sampling",

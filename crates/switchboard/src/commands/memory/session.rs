@@ -339,7 +339,9 @@ fn failed(error: &Error) -> Failure {
         )
         .hint("look whether it was, or run the command again"),
         Error::Call(
-            CallError::ConnectionLost { .. } | CallError::Failed { .. } | CallError::Shutdown,
+            CallError::ConnectionLost { .. }
+            | CallError::Failed { .. }
+            | CallError::Shutdown { .. },
         ) => Failure::unreachable("the gateway left").hint("run the command again"),
         Error::Call(CallError::Timeout { after, .. }) => Failure::unreachable(format!(
             "the gateway has not answered within {} s",

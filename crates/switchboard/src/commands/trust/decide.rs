@@ -22,7 +22,7 @@ use crate::{
 ///
 /// Shows what it says and asks first. If the tool changes meanwhile, what you have not seen is not
 /// approved. Without a tool, approves all that are held of the server, but for those that were
-/// rejected.
+/// rejected. A server that was added over HTTP is started by this: first you see its command line.
 #[derive(Debug, Args)]
 pub(super) struct Approve {
     /// The tool, or the server
@@ -105,10 +105,7 @@ fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<
 fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure> {
     let trust = super::ask_one(link, server)?;
     if let Some(start) = &trust.start {
-        print::say(&format!(
-            "`{server}` was added over HTTP and has not been started: {}",
-            print::one_line(&start.program)
-        ));
+        print::data(&start.page(server))?;
         APPROVE.agree(args.yes, &format!("Start {server}?"))?;
         let body = json!({ "start": start.fingerprint });
         link.post(

@@ -39,6 +39,11 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
         return Ok(());
     }
     overview(&servers).print()?;
+    for server in &servers {
+        if let Some(start) = &server.start {
+            print::data(&format!("\n{}", start.page(&server.name)))?;
+        }
+    }
     if servers.iter().any(|server| !server.held.is_empty()) {
         print::data("\n")?;
         held(servers.iter().flat_map(|server| &server.held)).print()?;
@@ -103,6 +108,13 @@ fn advise(servers: &[ServerTrust]) {
             ));
         }
     }
+    let waiting: Vec<_> = servers
+        .iter()
+        .filter(|server| server.start.is_some())
+        .collect();
+    for server in &waiting {
+        super::start::advise(&server.name);
+    }
     if let Some(first) = servers.iter().find_map(|server| server.pending().next()) {
         let word = first.word();
         print::hint(&format!(
@@ -111,7 +123,7 @@ fn advise(servers: &[ServerTrust]) {
         ));
         return;
     }
-    if servers.iter().all(|server| server.held.is_empty()) {
+    if waiting.is_empty() && servers.iter().all(|server| server.held.is_empty()) {
         print::say("nothing is held back");
     }
     let flagged = servers.iter().flat_map(|server| &server.flagged).next();

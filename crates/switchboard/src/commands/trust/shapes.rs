@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use switchboard_wire::Raw;
 
+use super::start::Start;
 use crate::print::{self, shell_word};
 
 /// The name under which the gateway holds back what a server tells models of itself.
@@ -35,13 +36,6 @@ impl ServerTrust {
     pub(in crate::commands) fn pending(&self) -> impl Iterator<Item = &Held> {
         self.held.iter().filter(|held| held.why != "rejected")
     }
-}
-
-/// A server that is not started until a person agrees.
-#[derive(Debug, Deserialize)]
-pub(super) struct Start {
-    pub(super) program: String,
-    pub(super) fingerprint: String,
 }
 
 /// A tool that is held back.

