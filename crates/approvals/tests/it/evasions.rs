@@ -7,7 +7,7 @@ use switchboard_approvals::rules::{Action, Case, Guard, Kind, Rule, Rules};
 use crate::spellings::{judged, of_text};
 
 /// Judges each text under a deny of its pattern.
-fn assert_all(expected: Action, pairs: &[(&str, &str)]) {
+pub(crate) fn assert_all(expected: Action, pairs: &[(&str, &str)]) {
     for (pattern, text) in pairs {
         let test = match pattern.strip_prefix("matches ") {
             Some(expression) => json!({ "matches": expression }),
@@ -268,7 +268,7 @@ fn texts_in_texts_are_counted_without_lists() {
     assert_eq!(judged("deny", &test, &arguments), Action::Allow);
 }
 
-fn of_uri(rules: &[&str], uri: &str) -> Action {
+pub(crate) fn of_uri(rules: &[&str], uri: &str) -> Action {
     let rules = rules.iter().map(|rule| Rule::parse_text(rule).unwrap());
     let rules = Rules::new(rules.collect(), [], Guard::Never).unwrap();
     let case = Case {
