@@ -110,7 +110,8 @@ impl Spellings {
             }
             whole = folded(&decoded);
         }
-        let wild = found.texts.iter().filter_map(|text| before_wildcard(text));
+        let texts = found.texts.iter();
+        let wild = texts.flat_map(|text| before_wildcard(text).into_iter().chain(in_braces(text)));
         found.wild = wild.map(str::to_owned).collect();
         found
     }
@@ -412,6 +413,17 @@ fn before_wildcard(text: &str) -> Option<&str> {
     let from = end.unwrap_or_default();
     let at = text[from..].find(['*', '?', '[', '{'])?;
     Some(&text[..from + at])
+}
+
+/// The beginnings of the paths that a shell makes of braces at the start of a text.
+fn in_braces(text: &str) -> impl Iterator<Item = &str> {
+    let inner = text.strip_prefix('{').unwrap_or_default();
+    // Beside nothing, the text behind the braces is a path of its own.
+    let has_none = ["{,", ",,", ",}"].iter().any(|none| text.contains(none));
+    inner
+        .split(move |c| matches!(c, '{' | ',') || (has_none && c == '}'))
+        .filter(|path| path.starts_with(['/', '~']))
+        .map(|path| &path[..path.find(['*', '?', '[', '}']).unwrap_or(path.len())])
 }
 
 /// The path below a home directory, if the text begins with a name for one.
