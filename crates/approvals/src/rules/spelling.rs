@@ -301,8 +301,9 @@ fn walk(path: &str, exactness: Exactness) -> Walk<'_> {
     };
     for part in path.split('/') {
         let bare = part.split(';').next().unwrap_or_default().trim();
-        if bare == ".." {
-            walk.climbs = true;
+        walk.climbs |= bare == "..";
+        // To the letter, `..;` is a name.
+        if part == ".." || (bare == ".." && exactness != Exactness::Letter) {
             if walk.parts.pop().is_none() && !is_absolute {
                 walk.leaves = true;
             }

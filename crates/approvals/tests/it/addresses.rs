@@ -76,6 +76,7 @@ fn empty_parts_count_for_the_climb() {
         "https://evil.example:443/admin/.\u{1}./y",
         "https://evil.example:443/adm%69n//../x",
         "https://u@evil.example/admin/x?/../../../y",
+        "https://u@evil.example/admin/..;/x",
         "https://u@evil.example/admin/x#/../../../y",
     ] {
         assert_all(Action::Deny, &[(pattern, text)]);
@@ -261,7 +262,7 @@ fn address() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
     fn addresses_are_judged_as_a_parser_reads_them(text in address()) {
