@@ -145,12 +145,14 @@ impl Spellings {
             return;
         };
         let plain = decoded(&written).map(|plain| folded(&plain));
-        if let Some(plain) = plain.as_ref().filter(|plain| *plain != text) {
+        let is_known = |text: &String| self.texts.contains(text);
+        let is_new = !is_known(&written);
+        if let Some(plain) = plain.as_ref().filter(|plain| !is_known(plain)) {
             self.look_at_place(plain, reading);
         }
         // What the parser spells in ASCII is no reason to ask.
         let is_generous = reading == Reading::Generous;
-        if written != text && (is_generous || plain.is_none()) {
+        if is_new && (is_generous || plain.is_none()) {
             self.look_at_place(&written, reading);
         }
         if is_generous {
