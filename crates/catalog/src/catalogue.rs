@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt, sync::Arc};
 
 use crate::{
-    BadCursor, Item, Kind, Offers, Page, ServerPart,
+    BadCursor, Item, Kind, Page, ServerPart,
     digest::Digest,
     names, nearest,
     page::{Sheets, Source},
@@ -31,18 +31,6 @@ pub struct Target<'a> {
 }
 
 impl Catalogue {
-    /// Merges what these servers offer. Each comes with a filter that says of an item whether it
-    /// may be seen. Of two servers of one name the last counts.
-    pub fn build<'a>(
-        servers: impl IntoIterator<Item = (&'a str, Arc<Offers>, &'a dyn Fn(Kind, &str) -> bool)>,
-    ) -> Self {
-        Self::from_parts(
-            servers.into_iter().map(|(name, offers, permits)| {
-                Arc::new(ServerPart::prepare(name, offers, permits))
-            }),
-        )
-    }
-
     /// Merges these parts. Of two parts of one name the last counts.
     pub fn from_parts(parts: impl IntoIterator<Item = Arc<ServerPart>>) -> Self {
         let mut parts: Vec<_> = parts.into_iter().collect();

@@ -55,7 +55,7 @@ impl Kind {
     pub const ALL: [Self; 4] = [Self::Tool, Self::Prompt, Self::Resource, Self::Template];
 
     /// The member of a list result that holds the items, such as `tools`.
-    pub const fn list_member(self) -> &'static str {
+    pub(crate) const fn list_member(self) -> &'static str {
         match self {
             Self::Tool => "tools",
             Self::Prompt => "prompts",

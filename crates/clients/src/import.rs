@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::client::Client;
-use crate::variables::{Variables, env, is_name};
+use crate::variables::{Translator, Variables, env, is_name};
 
 /// A day: the longest wait that is carried over.
 const LONGEST_MS: f64 = 86_400_000.0;
@@ -44,9 +44,11 @@ impl Imported {
     }
 }
 
-/// Understands an entry, or says why it cannot be used.
+/// Understands an entry, or says why it cannot be used. `owner` is the server if the file comes with a
+/// repository.
 pub(crate) fn import(
     client: Option<Client>,
+    owner: Option<&str>,
     name: &str,
     entry: &Value,
 ) -> Result<Imported, String> {
@@ -56,9 +58,12 @@ pub(crate) fn import(
     let mut reader = Reader {
         members: members.clone(),
         entry: Map::new(),
-        notes: Vec::new(),
         client,
-        variables: client.map_or(Variables::Any, Client::variables),
+        translator: Translator {
+            variables: client.map_or(Variables::Any, Client::variables),
+            owner: owner.map(str::to_owned),
+            notes: Vec::new(),
+        },
     };
     reader.transport()?;
     reader.switches();
@@ -66,7 +71,7 @@ pub(crate) fn import(
     Ok(Imported {
         name: name.to_owned(),
         entry: Value::Object(reader.entry),
-        notes: reader.notes,
+        notes: reader.translator.notes,
     })
 }
 
@@ -74,9 +79,8 @@ pub(crate) fn import(
 struct Reader {
     members: Map<String, Value>,
     entry: Map<String, Value>,
-    notes: Vec<String>,
     client: Option<Client>,
-    variables: Variables,
+    translator: Translator,
 }
 
 impl Reader {
@@ -106,8 +110,7 @@ impl Reader {
         match (command, url) {
             (Some(command), url) => {
                 if url.is_some() {
-                    self.notes
-                        .push("its url was left out, since it has a command".to_owned());
+                    self.note("its url was left out, since it has a command".to_owned());
                 }
                 self.local(command)
             }
@@ -170,7 +173,7 @@ impl Reader {
         }
         if self.members.remove("envFile").is_some() {
             let note = "its envFile is not read; put what is needed into env".to_owned();
-            self.notes.push(note);
+            self.note(note);
         }
         Ok(())
     }
@@ -203,7 +206,7 @@ impl Reader {
                 .is_some_and(|value| value != json!(true))
             {
                 let note = format!("its sign-in settings (`{key}`) are not carried over");
-                self.notes.push(note);
+                self.note(note);
             }
         }
     }
@@ -263,8 +266,7 @@ impl Reader {
         let left = self.members.keys().map(String::as_str);
         let left: Vec<_> = left.filter(|key| !SUPERFLUOUS.contains(key)).collect();
         if !left.is_empty() {
-            self.notes
-                .push(format!("not carried over: {}", left.join(", ")));
+            self.note(format!("not carried over: {}", left.join(", ")));
         }
     }
 
@@ -277,8 +279,7 @@ impl Reader {
             Some(Value::String(text)) if !text.is_empty() => Some(text),
             Some(Value::String(_) | Value::Null) | None => None,
             Some(_) => {
-                self.notes
-                    .push(format!("its {key} is not a string and was left out"));
+                self.note(format!("its {key} is not a string and was left out"));
                 None
             }
         }
@@ -296,9 +297,7 @@ impl Reader {
                         let text = self.translate(&text);
                         map.insert(name, text.into());
                     }
-                    None => self
-                        .notes
-                        .push(format!("{name} in {key} is not a string and was left out")),
+                    None => self.note(format!("{name} in {key} is not a string and was left out")),
                 }
             }
         }
@@ -315,15 +314,19 @@ impl Reader {
         let given = values.len();
         let texts: Vec<_> = values.iter().filter_map(plain).collect();
         if texts.len() < given {
-            self.notes.push(format!(
+            self.note(format!(
                 "something in {key} is not a string and was left out"
             ));
         }
         texts
     }
 
+    fn note(&mut self, note: String) {
+        self.translator.notes.push(note);
+    }
+
     fn translate(&mut self, text: &str) -> String {
-        self.variables.translate(text, &mut self.notes)
+        self.translator.translate(text)
     }
 }
 

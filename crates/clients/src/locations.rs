@@ -153,6 +153,36 @@ pub(crate) fn of_the_user(client: Client, dirs: &Dirs) -> Vec<PathBuf> {
     }
 }
 
+/// The longest way up from a file to the root of its repository.
+const DEPTH: usize = 128;
+
+/// Whether a file comes with a repository, or may do so.
+pub(crate) fn is_of_a_project(file: &Path, dirs: &Dirs) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let file = real(&dirs.cwd.join(file));
+    let (cwd, home) = (real(&dirs.cwd), real(&dirs.home));
+    let files_of_the_user = Client::ALL.map(|client| of_the_user(client, dirs));
+    if files_of_the_user
+        .iter()
+        .flatten()
+        .any(|own| real(own) == file)
+    {
+        return false;
+    }
+    // The home and the folders above it are nobody's project.
+    let is_own = |folder: &Path| home.starts_with(folder);
+    let above = || file.ancestors().skip(1).take(DEPTH);
+    let is_named_so = above().take(2).any(|folder| {
+        let files = Client::ALL.map(|client| of_the_project(client, folder));
+        files.iter().flatten().any(|known| *known == file)
+    });
+    is_named_so
+        || (file.starts_with(&cwd) && !is_own(&cwd))
+        || above()
+            .take_while(|folder| !is_own(folder))
+            .any(|folder| folder.join(".git").exists())
+}
+
 fn of_the_project(client: Client, project: &Path) -> Vec<PathBuf> {
     match client {
         Client::ClaudeDesktop | Client::Windsurf => Vec::new(),

@@ -105,7 +105,7 @@ pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Resu
     let mut notes = Vec::new();
     let mut missing = entry.clone();
     for (name, value) in client.servers(&file, text)? {
-        let imported = import(Some(client), &name, &value);
+        let imported = import(Some(client), None, &name, &value);
         let is_gateway = imported.as_ref().is_ok_and(|imported| gateway.is(imported));
         if name != gateway.name {
             if is_gateway {
@@ -154,7 +154,7 @@ pub(crate) fn without_gateway(
     let Some((name, value)) = servers.into_iter().find(|(name, _)| *name == gateway.name) else {
         return Ok(None);
     };
-    let imported = import(Some(client), &name, &value).ok();
+    let imported = import(Some(client), None, &name, &value).ok();
     if !imported
         .as_ref()
         .is_some_and(|imported| gateway.is(imported))

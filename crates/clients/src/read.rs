@@ -24,6 +24,9 @@ pub struct Found {
     pub client: Option<Client>,
     /// The file.
     pub file: PathBuf,
+    /// It comes with a repository, which may be another person's. Secrets that it names are called
+    /// `SERVER.NAME`, so that they are none that another server has.
+    pub is_project: bool,
     /// Its servers, in their order, no name twice.
     pub servers: Vec<Imported>,
     /// What was left out, and why.
@@ -32,7 +35,7 @@ pub struct Found {
 
 /// The servers in the user's own files of a client.
 pub fn read(client: Client, dirs: &Dirs) -> Result<Vec<Found>, Error> {
-    read_all(client, locations::of_the_user(client, dirs))
+    read_all(client, false, locations::of_the_user(client, dirs))
 }
 
 /// The servers in the files that the current project has for a client. They come with a repository,
@@ -41,14 +44,14 @@ pub fn read_project(client: Client, dirs: &Dirs) -> Result<Vec<Found>, Error> {
     let of_the_user = locations::of_the_user(client, dirs);
     let mut files = locations::all(client, dirs);
     files.retain(|file| !of_the_user.contains(file));
-    read_all(client, files)
+    read_all(client, true, files)
 }
 
-fn read_all(client: Client, looked: Vec<PathBuf>) -> Result<Vec<Found>, Error> {
+fn read_all(client: Client, is_project: bool, looked: Vec<PathBuf>) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     for file in &looked {
         if let Some(text) = files::read(file)? {
-            found.push(read_text(Some(client), file, &text)?);
+            found.push(read_text(Some(client), is_project, file, &text)?);
         }
     }
     if found.is_empty() {
@@ -57,17 +60,25 @@ fn read_all(client: Client, looked: Vec<PathBuf>) -> Result<Vec<Found>, Error> {
     Ok(found)
 }
 
-/// The servers in a file, whoever's it is; the form is seen from what it says.
-pub fn read_file(path: &Path) -> Result<Found, Error> {
+/// The servers in a file, whoever's it is; the form is seen from what it says. It counts as a repository's
+/// if it is below the current folder, has a `.git` above it or the name of a project's file, unless it is
+/// one of the user's own files or in the home itself.
+pub fn read_file(path: &Path, dirs: &Dirs) -> Result<Found, Error> {
     let Some(text) = files::read(path)? else {
         let missing = std::io::ErrorKind::NotFound.into();
         return Err(Error::io("read", path)(missing));
     };
     let client = guess(path, &text)?;
-    read_text(client, path, &text)
+    let is_project = locations::is_of_a_project(path, dirs);
+    read_text(client, is_project, path, &text)
 }
 
-fn read_text(client: Option<Client>, file: &Path, text: &str) -> Result<Found, Error> {
+fn read_text(
+    client: Option<Client>,
+    is_project: bool,
+    file: &Path,
+    text: &str,
+) -> Result<Found, Error> {
     if text.trim().is_empty() {
         return Err(Error::Unfit {
             file: file.to_owned(),
@@ -77,6 +88,7 @@ fn read_text(client: Option<Client>, file: &Path, text: &str) -> Result<Found, E
     let mut found = Found {
         client,
         file: file.to_owned(),
+        is_project,
         servers: Vec::new(),
         notes: Vec::new(),
     };
@@ -111,7 +123,8 @@ impl Found {
         entry: &Value,
         project: Option<&str>,
     ) {
-        let mut imported = match import(self.client, name, entry) {
+        let owner = self.is_project.then_some(name);
+        let mut imported = match import(self.client, owner, name, entry) {
             Ok(imported) => imported,
             Err(why) => {
                 self.notes.push(format!("`{name}` was left out: {why}"));

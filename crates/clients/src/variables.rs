@@ -1,6 +1,10 @@
 //! What stands for something else in a client's strings, said in Switchboard's way: `${env:NAME}`,
 //! `${secret:NAME}`, and `$${` for a plain `${`.
 
+/// The most letters of a secret's name, and of its server's, which together stay below 128.
+const NAME_LETTERS: usize = 80;
+const OWNER_LETTERS: usize = 40;
+
 /// Which stand-ins a client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variables {
@@ -18,15 +22,25 @@ pub(crate) enum Variables {
     Any,
 }
 
-impl Variables {
-    /// The string in Switchboard's way. What a person has to know is added to the notes.
-    pub(crate) fn translate(self, text: &str, notes: &mut Vec<String>) -> String {
+/// A client's stand-ins in the texts of one server, and what a person has to know about them.
+#[derive(Debug)]
+pub(crate) struct Translator {
+    pub(crate) variables: Variables,
+    /// The server, if its file comes with a repository. Its secrets get names that begin with it and have a
+    /// dot, which those of other servers never do.
+    pub(crate) owner: Option<String>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Translator {
+    /// The string in Switchboard's way.
+    pub(crate) fn translate(&mut self, text: &str) -> String {
         let mut result = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(at) = rest.find(['$', '{']) {
             result.push_str(&rest[..at]);
             rest = &rest[at..];
-            let length = self.one(rest, &mut result, notes);
+            let length = self.one(rest, &mut result);
             rest = &rest[length..];
         }
         result.push_str(rest);
@@ -34,13 +48,14 @@ impl Variables {
     }
 
     /// Translates what `text` begins with, which is `$` or `{`, and says how long it was.
-    fn one(self, text: &str, result: &mut String, notes: &mut Vec<String>) -> usize {
+    fn one(&mut self, text: &str, result: &mut String) -> usize {
+        let variables = self.variables;
         if let Some(inside) = enclosed(text, "${") {
-            if let Some(meaning) = self.meaning(inside, notes) {
+            if let Some(meaning) = self.meaning(inside) {
                 result.push_str(&meaning);
             } else {
-                if self != Self::None && self != Self::OpenCode {
-                    notes.push(format!(
+                if variables != Variables::None && variables != Variables::OpenCode {
+                    self.notes.push(format!(
                         "`${{{inside}}}` means nothing here; it was kept as plain text"
                     ));
                 }
@@ -55,14 +70,14 @@ impl Variables {
             result.push_str("$${");
             return 2;
         }
-        if self == Self::OpenCode
+        if variables == Variables::OpenCode
             && let Some(inside) = enclosed(text, "{")
         {
             match inside.split_once(':') {
                 Some(("env", name)) if is_name(name) => result.push_str(&env(name)),
                 Some(("file", path)) => {
-                    let name = secret_name(path);
-                    notes.push(format!(
+                    let name = self.secret_name(path);
+                    self.notes.push(format!(
                         "the contents of the file {path} become ${{secret:{name}}}; store them \
                          under that name"
                     ));
@@ -76,7 +91,7 @@ impl Variables {
             }
             return inside.len() + 2;
         }
-        if self == Self::Dollar && text.starts_with('$') {
+        if variables == Variables::Dollar && text.starts_with('$') {
             let name = text[1..]
                 .split(|letter: char| !(letter == '_' || letter.is_ascii_alphanumeric()))
                 .next()
@@ -92,22 +107,27 @@ impl Variables {
     }
 
     /// What `${inside}` stands for.
-    fn meaning(self, inside: &str, notes: &mut Vec<String>) -> Option<String> {
-        let editor = matches!(self, Self::Editor | Self::Any);
-        let braces = matches!(self, Self::Braces | Self::Dollar | Self::Any);
+    fn meaning(&mut self, inside: &str) -> Option<String> {
+        use Variables::{Any, Braces, Dollar, Editor};
+        let editor = matches!(self.variables, Editor | Any);
+        let braces = matches!(self.variables, Braces | Dollar | Any);
         match inside.split_once(':') {
             Some(("env", name)) if editor && is_name(name) => Some(env(name)),
             // The text may be one of Switchboard's own.
-            Some(("secret", name)) if self == Self::Any => Some(secret(name)),
-            Some(("input", id)) if editor => {
-                let name = secret_name(id);
-                notes.push(format!(
-                    "`${{input:{id}}}` becomes ${{secret:{name}}}; store it under that name"
+            Some(("secret", name)) if self.variables == Any && self.owner.is_none() => {
+                Some(secret(name))
+            }
+            Some((kind @ ("input" | "secret"), id))
+                if editor && (kind == "input" || self.variables == Any) =>
+            {
+                let name = self.secret_name(id);
+                self.notes.push(format!(
+                    "`${{{kind}:{id}}}` becomes ${{secret:{name}}}; store it under that name"
                 ));
                 Some(secret(&name))
             }
             Some((name, default)) if braces && is_name(name) && default.starts_with('-') => {
-                notes.push(format!(
+                self.notes.push(format!(
                     "the value `{}` for when {name} is not set is not carried over; set {name}",
                     &default[1..]
                 ));
@@ -118,6 +138,15 @@ impl Variables {
             }
             None if braces && is_name(inside) => Some(env(inside)),
             _ => None,
+        }
+    }
+
+    /// A name that a secret can have, like the one given.
+    fn secret_name(&self, given: &str) -> String {
+        let name = allowed(given, NAME_LETTERS);
+        match &self.owner {
+            Some(owner) => format!("{}.{name}", allowed(owner, OWNER_LETTERS)),
+            None => name,
         }
     }
 }
@@ -143,11 +172,11 @@ pub(crate) fn is_name(name: &str) -> bool {
         && letters.all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
 }
 
-/// A name that a secret can have, like the one given.
-fn secret_name(given: &str) -> String {
+/// A part of the name of a secret.
+fn allowed(given: &str, letters: usize) -> String {
     let name: String = given
         .chars()
-        .take(100)
+        .take(letters)
         .map(|letter| match letter {
             '_' | '-' => letter,
             other if other.is_ascii_alphanumeric() => other,
@@ -207,9 +236,38 @@ mod tests {
             ),
             (Variables::Any, "${ü} ${open", "$${ü} $${open", 1),
         ] {
-            let mut told = Vec::new();
-            assert_eq!(variables.translate(text, &mut told), expected, "{text}");
-            assert_eq!(told.len(), notes, "{told:?}");
+            let mut translator = translator(variables, None);
+            assert_eq!(translator.translate(text), expected, "{text}");
+            assert_eq!(translator.notes.len(), notes, "{:?}", translator.notes);
         }
+    }
+
+    fn translator(variables: Variables, owner: Option<&str>) -> Translator {
+        Translator {
+            variables,
+            owner: owner.map(str::to_owned),
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn secrets_of_a_project_have_names_of_their_own() {
+        for (variables, text, expected) in [
+            (
+                Variables::Editor,
+                "${input:git-key}",
+                "${secret:a-b.git-key}",
+            ),
+            (Variables::OpenCode, "{file:~/.k}", "${secret:a-b.k}"),
+            (Variables::Any, "${secret:x.y}", "${secret:a-b.x-y}"),
+            (Variables::Any, "${secret:${x}", "${secret:a-b.x}"),
+        ] {
+            let mut translator = translator(variables, Some("a.b"));
+            assert_eq!(translator.translate(text), expected);
+            assert_eq!(translator.notes.len(), 1, "{text}");
+        }
+        let mut long = translator(Variables::Editor, Some(&"o".repeat(500)));
+        let long = long.translate(&format!("${{input:{}}}", "n".repeat(500)));
+        assert!(long.len() < 128 + "${secret:}".len(), "{long}");
     }
 }

@@ -122,40 +122,78 @@ const NPM: &[&str] = &[
 /// The longest way up from a directory to the root of its repository.
 const DEPTH: usize = 128;
 
+/// The directory in which the gateway was started, and the one who started it there.
+#[derive(Clone, Copy, Debug)]
+pub enum Started<'a> {
+    /// A client, in the folder that it works in. The folder may be another person's, repository or not.
+    ByClient(&'a Path),
+    /// The user or a service. A repository may be another person's, any other directory is theirs.
+    ByUser(&'a Path),
+}
+
+impl Started<'_> {
+    /// The folder whose files no server may be pointed to: the repository that contains the directory, or
+    /// the directory that a client works in. Never the root of the file system or a folder with the home of
+    /// the user in it.
+    fn untrusted(self, home: Option<&OsStr>) -> Option<PathBuf> {
+        let (Self::ByClient(directory) | Self::ByUser(directory)) = self;
+        let directory = resolved(directory);
+        let home = home.map(|home| resolved(Path::new(home)));
+        let is_own = |dir: &Path| {
+            dir.parent().is_none() || home.as_ref().is_some_and(|home| home.starts_with(dir))
+        };
+        let foreign = || directory.ancestors().take_while(|dir| !is_own(dir));
+        let root = foreign().take(DEPTH).find(|dir| dir.join(".git").exists());
+        let root = match self {
+            Self::ByClient(_) => root.or_else(|| foreign().next()),
+            Self::ByUser(_) => root,
+        };
+        root.map(ToOwned::to_owned)
+    }
+}
+
 /// The gateway's own environment, and the share of it that a server gets.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
-    /// The repository in which the gateway was started, whose files no server may be pointed to.
-    repository: Option<PathBuf>,
+    /// The entries of `PATH` that were left out.
+    dropped: Vec<PathBuf>,
+    /// The folder in which the gateway was started, whose files no server may be pointed to.
+    untrusted: Option<PathBuf>,
 }
 
 impl Environment {
-    /// The environment of this process, which was started in `directory`.
-    pub fn current(directory: Option<&Path>) -> Self {
-        Self::new(std::env::vars_os(), directory)
+    /// The environment of this process.
+    pub fn current(started: Option<Started<'_>>) -> Self {
+        Self::new(std::env::vars_os(), started)
     }
 
-    /// An environment of these variables. Of `PATH` it keeps the absolute directories outside the repository
-    /// that contains `directory`: a relative one leads into the working directory of whichever client started
-    /// the gateway.
+    /// An environment of these variables. Of `PATH` it keeps the absolute directories outside the folder in
+    /// which the gateway was started, if that is not the user's own: a relative one leads into the working
+    /// directory of whichever client started it.
     pub fn new(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
-        directory: Option<&Path>,
+        started: Option<Started<'_>>,
     ) -> Self {
         let mut variables: BTreeMap<_, _> = variables.into_iter().collect();
-        let home = variables.get(OsStr::new("HOME")).map(PathBuf::from);
-        let repository = directory
-            .map(repository)
-            .filter(|root| !home.is_some_and(|home| resolved(&home).starts_with(root)));
+        let home = variables.get(OsStr::new("HOME"));
+        let untrusted =
+            started.and_then(|started| started.untrusted(home.map(OsString::as_os_str)));
+        let mut dropped = Vec::new();
         if let Some(path) = variables.remove(OsStr::new("PATH")) {
-            let kept = search_path(&path, repository.as_deref());
+            let kept = search_path(&path, untrusted.as_deref(), &mut dropped);
             variables.extend(kept.map(|path| ("PATH".into(), path)));
         }
         Self {
             variables,
-            repository,
+            dropped,
+            untrusted,
         }
+    }
+
+    /// The entries of `PATH` that were left out, in their order.
+    pub fn dropped(&self) -> &[PathBuf] {
+        &self.dropped
     }
 
     /// The value of a variable.
@@ -181,14 +219,14 @@ impl Environment {
         let own = line.env.iter();
         environment.extend(own.map(|(name, value)| (name.into(), value.into())));
         if let Some(path) = environment.remove(OsStr::new("PATH")) {
-            let kept = search_path(&path, None);
+            let kept = search_path(&path, None, &mut Vec::new());
             environment.extend(kept.map(|path| ("PATH".into(), path)));
         }
         environment
     }
 
     /// Reports whether a variable is set here and a server with this entry does not get it.
-    pub fn withholds(&self, name: &str, line: &CommandLine) -> bool {
+    pub(crate) fn withholds(&self, name: &str, line: &CommandLine) -> bool {
         let value = self.get(name).filter(|value| !value.is_empty());
         value.is_some_and(|value| {
             !self.is_passed(OsStr::new(name), value)
@@ -206,10 +244,8 @@ impl Environment {
         if text.starts_with("()") || !(is_listed(name) || (is_index(name) && !text.contains('@'))) {
             return false;
         }
-        let outside = |root: &PathBuf| {
-            std::env::split_paths(value).all(|path| !path.is_absolute() || !is_inside(&path, root))
-        };
-        name == "PATH" || self.repository.as_ref().is_none_or(outside)
+        let outside = |root: &PathBuf| !leads_into(value, root);
+        name == "PATH" || self.untrusted.as_ref().is_none_or(outside)
     }
 }
 
@@ -218,7 +254,8 @@ impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment")
             .field("variables", &self.variables.len())
-            .field("repository", &self.repository)
+            .field("dropped", &self.dropped)
+            .field("untrusted", &self.untrusted)
             .finish()
     }
 }
@@ -265,23 +302,31 @@ fn npm_setting(name: &str) -> Option<String> {
     name.strip_prefix("npm_config_").map(str::to_owned)
 }
 
-/// The absolute directories of a search path that are outside the repository; `None` if there are none.
-fn search_path(path: &OsStr, repository: Option<&Path>) -> Option<OsString> {
-    let outside = |dir: &PathBuf| repository.is_none_or(|root| !is_inside(dir, root));
-    let dirs = std::env::split_paths(path).filter(|dir| dir.is_absolute() && outside(dir));
-    std::env::join_paths(dirs)
+/// The absolute directories of a search path that are outside the folder; `None` if there are none. The
+/// others are added to `dropped`.
+fn search_path(
+    path: &OsStr,
+    untrusted: Option<&Path>,
+    dropped: &mut Vec<PathBuf>,
+) -> Option<OsString> {
+    let is_kept =
+        |dir: &PathBuf| dir.is_absolute() && untrusted.is_none_or(|root| !is_inside(dir, root));
+    let (kept, left): (Vec<_>, Vec<_>) = std::env::split_paths(path).partition(is_kept);
+    dropped.extend(left);
+    std::env::join_paths(kept)
         .ok()
         .filter(|path| !path.is_empty())
 }
 
-/// The root of the repository that contains a directory, or the directory itself.
-fn repository(directory: &Path) -> PathBuf {
-    let directory = resolved(directory);
-    let root = directory
-        .ancestors()
-        .take(DEPTH)
-        .find(|dir| dir.join(".git").exists());
-    root.unwrap_or(&directory).to_owned()
+/// Reports whether a value names a path in a folder: by itself, in a list such as `PATH`, in an address, or
+/// in a list of those such as `name=file:///path https://host`.
+fn leads_into(value: &OsStr, root: &Path) -> bool {
+    let text = value.to_string_lossy();
+    let is_between = |c: char| c.is_whitespace() || matches!(c, ':' | '=' | ',' | ';');
+    let parts = text.split(is_between).map(PathBuf::from);
+    std::env::split_paths(value)
+        .chain(parts)
+        .any(|path| path.is_absolute() && is_inside(&path, root))
 }
 
 fn is_inside(path: &Path, root: &Path) -> bool {
@@ -301,11 +346,11 @@ fn resolved(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn environment(variables: &[(&str, &str)], directory: Option<&Path>) -> Environment {
+    fn environment(variables: &[(&str, &str)], started: Option<Started<'_>>) -> Environment {
         let variables = variables.iter();
         Environment::new(
             variables.map(|(name, value)| ((*name).into(), (*value).into())),
-            directory,
+            started,
         )
     }
 
@@ -477,7 +522,8 @@ mod tests {
             ("TMPDIR", &beside),
             ("HOME", "/nonexistent"),
         ];
-        let in_repository = environment(&variables, Some(&root.join("sub")));
+        let sub = root.join("sub");
+        let in_repository = environment(&variables, Some(Started::ByUser(&sub)));
         let given = in_repository.of_server(&CommandLine::default());
         let expected = format!("/usr/bin:{beside}");
         assert_eq!(given[OsStr::new("PATH")], *expected);
@@ -487,7 +533,62 @@ mod tests {
         let home = root.display().to_string();
         let mut at_home = variables;
         at_home[4].1 = &home;
-        let at_home = environment(&at_home, Some(&root.join("sub")));
+        let at_home = environment(&at_home, Some(Started::ByUser(&sub)));
         assert_eq!(at_home.get("PATH"), Some(OsStr::new(&path)));
+    }
+
+    /// The entries of `PATH` that a gateway leaves out.
+    fn dropped(started: Started<'_>, home: Option<&str>, path: &str) -> Vec<String> {
+        let home = home.map(|home| ("HOME", home));
+        let variables: Vec<_> = home.into_iter().chain([("PATH", path)]).collect();
+        let environment = environment(&variables, Some(started));
+        let dropped = environment.dropped().iter();
+        dropped.map(|dir| dir.display().to_string()).collect()
+    }
+
+    #[test]
+    fn root_of_the_file_system_is_no_repository() {
+        let root = Path::new("/");
+        for started in [Started::ByClient(root), Started::ByUser(root)] {
+            for home in [None, Some("/srv/app"), Some("/"), Some("")] {
+                let dropped = dropped(started, home, "/usr/bin:.:/bin");
+                assert_eq!(dropped, ["."], "{started:?} {home:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn directory_without_repository_is_distrusted_from_clients() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        let app = home.join("app");
+        std::fs::create_dir_all(&app).unwrap();
+        // The user keeps settings in a repository of their own.
+        std::fs::create_dir(home.join(".git")).unwrap();
+        let home = home.to_str();
+        let programs = app.join(".venv/bin").display().to_string();
+        let path = format!("{programs}:/usr/bin");
+        assert_eq!(dropped(Started::ByClient(&app), home, &path), [programs]);
+        assert!(dropped(Started::ByUser(&app), home, &path).is_empty());
+    }
+
+    #[test]
+    fn index_in_the_repository_is_not_passed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("repo");
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        let index = root.join("idx").display().to_string();
+        for value in [
+            index.clone(),
+            format!("x={index}"),
+            format!("https://a/ {index}"),
+            format!("https://a,file://{index}"),
+        ] {
+            let given = environment(&[("UV_INDEX", &*value)], Some(Started::ByUser(&root)));
+            assert!(names(&given, &CommandLine::default()).is_empty(), "{value}");
+        }
+        let beside = format!("x={index}").replace("repo", "repository");
+        let given = environment(&[("UV_INDEX", &*beside)], Some(Started::ByUser(&root)));
+        assert_eq!(names(&given, &CommandLine::default()), ["UV_INDEX"]);
     }
 }

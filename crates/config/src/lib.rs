@@ -55,23 +55,22 @@ mod wanted;
 mod write;
 
 pub use edit::{EditError, add_server, release_server, remove_server, set_enabled};
-pub use environment::Environment;
+pub use environment::{Environment, Started};
 pub use filter::ToolFilter;
 pub use home::{Home, HomeError};
-pub use listen::{ListenError, parse_listen};
-pub use load::{ConfigError, parse, read_file};
+pub use load::{ConfigError, open_trusted, parse, read_trusted};
 pub use model::{
-    Approvals, Auth, Budget, CommandLine, Config, Container, DEFAULT_LISTEN, Embeddings, Guard,
-    Inherit, McpAuth, Memory, Notify, Prices, Provider, ProviderKind, Remote, RemoteKind, Results,
-    Route, Sampling, Search, Server, Shutdown, Start, Transport, Trust, View, Webhook,
+    Approvals, Auth, Budget, CommandLine, Config, Container, Embeddings, Guard, Inherit, McpAuth,
+    Memory, Notify, Prices, Provider, ProviderKind, Remote, RemoteKind, Results, Route, Sampling,
+    Search, Server, Shutdown, Start, Transport, Trust, View, Webhook,
 };
-pub use name::{NameError, check_server_name};
+pub use name::NameError;
 pub use network::Network;
 pub use problem::Problem;
 pub use reference::is_secret_name;
 pub use resolve::{ResolveError, Resolved};
 pub use schema::schema;
-pub use secret::{looks_secret, without_scheme};
+pub use secret::{Place, Reference, secret_parts};
 pub use shell::shell_word;
 pub use switchboard_files::LockError;
 pub use write::{ConfigLock, Written};

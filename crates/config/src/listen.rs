@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Why an address is not one to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ListenError {
+pub(crate) enum ListenError {
     /// It is no address.
     #[error("the address to listen on must be HOST:PORT, such as 127.0.0.1:7777")]
     Address,
@@ -19,7 +19,7 @@ pub enum ListenError {
 
 /// Reads an address to listen on: `127.0.0.1:7777`, `[::1]:7777` or `localhost:7777`. Port 0 takes
 /// any free one. Addresses that other machines could reach are refused.
-pub fn parse_listen(text: &str) -> Result<SocketAddr, ListenError> {
+pub(crate) fn parse_listen(text: &str) -> Result<SocketAddr, ListenError> {
     let address = match text.strip_prefix("localhost:") {
         Some(port) => {
             let port = port.parse().map_err(|_| ListenError::Address)?;

@@ -1,10 +1,11 @@
 //! From a file to a configuration.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use switchboard_files::{access, follow};
+use switchboard_files::{Access, access, links, open_any, read_within};
 
 use crate::json::{self, TEXT_MAX};
 use crate::keys::ROOT;
@@ -12,6 +13,9 @@ use crate::model::Config;
 use crate::problem::{Problem, Problems};
 use crate::read;
 use crate::shape::{Shape, check};
+
+/// The longest wait for the other end of a configuration that is a pipe.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
@@ -70,60 +74,87 @@ impl Config {
     /// Reads a configuration file. A missing file is an empty configuration. Since it names programs
     /// to run, a file that another user could have written is refused.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        check_owner(path)?;
+        let Some(bytes) = read_trusted(path)? else {
+            return Ok(Self::default());
+        };
         let name = path.display().to_string();
-        let parsed = match read_file(path) {
-            Ok(bytes) => match str::from_utf8(&bytes) {
-                Ok(text) => parse(text, &name),
-                Err(error) => Err(not_text(&bytes, error.valid_up_to(), &name)),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(source) => {
-                return Err(ConfigError::Read {
-                    path: path.to_owned(),
-                    source,
-                });
-            }
+        let parsed = match str::from_utf8(&bytes) {
+            Ok(text) => parse(text, &name),
+            Err(error) => Err(not_text(&bytes, error.valid_up_to(), &name)),
         };
         parsed.map_err(|problems| ConfigError::Invalid { problems })
     }
 }
 
-/// Refuses a file that a user other than this one and root owns or may change, or that stands in such
-/// a folder.
-fn check_owner(path: &Path) -> Result<(), ConfigError> {
-    let target = follow(path).unwrap_or_else(|_| path.to_owned());
-    for place in [Some(target.as_path()), target.parent()]
-        .into_iter()
-        .flatten()
-    {
-        // What is missing, or may not be looked at, is told when it is read.
-        let Ok(found) = access(place) else { continue };
-        let refused = |why, fix| ConfigError::Unsafe {
-            path: place.to_owned(),
-            why,
-            fix,
-        };
-        let shown = place.display();
-        if found.is_foreign() {
-            let why = format!("it belongs to another user (uid {})", found.owner);
-            return Err(refused(why, format!("run: chown \"$(id -u)\" '{shown}'")));
-        }
-        if found.is_world_writable() && !found.is_sticky() {
-            let why = format!("every user may change it (mode {:o})", found.mode);
-            return Err(refused(why, format!("run: chmod go-w '{shown}'")));
-        }
-    }
-    Ok(())
+/// Reads a configuration file, or enough of it to see that it is too large. `None` if there is none.
+/// Refuses one that another user could have written, and waits for a pipe for at most 5 s.
+pub fn read_trusted(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
+    let Some(file) = open_trusted(path, open_any)? else {
+        return Ok(None);
+    };
+    let bytes = read_within(&file, TEXT_MAX + 1, PATIENCE);
+    bytes.map(Some).map_err(|source| ConfigError::Read {
+        path: path.to_owned(),
+        source,
+    })
 }
 
-/// Reads a configuration file, or enough of it to see that it is too large.
-pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?
-        .take(TEXT_MAX as u64 + 1)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// Opens a configuration file with `open`. `None` if there is none. Refuses a file that a user other
+/// than this one and root owns or may change, and one behind a link or in a folder of that kind.
+pub fn open_trusted(
+    path: &Path,
+    open: impl FnOnce(&Path) -> io::Result<File>,
+) -> Result<Option<File>, ConfigError> {
+    let failed = |source| ConfigError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    for place in links(path).map_err(failed)? {
+        // What is missing, or may not be looked at, is told when it is opened.
+        if let Ok(link) = fs::symlink_metadata(&place)
+            && link.is_symlink()
+        {
+            check_owner(&place, Access::from(&link))?;
+        }
+        if let Some(folder) = place.parent()
+            && let Ok(found) = access(folder)
+        {
+            check_owner(folder, found)?;
+            check_mode(folder, found)?;
+        }
+    }
+    let file = match open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    // The open file, as another may have taken its name.
+    let found = Access::of(&file).map_err(failed)?;
+    check_owner(path, found)?;
+    check_mode(path, found)?;
+    Ok(Some(file))
+}
+
+fn check_owner(place: &Path, found: Access) -> Result<(), ConfigError> {
+    if !found.is_foreign() {
+        return Ok(());
+    }
+    Err(ConfigError::Unsafe {
+        path: place.to_owned(),
+        why: format!("it belongs to another user (uid {})", found.owner),
+        fix: format!("run: chown -h \"$(id -u)\" '{}'", place.display()),
+    })
+}
+
+fn check_mode(place: &Path, found: Access) -> Result<(), ConfigError> {
+    if !found.is_world_writable() || found.is_sticky() {
+        return Ok(());
+    }
+    Err(ConfigError::Unsafe {
+        path: place.to_owned(),
+        why: format!("every user may change it (mode {:o})", found.mode),
+        fix: format!("run: chmod go-w '{}'", place.display()),
+    })
 }
 
 fn not_text(bytes: &[u8], valid: usize, name: &str) -> Vec<Problem> {

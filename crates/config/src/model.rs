@@ -19,7 +19,7 @@ use crate::filter::ToolFilter;
 use crate::network::Network;
 
 /// Where the gateway listens when nothing else is said.
-pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7777);
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7777);
 
 /// The whole of `switchboard.json`.
 #[derive(Clone, Debug, PartialEq)]

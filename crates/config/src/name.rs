@@ -31,7 +31,7 @@ pub enum NameError {
 /// Checks that a server can be called so: 1 to 64 characters, no control characters, no `/`,
 /// neither `.` nor `..`, which addresses take for folders, and not `switchboard`, which is the
 /// gateway itself.
-pub fn check_server_name(name: &str) -> Result<(), NameError> {
+pub(crate) fn check_server_name(name: &str) -> Result<(), NameError> {
     if name.is_empty() {
         Err(NameError::Empty)
     } else if name.chars().nth(NAME_MAX).is_some() {

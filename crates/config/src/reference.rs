@@ -1,5 +1,7 @@
 //! References inside strings: `${env:NAME}` and `${secret:NAME}`; `$${` stands for `${`.
 
+use std::ops::Range;
+
 use crate::json::quote;
 
 /// The longest name of a secret, which is a file's name.
@@ -48,6 +50,26 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, Malformed> {
     }
     pieces.push(Piece::Plain(rest));
     Ok(pieces)
+}
+
+/// The places of the references in a string.
+pub(crate) fn ranges(text: &str) -> Result<Vec<Range<usize>>, Malformed> {
+    let mut at = 0;
+    let mut ranges = Vec::new();
+    for piece in pieces(text)? {
+        let start = at;
+        at += match piece {
+            // Only an escaped one stands for itself, and was longer.
+            Piece::Plain("${") => "$${".len(),
+            Piece::Plain(plain) => plain.len(),
+            Piece::Env(name) => "${env:}".len() + name.len(),
+            Piece::Secret(name) => "${secret:}".len() + name.len(),
+        };
+        if !matches!(piece, Piece::Plain(_)) {
+            ranges.push(start..at);
+        }
+    }
+    Ok(ranges)
 }
 
 fn reference(inside: &str) -> Result<Piece<'_>, Malformed> {
@@ -113,6 +135,14 @@ mod tests {
             let mut found = pieces(text).unwrap();
             found.retain(|piece| *piece != Plain(""));
             assert_eq!(found, expected, "{text:?}");
+            let places = ranges(text).unwrap().into_iter();
+            let places: Vec<_> = places.map(|range| &text[range]).collect();
+            let spelled = expected.iter().filter_map(|piece| match piece {
+                Plain(_) => None,
+                Env(name) => Some(format!("${{env:{name}}}")),
+                Secret(name) => Some(format!("${{secret:{name}}}")),
+            });
+            assert_eq!(places, spelled.collect::<Vec<_>>(), "{text:?}");
         }
     }
 

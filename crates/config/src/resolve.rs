@@ -6,10 +6,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use switchboard_files::{Access, Links, open, read_open};
 use switchboard_redact::{self as redact, Secret, Source};
 
 use crate::model::{CommandLine, Container, Provider, Remote, Server, Transport, Webhook};
@@ -319,28 +319,21 @@ enum SecretFailure {
 }
 
 fn read_secret(path: &Path) -> Result<String, SecretFailure> {
-    // Looked at before it is opened: opening a pipe would wait for its writer.
-    let metadata = path.metadata().map_err(SecretFailure::Read)?;
-    if !metadata.is_file() {
-        return Err(SecretFailure::Content("is not a file"));
+    let file = open(path, Links::Follow).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => SecretFailure::Content("is not a file"),
+        _ => SecretFailure::Read(error),
+    })?;
+    let found = Access::of(&file).map_err(SecretFailure::Read)?;
+    if found.is_open() {
+        return Err(SecretFailure::Exposed(found.mode));
     }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-
-        let mode = metadata.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(SecretFailure::Exposed(mode));
-        }
+    if found.is_foreign() {
+        return Err(SecretFailure::Content("belongs to another user"));
     }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(SecretFailure::Read)?;
-    file.take(SECRET_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(SecretFailure::Read)?;
-    if bytes.len() as u64 > SECRET_MAX {
-        return Err(SecretFailure::Content("is longer than 64 KiB"));
-    }
+    let bytes = read_open(&file, SECRET_MAX).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => SecretFailure::Content("is longer than 64 KiB"),
+        _ => SecretFailure::Read(error),
+    })?;
     let text = str::from_utf8(&bytes).map_err(|_| SecretFailure::Content("is not UTF-8 text"))?;
     let secret = text.trim_start_matches('\u{feff}').trim();
     match secret {

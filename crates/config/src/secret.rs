@@ -1,73 +1,173 @@
-//! Recognising secrets: which values look like one, and which secrets a configuration names.
+//! Recognising secrets: which values look like one, and which secrets and variables a configuration names.
+//!
+//! Names and forms are those of the redaction, so that a value that no log may show is one that no file
+//! should hold.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Range;
+
+use switchboard_redact as redact;
 
 use crate::model::{Config, Server, Transport};
-use crate::reference::{Piece, pieces};
-
-/// Parts of names that say that the value is a secret.
-const NAMES: [&str; 12] = [
-    "KEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "AUTHORIZATION",
-    "CREDENTIAL",
-    "BEARER",
-    "COOKIE",
-    "_PAT",
-    "-PAT",
-];
+use crate::reference::{Piece, pieces, ranges};
 
 /// The schemes of `Authorization`, which are no secret by themselves.
 const SCHEMES: [&str; 3] = ["Bearer ", "Basic ", "Token "];
 
-/// Returns whether a value looks like a secret, by its name (`API_KEY`, `Authorization`) or by
-/// itself (`ghp_…`, a JWT, a password in a URL). A reference such as `${secret:NAME}` is none.
-pub fn looks_secret(name: &str, value: &str) -> bool {
-    let Some(plain) = without_references(value) else {
-        return false;
-    };
-    let bare = without_scheme(&plain).trim();
-    if bare.is_empty() || is_path(bare) {
-        return false;
-    }
-    let name = name.to_ascii_uppercase();
-    let named = NAMES.iter().any(|part| name.contains(part));
-    (named && !is_setting(bare)) || is_token(bare) || has_password(bare)
+/// The place of a text in the entry of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// The variable of this name.
+    Variable(&'a str),
+    /// The header of this name.
+    Header(&'a str),
+    /// An argument, after this one.
+    Argument(&'a str),
+    /// The address.
+    Address,
 }
 
-/// The part of a header or variable that is the secret: without `Bearer ` and its like.
-pub fn without_scheme(value: &str) -> &str {
+/// The parts of a text that look like secrets, in order and apart, by their place (`API_KEY`,
+/// `Authorization`, `--token`) or by themselves (`ghp_…`, a JWT, a password in a URL). Of a variable and a
+/// header that is the whole text without `Bearer ` and its like. A reference such as `${secret:NAME}` is none.
+pub fn secret_parts(place: Place<'_>, text: &str) -> Vec<Range<usize>> {
+    let Ok(references) = ranges(text) else {
+        return Vec::new();
+    };
+    // A colon in a reference must not look like that before a password.
+    let mut masked = text.to_owned();
+    for reference in &references {
+        masked.replace_range(reference.clone(), &"x".repeat(reference.len()));
+    }
+    let bare = bare(&masked);
+    let found = match place {
+        Place::Variable(name) => redact::variable(name, bare),
+        Place::Header(name) => redact::header(name, bare),
+        Place::Argument(before) => redact::arguments("", [before, &masked]),
+        Place::Address => redact::literal("", &masked),
+    };
+    let values = found.iter().map(redact::Secret::value);
+    let mut parts: Vec<Range<usize>> = values
+        .filter(|value| !value.is_empty())
+        .flat_map(|value| {
+            let starts = masked.match_indices(value).map(|(start, _)| start);
+            starts.map(|start| start..start + value.len())
+        })
+        .filter(|part| is_secret(text, part, &references))
+        .collect();
+    if matches!(place, Place::Variable(_) | Place::Header(_)) && !parts.is_empty() {
+        parts.push(text.len() - bare.len()..text.len());
+    }
+    joined(parts)
+}
+
+/// The same parts without overlaps.
+fn joined(mut parts: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    parts.sort_unstable_by_key(|part| (part.start, part.end));
+    let mut apart: Vec<Range<usize>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match apart.last_mut() {
+            Some(last) if part.start < last.end => last.end = last.end.max(part.end),
+            _ => apart.push(part),
+        }
+    }
+    apart
+}
+
+/// Returns whether a part of a text is more than a reference or a setting.
+fn is_secret(text: &str, part: &Range<usize>, references: &[Range<usize>]) -> bool {
+    let mut plain = String::new();
+    let mut at = part.start;
+    for reference in references {
+        if reference.start >= part.end || reference.end <= part.start {
+            continue;
+        }
+        if reference.start < at || reference.end > part.end {
+            // A piece of a reference is only like the value by chance.
+            return false;
+        }
+        plain.push_str(&text[at..reference.start]);
+        at = reference.end;
+        if plain.ends_with(':') {
+            // The name of the user whose password it is.
+            plain.clear();
+        }
+    }
+    plain.push_str(&text[at..part.end]);
+    !is_setting(bare(&plain.replace("$${", "${")).trim())
+}
+
+/// A number, a truth, a short word or the variable of another program, such as the value of `MAX_TOKENS`.
+fn is_setting(value: &str) -> bool {
+    let is_number = value.len() <= 6 && value.bytes().all(|byte| byte.is_ascii_digit());
+    let is_variable = value.starts_with("${") && value.ends_with('}');
+    value.len() < 4
+        || is_number
+        || is_variable
+        || ["true", "false", "none", "auto"].contains(&value)
+}
+
+/// The text without `Bearer ` and its like.
+fn bare(text: &str) -> &str {
     let scheme = SCHEMES.iter().find(|scheme| {
-        let start = value.get(..scheme.len());
+        let start = text.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     });
-    scheme.map_or(value, |scheme| &value[scheme.len()..])
+    scheme.map_or(text, |scheme| &text[scheme.len()..])
+}
+
+/// Something outside the configuration that a text refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reference<'a> {
+    /// A variable of the gateway's environment.
+    Variable(&'a str),
+    /// A secret of the home.
+    Secret(&'a str),
+}
+
+impl fmt::Display for Reference<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => write!(f, "${{env:{name}}}"),
+            Self::Secret(name) => write!(f, "${{secret:{name}}}"),
+        }
+    }
+}
+
+/// The references in a text.
+fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
+    let pieces = pieces(text).into_iter().flatten();
+    pieces.filter_map(|piece| match piece {
+        Piece::Plain(_) => None,
+        Piece::Env(name) => Some(Reference::Variable(name)),
+        Piece::Secret(name) => Some(Reference::Secret(name)),
+    })
 }
 
 impl Config {
     /// The values that look like secrets and stand in the configuration in clear.
     pub fn clear_secrets(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
+        let mut add = |place, text: &str| {
+            let parts = secret_parts(place, text).into_iter();
+            found.extend(parts.map(|part| text[part].to_owned()));
+        };
         for server in self.servers.values() {
-            for (name, value) in named_values(server) {
-                if looks_secret(&name, value) {
-                    found.insert(without_scheme(value).to_owned());
-                }
+            for (place, text) in placed(server) {
+                add(place, text);
             }
         }
-        let provider = self.sampling.provider.as_ref();
-        let key = provider.and_then(|provider| provider.api_key.as_deref());
-        let webhook = self.approvals.webhook.as_ref();
-        let secret = webhook.map(|webhook| webhook.secret.as_str());
-        let both = key.into_iter().chain(secret);
-        found.extend(
-            both.filter(|text| looks_secret("SECRET", text))
-                .map(str::to_owned),
-        );
+        if let Some(provider) = &self.sampling.provider {
+            let key = provider.api_key.iter();
+            key.for_each(|key| add(Place::Variable("API_KEY"), key));
+            let url = provider.base_url.iter();
+            url.for_each(|url| add(Place::Address, url));
+        }
+        if let Some(webhook) = &self.approvals.webhook {
+            add(Place::Variable("SECRET"), &webhook.secret);
+            add(Place::Address, &webhook.url);
+        }
         found
     }
 
@@ -75,53 +175,50 @@ impl Config {
     /// use each of them.
     pub fn secrets_used(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        let mut note = |owner: &str, text: &str| {
-            for piece in pieces(text).into_iter().flatten() {
-                if let Piece::Secret(name) = piece {
-                    let owners = used.entry(name.to_owned()).or_default();
-                    owners.insert(owner.to_owned());
-                }
+        let mut note = |owner: &str, reference: Reference<'_>| {
+            if let Reference::Secret(name) = reference {
+                let owners = used.entry(name.to_owned()).or_default();
+                owners.insert(owner.to_owned());
             }
         };
         for (name, server) in &self.servers {
-            for text in texts(server) {
-                note(name, text);
-            }
+            let named = server.references().into_iter();
+            named.for_each(|reference| note(name, reference));
         }
         if let Some(provider) = &self.sampling.provider {
-            for text in [&provider.base_url, &provider.api_key]
+            let texts = [&provider.base_url, &provider.api_key];
+            let named = texts
                 .into_iter()
                 .flatten()
-            {
-                note("(sampling)", text);
-            }
+                .flat_map(|text| references(text));
+            named.for_each(|reference| note("(sampling)", reference));
         }
         if let Some(webhook) = &self.approvals.webhook {
-            note("(webhook)", &webhook.url);
-            note("(webhook)", &webhook.secret);
+            let named = references(&webhook.url).chain(references(&webhook.secret));
+            named.for_each(|reference| note("(webhook)", reference));
         }
         used
     }
 }
 
 impl Server {
+    /// The secrets and variables that its texts refer to.
+    pub fn references(&self) -> BTreeSet<Reference<'_>> {
+        texts(self).into_iter().flat_map(references).collect()
+    }
+
     /// The arguments that hold a secret, or a variable that looks like one. Every user of the machine
     /// can read the arguments of a process.
     pub fn secret_arguments(&self) -> usize {
-        let args = match &self.transport {
-            Transport::Command(line) => &line.args,
-            Transport::Container(container) => &container.args,
-            Transport::Remote(_) | Transport::BuiltIn => return 0,
+        let is_key = |reference: Reference<'_>| match reference {
+            Reference::Secret(_) => true,
+            Reference::Variable(name) => !redact::variable(name, "a value").is_empty(),
         };
-        let is_secret = |text: &&String| {
-            let pieces = pieces(text).unwrap_or_default();
-            pieces.iter().any(|piece| match piece {
-                Piece::Secret(_) => true,
-                Piece::Env(name) => looks_secret(name, "a value"),
-                Piece::Plain(plain) => is_token(plain),
-            })
+        let is_secret = |(place, text): &(Place<'_>, &str)| {
+            matches!(place, Place::Argument(_))
+                && (references(text).any(is_key) || !secret_parts(*place, text).is_empty())
         };
-        args.iter().filter(is_secret).count()
+        placed(self).iter().filter(|given| is_secret(given)).count()
     }
 
     /// Returns whether credentials go to another machine over plain `http://`.
@@ -129,12 +226,14 @@ impl Server {
         let Transport::Remote(remote) = &self.transport else {
             return false;
         };
-        let has_reference = |text: &str| text.contains("${");
-        let shown = remote.headers.iter().any(|(name, value)| {
-            looks_secret(name, value) || has_reference(value) || looks_secret(name, "a value")
-        });
-        let in_address = has_reference(&remote.url) || has_password(&remote.url);
-        is_plain_and_far(&remote.url) && (shown || in_address)
+        let is_credential = |(place, text): (Place<'_>, &str)| {
+            let is_key = match place {
+                Place::Header(name) => !redact::header(name, "a value").is_empty(),
+                _ => false,
+            };
+            is_key || text.contains("${") || !secret_parts(place, text).is_empty()
+        };
+        is_plain_and_far(&remote.url) && placed(self).into_iter().any(is_credential)
     }
 }
 
@@ -159,136 +258,136 @@ fn is_plain_and_far(url: &str) -> bool {
 
 /// Every text of a server that may hold references.
 fn texts(server: &Server) -> Vec<&str> {
-    let mut texts: Vec<&str> = named_values(server)
-        .into_iter()
-        .map(|(_, text)| text)
-        .collect();
+    let mut texts: Vec<&str> = placed(server).into_iter().map(|(_, text)| text).collect();
     match &server.transport {
         Transport::Command(line) => {
             texts.push(&line.command);
-            texts.extend(line.args.iter().map(String::as_str));
             texts.extend(line.cwd.as_deref());
         }
         Transport::Container(container) => {
             texts.push(&container.image);
-            texts.extend(container.args.iter().map(String::as_str));
             texts.extend(container.mounts.iter().map(String::as_str));
-            texts.extend(container.run_args.iter().map(String::as_str));
         }
         Transport::Remote(_) | Transport::BuiltIn => {}
     }
     texts
 }
 
-/// The values of a server that may be secrets, with the names that they go by.
-fn named_values(server: &Server) -> Vec<(String, &str)> {
-    let mut values = Vec::new();
-    let (args, map): (&[String], _) = match &server.transport {
-        Transport::Command(line) => (&line.args, Some(&line.env)),
-        Transport::Container(container) => (&container.args, Some(&container.env)),
+/// The texts of a server that may hold secrets, with their places.
+fn placed(server: &Server) -> Vec<(Place<'_>, &str)> {
+    let mut placed = Vec::new();
+    let (env, lists): (_, [&[String]; 2]) = match &server.transport {
+        Transport::Command(line) => (&line.env, [&line.args, &[]]),
+        Transport::Container(container) => (&container.env, [&container.args, &container.run_args]),
         Transport::Remote(remote) => {
-            values.push((String::new(), remote.url.as_str()));
-            (&[], Some(&remote.headers))
+            placed.push((Place::Address, remote.url.as_str()));
+            let headers = remote.headers.iter();
+            placed.extend(headers.map(|(name, text)| (Place::Header(name), text.as_str())));
+            return placed;
         }
-        Transport::BuiltIn => (&[], None),
+        Transport::BuiltIn => return placed,
     };
-    let pairs = map.into_iter().flatten();
-    values.extend(pairs.map(|(name, value)| (name.clone(), value.as_str())));
-    let mut before = "";
-    for arg in args {
-        // `--token=VALUE`, `--token VALUE`, or a token that speaks for itself.
-        let option = arg.split_once('=').filter(|_| arg.starts_with('-'));
-        let (name, value) = option.unwrap_or((before, arg));
-        if !value.starts_with('-') {
-            values.push((name.to_owned(), value));
+    let env = env.iter();
+    placed.extend(env.map(|(name, text)| (Place::Variable(name), text.as_str())));
+    for args in lists {
+        let mut before = "";
+        for arg in args {
+            placed.push((Place::Argument(before), arg));
+            before = arg;
         }
-        before = if arg.starts_with('-') && option.is_none() {
-            arg
-        } else {
-            ""
-        };
     }
-    values
-}
-
-/// The text without its references, or `None` if it cannot be taken apart.
-fn without_references(text: &str) -> Option<String> {
-    let pieces = pieces(text).ok()?;
-    let plain = pieces.into_iter().filter_map(|piece| match piece {
-        Piece::Plain(plain) => Some(plain),
-        Piece::Env(_) | Piece::Secret(_) => None,
-    });
-    Some(plain.collect())
-}
-
-/// A number, a truth or a short word, such as the value of `MAX_TOKENS`.
-fn is_setting(value: &str) -> bool {
-    let is_number = value.len() <= 6 && value.bytes().all(|byte| byte.is_ascii_digit());
-    value.len() < 4 || is_number || ["true", "false", "none", "auto"].contains(&value)
-}
-
-/// A place in the file system, which names a secret at most.
-fn is_path(value: &str) -> bool {
-    ["/", "~/", "./", "../"]
-        .iter()
-        .any(|start| value.starts_with(start))
-}
-
-/// A text in which the redaction knows a secret: the token of a well-known service, a JWT, a private key.
-fn is_token(value: &str) -> bool {
-    switchboard_redact::redact_text(value) != value
-}
-
-/// An address with a password: `scheme://user:password@host`.
-fn has_password(value: &str) -> bool {
-    let Some((_, rest)) = value.split_once("://") else {
-        return false;
-    };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let user = authority.rsplit_once('@').map(|(user, _)| user);
-    user.and_then(|user| user.split_once(':'))
-        .is_some_and(|(_, password)| !password.is_empty())
+    placed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The text with what looks like a secret replaced by `#`.
+    fn masked(place: Place<'_>, text: &str) -> String {
+        let mut masked = text.to_owned();
+        for part in secret_parts(place, text).into_iter().rev() {
+            masked.replace_range(part, "#");
+        }
+        masked
+    }
+
     #[test]
-    fn secrets_are_known_by_name_or_form() {
-        for (name, value) in [
-            ("API_KEY", "hunter22"),
-            ("github_token", "abcdefgh"),
-            ("Authorization", "Bearer abcdefgh"),
-            ("X-Api-Key", "abcdefgh"),
-            ("DB_PASSWORD", "swordfish"),
-            ("GITHUB_PAT", "abcdefgh"),
-            ("ANYTHING", "ghp_0123456789abcdef0123"),
-            ("ANYTHING", "sk-proj-0123456789abcdef"),
-            ("DATABASE_URL", "postgres://me:pass@db/x"),
-            ("ANYTHING", "-----BEGIN PRIVATE KEY-----\nMII"),
-            ("API_KEY", "${env:A}rest-of-it"),
+    fn secrets_are_known_by_place_or_form() {
+        use Place::{Address, Argument, Header, Variable};
+        let key = "f3b1c29e77d04a6f8b52";
+        for (place, text, expected) in [
+            (Variable("API_KEY"), "hunter22", "#"),
+            (Variable("github_token"), "abcdefgh", "#"),
+            (Variable("DB_PASSWORD"), "swordfish", "#"),
+            (Variable("GITHUB_PAT"), "abcdefgh", "#"),
+            (Variable("API_KEY"), "/9j4AAQSkZJRgABAQAAAQABAAD", "#"),
+            (Variable("API_KEY"), "${env:A}rest-of-it", "#"),
+            (Variable("ANYTHING"), "ghp_0123456789abcdef0123", "#"),
+            (Variable("ANYTHING"), "sk-proj-0123456789abcdef", "#"),
+            (Variable("DATABASE_URL"), "postgres://me:pass@db/x", "#"),
+            (
+                Variable("ANYTHING"),
+                "-----BEGIN PRIVATE KEY-----\nMII",
+                "#",
+            ),
+            (Header("Authorization"), "Bearer abcdefgh", "Bearer #"),
+            (Header("X-Api-Key"), "abcdefgh", "#"),
+            (Argument(""), "--api-key=abcdef", "--api-key=#"),
+            (Argument("--token"), "abcdef", "#"),
+            (Argument("-e"), "GITHUB_TOKEN=abcdef", "GITHUB_TOKEN=#"),
+            (Argument(""), "ghp_0123456789abcdef0123", "#"),
+            (
+                Argument("--header"),
+                "Authorization: Bearer abcdefgh",
+                "Authorization: Bearer #",
+            ),
+            (
+                Address,
+                "https://a/?apiKey=abcdef&x=1",
+                "https://a/?apiKey=#&x=1",
+            ),
+            (Address, &format!("https://{key}@a/"), "https://#@a/"),
+            (Address, "https://${env:ü}:swordfish@a/", "https://#@a/"),
+            (
+                Address,
+                &format!("https://a/s/{key}/mcp"),
+                "https://a/s/#/mcp",
+            ),
         ] {
-            assert!(looks_secret(name, value), "{name}={value}");
+            assert_eq!(masked(place, text), expected, "{place:?} {text}");
         }
     }
 
     #[test]
     fn settings_and_references_are_no_secrets() {
-        for (name, value) in [
-            ("API_KEY", "${secret:x}"),
-            ("Authorization", "Bearer ${secret:x}"),
-            ("API_KEY", "${env:API_KEY}"),
-            ("MAX_TOKENS", "4096"),
-            ("USE_TOKEN", "true"),
-            ("SSH_KEY", "~/.ssh/id_ed25519"),
-            ("KEY_FILE", "/etc/key.pem"),
-            ("PATH", "/usr/bin"),
-            ("TZ", "Europe/Berlin"),
-            ("DATABASE_URL", "postgres://me@db/x"),
-            ("API_KEY", ""),
+        use Place::{Address, Argument, Header, Variable};
+        for (place, text) in [
+            (Variable("API_KEY"), "${secret:x}"),
+            (Variable("API_KEY"), "${env:API_KEY}"),
+            (Variable("MAX_TOKENS"), "4096"),
+            (Variable("USE_TOKEN"), "true"),
+            (Variable("SSH_KEY"), "~/.ssh/id_ed25519"),
+            (Variable("KEY_FILE"), "/etc/key.pem"),
+            (Variable("PATH"), "/usr/bin"),
+            (Variable("TZ"), "Europe/Berlin"),
+            (Variable("DATABASE_URL"), "postgres://postgres@db/x"),
+            (Variable("API_KEY"), ""),
+            (Header("Authorization"), "Bearer ${secret:x}"),
+            (Argument("--token"), "${secret:x}"),
+            (Argument("--header"), "Authorization: Bearer ${secret:x}"),
+            (Argument("--header"), "Authorization:$${AUTH_HEADER}"),
+            (Argument("--token"), "--verbose"),
+            (Argument("-y"), "@modelcontextprotocol/server-filesystem"),
+            (Argument(""), "/data"),
+            (Address, "https://a.example/mcp?page=2"),
+            (Address, "https://a.example/?apiKey=${secret:x}"),
+            (Address, "https://${secret:user-url}@a.example/"),
+            (Address, "https://admin:${secret:pass-word}@a.example/"),
+            (Argument("--url"), "https://${secret:user-url}@a.example/"),
+            (Argument("--url"), "${secret:a"),
         ] {
-            assert!(!looks_secret(name, value), "{name}={value}");
+            assert_eq!(masked(place, text), text, "{place:?}");
         }
     }
 

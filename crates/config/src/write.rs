@@ -66,4 +66,8 @@ impl ConfigLock {
         replace(&self.target, text.as_bytes(), mode)?;
         Ok(written)
     }
+    /// Removes the file. If the path is a link, the file that it leads to is removed, and the link stays.
+    pub fn remove(&self) -> io::Result<()> {
+        std::fs::remove_file(&self.target)
+    }
 }

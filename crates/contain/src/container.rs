@@ -21,9 +21,9 @@ use crate::{
 };
 
 /// The label that names the instance of the gateway that a container belongs to.
-pub const INSTANCE_LABEL: &str = "switchboard.instance";
+pub(crate) const INSTANCE_LABEL: &str = "switchboard.instance";
 /// The label that names the server that a container runs.
-pub const SERVER_LABEL: &str = "switchboard.server";
+const SERVER_LABEL: &str = "switchboard.server";
 
 /// A container engine: the words that its commands start with, and their environment.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -140,7 +140,6 @@ pub struct Container {
     network: Option<String>,
     mounts: Vec<Mount>,
     read_only: bool,
-    workdir: Option<String>,
     run_args: Vec<OsString>,
 }
 
@@ -158,7 +157,6 @@ impl Container {
             network: Some("none".to_owned()),
             mounts: Vec::new(),
             read_only: false,
-            workdir: None,
             run_args: Vec::new(),
         }
     }
@@ -214,13 +212,6 @@ impl Container {
         self
     }
 
-    /// Sets the working directory inside.
-    #[must_use]
-    pub fn workdir(mut self, dir: impl Into<String>) -> Self {
-        self.workdir = Some(dir.into());
-        self
-    }
-
     /// Adds an argument for the engine's `run`. It comes after ours, and may undo them.
     #[must_use]
     pub fn run_arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -268,9 +259,6 @@ impl Container {
         option("--security-opt", "no-new-privileges");
         // The protocol's messages are not the engine's to keep on disk.
         option("--log-driver", "none");
-        if let Some(workdir) = &self.workdir {
-            option("--workdir", workdir);
-        }
         if self.read_only {
             words.push("--read-only".into());
         }

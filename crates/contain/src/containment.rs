@@ -153,11 +153,6 @@ impl Containment {
         self.shared.kills.send_modify(|kills| *kills += 1);
     }
 
-    /// How many servers are not gone.
-    pub fn live(&self) -> usize {
-        *self.shared.live.borrow()
-    }
-
     /// Waits until nothing is left of all that was launched. They are not stopped by this.
     pub async fn all_gone(&self) {
         let mut live = self.shared.live.subscribe();
@@ -226,7 +221,7 @@ impl Containment {
             .arg(GUARD_ARGUMENT)
             .arg(name.replace('\0', " "))
             .env_clear()
-            .env(crate::MARKER, marker.to_string())
+            .env(crate::instance::MARKER, marker.to_string())
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -242,7 +237,7 @@ impl fmt::Debug for Containment {
         f.debug_struct("Containment")
             .field("instance", &self.instance)
             .field("ledger", &self.ledger)
-            .field("live", &self.live())
+            .field("live", &*self.shared.live.borrow())
             .finish_non_exhaustive()
     }
 }

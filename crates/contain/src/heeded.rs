@@ -79,7 +79,7 @@ pub(crate) fn heeded(name: &OsStr) -> bool {
         "STORAGE_DRIVER",
         "STORAGE_OPTS",
         // Ours.
-        crate::MARKER,
+        crate::instance::MARKER,
     ];
     let name = name.to_string_lossy();
     // Podman's with itself, and those of the loader of macOS: nobody else names anything so.
@@ -196,7 +196,7 @@ mod tests {
             "LD_PRELOAD",
             "DYLD_INSERT_LIBRARIES",
             "_CONTAINERS_USERNS_CONFIGURED",
-            crate::MARKER,
+            crate::instance::MARKER,
         ] {
             assert!(heeded(OsStr::new(name)), "{name}");
         }

@@ -28,7 +28,7 @@ impl Ladder {
 
     /// For a container: 10 s and 14 s. With what the engine may take to kill and to remove it
     /// there are 30 s in all.
-    pub const CONTAINER: Self = Self {
+    pub(crate) const CONTAINER: Self = Self {
         close: Duration::from_secs(10),
         term: Duration::from_secs(14),
     };

@@ -61,7 +61,7 @@ mod remains;
 mod report;
 mod sweep;
 
-pub use container::{Container, Engine, INSTANCE_LABEL, Mount, SERVER_LABEL};
+pub use container::{Container, Engine, Mount};
 pub use containment::Containment;
 #[doc(hidden)]
 pub use control::check_control;

@@ -1,6 +1,11 @@
 //! Owner and mode of a file.
 
-use std::{fs, io, os::unix::fs::MetadataExt as _, path::Path};
+use std::{
+    fs::{self, File, Metadata},
+    io,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+};
 
 use rustix::process::geteuid;
 
@@ -17,15 +22,25 @@ pub struct Access {
 
 /// Reads owner and mode of the file behind a path, through links.
 pub fn access(path: &Path) -> io::Result<Access> {
-    let found = fs::metadata(path)?;
-    Ok(Access {
-        owner: found.uid(),
-        mode: found.mode() & 0o777,
-        sticky: found.is_dir() && found.mode() & 0o1000 != 0,
-    })
+    fs::metadata(path).map(|found| Access::from(&found))
+}
+
+impl From<&Metadata> for Access {
+    fn from(found: &Metadata) -> Self {
+        Self {
+            owner: found.uid(),
+            mode: found.mode() & 0o777,
+            sticky: found.is_dir() && found.mode() & 0o1000 != 0,
+        }
+    }
 }
 
 impl Access {
+    /// Owner and mode of an open file.
+    pub fn of(file: &File) -> io::Result<Self> {
+        file.metadata().map(|found| Self::from(&found))
+    }
+
     /// It belongs to a user other than this process's and root.
     pub fn is_foreign(self) -> bool {
         self.owner != 0 && self.owner != geteuid().as_raw()

@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     fs::{self, File, OpenOptions, Permissions},
     io::{self, Write},
+    mem,
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
@@ -62,10 +63,18 @@ pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// The file behind any links, which need not exist.
 pub fn follow(path: &Path) -> io::Result<PathBuf> {
+    let mut passed = links(path)?;
+    // The path itself is always there.
+    Ok(passed.pop().unwrap_or_else(|| path.to_owned()))
+}
+
+/// The path, every link that it leads to, and last the file behind them, which need not exist.
+pub fn links(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut passed = Vec::new();
     let mut target = path.to_owned();
     for _ in 0..LINKS_MAX {
-        match fs::read_link(&target) {
-            Ok(next) => target = parent(&target).join(next),
+        let next = match fs::read_link(&target) {
+            Ok(next) => parent(&target).join(next),
             // Not a link, or nothing at all.
             Err(error)
                 if matches!(
@@ -75,10 +84,12 @@ pub fn follow(path: &Path) -> io::Result<PathBuf> {
                         | io::ErrorKind::NotADirectory
                 ) =>
             {
-                return Ok(target);
+                passed.push(target);
+                return Ok(passed);
             }
             Err(error) => return Err(error),
-        }
+        };
+        passed.push(mem::replace(&mut target, next));
     }
     Err(io::Error::other(format!(
         "{} is a link that leads nowhere",

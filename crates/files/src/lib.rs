@@ -24,9 +24,9 @@ mod sweep;
 
 pub use access::{Access, access};
 pub use dir::{create_dir, private_dir};
-pub use draft::{Draft, Durability, Mode, follow, replace, write_private};
+pub use draft::{Draft, Durability, Mode, follow, links, replace, write_private};
 pub use lock::{Lock, LockError, open_private};
-pub use read::{Links, read};
+pub use read::{Links, open, open_any, read, read_open, read_within};
 pub use sweep::sweep;
 
 use std::path::Path;

@@ -107,6 +107,12 @@ impl Gateway {
         let steps = Arc::clone(&logs);
         containment =
             containment.on_step(move |server, step| launch::note_step(&steps, server, step));
+        if !environment.dropped().is_empty() {
+            tracing::warn!(
+                entries = ?environment.dropped(),
+                "These entries of PATH are not searched: they are relative, or in the folder in which the gateway was started, which may be another person's. Name a program there by its whole path."
+            );
+        }
         let left_behind = Sweep::new(home.groups(), instance);
         sweep(launch::with_engines(
             left_behind,

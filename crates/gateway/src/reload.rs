@@ -69,11 +69,11 @@ impl Gateway {
     async fn file_changed(&self) {
         let path = self.context().home.config_file();
         let file = path.to_owned();
-        let read = tokio::task::spawn_blocking(move || switchboard_config::read_file(&file));
+        let read = tokio::task::spawn_blocking(move || switchboard_config::read_trusted(&file));
         let lost = match read.await {
             // What a full disk, or an editor at work, leaves of a file.
-            Ok(Ok(text)) => text.trim_ascii().is_empty(),
-            Ok(Err(error)) => error.kind() == io::ErrorKind::NotFound,
+            Ok(Ok(text)) => text.is_none_or(|text| text.trim_ascii().is_empty()),
+            Ok(Err(_)) => false,
             // The runtime ends.
             Err(_) => return,
         };
@@ -168,10 +168,10 @@ fn change_file(
     edit: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<Config, ChangeError> {
     let lock = ConfigLock::take(&path)?;
-    let text = match switchboard_config::read_file(&path).and_then(text_of) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => "{}\n".to_owned(),
-        Err(source) => return Err(ChangeError::File { path, source }),
+    let text = match switchboard_config::read_trusted(&path)?.map(text_of) {
+        Some(Ok(text)) => text,
+        None => "{}\n".to_owned(),
+        Some(Err(source)) => return Err(ChangeError::File { path, source }),
     };
     let name = path.display().to_string();
     let edited = edit(&text)?;

@@ -29,6 +29,11 @@ impl Secret {
             value: value.into(),
         }
     }
+
+    /// The value, which nothing may show.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
 }
 
 impl fmt::Debug for Secret {

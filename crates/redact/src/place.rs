@@ -102,14 +102,21 @@ pub fn literal(place: &str, text: &str) -> Vec<Secret> {
 /// The secrets in an address: its password, the values of its query, and the parts of its path that
 /// look made up by a machine.
 pub fn address(place: &str, url: &str) -> Vec<Secret> {
-    let Some((_, rest)) = url.split_once("://") else {
+    let Some((scheme, rest)) = url.split_once("://") else {
         return Vec::new();
     };
     let (front, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = front.split_once('/').unwrap_or((front, ""));
     let mut values: Vec<&str> = Vec::new();
     if let Some((user, _)) = authority.rsplit_once('@') {
-        let (name, password) = user.split_once(':').unwrap_or(("", user));
+        // Alone, it is a token on the web, and the name of an account in databases and shells.
+        let is_web = scheme.to_ascii_lowercase().ends_with("http")
+            || scheme.to_ascii_lowercase().ends_with("https");
+        let (name, password) = match user.split_once(':') {
+            None if is_web => ("", user),
+            None => (user, ""),
+            Some(both) => both,
+        };
         values.push(password);
         values.extend(is_token_like(name).then_some(name));
     }
@@ -222,6 +229,7 @@ mod tests {
             ),
             (address("url", "https://u:pass%2Fword@h/"), "pass/word"),
             (address("url", "https://h/?key=abcdefgh"), "abcdefgh"),
+            (address("url", "git+https://abcdefgh@h/"), "abcdefgh"),
             (
                 address("url", "https://h/s/9f86d081884c7d659a2feaa0c55ad015/mcp"),
                 "9f86d081884c7d659a2feaa0c55ad015",
@@ -235,6 +243,7 @@ mod tests {
             (arguments("args", ["--root", "/srv/data"]), "/srv/data"),
             (address("url", "https://example.com/mcp"), "example.com"),
             (address("url", "https://h/?page=second"), "second"),
+            (address("url", "postgres://postgres@db/app"), "postgres"),
         ] {
             assert!(!is_known(found, value), "{value}");
         }

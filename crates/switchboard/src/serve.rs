@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use switchboard_config::{Config, Environment, Home};
+use switchboard_config::{Config, Environment, Home, Started};
 use switchboard_gateway::Gateway;
 use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
@@ -63,7 +63,7 @@ pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
             "--listen {address}: the gateway serves its own machine only; choose a loopback address such as 127.0.0.1:7777"
         );
     }
-    let environment = Environment::current(directory.as_deref());
+    let environment = Environment::current(directory.as_deref().map(Started::ByUser));
     runtime::block_on(serve(home, config, environment, address, lock))?
 }
 

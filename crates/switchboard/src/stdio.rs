@@ -6,7 +6,7 @@ mod pipes;
 use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
-use switchboard_config::{Config, Environment, Home};
+use switchboard_config::{Config, Environment, Home, Started};
 use switchboard_gateway::{Face, Gateway, View};
 use tokio::{net::TcpListener, time::Instant};
 use tracing::level_filters::LevelFilter;
@@ -64,7 +64,7 @@ impl Client {
 
     /// The environment of this process, as a gateway in it may hand it on.
     pub(crate) fn environment(&self) -> Environment {
-        Environment::current(self.directory.as_deref())
+        Environment::current(self.directory.as_deref().map(Started::ByClient))
     }
 }
 

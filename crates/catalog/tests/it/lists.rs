@@ -138,11 +138,9 @@ fn a_hidden_tool_is_hidden_everywhere() {
         prompts: vec![named("rm")],
         ..tools(["ls", "rm"])
     });
-    let catalogue = Catalogue::build([(
-        "a",
-        offers,
-        &(|kind, name: &str| kind != Kind::Tool || name != "rm") as _,
-    )]);
+    let is_shown = |kind, name: &str| kind != Kind::Tool || name != "rm";
+    let part = ServerPart::prepare("a", offers, &is_shown);
+    let catalogue = Catalogue::from_parts([Arc::new(part)]);
     assert_eq!(exposed(&catalogue, Kind::Tool), ["a__ls"]);
     assert_eq!(catalogue.tool("a__rm"), None);
     let server = catalogue.server("a").unwrap();

@@ -57,7 +57,7 @@ fn files_that_are_too_large_or_no_text_are_refused() {
             plan_connect(Client::Cursor, &machine.dirs, &gateway())
                 .map(drop)
                 .unwrap_err(),
-            read_file(&file).map(drop).unwrap_err(),
+            read_file(&file, &machine.dirs).map(drop).unwrap_err(),
         ] {
             assert!(error.to_string().contains(expected), "{error}");
         }
@@ -95,17 +95,20 @@ fn depth_and_number_have_bounds() {
         "]".repeat(100_000)
     );
     let file = machine.write(Client::Cursor, &deep);
-    let error = read_file(&file).unwrap_err();
+    let error = read_file(&file, &machine.dirs).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed);
     let toml = machine.write(Client::Codex, &format!("a = {}", "[".repeat(100_000)));
-    assert_eq!(read_file(&toml).unwrap_err().kind(), ErrorKind::Malformed);
+    assert_eq!(
+        read_file(&toml, &machine.dirs).unwrap_err().kind(),
+        ErrorKind::Malformed
+    );
 
     let many: Vec<_> = (0..100_000)
         .map(|n| format!("\"s{n}\": {{\"command\": \"x\"}}"))
         .collect();
     let many = format!("{{\"mcpServers\": {{{}}}}}", many.join(","));
     let file = machine.write(Client::Cursor, &many);
-    let found = read_file(&file).unwrap();
+    let found = read_file(&file, &machine.dirs).unwrap();
     assert_eq!(found.servers.len(), 1000);
     assert_eq!(found.notes, ["only the first 1000 servers were taken over"]);
 }
@@ -144,7 +147,7 @@ proptest! {
             machine.write(client, &text);
             let _ = read(client, &machine.dirs);
             let _ = plan_connect(client, &machine.dirs, &gateway());
-            let _ = read_file(&machine.file(client));
+            let _ = read_file(&machine.file(client), &machine.dirs);
         }
     }
 }

@@ -443,9 +443,9 @@ fn a_file_without_servers_is_told_apart_from_one_without_sense() {
         ),
     ] {
         std::fs::write(&file, text).unwrap();
-        let error = read_file(&file).unwrap_err().to_string();
+        let error = read_file(&file, &machine.dirs).unwrap_err().to_string();
         assert!(error.contains(message), "{text:?}: {error}");
     }
-    let missing = read_file(&machine.folder.path().join("none.json")).unwrap_err();
+    let missing = read_file(&machine.folder.path().join("none.json"), &machine.dirs).unwrap_err();
     assert!(missing.to_string().starts_with("cannot read "), "{missing}");
 }

@@ -67,7 +67,7 @@ impl Machine {
     fn found(&self, name: &str, text: &str) -> Found {
         let file = self.folder.path().join(name);
         write(&file, text);
-        read_file(&file).unwrap()
+        read_file(&file, &self.dirs).unwrap()
     }
 }
 

@@ -222,3 +222,51 @@ fn file_of_another_user_is_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn every_link_on_the_way_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (own, open) = (folder.path().join("own"), folder.path().join("open"));
+    for dir in [&own, &open] {
+        fs::create_dir(dir).unwrap();
+    }
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    let file = own.join("real.json");
+    fs::write(&file, "{}").unwrap();
+    symlink(&file, open.join("link")).unwrap();
+    symlink(open.join("link"), own.join("switchboard.json")).unwrap();
+    let error = Config::load(&own.join("switchboard.json")).unwrap_err();
+    assert!(
+        matches!(&error, ConfigError::Unsafe { path, .. } if *path == open),
+        "{error}"
+    );
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
+    Config::load(&own.join("switchboard.json")).unwrap();
+    // Only root can give a link away.
+    if std::os::unix::fs::lchown(open.join("link"), Some(65_534), None).is_ok() {
+        let error = Config::load(&own.join("switchboard.json")).unwrap_err();
+        assert!(error.to_string().contains("another user"), "{error}");
+    }
+}
+
+#[test]
+fn configuration_may_come_through_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    std::thread::scope(|scope| {
+        scope.spawn(|| fs::write(&pipe, r#"{"mcpServers": {"a": {"command": "x"}}}"#));
+        assert_eq!(Config::load(&pipe).unwrap().servers.len(), 1);
+    });
+}
+
+#[test]
+fn removal_spares_the_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, link) = (folder.path().join("real"), folder.path().join("link"));
+    fs::write(&file, "{}").unwrap();
+    symlink(&file, &link).unwrap();
+    ConfigLock::take(&link).unwrap().remove().unwrap();
+    assert!(link.is_symlink() && !file.exists());
+}

@@ -182,6 +182,22 @@ fn what_stands_for_nothing() {
 }
 
 #[test]
+fn secret_of_another_user_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    secret(folder.path(), "key", "s3cret", 0o600);
+    // Only root can give a file away, and read it then.
+    let given = std::os::unix::fs::chown(folder.path().join("key"), Some(65_534), None);
+    if given.is_err() {
+        return;
+    }
+    let error = resolve(&server(r#"{"command": "${secret:key}"}"#), folder.path()).unwrap_err();
+    assert!(
+        error.to_string().contains("belongs to another user"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_reference_that_the_parser_never_saw() {
     let mut made = server(r#"{"command": "a"}"#);
     let Transport::Command(line) = &mut made.transport else {

@@ -218,7 +218,7 @@ fn start(commission: &Commission, pipes: Pipes) -> Result<Child, (StartFailure, 
         .args(&commission.args)
         .env_clear()
         .envs(commission.env.iter().map(|(name, value)| (name, value)))
-        .env(crate::MARKER, commission.marker.to_string())
+        .env(crate::instance::MARKER, commission.marker.to_string())
         .stdin(Stdio::from(pipes.stdin))
         .stdout(Stdio::from(pipes.stdout))
         .stderr(Stdio::from(pipes.stderr))

@@ -52,7 +52,6 @@ async fn the_engine_is_told_everything() {
             writable: false,
         })
         .read_only()
-        .workdir("/data")
         .run_arg("--userns=keep-id");
     let launch = Launch::container("my files", stand_in(&place, "echo"), container).arg("--all");
     let mut contained = place.containment.launch(&launch).await.unwrap();
@@ -78,7 +77,7 @@ async fn the_engine_is_told_everything() {
         format!(
             "--label switchboard.instance={tag} --label switchboard.server=my files --network none \
              --memory 64m --cpus 0.5 --pids-limit 32 --cap-drop ALL --security-opt no-new-privileges \
-             --log-driver none --workdir /data --read-only \
+             --log-driver none --read-only \
              --mount type=bind,source=/srv/data,target=/data,readonly -e GOOGLE_API_KEY -e PATH=/bin \
              --userns=keep-id localhost/files:1 --all"
         )

@@ -1,8 +1,22 @@
 //! Bounded reads.
 
-use std::{fs, io, os::unix::fs::symlink, process::Command};
+use std::{
+    fs, io,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
 
-use switchboard_files::{Links, read};
+use switchboard_files::{Links, open_any, read, read_within};
+
+fn pipe(dir: &Path) -> PathBuf {
+    let pipe = dir.join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    pipe
+}
 
 #[test]
 fn size_is_bounded() {
@@ -30,11 +44,35 @@ fn link_is_refused_or_followed() {
 #[test]
 fn pipe_and_directory_are_refused_without_waiting() {
     let dir = tempfile::tempdir().unwrap();
-    let pipe = dir.path().join("pipe");
-    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
-    assert!(made.success());
+    let pipe = pipe(dir.path());
     for path in [&pipe, dir.path()] {
         let refused = read(path, 9, Links::Follow).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{refused}");
+    }
+}
+
+#[test]
+fn pipe_without_a_writer_is_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = open_any(&pipe(dir.path())).unwrap();
+    let start = Instant::now();
+    let refused = read_within(&file, 9, Duration::from_millis(50)).unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::TimedOut, "{refused}");
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn pipe_is_read_to_its_end_or_bound() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = pipe(dir.path());
+    let text = "x".repeat(200_000);
+    for most in [300_000, 150_000] {
+        thread::scope(|scope| {
+            // A reader that has enough leaves the writer with a broken pipe.
+            scope.spawn(|| fs::write(&pipe, &text));
+            let file = open_any(&pipe).unwrap();
+            let bytes = read_within(&file, most, Duration::from_secs(10)).unwrap();
+            assert_eq!(bytes.len(), most.min(text.len()));
+        });
     }
 }

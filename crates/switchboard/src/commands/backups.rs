@@ -2,6 +2,7 @@
 //! import.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, OpenOptions},
     io::{self, Write as _},
     os::unix::fs::OpenOptionsExt as _,
@@ -35,17 +36,34 @@ pub(super) struct ImportNote {
     pub(super) after: String,
     /// The servers that were added.
     pub(super) added: Vec<String>,
-    /// The secrets that were stored for them.
+    /// The secrets that were stored for them, and the stamp of each file.
     #[serde(default)]
-    pub(super) secrets: Vec<String>,
+    pub(super) stored: BTreeMap<String, String>,
 }
 
-/// Keeps a file's text, and the note about what is going to be done to it. Gives the backup's path.
+/// The files that are kept of an import.
+pub(super) struct Kept {
+    /// The file's text from before, if there was one.
+    pub(super) backup: Option<PathBuf>,
+    note: PathBuf,
+}
+
+impl Kept {
+    /// Removes them, since what they were kept for did not happen.
+    pub(super) fn discard(&self) {
+        for file in self.backup.iter().chain([&self.note]) {
+            // The failure before this one is the one to report.
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+/// Keeps a file's text, and the note about what is going to be done to it.
 pub(super) fn keep(
     home: &Home,
     before: Option<&str>,
     mut note: ImportNote,
-) -> Result<Option<PathBuf>, Failure> {
+) -> Result<Kept, Failure> {
     let folder = folder(home);
     switchboard_files::create_dir(&folder).map_err(|error| cannot("make", &folder, &error))?;
     let stamp = jiff::Timestamp::now()
@@ -58,8 +76,12 @@ pub(super) fn keep(
     }
     let text = serde_json::to_string_pretty(&note)
         .map_err(|error| Failure::new(format!("cannot write down what was done: {error}")))?;
-    write_new(&folder.join(format!("{stamp}-{NOTE}")), &text)?;
-    Ok(note.backup.map(|name| folder.join(name)))
+    let kept = Kept {
+        backup: note.backup.map(|name| folder.join(name)),
+        note: folder.join(format!("{stamp}-{NOTE}")),
+    };
+    write_new(&kept.note, &text).inspect_err(|_| kept.discard())?;
+    Ok(kept)
 }
 
 /// The last import that was not taken back, and its note.

@@ -1,12 +1,13 @@
 //! switchboard.json, changed by hand of a command while no gateway runs.
 
 use std::{
+    fs::File,
     io,
     path::{Path, PathBuf},
 };
 
 use switchboard_config::{
-    Config, ConfigError, ConfigLock, EditError, Home, LockError, Written, parse,
+    Config, ConfigError, ConfigLock, EditError, Home, LockError, Written, open_trusted, parse,
 };
 use switchboard_files::{Links, create_dir};
 
@@ -26,7 +27,8 @@ pub(super) struct ConfigFile {
 impl ConfigFile {
     pub(super) fn read(home: &Home) -> Result<Self, Failure> {
         let path = home.config_file().to_owned();
-        let text = read_text(&path)?;
+        let file = open_trusted(&path, |path| switchboard_files::open(path, Links::Follow))?;
+        let text = file.map(|file| text_of(&path, &file)).transpose()?;
         Ok(Self { path, text })
     }
 
@@ -69,8 +71,15 @@ impl ConfigFile {
         self.write_under(&lock(&self.path)?, after)
     }
 
-    fn write_under(&self, lock: &ConfigLock, after: &str) -> Result<(), Failure> {
-        self.check(after)?;
+    /// Removes the file, if no other process has changed it. Through a link, the file behind it.
+    pub(super) fn remove(&self) -> Result<(), Failure> {
+        let lock = lock(&self.path)?;
+        self.is_unchanged()?;
+        lock.remove()
+            .map_err(|error| cannot("remove", &self.path, &error))
+    }
+
+    fn is_unchanged(&self) -> Result<(), Failure> {
         if read_text(&self.path)? != self.text {
             return Err(Failure::new(format!(
                 "{} has changed in the meantime; nothing was written",
@@ -78,6 +87,12 @@ impl ConfigFile {
             ))
             .hint("try again"));
         }
+        Ok(())
+    }
+
+    fn write_under(&self, lock: &ConfigLock, after: &str) -> Result<(), Failure> {
+        self.check(after)?;
+        self.is_unchanged()?;
         let written = lock
             .write(after)
             .map_err(|error| cannot("write", &self.path, &error))?;
@@ -111,21 +126,54 @@ fn lock(path: &Path) -> Result<ConfigLock, Failure> {
 
 /// The text of a file; `None` if there is none.
 pub(super) fn read_text(path: &Path) -> Result<Option<String>, Failure> {
-    let unfit = || {
-        Failure::new(format!("{} is not a configuration file", path.display()))
-            .hint("choose another with --config")
-    };
-    match switchboard_files::read(path, FILE_BYTES, Links::Follow) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| unfit()),
+    match switchboard_files::open(path, Links::Follow) {
+        Ok(file) => text_of(path, &file).map(Some),
         Err(error) => match error.kind() {
             io::ErrorKind::NotFound => Ok(None),
-            io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => Err(unfit()),
+            io::ErrorKind::InvalidInput => Err(unfit(path)),
             _ => Err(cannot("read", path, &error)),
         },
     }
 }
 
+fn text_of(path: &Path, file: &File) -> Result<String, Failure> {
+    match switchboard_files::read_open(file, FILE_BYTES) {
+        Ok(bytes) => String::from_utf8(bytes).map_err(|_| unfit(path)),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Err(unfit(path)),
+        Err(error) => Err(cannot("read", path, &error)),
+    }
+}
+
+fn unfit(path: &Path) -> Failure {
+    Failure::new(format!("{} is not a configuration file", path.display()))
+        .hint("choose another with --config")
+}
+
 pub(super) fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot {what} {}: {error}", path.display()))
         .hint("check who owns it and what may be done with it")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn changed_file_is_not_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("switchboard.json");
+        fs::write(&path, "{}").unwrap();
+        let file = ConfigFile {
+            path: path.clone(),
+            text: Some("{}".to_owned()),
+        };
+        fs::write(&path, "{ }").unwrap();
+        let failure = file.remove().unwrap_err();
+        assert!(failure.message().contains("has changed"), "{failure}");
+        fs::write(&path, "{}").unwrap();
+        file.remove().unwrap();
+        assert!(!path.exists());
+    }
 }

@@ -1,16 +1,16 @@
 //! `switchboard import`: takes servers over from the configurations of clients.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use clap::Args;
-use serde_json::Value;
-use switchboard_clients::{Client, Dirs, Error, Found, read, read_file, read_project};
-use switchboard_config::{EditError, Home, add_server, remove_server};
+use serde_json::{Value, json};
+use switchboard_clients::{Client, Dirs, Error, Found, Imported, read, read_file, read_project};
+use switchboard_config::{Config, EditError, Home, Reference, Server, add_server, remove_server};
 
 use super::{
     agree::CHANGE,
     backups::{self, ImportNote},
-    config_file::{ConfigFile, cannot},
+    config_file::ConfigFile,
     launching,
     secret::{
         Store,
@@ -35,11 +35,12 @@ use crate::{failure::Failure, link::Link, print};
     reason = "each is an option of its own"
 )]
 pub(crate) struct Import {
-    /// A client, or a file in the form of any of them
+    /// A client, or a file in the form of any of them. A file of a repository is treated as with --project
     #[arg(value_name = "CLIENT|FILE")]
     from: Option<String>,
     /// Also take servers from the files of the current folder, which come with its repository; asks
-    /// for each, and nothing of them is shown to agents before you approve it
+    /// for each, and nothing of them is shown to agents before you approve it. Secrets that they name
+    /// become SERVER.NAME
     #[arg(long)]
     project: bool,
     /// Treatment of values that look like secrets
@@ -61,6 +62,10 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
         return undo(home);
     }
     let mut found = find(args.from.as_deref(), args.project)?;
+    let store = Store::new(home);
+    for found in found.iter_mut().filter(|found| found.is_project) {
+        keep_secrets_from(found, &store);
+    }
     if !args.dry_run {
         agree_to_projects(&mut found, args.yes)?;
     }
@@ -92,7 +97,7 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
     }
     let names: Vec<_> = merge.added.iter().map(|(name, _)| name.clone()).collect();
     CHANGE.agree(args.yes, &format!("Add {}?", count(names.len())))?;
-    let mut mover = Mover::new(Store::new(home));
+    let mut mover = Mover::new(store.clone());
     if moving::decide(args.secrets, args.yes, secrets)? == Secrets::Move {
         let moved = merge.move_secrets(file.text(), &mut mover);
         moved.inspect_err(|_| mover.take_back())?;
@@ -102,10 +107,14 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
         backup: None,
         after: merge.text.clone(),
         added: names.clone(),
-        secrets: mover.created.clone(),
+        stored: stamps(&store, &mover.created),
     };
-    let backup = backups::keep(home, file.text.as_deref(), note)
-        .and_then(|backup| file.write(&merge.text).map(|()| backup))
+    // The note comes first: an import without one could not be taken back.
+    let kept = backups::keep(home, file.text.as_deref(), note)
+        .and_then(|kept| {
+            let written = file.write(&merge.text).inspect_err(|_| kept.discard());
+            written.map(|()| kept)
+        })
         .inspect_err(|_| mover.take_back())?;
     for note in &mover.notes {
         print::say(note);
@@ -118,7 +127,7 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
         count(names.len()),
         names.join(", ")
     ));
-    if let Some(backup) = backup {
+    if let Some(backup) = kept.backup {
         print::say(&format!("what the file was is in {}", backup.display()));
     }
     reload(home)?;
@@ -126,106 +135,92 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file with servers to take over.
-struct Source {
-    found: Found,
-    /// It comes with the repository in the current folder.
-    is_project: bool,
-}
-
 /// All that there is to take over.
-fn find(from: Option<&str>, project: bool) -> Result<Vec<Source>, Failure> {
-    let mine = |found: Vec<Found>| {
-        found.into_iter().map(|found| Source {
-            found,
-            is_project: false,
-        })
-    };
-    let theirs = |found: Vec<Found>| {
-        found.into_iter().map(|found| Source {
-            found,
-            is_project: true,
-        })
-    };
+fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Failure> {
+    let dirs = Dirs::current()?;
     if let Some(from) = from {
         let unknown = match from.parse::<Client>() {
-            Ok(client) => return of_client(client, project),
+            Ok(client) => return of_client(client, &dirs, project),
             Err(error) => error,
         };
         let path = Path::new(from);
         if path.exists() || from.contains(['/', '.']) {
-            return Ok(mine(vec![read_file(path)?]).collect());
+            return Ok(vec![read_file(path, &dirs)?]);
         }
         return Err(unknown.into());
     }
-    let dirs = Dirs::current()?;
     let mut all = Vec::new();
     for client in Client::ALL {
-        // One client's broken file is no reason to leave out the others.
-        let left_out = |error| {
-            let failure = Failure::from(error);
-            print::warn(&format!("{} is left out: {failure}", client.title()));
+        let mut add = |found| match found {
+            Ok(found) => all.extend(found),
+            Err(Error::NotConfigured { .. }) => {}
+            // One client's broken file is no reason to leave out the others.
+            Err(error) => {
+                let failure = Failure::from(error);
+                print::warn(&format!("{} is left out: {failure}", client.title()));
+            }
         };
-        match read(client, &dirs) {
-            Ok(found) => all.extend(mine(found)),
-            Err(Error::NotConfigured { .. }) => {}
-            Err(error) => left_out(error),
-        }
-        if !project {
-            continue;
-        }
-        match read_project(client, &dirs) {
-            Ok(found) => all.extend(theirs(found)),
-            Err(Error::NotConfigured { .. }) => {}
-            Err(error) => left_out(error),
+        add(read(client, &dirs));
+        if project {
+            add(read_project(client, &dirs));
         }
     }
     Ok(all)
 }
 
 /// The files of one client.
-fn of_client(client: Client, project: bool) -> Result<Vec<Source>, Failure> {
-    let dirs = Dirs::current()?;
-    let of_project = match read_project(client, &dirs) {
+fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, Failure> {
+    let of_project = match read_project(client, dirs) {
         Ok(found) => found,
         Err(Error::NotConfigured { .. }) => Vec::new(),
         Err(error) if project => return Err(error.into()),
         Err(_) => Vec::new(),
     };
-    let mut all = Vec::new();
-    match read(client, &dirs) {
-        Ok(found) => all.extend(found.into_iter().map(|found| Source {
-            found,
-            is_project: false,
-        })),
-        Err(Error::NotConfigured { .. }) if project && !of_project.is_empty() => {}
+    let mut all = match read(client, dirs) {
+        Ok(found) => found,
+        Err(Error::NotConfigured { .. }) if project && !of_project.is_empty() => Vec::new(),
         Err(error @ Error::NotConfigured { .. }) if !of_project.is_empty() => {
             let failure = Failure::new(error.to_string());
             return Err(failure.hint("this folder has one; --project takes its servers over"));
         }
         Err(error) => return Err(error.into()),
-    }
+    };
     if project {
-        all.extend(of_project.into_iter().map(|found| Source {
-            found,
-            is_project: true,
-        }));
+        all.extend(of_project);
     }
     Ok(all)
 }
 
+/// Leaves out servers of a repository that would get a secret which is stored already: it was stored for
+/// another one.
+fn keep_secrets_from(found: &mut Found, store: &Store) {
+    let notes = &mut found.notes;
+    found.servers.retain(|server| {
+        let config = alone(&server.name, &server.entry);
+        let references = config.servers.values().flat_map(Server::references);
+        let known = references.into_iter().find_map(|reference| match reference {
+            Reference::Secret(name) if store.has(name) => Some(name),
+            _ => None,
+        });
+        if let Some(known) = known {
+            notes.push(format!(
+                "`{}` is left out: it would get the secret `{known}`, which is stored already; add it by hand if \
+                 it should",
+                server.name
+            ));
+        }
+        known.is_none()
+    });
+}
+
 /// Asks for each server of a repository, and leaves out those that are not wanted. The others are
 /// added so that nothing of them is shown before it is approved.
-fn agree_to_projects(sources: &mut [Source], yes: bool) -> Result<(), Failure> {
-    for source in sources.iter_mut().filter(|source| source.is_project) {
-        let file = source.found.file.display().to_string();
+fn agree_to_projects(found: &mut [Found], yes: bool) -> Result<(), Failure> {
+    for found in found.iter_mut().filter(|found| found.is_project) {
+        let file = found.file.display().to_string();
         let mut kept = Vec::new();
-        for server in source.found.servers.drain(..) {
-            print::say(&format!(
-                "`{}` comes with this repository ({file}): {}",
-                server.name,
-                started(&server.name, &server.entry)
-            ));
+        for mut server in found.servers.drain(..) {
+            describe(&mut server, &file);
             CHANGE.check(yes)?;
             let is_wanted = yes
                 || print::confirm(&format!("Take `{}` over?", server.name)).map_err(|error| {
@@ -235,21 +230,61 @@ fn agree_to_projects(sources: &mut [Source], yes: bool) -> Result<(), Failure> {
                 kept.push(server);
             }
         }
-        source.found.servers = kept;
+        found.servers = kept;
     }
     Ok(())
 }
 
-/// The program or address of an entry in one line, without secrets.
-fn started(name: &str, entry: &Value) -> String {
+/// Says all that a server of a repository starts, reaches and gets, without secrets. Its notes are said with
+/// it, and not again.
+fn describe(server: &mut Imported, file: &str) {
+    let Imported { name, entry, notes } = server;
+    let config = alone(name, entry);
+    let secrets = config.clear_secrets();
+    // A line of the file must not look like one of ours.
+    let say = |text: String| {
+        let line = text.replace(char::is_control, " ");
+        print::say(&moving::hidden(&line, &secrets));
+    };
+    say(format!(
+        "`{name}` comes with this repository ({file}): {}",
+        started(entry)
+    ));
+    for section in ["env", "headers"] {
+        let pairs = entry.get(section).and_then(Value::as_object);
+        let names: Vec<_> = pairs
+            .into_iter()
+            .flat_map(|pairs| pairs.keys())
+            .cloned()
+            .collect();
+        if !names.is_empty() {
+            say(format!("  {section}: {}", names.join(", ")));
+        }
+    }
+    let references = config.servers.values().flat_map(Server::references);
+    let references: Vec<_> = references.map(|reference| reference.to_string()).collect();
+    if !references.is_empty() {
+        say(format!("  it gets: {}", references.join(", ")));
+    }
+    for note in notes.drain(..) {
+        say(format!("  {note}"));
+    }
+}
+
+/// The program or address of an entry in one line.
+fn started(entry: &Value) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
     let args = entry.get("args").and_then(Value::as_array);
     let args = args.into_iter().flatten().filter_map(Value::as_str);
     let words = [text("command"), text("url")].into_iter().chain(args);
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-    let text = serde_json::json!({"mcpServers": {name: entry}}).to_string();
-    let config = switchboard_config::parse(&text, "").unwrap_or_default();
-    moving::hidden(&words.join(" "), &config.clear_secrets())
+    words.join(" ")
+}
+
+/// A configuration of one server; of none if its entry is wrong.
+fn alone(name: &str, entry: &Value) -> Config {
+    let text = json!({"mcpServers": {name: entry}}).to_string();
+    switchboard_config::parse(&text, "").unwrap_or_default()
 }
 
 /// Shows what would change, without secrets.
@@ -285,8 +320,7 @@ impl Merge {
         Ok(())
     }
 
-    fn take(&mut self, source: &Source, is_known: &dyn Fn(&str) -> bool) -> Result<(), Failure> {
-        let Source { found, is_project } = source;
+    fn take(&mut self, found: &Found, is_known: &dyn Fn(&str) -> bool) -> Result<(), Failure> {
         let owner = found.client.map_or_else(
             || found.file.display().to_string(),
             |client| client.title().to_owned(),
@@ -302,17 +336,19 @@ impl Merge {
                 ));
                 continue;
             }
-            if let Some((_, entry)) = self.added.iter().find(|(added, _)| added == name) {
-                if *entry != server.entry {
+            let mut entry = server.entry.clone();
+            if found.is_project
+                && let Some(entry) = entry.as_object_mut()
+            {
+                entry.insert("trust".to_owned(), "ask".into());
+            }
+            if let Some((_, added)) = self.added.iter().find(|(added, _)| added == name) {
+                if without_trust(added) != without_trust(&entry) {
                     self.notes.push(format!(
                         "{owner}: `{name}` is skipped, another client has a different one of that name"
                     ));
                 }
                 continue;
-            }
-            let mut entry = server.entry.clone();
-            if *is_project && let Some(entry) = entry.as_object_mut() {
-                entry.insert("trust".to_owned(), "ask".into());
             }
             match add_server(&self.text, name, &entry) {
                 Ok(text) => self.text = text,
@@ -337,6 +373,15 @@ impl Merge {
     }
 }
 
+/// An entry as its file has it.
+fn without_trust(entry: &Value) -> Value {
+    let mut entry = entry.clone();
+    if let Some(members) = entry.as_object_mut() {
+        members.remove("trust");
+    }
+    entry
+}
+
 fn undo(home: &Home) -> Result<(), Failure> {
     let Some((path, note)) = backups::last_import(home)? else {
         return Err(Failure::new("there is no import to undo"));
@@ -351,10 +396,7 @@ fn undo(home: &Home) -> Result<(), Failure> {
     if file.text.as_deref() == Some(note.after.as_str()) {
         match backups::text_before(home, &note)? {
             Some(before) => file.write(&before)?,
-            None => {
-                std::fs::remove_file(&file.path)
-                    .map_err(|error| cannot("remove", &file.path, &error))?;
-            }
+            None => file.remove()?,
         }
         print::say(&format!(
             "{} is as it was before the import",
@@ -384,17 +426,23 @@ fn undo(home: &Home) -> Result<(), Failure> {
             }
         ));
     }
-    remove_unused(home, &note.secrets)?;
+    remove_unused(home, &note.stored)?;
     backups::done(&path)?;
     reload(home)
 }
 
-/// Removes the secrets that an import stored and that nothing uses any more.
-fn remove_unused(home: &Home, secrets: &[String]) -> Result<(), Failure> {
+/// The stamps of secrets.
+fn stamps(store: &Store, names: &[String]) -> BTreeMap<String, String> {
+    let stamp = |name: &String| Some((name.clone(), store.stamp(name)?));
+    names.iter().filter_map(stamp).collect()
+}
+
+/// Removes the secrets that an import stored, that nothing uses any more and that are still the same.
+fn remove_unused(home: &Home, stored: &BTreeMap<String, String>) -> Result<(), Failure> {
     let used = ConfigFile::read(home)?.config()?.secrets_used();
     let store = Store::new(home);
-    for name in secrets.iter().filter(|name| !used.contains_key(*name)) {
-        if store.remove(name)? {
+    for (name, stamp) in stored.iter().filter(|(name, _)| !used.contains_key(*name)) {
+        if store.stamp(name).as_ref() == Some(stamp) && store.remove(name)? {
             print::say(&format!("removed the secret `{name}`"));
         }
     }

@@ -116,16 +116,23 @@ fn list(home: &Home, as_json: bool) -> Result<(), Failure> {
 }
 
 fn remove(home: &Home, name: &str, force: bool) -> Result<(), Failure> {
-    let used = Config::load(home.config_file())
-        .unwrap_or_default()
-        .secrets_used();
-    if let Some(owners) = used.get(name).filter(|_| !force) {
-        let owners: Vec<_> = owners.iter().map(String::as_str).collect();
-        return Err(Failure::new(format!(
-            "the secret `{name}` is used by {}",
-            owners.join(", ")
-        ))
-        .hint("remove it there first, or give --force"));
+    if !force {
+        let config = Config::load(home.config_file()).map_err(|error| {
+            let failure = Failure::from(error);
+            Failure::new(format!(
+                "cannot tell whether the secret `{name}` is used: {}",
+                failure.message()
+            ))
+            .hint("fix the file first, or give --force")
+        })?;
+        if let Some(owners) = config.secrets_used().get(name) {
+            let owners: Vec<_> = owners.iter().map(String::as_str).collect();
+            return Err(Failure::new(format!(
+                "the secret `{name}` is used by {}",
+                owners.join(", ")
+            ))
+            .hint("remove it there first, or give --force"));
+        }
     }
     if Store::new(home).remove(name)? {
         print::say(&format!("removed the secret `{name}`"));
@@ -139,9 +146,16 @@ fn remove(home: &Home, name: &str, force: bool) -> Result<(), Failure> {
 fn read_value(name: &str) -> Result<String, Failure> {
     let cannot = |error| Failure::new(format!("cannot read the secret: {error}"));
     if io::stdin().is_terminal() {
-        return prompt(name)
-            .map_err(cannot)?
-            .ok_or_else(|| Failure::new("nothing was stored"));
+        let typed = prompt(name).map_err(cannot)?;
+        let typed = typed.ok_or_else(|| Failure::new("nothing was stored"))?;
+        // Arrow keys and their like arrive as characters.
+        if typed.chars().any(char::is_control) {
+            return Err(
+                Failure::new("the secret holds the code of a key that is no character")
+                    .hint("nothing was stored; type it again, or give it on standard input"),
+            );
+        }
+        return Ok(typed);
     }
     let mut bytes = Vec::new();
     // Two more for the end of the line, which is no part of the secret.

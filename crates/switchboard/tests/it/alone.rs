@@ -67,7 +67,8 @@ fn servers_are_changed_in_the_file() {
         "sse",
         "--disabled",
     ];
-    place.check(&add, 0, "", "added `far`, switched off\n");
+    let moved = "`far`: url (6 characters) is the secret far-url\nadded `far`, switched off\n";
+    place.check(&add, 0, "", moved);
     let add = [
         "add", "box", "--image", "mcp/time", "--start", "eager", "--", "--utc",
     ];
@@ -85,7 +86,7 @@ fn servers_are_changed_in_the_file() {
       "cwd": "/"
     },
     "far": {
-      "url": "https://example.com/mcp?key=secret",
+      "url": "https://example.com/mcp?key=${secret:far-url}",
       "headers": {
         "Authorization": "Bearer ${secret:far}"
       },

@@ -13,6 +13,7 @@ mod doctor;
 mod edits;
 mod hardened;
 mod help;
+mod importing;
 mod memory;
 mod memory_files;
 mod memory_shared;

@@ -65,6 +65,43 @@ fn secret_is_set_listed_and_removed() {
 }
 
 #[test]
+fn secret_is_kept_while_the_configuration_is_broken() {
+    let place = Place::new();
+    place.write_secret("key", "swordfish");
+    place.write_config(r#"{"mcpServers": {"a": {"comand": "x", "env": {"K": "${secret:key}"}}}}"#);
+    let done = place.run(&["secret", "rm", "key"]);
+    assert_eq!((done.code, stored(&place).len()), (Some(1), 1), "{done:?}");
+    assert!(done.err.contains("--force"), "{done:?}");
+    let done = place.run(&["secret", "rm", "key", "--force"]);
+    assert_eq!((done.code, stored(&place).len()), (Some(0), 0), "{done:?}");
+}
+
+#[test]
+fn undo_keeps_a_secret_that_was_replaced() {
+    let place = Place::new();
+    place.write("user/.cursor/mcp.json", CURSOR);
+    assert_eq!(place.run(&["import", "--yes"]).code, Some(0));
+    let done = place.run_with_input(&["secret", "set", "git-token"], "a-newer-one");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(place.run(&["import", "--undo"]).code, Some(0));
+    assert_eq!(stored(&place), [("git-token".into(), "a-newer-one".into())]);
+}
+
+#[test]
+fn arrow_keys_are_no_part_of_a_secret() {
+    let place = Place::new();
+    let mut session = terminal::Session::start(&place, &["secret", "set", "key"], &[]);
+    session.wait_for("(not shown)");
+    session.type_in("swordfish\u{1b}[D\r");
+    let (code, seen) = session.end();
+    assert_eq!(code, Some(1), "{seen}");
+    assert_eq!(stored(&place), []);
+    // A private key has several lines.
+    let done = place.run_with_input(&["secret", "set", "key"], "line one\n\tline two\n");
+    assert_eq!(done.code, Some(0), "{done:?}");
+}
+
+#[test]
 fn unfit_secrets_are_refused() {
     let place = Place::new();
     for (name, value) in [

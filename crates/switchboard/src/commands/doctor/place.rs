@@ -142,19 +142,14 @@ fn files(home: &Home) -> Vec<Finding> {
         let in_clear = Config::load(config).map_or(0, |config| config.clear_secrets().len());
         if in_clear > 0 {
             let secrets = count(in_clear as u64, "secret", "secrets");
-            let message = if found.is_open() {
-                format!(
-                    "{shown} holds {secrets} in clear, and others may read it (mode {:o})",
-                    found.mode
-                )
-            } else {
-                format!("{shown} holds {secrets} in clear")
-            };
-            let fix = format!(
-                "chmod 600 '{shown}'; store each with `switchboard secret set NAME` and write ${{secret:NAME}} in its place"
-            );
+            let message = format!("{shown} holds {secrets} in clear");
+            let fix = "store each with `switchboard secret set NAME` and write ${secret:NAME} in its place";
             findings.push(if found.is_open() {
-                Finding::problem("config", message, fix)
+                Finding::problem(
+                    "config",
+                    format!("{message}, and others may read it (mode {:o})", found.mode),
+                    format!("chmod 600 '{shown}'; {fix}"),
+                )
             } else {
                 Finding::warning("config", message, fix)
             });
@@ -164,6 +159,15 @@ fn files(home: &Home) -> Vec<Finding> {
     let secrets = secrets.take(RECORDS).map(|entry| entry.path());
     let private = [home.database(), home.seal_key(), home.rules()];
     for file in private.into_iter().chain(secrets) {
+        if file.is_symlink() {
+            // A change of its mode would be one of the file that it leads to.
+            findings.push(Finding::problem(
+                "files",
+                format!("{} is a symbolic link", file.display()),
+                "put a file of its own in its place, with mode 600",
+            ));
+            continue;
+        }
         let Some(mode) = mode_of(&file).filter(|mode| mode & 0o077 != 0) else {
             continue;
         };

@@ -12,7 +12,7 @@ use std::{
 
 use switchboard_config::{
     CommandLine, Config, Container, Environment, Home, Inherit, Remote, ResolveError, Server,
-    Transport,
+    Started, Transport,
 };
 
 use super::{
@@ -175,10 +175,23 @@ impl Look<'_> {
             self.warning(message, fix);
         }
         self.inherited(line);
-        let given = Environment::current(None).of_server(line);
+        let environment = environment();
+        let given = environment.of_server(line);
         let path = given.get(OsStr::new("PATH")).cloned().unwrap_or_default();
         let command = line.command.as_str();
-        let Some(program) = program::find(&line.program(self.home), &path) else {
+        let file = line.program(self.home);
+        let Some(program) = program::find(&file, &path) else {
+            let dropped = env::join_paths(environment.dropped()).unwrap_or_default();
+            if let Some(dropped) = program::find(&file, &dropped) {
+                return self.problem(
+                    format!(
+                        "the program `{command}` is only in {}, which is not searched: the repository there may be \
+                         another person's",
+                        dropped.parent().unwrap_or(&dropped).display()
+                    ),
+                    "install it elsewhere, or write its whole path as the command",
+                );
+            }
             let place = if command.contains('/') {
                 "does not exist or cannot be run"
             } else {
@@ -241,7 +254,7 @@ impl Look<'_> {
     }
 
     fn container(&mut self, container: &Container) {
-        let environment = Environment::current(None);
+        let environment = environment();
         let path = environment.get("PATH").unwrap_or_default();
         let mut words: Vec<&str> = container.engine.iter().map(String::as_str).collect();
         if words.is_empty() {
@@ -349,6 +362,12 @@ impl Look<'_> {
             self.warning(message, fix);
         }
     }
+}
+
+/// The environment of a gateway that is started here.
+fn environment() -> Environment {
+    let directory = env::current_dir().ok();
+    Environment::current(directory.as_deref().map(Started::ByUser))
 }
 
 /// The secret that a server is shown, by the name in its headers.

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
-use switchboard_config::{looks_secret, without_scheme};
+use switchboard_config::{Place, secret_parts};
 
 use super::store::Store;
 use crate::{failure::Failure, print};
@@ -48,8 +48,7 @@ impl Mover {
         };
         let mut failed = None;
         each(entry, &mut |name, text| {
-            let start = text.len() - without_scheme(text).len();
-            let value = text[start..].replace("$${", "${");
+            let value = text.replace("$${", "${");
             // A value of several parts stays where its parts are.
             if failed.is_some() || text.replace("$${", "").contains("${") || value.trim() != value {
                 return None;
@@ -63,7 +62,7 @@ impl Mover {
                     if created {
                         self.created.push(secret.clone());
                     }
-                    Some(format!("{}${{secret:{secret}}}", &text[..start]))
+                    Some(format!("${{secret:{secret}}}"))
                 }
                 Err(error) => {
                     failed = Some(error);
@@ -146,45 +145,59 @@ pub(in super::super) fn hidden<'a>(
     text
 }
 
-/// Goes through the values of an entry that look like secrets, and replaces those for which there is
-/// something to put in their place.
-fn each(entry: &mut Map<String, Value>, swap: &mut dyn FnMut(&str, &str) -> Option<String>) {
+/// Goes through the values of an entry that look like secrets, by their names, and replaces those for which
+/// there is something to put in their place.
+fn each(entry: &mut Map<String, Value>, replacement: &mut dyn FnMut(&str, &str) -> Option<String>) {
+    let mut replace = |place: Place<'_>, text: &mut Value| {
+        let Some(before) = text.as_str() else {
+            return;
+        };
+        let mut after = before.to_owned();
+        // From the end, so that the places before stay what they are.
+        for part in secret_parts(place, before).into_iter().rev() {
+            let name = name_of(place, &before[..part.start]);
+            if let Some(new) = replacement(name, &before[part.clone()]) {
+                after.replace_range(part, &new);
+            }
+        }
+        *text = after.into();
+    };
     for section in ["env", "headers"] {
         let Some(Value::Object(pairs)) = entry.get_mut(section) else {
             continue;
         };
-        for (name, value) in pairs {
-            if let Some(text) = value.as_str()
-                && looks_secret(name, text)
-                && let Some(new) = swap(name, text)
-            {
-                *value = new.into();
-            }
+        for (name, text) in pairs {
+            let place = match section {
+                "env" => Place::Variable(name),
+                _ => Place::Header(name),
+            };
+            replace(place, text);
         }
     }
-    let Some(Value::Array(args)) = entry.get_mut("args") else {
-        return;
-    };
+    if let Some(url) = entry.get_mut("url") {
+        replace(Place::Address, url);
+    }
     let mut before = String::new();
-    for arg in args {
-        let Some(text) = arg.as_str().map(str::to_owned) else {
-            continue;
-        };
-        // `--token=VALUE`, `--token VALUE`, or a token that speaks for itself.
-        let (option, value) = match text.split_once('=') {
-            Some((option, value)) if text.starts_with('-') => (option, value),
-            _ => ("", text.as_str()),
-        };
-        let name = if option.is_empty() { &before } else { option };
-        if !value.starts_with('-')
-            && looks_secret(name, value)
-            && let Some(new) = swap(name.trim_start_matches('-'), value)
-        {
-            let equals = if option.is_empty() { "" } else { "=" };
-            *arg = format!("{option}{equals}{new}").into();
+    let args = entry.get_mut("args").and_then(Value::as_array_mut);
+    for arg in args.into_iter().flatten() {
+        let given = arg.as_str().unwrap_or_default().to_owned();
+        replace(Place::Argument(&before), arg);
+        before = given;
+    }
+}
+
+/// The name of a secret in a text that begins like this.
+fn name_of<'a>(place: Place<'a>, start: &'a str) -> &'a str {
+    match place {
+        Place::Variable(name) | Place::Header(name) => name,
+        Place::Address => "url",
+        Place::Argument(before) => {
+            let name = start.strip_suffix('=').unwrap_or(before);
+            match name.trim_start_matches('-') {
+                "" => "arg",
+                name => name,
+            }
         }
-        let is_option = text.starts_with('-') && option.is_empty();
-        before = if is_option { text } else { String::new() };
     }
 }
 
@@ -208,6 +221,7 @@ mod tests {
             "args": ["--api-key=abcdef", "--token", "abcdef", "-y", "ghp_0123456789abcdef0123", "/data"],
             "env": {"API_KEY": "abcdef", "TZ": "UTC", "TOKEN": "${env:TOKEN}"},
             "headers": {"Authorization": "Bearer abcdef"},
+            "url": "https://a/?key=abcdef",
         });
         assert_eq!(
             swapped(entry),
@@ -215,7 +229,8 @@ mod tests {
                 "command": "x",
                 "args": ["--api-key=<api-key:6>", "--token", "<token:6>", "-y", "<y:24>", "/data"],
                 "env": {"API_KEY": "<API_KEY:6>", "TZ": "UTC", "TOKEN": "${env:TOKEN}"},
-                "headers": {"Authorization": "<Authorization:13>"},
+                "headers": {"Authorization": "Bearer <Authorization:6>"},
+                "url": "https://a/?key=<url:6>",
             })
         );
     }

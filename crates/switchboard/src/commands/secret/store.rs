@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{self, Write as _},
+    os::unix::fs::MetadataExt as _,
     path::PathBuf,
 };
 
@@ -85,6 +86,22 @@ impl Store {
             Failure::new(format!("there are too many secrets like {base}"))
                 .hint("remove those that are not used with `switchboard secret rm`"),
         )
+    }
+
+    /// Whether there is a secret of this name.
+    pub(in super::super) fn has(&self, name: &str) -> bool {
+        self.path(name).symlink_metadata().is_ok()
+    }
+
+    /// Tells one writing of a secret from the next, without its value; `None` if there is no such secret.
+    pub(in super::super) fn stamp(&self, name: &str) -> Option<String> {
+        let file = self.path(name).symlink_metadata().ok()?;
+        Some(format!(
+            "{}-{}.{:09}",
+            file.ino(),
+            file.mtime(),
+            file.mtime_nsec()
+        ))
     }
 
     /// Removes a secret; whether there was one.
