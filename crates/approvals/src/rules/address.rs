@@ -17,6 +17,9 @@ const FILE: [&str; 4] = ["file", "local_file", "local-file", "netdoc"];
 /// The most schemes in front of one another, as in `view-source:jar:file:///x`.
 const WRAPPED: usize = 4;
 
+/// The longest label of a host. Decoding takes the square of it.
+const LABEL_BYTES: usize = 63;
+
 /// A text as an address, or as a path.
 pub(crate) enum Place<'t> {
     /// A path, or the path of a file.
@@ -146,7 +149,8 @@ fn in_unicode(host: &str) -> String {
         return host.to_owned();
     }
     let label = |label: &str| {
-        let spelled = label.strip_prefix("xn--");
+        let is_label = label.len() <= LABEL_BYTES;
+        let spelled = label.strip_prefix("xn--").filter(|_| is_label);
         let letters = spelled.and_then(punycode::decode_to_string);
         letters.map_or_else(|| label.to_owned(), |letters| folded(&letters))
     };
@@ -157,7 +161,8 @@ fn in_unicode(host: &str) -> String {
 /// A host with its labels in ASCII.
 fn in_ascii(host: &str) -> String {
     let label = |label: &str| {
-        let spelled = (!label.is_ascii()).then(|| punycode::encode_str(label));
+        let is_spelled = label.len() <= LABEL_BYTES && !label.is_ascii();
+        let spelled = is_spelled.then(|| punycode::encode_str(label));
         let spelled = spelled.flatten().map(|spelled| format!("xn--{spelled}"));
         spelled.unwrap_or_else(|| label.to_owned())
     };

@@ -195,6 +195,17 @@ fn international_hosts_are_held_in_both_alphabets() {
     }
 }
 
+#[test]
+fn labels_longer_than_any_are_not_decoded() {
+    for label in [
+        "xn--".to_owned() + &"a".repeat(250_000),
+        "ü".repeat(120_000),
+    ] {
+        let text = format!("https://{label}.example/x");
+        assert_all(Action::Allow, &[("https://münchen.example/*", &text)]);
+    }
+}
+
 /// An address, most often of the host or the files that the rules below are about.
 fn address() -> impl Strategy<Value = String> {
     let slashes = prop_oneof![
