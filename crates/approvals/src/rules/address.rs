@@ -113,8 +113,8 @@ pub(crate) fn parsed(text: &str) -> Option<String> {
     Some(written)
 }
 
-/// A scheme and a host with its port, last in the usual notation: letters of any alphabet, and no digits
-/// for them. Only a generous reading has those in ASCII.
+/// A scheme and a host with its port, last in the usual notation, which has international labels in
+/// Unicode. A generous reading has them in ASCII too.
 pub(crate) fn prefixes(scheme: &str, authority: &str, reading: Reading) -> Vec<String> {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let (host, port) = match authority.rsplit_once(':') {
