@@ -200,28 +200,6 @@ async fn walk(
                     (journey.into_record(), ended)
                 }
             };
-        let ended = match ended {
-            Err(Trouble {
-                failure: Failure::Answered(error),
-                ..
-            }) if error.code == translate::URL_ELICITATION_REQUIRED => {
-                match Box::pin(way.permitted(error)).await {
-                    Ok(opening) if !rounds.opened && way.is_for_person(&opening) => {
-                        match Box::pin(way.have_opened(&opening)).await {
-                            Ok(()) => {
-                                rounds.opened = true;
-                                rounds.since = Instant::now();
-                                continue;
-                            }
-                            Err(failure) => Err(failure.into()),
-                        }
-                    }
-                    Ok(opening) => Err(opening.into_failure().into()),
-                    Err(failure) => Err(failure.into()),
-                }
-            }
-            ended => ended,
-        };
         let is_modern = errand.guest.era() == Era::Modern && live.era() == Era::Modern;
         let asks = is_modern && ended.as_ref().is_ok_and(rounds::may_ask);
         let result = match ended {
@@ -229,6 +207,15 @@ async fn walk(
             Err(Trouble { unsent: true, .. }) => {
                 lost = Some(live);
                 continue;
+            }
+            Err(Trouble {
+                failure: Failure::Answered(error),
+                ..
+            }) if error.code == translate::URL_ELICITATION_REQUIRED => {
+                match Box::pin(way.open(&mut rounds, error)).await {
+                    Some(failure) => Err(failure),
+                    None => continue,
+                }
             }
             Ok(result)
                 if live.era() == Era::Modern
@@ -241,10 +228,7 @@ async fn walk(
                     Err(failure) => Err(failure),
                 }
             }
-            Ok(result) if asks => match Box::pin(rounds::permit(&way, &result)).await {
-                Ok(()) => way.with_pass(result, &pass, None),
-                Err(failure) => Err(failure),
-            },
+            Ok(result) if asks => Box::pin(rounds::permit(&way, &pass, result)).await,
             Ok(result) if errand.guest.era() == Era::Modern && pass.asked => {
                 way.with_pass(result, &pass, None)
             }

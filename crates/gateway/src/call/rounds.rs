@@ -38,7 +38,7 @@ pub(super) struct Rounds {
     count: Arc<CallCount>,
     pauses: u32,
     /// A person has opened addresses, which a server may ask for once.
-    pub(super) opened: bool,
+    opened: bool,
     /// How long the client may take to answer.
     patience: Duration,
     /// From when on the server's time counts: not that in which the client was asked.
@@ -160,7 +160,7 @@ pub(super) fn may_ask(result: &Raw) -> bool {
 
 /// Judges the questions in a result that does not wait for their answers, such as the state of a task. They are
 /// the client's to answer: what a rule leaves to a person is refused.
-pub(super) async fn permit(way: &Way<'_>, result: &Raw) -> Result<(), Failure> {
+pub(super) async fn permit(way: &Way<'_>, pass: &Pass, result: Raw) -> Result<Raw, Failure> {
     let questions = result.member("inputRequests");
     let questions = questions.and_then(|questions| questions.members());
     let refused = |reason: String| Failure::Input {
@@ -176,7 +176,7 @@ pub(super) async fn permit(way: &Way<'_>, result: &Raw) -> Result<(), Failure> {
             )));
         }
     }
-    Ok(())
+    way.with_pass(result, pass, None)
 }
 
 /// A question that the rules do not deny.
@@ -344,6 +344,26 @@ pub(super) fn addresses(error: &ErrorObject, capabilities: &Raw) -> Option<Vec<(
         .map(|(n, params)| (format!("address_{}", n + 1), params))
         .collect();
     (!named.is_empty()).then_some(named)
+}
+
+impl Way<'_> {
+    /// Has a person open the addresses that a server wants opened first: then the call may begin anew. Else gives
+    /// the failure that the client hears.
+    pub(super) async fn open(&self, rounds: &mut Rounds, error: ErrorObject) -> Option<Failure> {
+        let opening = match self.permitted(error).await {
+            Ok(opening) => opening,
+            Err(failure) => return Some(failure),
+        };
+        if rounds.opened || !self.is_for_person(&opening) {
+            return Some(opening.into_failure());
+        }
+        if let Err(failure) = self.have_opened(&opening).await {
+            return Some(failure);
+        }
+        rounds.opened = true;
+        rounds.since = Instant::now();
+        None
+    }
 }
 
 /// Whether a person has agreed to open the addresses. If some are unanswered, those are given back.
