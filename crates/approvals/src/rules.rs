@@ -306,6 +306,13 @@ impl Rules {
             && !self.remembered.iter().any(|one| holds_back(&one.rule))
     }
 
+    /// Whether no rule is about this kind.
+    pub fn says_nothing_of(&self, kind: Kind) -> bool {
+        let remembered = self.remembered.iter().map(|one| &one.rule);
+        let mut rules = self.configured.iter().chain(remembered);
+        !rules.any(|rule| rule.covers(kind))
+    }
+
     /// What is to be done with a case at an instant, in milliseconds since 1970.
     pub fn judge(&self, case: &Case<'_>, now: u64) -> Verdict {
         let look = Look::new(case);

@@ -13,6 +13,7 @@ mod journey;
 pub(crate) mod patience;
 mod record;
 mod rounds;
+pub(crate) mod ruling;
 
 use std::{
     borrow::Cow,
@@ -26,7 +27,7 @@ use switchboard_wire::{Era, Name, method};
 use tokio::time::timeout_at;
 
 use self::{
-    human::Bell,
+    human::{Bell, Opening},
     journey::{Begun, Journey, Next},
     record::Record,
     rounds::Rounds,
@@ -199,27 +200,27 @@ async fn walk(
                     (journey.into_record(), ended)
                 }
             };
-        if let Err(Trouble { failure, .. }) = &ended
-            && let Some(error) = rounds.wants_opened(&way, failure)
-        {
-            match Box::pin(way.have_opened(&error)).await {
-                Ok(()) => {
-                    rounds.since = Instant::now();
-                    continue;
-                }
-                Err(failure) => return record.finish(Err(failure)),
-            }
-        }
+        let is_modern = errand.guest.era() == Era::Modern && live.era() == Era::Modern;
+        let asks = is_modern && ended.as_ref().is_ok_and(rounds::may_ask);
         let result = match ended {
             // The server had just been lost, and has not got the request: the next one gets it.
             Err(Trouble { unsent: true, .. }) => {
                 lost = Some(live);
                 continue;
             }
+            Err(Trouble {
+                failure: Failure::Answered(error),
+                ..
+            }) if error.code == translate::URL_ELICITATION_REQUIRED => {
+                match Box::pin(way.open(&mut rounds, error)).await {
+                    Some(failure) => Err(failure),
+                    None => continue,
+                }
+            }
             Ok(result)
                 if live.era() == Era::Modern
                     && (errand.guest.era() == Era::Legacy
-                        || rounds::wants_person(&way, &result)) =>
+                        || asks && rounds::wants_person(&way, &result)) =>
             {
                 match Box::pin(rounds.take(&way, &pass, result)).await {
                     Ok(Some(result)) => Ok(result),
@@ -227,6 +228,7 @@ async fn walk(
                     Err(failure) => Err(failure),
                 }
             }
+            Ok(result) if asks => Box::pin(rounds::permit(&way, &pass, result)).await,
             Ok(result) if errand.guest.era() == Era::Modern && pass.asked => {
                 way.with_pass(result, &pass, None)
             }
@@ -363,7 +365,16 @@ impl Way<'_> {
         match journey.until_asked(self).await {
             Next::Asked(asked) => self.park(journey, asked),
             Next::Ended(ended) => {
-                let ended = ended.map_err(|trouble| trouble.failure);
+                let ended = match ended.map_err(|trouble| trouble.failure) {
+                    Err(Failure::Answered(error))
+                        if error.code == translate::URL_ELICITATION_REQUIRED =>
+                    {
+                        // Only a call that begins can begin anew, once a person has opened them.
+                        let opening = self.permitted(error).await;
+                        Err(opening.map_or_else(|failure| failure, Opening::into_failure))
+                    }
+                    ended => ended,
+                };
                 let record = journey.into_record();
                 record.finish(self.arrived(&live, ended))
             }

@@ -25,7 +25,10 @@ use tokio::{
 
 use crate::{
     asking::CallCount,
-    call::human::{Answerer, Person},
+    call::{
+        human::{Answerer, Person},
+        ruling::{self, Asker, Ruling},
+    },
     caller::{Caller, Principal, answers},
     context::Context,
     line::Line,
@@ -38,8 +41,8 @@ pub(crate) struct Question {
     pub(crate) params: Option<Raw>,
     /// What the server calls it, if that is a word.
     pub(crate) name: Option<String>,
-    /// Whether a person answers it in the client's place.
-    pub(crate) to_person: bool,
+    /// The rule under which a person answers it in the client's place, if a person does.
+    pub(crate) to_person: Option<Ruling>,
     /// Whether it is certain that it is asked for this very call.
     pub(crate) is_sure: bool,
     /// What the call has asked for so far.
@@ -68,8 +71,8 @@ pub(crate) struct Questions {
 /// A call under way.
 #[derive(Debug)]
 struct Open {
-    client: u64,
-    principal: Principal,
+    caller: Caller,
+    tool: Option<Arc<str>>,
     capabilities: Raw,
     asked: Mutex<VecDeque<Question>>,
     rung: Notify,
@@ -85,12 +88,17 @@ const AMBIGUOUS: Duration = Duration::from_secs(10);
 const ROOTS_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Questions {
-    /// A call of this client begins. It is over when the registration is dropped.
-    pub(crate) fn open(self: &Arc<Self>, caller: &Caller, capabilities: Raw) -> Ear {
+    /// A call of this client begins, of this tool if it is one. It is over when the registration is dropped.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        caller: &Caller,
+        tool: Option<&Arc<str>>,
+        capabilities: Raw,
+    ) -> Ear {
         let tag = self.last.fetch_add(1, Relaxed) + 1;
         let open = Arc::new(Open {
-            client: caller.person,
-            principal: caller.principal,
+            caller: caller.clone(),
+            tool: tool.cloned(),
             capabilities,
             asked: Mutex::default(),
             rung: Notify::new(),
@@ -123,7 +131,7 @@ impl Questions {
     /// Whether all calls under way are this principal's.
     pub(crate) fn all_of(&self, principal: Principal) -> bool {
         let open = self.lock();
-        open.values().all(|call| call.principal == principal)
+        open.values().all(|call| call.caller.principal == principal)
     }
 
     /// Has a question of the server answered. Dropping the future takes it back.
@@ -133,9 +141,14 @@ impl Questions {
         server: &Arc<str>,
         asked: Asked,
     ) -> Result<Raw, ErrorObject> {
-        let answerer = |client_can| {
+        if context.shelf.permits(server, None).is_err() {
+            let message =
+                "nothing of this server is approved yet, so nothing that it asks is answered";
+            return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
+        }
+        let answerer = |client_can, ruling: &Ruling| {
             let route = context.config.load().approvals.route;
-            Answerer::of(route, &asked.method, client_can)
+            Answerer::of(route, &asked.method, client_can, ruling)
         };
         let refused = |exceeded| {
             context
@@ -150,11 +163,26 @@ impl Questions {
             }
             None => self.owner().await,
         };
+        let call = match &owner {
+            Owner::Call(owner) => Some(owner),
+            Owner::Several | Owner::Nobody => None,
+        };
+        if let Some(call) = call {
+            let counted = call.count.question(&context.config.load().approvals);
+            counted.map_err(refused)?;
+        }
+        let asker = Asker {
+            server,
+            tool: call.and_then(|call| call.tool.as_deref().filter(|_| is_sure)),
+            caller: call.map(|call| &call.caller),
+        };
+        let params = asked.params.as_ref();
+        let ruling = ruling::judge(context, asker, &asked.method, params).await?;
         let owner = match owner {
             Owner::Call(owner) => owner,
-            Owner::Several | Owner::Nobody if answerer(false) == Answerer::Person => {
+            Owner::Several | Owner::Nobody if answerer(false, &ruling) == Answerer::Person => {
                 let person = Person::alone(context, server);
-                return person.answer(&asked.method, asked.params.as_ref()).await;
+                return person.answer(&asked.method, params, &ruling).await;
             }
             Owner::Several => {
                 tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
@@ -176,12 +204,10 @@ impl Questions {
                 };
             }
         };
-        let counted = owner.count.question(&context.config.load().approvals);
-        counted.map_err(refused)?;
-        let client_can = answers(&owner.capabilities, &asked.method, asked.params.as_ref());
-        let to_person = match answerer(client_can) {
-            Answerer::Client => false,
-            Answerer::Person => true,
+        let client_can = answers(&owner.capabilities, &asked.method, params);
+        let to_person = match answerer(client_can, &ruling) {
+            Answerer::Client => None,
+            Answerer::Person => Some(ruling),
             Answerer::Nobody => return Err(unanswerable(&asked.method)),
         };
         let (reply, answer) = oneshot::channel();
@@ -234,7 +260,7 @@ impl Questions {
     /// The calls that a question could be for.
     fn candidates(&self) -> Vec<u64> {
         let open = self.lock();
-        let mut principals = open.values().map(|call| call.principal);
+        let mut principals = open.values().map(|call| call.caller.principal);
         let first = principals.next();
         let one_principal = principals.all(|other| Some(other) == first);
         let all = || open.iter();
@@ -267,7 +293,8 @@ fn only_one(calls: &[Arc<Open>]) -> Owner {
     let Some(first) = calls.first() else {
         return Owner::Nobody;
     };
-    if calls.iter().any(|call| call.client != first.client) {
+    let is_other = |call: &Arc<Open>| call.caller.person != first.caller.person;
+    if calls.iter().any(is_other) {
         return Owner::Several;
     }
     let free = calls.iter().find(|call| call.lock().is_empty());
@@ -339,7 +366,7 @@ mod tests {
     }
 
     fn open(questions: &Arc<Questions>, key: u64) -> Ear {
-        questions.open(&caller(key, Principal::Owner), Raw::empty_object())
+        questions.open(&caller(key, Principal::Owner), None, Raw::empty_object())
     }
 
     /// The client that is asked; 0 if there are several.
@@ -352,7 +379,7 @@ mod tests {
             tags.iter().map(|tag| Arc::clone(&open[tag])).collect()
         };
         match only_one(&candidates) {
-            Owner::Call(owner) => Some(owner.client),
+            Owner::Call(owner) => Some(owner.caller.person),
             Owner::Nobody => None,
             Owner::Several => Some(0),
         }
@@ -369,7 +396,7 @@ mod tests {
         // A client that is to come back is not asked for others.
         other.set_away(true);
         assert_eq!(owner(&questions), Some(1));
-        let stranger = questions.open(&caller(9, Principal::Anyone), Raw::empty_object());
+        let stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
         assert_eq!(owner(&questions), Some(0));
         stranger.set_away(true);
         assert_eq!(owner(&questions), Some(0));
@@ -395,7 +422,7 @@ mod tests {
                 method: method::ELICITATION.to_owned(),
                 params: None,
                 name: None,
-                to_person: false,
+                to_person: None,
                 is_sure: true,
                 count: Arc::default(),
                 reply,
@@ -416,7 +443,7 @@ mod tests {
         let Ok(Owner::Call(owner)) = owner.await else {
             panic!("there is one client left of those that it can be for");
         };
-        assert_eq!(owner.client, 2);
+        assert_eq!(owner.caller.person, 2);
         drop((other, late));
     }
 

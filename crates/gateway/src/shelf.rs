@@ -14,8 +14,9 @@ use arc_swap::ArcSwap;
 use switchboard_catalog::{
     Catalogue, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
 };
+use switchboard_client::Raw;
 use switchboard_config::{Config, Server, Trust};
-use switchboard_trust::ItemKind;
+use switchboard_trust::{ItemKind, Others, Severity, scan};
 use tokio::sync::watch;
 
 use crate::{
@@ -524,7 +525,7 @@ fn prepare_all(config: &Config, remembered: &Snapshots) -> Vec<ServerPart> {
             let held = &snapshot.held;
             let permits = |kind: Kind, name: &str| is_shown(server, held, kind, name);
             let is_same = snapshot.fingerprint == fingerprint(server);
-            is_same.then_some((name, shown(snapshot), permits))
+            is_same.then_some((name, shown(server, snapshot), permits))
         })
         .collect();
     let known: Vec<_> = known
@@ -538,7 +539,7 @@ fn prepare_all(config: &Config, remembered: &Snapshots) -> Vec<ServerPart> {
 }
 
 fn prepare(name: &str, server: &Server, snapshot: &Snapshot) -> ServerPart {
-    ServerPart::prepare(name, shown(snapshot), &|kind, name| {
+    ServerPart::prepare(name, shown(server, snapshot), &|kind, name| {
         is_shown(server, &snapshot.held, kind, name)
     })
 }
@@ -557,8 +558,10 @@ fn held_uris(held: &Held, offers: Option<&Offers>, kind: Kind) -> impl Iterator<
     uris.filter(move |uri| held.items.contains(&*item_kind(kind).key(uri)))
 }
 
-/// What of a server's offers is shown, but for single items.
-fn shown(snapshot: &Snapshot) -> Arc<Offers> {
+/// What of a server's offers is shown, but for single items. What it says of itself is not pinned, as every new
+/// version of a server says something else; it is left out with the instructions, and if its text is what a
+/// definition would be held for.
+fn shown(server: &Server, snapshot: &Snapshot) -> Arc<Offers> {
     let Snapshot { offers, held, .. } = snapshot;
     if held.all {
         return Arc::new(Offers {
@@ -567,20 +570,32 @@ fn shown(snapshot: &Snapshot) -> Arc<Offers> {
             ..Offers::default()
         });
     }
-    if held.items.contains(&*ItemKind::Instructions.key("")) {
-        return Arc::new(Offers {
-            instructions: None,
-            ..Offers::clone(offers)
-        });
+    let untold = held.items.contains(&*ItemKind::Instructions.key(""));
+    let info = offers.server_info.as_ref();
+    let unnamed =
+        untold || info.is_some_and(|info| server.trust != Trust::Always && is_dangerous(info));
+    if !unnamed {
+        return Arc::clone(offers);
     }
-    Arc::clone(offers)
+    Arc::new(Offers {
+        server_info: None,
+        instructions: offers.instructions.clone().filter(|_| !untold),
+        ..Offers::clone(offers)
+    })
+}
+
+/// Whether there is text in it that no honest definition has.
+fn is_dangerous(info: &Raw) -> bool {
+    let findings = scan(info, &Others::default());
+    findings
+        .first()
+        .is_some_and(|worst| worst.severity >= Severity::Danger)
 }
 
 #[cfg(test)]
 mod tests {
     use std::{sync::mpsc, time::Duration};
 
-    use switchboard_client::Raw;
     use tokio::time::timeout;
 
     use super::*;

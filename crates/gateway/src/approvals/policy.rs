@@ -20,7 +20,8 @@ const REMEMBERED_BYTES: u64 = 16 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     rules: Rules,
-    /// The kinds of which nothing is asked about or denied, so that none need be judged.
+    /// The kinds of which nothing is asked about or denied, so that none need be judged; of questions, those
+    /// that no rule is about.
     quiet: Vec<rules::Kind>,
     /// Why the rules cannot be used: then every call is denied.
     fault: Option<Arc<str>>,
@@ -132,13 +133,18 @@ impl Policy {
     }
 
     fn settle(mut self) -> Self {
-        use rules::Kind::{Prompt, Resource, ToolCall};
-        let asks_nothing =
-            |kind: &rules::Kind| self.fault.is_none() && self.rules.asks_nothing(*kind);
+        use rules::Kind::{Elicitation, Prompt, Resource, Sampling, ToolCall};
+        let is_quiet = |kind: &rules::Kind| {
+            self.fault.is_none()
+                && match kind {
+                    ToolCall | Resource | Prompt => self.rules.asks_nothing(*kind),
+                    Sampling | Elicitation => self.rules.says_nothing_of(*kind),
+                }
+        };
         // Tools come first, since they are looked for most.
-        self.quiet = [ToolCall, Resource, Prompt]
+        self.quiet = [ToolCall, Resource, Prompt, Sampling, Elicitation]
             .into_iter()
-            .filter(asks_nothing)
+            .filter(is_quiet)
             .collect();
         self
     }

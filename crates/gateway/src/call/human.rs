@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use switchboard_approvals::{Ask, Outcome, rules};
+use switchboard_approvals::{Ask, Outcome, form::Form};
 use switchboard_client::{ErrorObject, InputRequired, Raw, Reason};
 use switchboard_config::Route;
 use switchboard_wire::{Era, code, meta, method};
@@ -21,7 +21,10 @@ use tokio::{
     time::{MissedTickBehavior, interval_at, timeout},
 };
 
-use super::{Way, gate::record_denied};
+use super::{
+    Way,
+    ruling::{self, Asker, REJECTED, Ruling},
+};
 use crate::{
     approvals::question::{About, REQUEST_BYTES},
     asking::CallCount,
@@ -30,7 +33,6 @@ use crate::{
     identity::identity_hash,
     line::{Line, Outlet},
     relay::Told,
-    translate,
     view::View,
 };
 
@@ -38,9 +40,6 @@ use crate::{
 pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 /// A client is not sent away for what takes no longer than this.
 const AT_ONCE: Duration = Duration::from_millis(100);
-/// A person does not want this answered.
-const REJECTED: i64 = -1;
-
 /// Who answers what a server asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answerer {
@@ -50,10 +49,11 @@ pub(crate) enum Answerer {
 }
 
 impl Answerer {
-    /// Who answers this, if the client can or cannot.
-    pub(crate) fn of(route: Route, question: &str, client_can: bool) -> Self {
+    /// Who answers this, if the client can or cannot. A rule that wants a person asked goes before the route.
+    pub(crate) fn of(route: Route, question: &str, client_can: bool, ruling: &Ruling) -> Self {
         let person_can = matches!(question, method::SAMPLING | method::ELICITATION);
         match route {
+            _ if person_can && matches!(ruling, Ruling::Ask(_)) => Self::Person,
             Route::Human if person_can => Self::Person,
             _ if client_can => Self::Client,
             Route::Auto if person_can => Self::Person,
@@ -69,15 +69,34 @@ pub(super) fn addresses(error: &ErrorObject) -> Vec<Raw> {
         .as_ref()
         .and_then(|data| data.member("elicitations"));
     let said = said.and_then(|said| said.elements()).unwrap_or_default();
-    let asked = said.into_iter().take(InputRequired::QUESTIONS_MAX);
-    asked
-        .filter_map(|params| {
-            params
-                .without(&["mode"])
-                .with_member("mode", &Raw::string("url"))
-                .ok()
-        })
-        .collect()
+    let asked = said.iter().take(InputRequired::QUESTIONS_MAX);
+    asked.filter_map(address).collect()
+}
+
+/// An address that a server wants opened, as a question.
+fn address(said: &Raw) -> Option<Raw> {
+    let bare = said.without(&["mode"]);
+    bare.with_member("mode", &Raw::string("url")).ok()
+}
+
+/// Addresses that may be opened, and the error that tells a client of them.
+pub(super) struct Opening {
+    error: ErrorObject,
+    /// Each as a question.
+    addresses: Vec<(Raw, Ruling)>,
+}
+
+impl Opening {
+    /// The failure that the client hears, if no person is to open the addresses, or has done so before.
+    pub(super) fn into_failure(self) -> Failure {
+        let mut rulings = self.addresses.iter().map(|(_, ruling)| ruling);
+        if rulings.any(|ruling| matches!(ruling, Ruling::Ask(_))) {
+            return Failure::invalid_params(
+                "the server wants addresses opened once more, which a rule leaves to a person; call again",
+            );
+        }
+        Failure::Answered(self.error)
+    }
 }
 
 /// Rings when a person is asked, so that a client that is not to be kept waiting can be sent away.
@@ -238,11 +257,12 @@ impl Person {
             .await
     }
 
-    /// Has a person answer what the server asks.
+    /// Has a person answer what the server asks, which the rules do not deny.
     pub(crate) async fn answer(
         &self,
         asked: &str,
         params: Option<&Raw>,
+        ruling: &Ruling,
     ) -> Result<Raw, ErrorObject> {
         let refused = |code, message: &str| Err(ErrorObject::new(code, message));
         if params.is_some_and(|params| params.as_bytes().len() > REQUEST_BYTES) {
@@ -263,24 +283,10 @@ impl Person {
         asking
             .question(server, &settings)
             .map_err(|exceeded| asking.refuse(&self.context, server, asked, exceeded))?;
-        let known = self.context.approvals.until_rules_are_known(&self.context);
-        if let Err(why) = known.await {
-            return refused(code::INTERNAL, why);
-        }
-        let verdict = self.judge(&ask);
-        if verdict.action == rules::Action::Deny {
-            let name = ask.tool.as_deref().unwrap_or_default();
-            let client = ask.client.as_deref().unwrap_or_default();
-            record_denied(&self.context, asked, (&ask.server, name), client, &verdict);
-            return refused(REJECTED, &verdict.why);
-        }
-        ask.rule = verdict.rule.map(|rule| rule.text.into());
-        match verdict.action {
-            // A rule can let a model answer; it cannot fill in a form.
-            rules::Action::Allow if asked == method::SAMPLING => {
-                ask.allowed_by = ask.rule.clone();
-            }
-            rules::Action::Allow | rules::Action::Ask | rules::Action::Deny => {}
+        ask.rule = ruling.rule().cloned();
+        // A rule can let a model answer; it cannot fill in a form.
+        if asked == method::SAMPLING && matches!(ruling, Ruling::Allow(_)) {
+            ask.allowed_by = ask.rule.clone();
         }
         let _place = match &ask.allowed_by {
             Some(_) => self.within_budget(asked, &ask).await?,
@@ -325,23 +331,6 @@ impl Person {
             .await;
         admitted.map_err(|exceeded| context.asking.refuse(context, &ask.server, asked, exceeded))
     }
-
-    fn judge(&self, ask: &Ask) -> rules::Verdict {
-        let approvals = &self.context.approvals;
-        let kind = match ask.kind {
-            switchboard_approvals::Kind::Sampling => rules::Kind::Sampling,
-            _ => rules::Kind::Elicitation,
-        };
-        let case = rules::Case {
-            kind,
-            client: ask.client.as_deref().unwrap_or_default(),
-            session: ask.session,
-            project: ask.project.as_deref(),
-            arguments: Some(&ask.request),
-            ..rules::Case::tool_call(&ask.server, ask.tool.as_deref().unwrap_or_default())
-        };
-        approvals.policy().judge(&case, approvals.now())
-    }
 }
 
 /// The fingerprint of the server that has this name.
@@ -357,13 +346,12 @@ impl Way<'_> {
     /// Who asks people for this call.
     pub(super) fn person(&self) -> Person {
         let errand = self.errand;
-        let tool = (errand.method == method::TOOLS_CALL).then(|| Arc::clone(&errand.name));
         Person {
             context: Arc::clone(self.context),
             about: About {
                 identity: Some(identity_hash(&self.upstream.settings()).into()),
                 server: Arc::clone(&self.upstream.name),
-                tool,
+                tool: self.tool().cloned(),
                 caller: Some(self.caller.clone()),
                 client_info: errand.guest.info(errand.params.as_ref()),
             },
@@ -375,6 +363,25 @@ impl Way<'_> {
             bell: errand.bell.cloned(),
             count: Arc::default(),
         }
+    }
+
+    /// The tool that is called, if it is one.
+    pub(super) fn tool(&self) -> Option<&Arc<str>> {
+        (self.errand.method == method::TOOLS_CALL).then_some(&self.errand.name)
+    }
+
+    /// Judges what the server asks by the rules.
+    pub(super) async fn judge(
+        &self,
+        asked: &str,
+        params: Option<&Raw>,
+    ) -> Result<Ruling, ErrorObject> {
+        let asker = Asker {
+            server: &self.upstream.name,
+            tool: self.tool().map(|tool| &**tool),
+            caller: Some(self.caller),
+        };
+        ruling::judge(self.context, asker, asked, params).await
     }
 
     /// Whether the server is told that a person answers what the client does not. In a server's own view nothing
@@ -389,30 +396,64 @@ impl Way<'_> {
         }
     }
 
-    /// Whether a server of 2025-11-25 wants addresses opened before it does anything, and a person is to do that.
-    pub(super) fn has_opener(&self, error: &ErrorObject) -> bool {
-        error.code == translate::URL_ELICITATION_REQUIRED
-            && addresses(error)
-                .first()
-                .is_some_and(|params| self.opener(params) == Answerer::Person)
+    /// Whether a person is to open these addresses.
+    pub(super) fn is_for_person(&self, opening: &Opening) -> bool {
+        opening.addresses.iter().any(|(params, ruling)| {
+            self.answerer(method::ELICITATION, Some(params), ruling) == Answerer::Person
+        })
     }
 
-    fn opener(&self, params: &Raw) -> Answerer {
-        self.answerer(method::ELICITATION, Some(params))
+    /// The addresses that a server wants opened, without those that are denied and those that no browser is to
+    /// open. If none is left, the call fails.
+    pub(super) async fn permitted(&self, error: ErrorObject) -> Result<Opening, Failure> {
+        let data = error.data.clone().unwrap_or_else(Raw::empty_object);
+        let said = data.distinct_member(&["elicitations"]);
+        let said = said.map_err(|error| Failure::invalid_params(error.to_string()))?;
+        let said = said.and_then(|said| said.elements()).unwrap_or_default();
+        let (mut kept, mut addresses, mut refused) = (Vec::new(), Vec::new(), None);
+        for one in said.iter().take(InputRequired::QUESTIONS_MAX) {
+            let params = address(one).filter(|params| {
+                params.distinct_member(&["url"]).is_ok() && Form::read(params).host().is_some()
+            });
+            let Some(params) = params else {
+                refused.get_or_insert_with(|| {
+                    "the server wants an address opened that is not a plain address of http or https".to_owned()
+                });
+                continue;
+            };
+            match self.judge(method::ELICITATION, Some(&params)).await {
+                Ok(ruling) => {
+                    kept.push(one.clone());
+                    addresses.push((params, ruling));
+                }
+                Err(denied) => drop(refused.get_or_insert(denied.message)),
+            }
+        }
+        let error = match refused {
+            Some(why) if kept.is_empty() => return Err(Failure::invalid_params(why)),
+            _ if kept.len() == said.len() => error,
+            _ => {
+                let bare = data.without(&["elicitations"]);
+                let data = bare.with_member("elicitations", &Raw::array(kept));
+                let data = data.map_err(|error| Failure::invalid_params(error.to_string()))?;
+                error.with_data(data)
+            }
+        };
+        Ok(Opening { error, addresses })
     }
 
-    /// Has a person open the addresses that the server wants opened.
-    pub(super) async fn have_opened(&self, error: &ErrorObject) -> Result<(), Failure> {
+    /// Has a person open these addresses.
+    pub(super) async fn have_opened(&self, opening: &Opening) -> Result<(), Failure> {
         let person = self.person();
-        let refused = |why: &str| Failure::Refused(ErrorObject::new(code::INVALID_PARAMS, why));
-        for params in addresses(error) {
-            let counted = self.count_question(method::ELICITATION, &person.count);
-            counted.map_err(|error| refused(&error.message))?;
-            let answer = person.answer(method::ELICITATION, Some(&params)).await;
-            let answer = answer.map_err(|error| refused(&error.message))?;
+        let refused = |error: ErrorObject| Failure::invalid_params(error.message);
+        for (params, ruling) in &opening.addresses {
+            self.count_question(method::ELICITATION, &person.count)
+                .map_err(refused)?;
+            let answer = person.answer(method::ELICITATION, Some(params), ruling);
+            let answer = answer.await.map_err(refused)?;
             let action = answer.member("action").and_then(|action| action.to_text());
             if action.as_deref() != Some("accept") {
-                return Err(refused(
+                return Err(Failure::invalid_params(
                     "the address that the server wants opened was declined",
                 ));
             }
@@ -434,8 +475,14 @@ impl Way<'_> {
     }
 
     /// Who answers what the server asks.
-    pub(super) fn answerer(&self, question: &str, params: Option<&Raw>) -> Answerer {
+    pub(super) fn answerer(
+        &self,
+        question: &str,
+        params: Option<&Raw>,
+        ruling: &Ruling,
+    ) -> Answerer {
         let can = crate::caller::answers(&self.capabilities(), question, params);
-        Answerer::of(self.context.config.load().approvals.route, question, can)
+        let route = self.context.config.load().approvals.route;
+        Answerer::of(route, question, can, ruling)
     }
 }

@@ -101,7 +101,7 @@ impl Journey {
         };
         let ear = (live.era() == Era::Legacy).then(|| {
             let questions = &upstream.questions;
-            questions.open(way.caller, way.capabilities())
+            questions.open(way.caller, way.tool(), way.capabilities())
         });
         let progress = way.told.is_some();
         let wanted = match errand.line {
@@ -182,13 +182,13 @@ impl Journey {
             tokio::select! {
                 biased;
                 result = &mut self.call => return self.ended(result),
-                question = next_question(self.ear.as_ref()) => match line {
-                    _ if question.to_person => self.ask_person(way, question),
-                    Some(line) => {
+                question = next_question(self.ear.as_ref()) => match (&question.to_person, line) {
+                    (Some(_), _) => self.ask_person(way, question),
+                    (None, Some(line)) => {
                         let asking = self.asking.get_or_insert_default();
                         asking.spawn(ask(line.clone(), question, self.ask_patience));
                     }
-                    None => question.refuse(),
+                    (None, None) => question.refuse(),
                 },
                 () = one_of(self.asking.as_mut()), if is_asking => self.renew(),
                 () = at(wake) => {
@@ -233,7 +233,7 @@ impl Journey {
                 biased;
                 result = &mut self.call => return Next::Ended(self.ended(result)),
                 question = next_question(self.ear.as_ref()) => {
-                    if question.to_person {
+                    if question.to_person.is_some() {
                         self.ask_person(way, question);
                         continue;
                     }
@@ -271,11 +271,13 @@ impl Journey {
             let Question {
                 method,
                 params,
+                to_person,
                 mut reply,
                 ..
             } = question;
+            let ruling = to_person.unwrap_or_default();
             let answer = tokio::select! {
-                answer = person.answer(&method, params.as_ref()) => answer,
+                answer = person.answer(&method, params.as_ref(), &ruling) => answer,
                 // The server has taken its question back.
                 () = reply.closed() => return,
             };

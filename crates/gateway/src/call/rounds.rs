@@ -13,7 +13,12 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Way, gate::Pass, human::Answerer};
+use super::{
+    Way,
+    gate::Pass,
+    human::Answerer,
+    ruling::{Ruling, is_ruled},
+};
 use crate::{
     asking::CallCount,
     caller::{Guest, answers},
@@ -32,7 +37,7 @@ pub(super) struct Rounds {
     asked: u32,
     count: Arc<CallCount>,
     pauses: u32,
-    /// A person has been asked to open addresses.
+    /// A person has opened addresses, which a server may ask for once.
     opened: bool,
     /// How long the client may take to answer.
     patience: Duration,
@@ -58,19 +63,6 @@ impl Rounds {
     pub(super) fn begin_with(&mut self, params: Option<Raw>) {
         self.next.clone_from(&params);
         self.first = params;
-    }
-
-    /// The error by which a server asks a person to open addresses first, which it may do
-    /// once.
-    pub(super) fn wants_opened(&mut self, way: &Way<'_>, failure: &Failure) -> Option<ErrorObject> {
-        let Failure::Answered(error) = failure else {
-            return None;
-        };
-        if self.opened || !way.has_opener(error) {
-            return None;
-        }
-        self.opened = true;
-        Some(error.clone())
     }
 
     /// The parameters of the round that comes next.
@@ -112,6 +104,10 @@ impl Rounds {
                 server: Arc::clone(server),
                 reason: reason.into(),
             })?;
+            if gathered.left.len() == input.questions().len() {
+                // Nothing is to be changed.
+                return way.with_pass(result, pass, None).map(Some);
+            }
             if !gathered.left.is_empty() {
                 // The rest is the client's to answer, when it comes back.
                 let left = gathered.left.iter();
@@ -137,27 +133,69 @@ struct Gathered {
     left: Vec<(String, Raw)>,
 }
 
-/// Whether a person is to answer something that this result asks.
+/// Whether a person is to answer something that this result asks, or rules are about it.
 pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> bool {
     asked_by(result).is_some_and(|input| {
-        let questions = input.questions().iter();
-        let mut answerers = questions.map(|(_, question)| who(way, question));
-        answerers.any(|answerer| answerer == Answerer::Person)
+        input.questions().iter().any(|(_, question)| {
+            let (asked, params) = read(question);
+            is_ruled(way.context, &asked)
+                || way.answerer(&asked, params.as_ref(), &Ruling::Unruled) == Answerer::Person
+        })
     })
 }
 
 /// The questions in a result. Most results ask nothing, and many are long.
 fn asked_by(result: &Raw) -> Option<InputRequired> {
-    static INPUT_REQUESTS: Name = Name::new("inputRequests");
-    if !result.may_name(&INPUT_REQUESTS) {
+    if !may_ask(result) {
         return None;
     }
     InputRequired::of(result)
 }
 
-fn who(way: &Way<'_>, question: &Raw) -> Answerer {
+/// Whether a result may have questions in it.
+pub(super) fn may_ask(result: &Raw) -> bool {
+    static INPUT_REQUESTS: Name = Name::new("inputRequests");
+    result.may_name(&INPUT_REQUESTS)
+}
+
+/// Judges the questions in a result that does not wait for their answers, such as the state of a task. They are
+/// the client's to answer: what a rule leaves to a person is refused.
+pub(super) async fn permit(way: &Way<'_>, pass: &Pass, result: Raw) -> Result<Raw, Failure> {
+    let questions = result.member("inputRequests");
+    let questions = questions.and_then(|questions| questions.members());
+    let refused = |reason: String| Failure::Input {
+        server: Arc::clone(&way.upstream.name),
+        reason: reason.into(),
+    };
+    for (_, question) in questions.unwrap_or_default() {
+        let judged = judge(way, &question).await.map_err(refused)?;
+        if let Ruling::Ask(rule) = judged.ruling {
+            let asked = judged.asked;
+            return Err(refused(format!(
+                "it asked `{asked}`, which the rule `{rule}` leaves to a person, who is not asked for a task"
+            )));
+        }
+    }
+    way.with_pass(result, pass, None)
+}
+
+/// A question that the rules do not deny.
+struct Judged {
+    asked: String,
+    params: Option<Raw>,
+    ruling: Ruling,
+}
+
+/// Judges a question by the rules. The error says, for a person, why it is denied.
+async fn judge(way: &Way<'_>, question: &Raw) -> Result<Judged, String> {
     let (asked, params) = read(question);
-    way.answerer(&asked, params.as_ref())
+    let ruling = way.judge(&asked, params.as_ref()).await;
+    let ruling = ruling.map_err(|error| format!("it asked `{asked}`: {}", error.message))?;
+    Ok(Judged {
+        asked,
+        params,
+        ruling,
+    })
 }
 
 fn read(question: &Raw) -> (String, Option<Raw>) {
@@ -179,11 +217,20 @@ async fn gather(
             InputRequired::QUESTIONS_MAX
         ));
     }
+    // Nothing is asked if some of it is denied.
+    let mut judged = Vec::with_capacity(questions.len());
+    for (_, question) in questions {
+        judged.push(judge(way, question).await?);
+    }
     let mut asking = JoinSet::new();
     let mut left = Vec::new();
-    for (n, (key, question)) in questions.iter().enumerate() {
-        let (asked, params) = read(question);
-        let answerer = who(way, question);
+    for (n, ((key, question), judged)) in questions.iter().zip(judged).enumerate() {
+        let Judged {
+            asked,
+            params,
+            ruling,
+        } = judged;
+        let answerer = way.answerer(&asked, params.as_ref(), &ruling);
         // A client of 2026-07-28 answers what its own request comes back with.
         if !matches!(
             (answerer, way.errand.guest),
@@ -196,7 +243,7 @@ async fn gather(
             (Answerer::Person, _) => {
                 let person = way.person().counting(count);
                 asking.spawn(async move {
-                    let answer = person.answer(&asked, params.as_ref()).await;
+                    let answer = person.answer(&asked, params.as_ref(), &ruling).await;
                     let refused =
                         |error: ErrorObject| format!("it asked `{asked}`: {}", error.message);
                     (n, answer.map_err(refused))
@@ -299,6 +346,26 @@ pub(super) fn addresses(error: &ErrorObject, capabilities: &Raw) -> Option<Vec<(
     (!named.is_empty()).then_some(named)
 }
 
+impl Way<'_> {
+    /// Has a person open the addresses that a server wants opened first: then the call may begin anew. Else gives
+    /// the failure that the client hears.
+    pub(super) async fn open(&self, rounds: &mut Rounds, error: ErrorObject) -> Option<Failure> {
+        let opening = match self.permitted(error).await {
+            Ok(opening) => opening,
+            Err(failure) => return Some(failure),
+        };
+        if rounds.opened || !self.is_for_person(&opening) {
+            return Some(opening.into_failure());
+        }
+        if let Err(failure) = self.have_opened(&opening).await {
+            return Some(failure);
+        }
+        rounds.opened = true;
+        rounds.since = Instant::now();
+        None
+    }
+}
+
 /// Whether a person has agreed to open the addresses. If some are unanswered, those are given back.
 pub(super) fn consent(
     params: Option<&Raw>,
@@ -348,7 +415,7 @@ mod tests {
                 method: method.to_owned(),
                 params: None,
                 name: None,
-                to_person: false,
+                to_person: None,
                 is_sure: true,
                 count: Arc::default(),
                 reply,

@@ -111,6 +111,11 @@ impl Stage {
         self.set("instructions.txt", text);
     }
 
+    /// What it says of itself, byte for byte.
+    pub(crate) fn set_info(&self, info: &str) {
+        self.set("info.json", info);
+    }
+
     /// What a tool answers, byte for byte. It has to be on one line.
     pub(crate) fn set_result(&self, tool: &str, result: &str) {
         self.set(&format!("results/{tool}.json"), result);

@@ -303,3 +303,33 @@ async fn a_line_break_between_tokens_makes_no_second_message() {
     assert_eq!(stage.calls(), 1, "{:?}", stage.asked());
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn what_a_server_says_of_itself_is_scanned() {
+    let stage = Stage::new(&good());
+    let honest = r#"{ "name":"stage", "title": "A stage", "version":"1.0", "x": 1.0}"#;
+    stage.set_info(honest);
+    let rig = staged(&stage).await;
+    let mut pipe = Pipe::open(&rig, server("s")).await;
+    let params = json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": { "name": "it", "version": "1" } });
+    let id = pipe.send("initialize", params).await;
+    let said = pipe.finish(&id).await.text;
+    assert!(said.contains(honest), "{said}");
+    for evil in [
+        json!({ "name": "stage", "version": "1", "description": EVIL }),
+        json!({ "name": EVIL, "version": "1" }),
+        json!({ "name": "stage", "version": format!("1 {EVIL}") }),
+    ] {
+        stage.set_info(&evil.to_string());
+        let restarted = rig.ask("POST", "/api/v1/servers/s/restart", None).await;
+        assert!(restarted.status < 300, "{restarted:?}");
+        let path = "/api/v1/servers/s";
+        rig.until(path, |server| server["offers"]["serverInfo"] == evil)
+            .await;
+        let pipe = Pipe::open(&rig, server("s")).await;
+        let info = &pipe.greeting["serverInfo"];
+        assert_eq!(info["name"], "switchboard", "{info}");
+        assert!(!info.to_string().contains("evil"), "{info}");
+    }
+    rig.stop().await;
+}

@@ -16,6 +16,7 @@ mod models;
 mod questions;
 mod record;
 mod returning;
+mod ruled;
 mod stalled;
 mod timelines;
 mod withdrawal;

@@ -14,7 +14,7 @@ fn routed(route: &str) -> Value {
 }
 
 /// A call of a client of any revision, to its end; a person answers everything.
-async fn called(rig: &Rig, client: &mut Pipe, arguments: Value, answer: Value) -> Value {
+pub(super) async fn called(rig: &Rig, client: &mut Pipe, arguments: Value, answer: Value) -> Value {
     let params = json!({ "name": "ask", "arguments": arguments });
     let mut asked = params.clone();
     let mut decided = false;

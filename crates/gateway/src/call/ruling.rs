@@ -1,0 +1,94 @@
+//! Rules about the questions of servers. A question is judged once, before it is known who answers it.
+
+use std::sync::Arc;
+
+use switchboard_approvals::rules::{Action, Case, Kind};
+use switchboard_client::{ErrorObject, Raw};
+use switchboard_wire::{code, method};
+
+use super::gate::record_denied;
+use crate::{caller::Caller, context::Context};
+
+/// A person, or a rule, does not want this answered.
+pub(super) const REJECTED: i64 = -1;
+
+/// The rule for a question that no rule denies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Ruling {
+    /// No rule is about it.
+    #[default]
+    Unruled,
+    /// This rule wants a person to answer it.
+    Ask(Arc<str>),
+    /// This rule allows it.
+    Allow(Arc<str>),
+}
+
+impl Ruling {
+    /// The rule, as it is written.
+    pub(super) fn rule(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Unruled => None,
+            Self::Ask(rule) | Self::Allow(rule) => Some(rule),
+        }
+    }
+}
+
+/// The server that asks, and the call that it asks for, as far as that is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) tool: Option<&'a str>,
+    pub(crate) caller: Option<&'a Caller>,
+}
+
+/// Tests if rules are about this question, or may be.
+pub(super) fn is_ruled(context: &Context, asked: &str) -> bool {
+    kind_of(asked).is_some_and(|kind| !context.approvals.policy().is_quiet(kind))
+}
+
+/// Judges a question of a server. A denial is recorded, and is the error that the server is told.
+pub(crate) async fn judge(
+    context: &Context,
+    asker: Asker<'_>,
+    asked: &str,
+    params: Option<&Raw>,
+) -> Result<Ruling, ErrorObject> {
+    let Some(kind) = kind_of(asked).filter(|_| is_ruled(context, asked)) else {
+        return Ok(Ruling::Unruled);
+    };
+    let approvals = &context.approvals;
+    let known = approvals.until_rules_are_known(context).await;
+    known.map_err(|why| ErrorObject::new(code::INTERNAL, why))?;
+    let empty = Raw::empty_object();
+    let name = asker.tool.unwrap_or_default();
+    let client = asker.caller.map_or("", |caller| &*caller.client);
+    let case = Case {
+        kind,
+        client,
+        session: asker.caller.map_or(0, |caller| caller.person),
+        project: asker.caller.and_then(|caller| caller.project.as_deref()),
+        arguments: Some(params.unwrap_or(&empty)),
+        ..Case::tool_call(asker.server, name)
+    };
+    let verdict = approvals.policy().judge(&case, approvals.now());
+    if verdict.action == Action::Deny {
+        record_denied(context, asked, (asker.server, name), client, &verdict);
+        return Err(ErrorObject::new(REJECTED, verdict.why));
+    }
+    // Without a rule, `approvals.route` says who answers.
+    Ok(match (verdict.action, verdict.rule) {
+        (_, None) | (Action::Deny, _) => Ruling::Unruled,
+        (Action::Ask, Some(rule)) => Ruling::Ask(rule.text.into()),
+        (Action::Allow, Some(rule)) => Ruling::Allow(rule.text.into()),
+    })
+}
+
+/// The kind of question that rules are about; `None` if they are not about this one.
+fn kind_of(asked: &str) -> Option<Kind> {
+    match asked {
+        method::SAMPLING => Some(Kind::Sampling),
+        method::ELICITATION => Some(Kind::Elicitation),
+        _ => None,
+    }
+}

@@ -1,0 +1,233 @@
+//! Rules about what servers ask: they hold whoever could answer.
+
+use serde_json::{Value, json};
+
+use super::{EVENTS, PENDING, form, questions::called, sampling, staged, staged_as, told};
+use crate::{
+    api_rig::Rig,
+    mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, direct, refusal_of, server},
+    stage_rig::{Stage, tool},
+};
+
+fn ruled(route: &str, rules: Value) -> Value {
+    json!({ "approvals": { "route": route, "rules": rules, "notify": "off" } })
+}
+
+/// A client that answers everything.
+fn able() -> Value {
+    json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} } })
+}
+
+async fn until_denied(rig: &Rig, method: &str) {
+    let denied = |entry: &Value| entry["what"] == "denied" && entry.to_string().contains(method);
+    rig.until("/api/v1/audit?limit=1000", |audit| {
+        audit["entries"].as_array().unwrap().iter().any(denied)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn denied_questions_are_put_to_nobody() {
+    for modern in [false, true] {
+        for route in ["auto", "client", "human"] {
+            let rules = json!(["deny sampling s", "deny elicitation s"]);
+            let (_stage, rig) = staged_as(modern, ruled(route, rules)).await;
+            for revision in REVISIONS {
+                for capabilities in [json!({}), able()] {
+                    for (view, prefix) in [(server("s"), ""), (direct(), "s__")] {
+                        let case = format!("{modern} {route} {revision} {capabilities} {prefix}");
+                        let mut client =
+                            Pipe::open_able(&rig, view, revision, capabilities.clone()).await;
+                        for name in ["sample", "elicit"] {
+                            let call = client
+                                .send_call(&format!("{prefix}{name}"), json!({}))
+                                .await;
+                            let answer = client.finish(&call).await.json;
+                            let said = answer.to_string();
+                            assert!(said.contains("denies it"), "{case} {name}: {said}");
+                            assert!(!said.contains("input_required"), "{case} {name}: {said}");
+                        }
+                    }
+                }
+            }
+            until_denied(&rig, "sampling/createMessage").await;
+            until_denied(&rig, "elicitation/create").await;
+            assert_eq!(rig.get(PENDING).await.json()["approvals"], json!([]));
+            rig.stop().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_asks_goes_before_the_client() {
+    for modern in [false, true] {
+        for route in ["auto", "client"] {
+            let config = ruled(route, json!(["ask sampling s"]));
+            let (_stage, rig) = staged_as(modern, config).await;
+            for revision in [LEGACY, "2025-11-25", MODERN] {
+                let mut client = Pipe::open_able(&rig, server("s"), revision, able()).await;
+                let text = json!({ "text": "Because." });
+                let answer = called(&rig, &mut client, sampling("Why?"), text).await;
+                let said = told(&answer["result"])["q"].clone();
+                assert_eq!(said["content"]["text"], "Because.", "{revision} {answer}");
+                // Of other questions it says nothing.
+                let ask = form("Who?", json!({ "who": { "type": "string" } }));
+                let result = client.call("ask", ask).await;
+                assert_eq!(told(&result)["q"]["content"]["who"], "Ada", "{result}");
+            }
+            rig.stop().await;
+        }
+    }
+}
+
+/// A client of 2026-07-28 gets what its server asks untouched, if no rule has anything against it.
+#[tokio::test]
+async fn rules_that_do_not_match_change_nothing() {
+    let config = ruled(
+        "auto",
+        json!(["deny sampling other", "allow elicitation s"]),
+    );
+    let (stage, rig) = staged_as(true, config).await;
+    let result = r#"{ "resultType":"input_required", "inputRequests": {"q": {"method":"sampling/createMessage", "params":{"messages":[], "maxTokens": 9.0}}}, "requestState":"s1", "_meta": {"io.modelcontextprotocol/serverInfo":{"name":"x"}}}"#;
+    stage.set_result("add_note", result);
+    let mut client = Pipe::open_able(&rig, server("s"), MODERN, able()).await;
+    let call = client.send_call("add_note", json!({})).await;
+    let answer = client.finish(&call).await;
+    assert!(answer.text.contains(result), "{}", answer.text);
+    rig.stop().await;
+}
+
+/// Tasks tell what they wait for in a result that is complete.
+#[tokio::test]
+async fn denied_questions_of_tasks_are_not_passed_on() {
+    let (stage, rig) = staged_as(true, ruled("auto", json!(["deny sampling s"]))).await;
+    let result = r#"{"resultType":"complete","status":"input_required","inputRequests":{"q":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":9}}}}"#;
+    stage.set_result("add_note", result);
+    let mut client = Pipe::open_able(&rig, server("s"), MODERN, able()).await;
+    let refusal = client.refusal("add_note", json!({})).await;
+    assert!(refusal.contains("denies it"), "{refusal}");
+    rig.stop().await;
+}
+
+/// A gateway whose server fails as it is told to.
+async fn failing(rules: Value) -> (Stage, Rig) {
+    let stage = Stage::new(&[tool("fail", "Fails.")]);
+    let mut config = ruled("auto", rules);
+    config["mcpServers"] = json!({ "s": stage.entry() });
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 1).await;
+    (stage, rig)
+}
+
+fn wants_opened(elicitations: &str) -> String {
+    format!(
+        r#"{{ "code": -32042, "message": "first this", "data": {{"elicitations":{elicitations}, "more": 1.0}}}}"#
+    )
+}
+
+/// The whole answer to a call that fails in this way.
+async fn failed(client: &mut Pipe, revision: &str, error: &str) -> (String, Value) {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": revision,
+        "io.modelcontextprotocol/clientCapabilities": able(),
+    });
+    let meta = match revision {
+        MODERN => format!(r#","_meta":{meta}"#),
+        _ => String::new(),
+    };
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","id":7000,"method":"tools/call","params":{{"name":"fail","arguments":{{"error":{error}}}{meta}}}}}"#
+    );
+    client.send_text(&line).await;
+    let answer = client.finish(&json!(7_000)).await;
+    (answer.text, answer.json)
+}
+
+/// The addresses that a client is asked to open.
+fn addresses(answer: &Value) -> Vec<Value> {
+    let told = answer["error"]["data"]["elicitations"].as_array().cloned();
+    let asked = answer["result"]["inputRequests"].as_object();
+    let asked = asked.map(|asked| asked.values().map(|one| one["params"].clone()).collect());
+    let all: Vec<Value> = told.or(asked).unwrap_or_default();
+    all.into_iter().map(|one| one["url"].clone()).collect()
+}
+
+#[tokio::test]
+async fn denied_and_strange_addresses_are_left_out() {
+    let rule = json!({ "action": "deny", "kind": "elicitation", "server": "s", "arguments": { "$.url": "https://evil.example/*" } });
+    let (_stage, rig) = failing(json!([rule])).await;
+    for revision in ["2025-11-25", MODERN] {
+        let mut client = Pipe::open_able(&rig, server("s"), revision, able()).await;
+        let good = r#"{"mode":"url","elicitationId":"a","url":"https://good.example/x","message":"Sign in."}"#;
+        let evil = good.replace("good.", "evil.");
+        let script = good.replace("https://good.example/x", "javascript:alert(1)");
+        let twice = good.replace("\"url\":", r#""url":"https://good.example/","URL":"#);
+        let bad = [&*evil, &script, &twice, "7", "{}"];
+
+        let all = format!("[{},{good}]", bad.join(","));
+        let (_, answer) = failed(&mut client, revision, &wants_opened(&all)).await;
+        assert_eq!(addresses(&answer), ["https://good.example/x"], "{answer}");
+        for bad in bad {
+            let (text, answer) =
+                failed(&mut client, revision, &wants_opened(&format!("[{bad}]"))).await;
+            let refusal = refusal_of(&answer);
+            let why = if bad == evil { "denies it" } else { "http" };
+            assert!(refusal.contains(why), "{revision} {bad}: {text}");
+            assert!(!text.contains("alert"), "{revision} {bad}: {text}");
+            assert_eq!(addresses(&answer), [""; 0], "{revision} {bad}: {text}");
+        }
+        let doubled = wants_opened(&format!("[{good}],\"elicitations\":[{good}]"));
+        let (text, answer) = failed(&mut client, revision, &doubled).await;
+        assert_eq!(addresses(&answer), [""; 0], "{revision}: {text}");
+        // An error with which nothing is wrong is passed on as it is.
+        let (text, answer) =
+            failed(&mut client, revision, &wants_opened(&format!("[{good}]"))).await;
+        assert_eq!(addresses(&answer).len(), 1, "{revision}: {text}");
+        if revision != MODERN {
+            let data = format!(r#"{{"elicitations":[{good}], "more": 1.0}}"#);
+            assert!(text.contains(&data), "{text}");
+        }
+    }
+    until_denied(&rig, "elicitation/create").await;
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_rule_has_a_person_open_addresses() {
+    let (stage, rig) = staged(ruled("client", json!(["ask elicitation s"]))).await;
+    let mut client = Pipe::open_able(&rig, server("s"), "2025-11-25", able()).await;
+    let call = client.send_call("open", json!({})).await;
+    let asked = rig.one_waiting().await;
+    assert_eq!(asked["request"]["url"], "https://example.com/x", "{asked}");
+    rig.decided(&asked["id"], "respond", json!({ "action": "accept" }))
+        .await;
+    let answer = client.finish(&call).await.json;
+    assert!(answer["result"].is_object(), "{answer}");
+    assert_eq!(stage.calls_of("open").len(), 2);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_held_asks_nobody() {
+    let stage = Stage::new(&super::tools());
+    let entry = stage.entry_with(&json!({ "trust": "ask" }));
+    let config = json!({ "mcpServers": { "s": entry }, "approvals": { "notify": "off" } });
+    let rig = Rig::configured(config).await;
+    rig.until_held("s", "ask").await;
+    stage.request(900, "elicitation/create").await;
+    let answer = stage.until_asked("answer ").await;
+    assert!(answer.contains("\"error\""), "{answer}");
+    // Once something of it is approved, it may.
+    let mut events = rig.follow(EVENTS).await;
+    rig.post("/api/v1/trust/s/approve", &json!({ "tool": "work" }))
+        .await;
+    rig.until_tools("s", 1).await;
+    stage.request(901, "elicitation/create").await;
+    loop {
+        let (kind, asked) = events.next_approval().await;
+        if kind == "approval.created" && asked["kind"] == "elicitation" {
+            break;
+        }
+    }
+    rig.stop().await;
+}
