@@ -1,16 +1,17 @@
 //! Many needles, looked for in one pass.
 //!
-//! Every needle has at least [`LEAST_BYTES`] bytes. A bit for each pair of first bytes turns most
+//! Every needle has at least [`LEAST_BYTES`] bytes. A space and a plus sign are the same, because forms
+//! on the web write one for the other; capital and small letters are, for needles that say so. A bit for each pair of first bytes turns most
 //! places of a text away; a table by the first six bytes leads to the needles that may stand there,
 //! the longest first. An automaton would do the same, but not find a needle that was cut off at the
 //! end of an excerpt, and would be another dependency.
 
 use rustc_hash::FxHashMap;
 
-use crate::known::LEAST_BYTES;
+use crate::{forms::Form, known::LEAST_BYTES};
 
 /// Stands at the end of text that was cut.
-const ELLIPSIS: &[u8] = "…".as_bytes();
+pub(crate) const ELLIPSIS: &[u8] = "…".as_bytes();
 
 #[derive(Clone, Default)]
 pub(crate) struct Index {
@@ -24,8 +25,19 @@ struct Needle {
     /// The number of the replacement.
     stands_for: usize,
     may_be_cut: bool,
-    /// Whether it can be taken out of a JSON string without damage to the rest.
-    in_json: bool,
+    any_case: bool,
+}
+
+impl Needle {
+    /// The number of bytes that both have in common.
+    fn same(&self, text: &[u8]) -> usize {
+        let is_same = |(one, other): &(&u8, &u8)| {
+            one == other
+                || is_space(**one) && is_space(**other)
+                || self.any_case && one.eq_ignore_ascii_case(other)
+        };
+        self.bytes.iter().zip(text).take_while(is_same).count()
+    }
 }
 
 /// A needle at a place in a text.
@@ -36,25 +48,25 @@ pub(crate) struct Hit {
 }
 
 impl Index {
-    pub(crate) fn add(&mut self, needle: &str, stands_for: usize) {
-        self.insert(needle, stands_for, true);
+    pub(crate) fn add(&mut self, form: &Form, stands_for: usize) {
+        self.insert(&form.bytes, stands_for, true, form.any_case);
     }
 
     /// A text that stands for itself. The beginning of one says nothing.
     pub(crate) fn add_mark(&mut self, mark: &str, stands_for: usize) {
-        self.insert(mark, stands_for, false);
+        self.insert(mark.as_bytes(), stands_for, false, false);
     }
 
-    fn insert(&mut self, needle: &str, stands_for: usize, may_be_cut: bool) {
-        let bytes = needle.as_bytes();
+    fn insert(&mut self, bytes: &[u8], stands_for: usize, may_be_cut: bool, any_case: bool) {
         let Some(key) = key(bytes) else { return };
         if self.pairs.is_empty() {
             self.pairs = vec![0; 1024];
         }
-        let pair = usize::from(bytes[0]) << 8 | usize::from(bytes[1]);
+        let pair = pair(&key);
         self.pairs[pair / 64] |= 1 << (pair % 64);
         let needles = self.needles.entry(key).or_default();
-        if needles.iter().any(|known| *known.bytes == *bytes) {
+        let is_known = |known: &Needle| *known.bytes == *bytes && known.any_case >= any_case;
+        if needles.iter().any(is_known) {
             return;
         }
         let longer = needles.partition_point(|known| known.bytes.len() >= bytes.len());
@@ -62,41 +74,33 @@ impl Index {
             bytes: bytes.into(),
             stands_for,
             may_be_cut,
-            in_json: is_json_inside(bytes),
+            any_case,
         };
         needles.insert(longer, needle);
     }
 
     /// The longest needle that begins here, or the part of one that is all there is before the end.
-    pub(crate) fn at(&self, text: &[u8], at: usize, in_json: bool) -> Option<Hit> {
+    pub(crate) fn at(&self, text: &[u8], at: usize) -> Option<Hit> {
         let rest = &text[at..];
-        let key = key(rest)?;
-        let pair = usize::from(key[0]) << 8 | usize::from(key[1]);
-        if self.pairs.get(pair / 64)? & 1 << (pair % 64) == 0 {
-            return None;
-        }
-        let needles = self.needles.get(&key)?;
-        let usable = || needles.iter().filter(|needle| needle.in_json || !in_json);
-        let whole = usable().find(|needle| rest.starts_with(&needle.bytes));
-        if let Some(needle) = whole {
-            return Some(Hit {
-                length: needle.bytes.len(),
+        let needles = self.needles.get(&key(rest)?)?;
+        let mut longest: Option<Hit> = None;
+        for needle in needles {
+            let length = needle.same(rest);
+            let hit = Hit {
+                length,
                 stands_for: needle.stands_for,
-            });
+            };
+            if length == needle.bytes.len() {
+                return Some(hit);
+            }
+            let after = &rest[length..];
+            let is_cut = needle.may_be_cut && (after.is_empty() || after.starts_with(ELLIPSIS));
+            if is_cut && length >= LEAST_BYTES && longest.is_none_or(|found| found.length < length)
+            {
+                longest = Some(hit);
+            }
         }
-        usable()
-            .filter(|needle| needle.may_be_cut)
-            .filter_map(|needle| {
-                let same = needle.bytes.iter().zip(rest);
-                let length = same.take_while(|(one, other)| one == other).count();
-                let after = &rest[length..];
-                let is_cut = after.is_empty() || after.starts_with(ELLIPSIS);
-                is_cut.then_some(Hit {
-                    length,
-                    stands_for: needle.stands_for,
-                })
-            })
-            .max_by_key(|hit| hit.length)
+        longest
     }
 
     /// The first place from `at` on where a needle may begin.
@@ -105,31 +109,31 @@ impl Index {
             return None;
         }
         let pairs = text.get(at..)?.windows(2);
-        let found = pairs.enumerate().find(|(_, pair)| {
-            let pair = usize::from(pair[0]) << 8 | usize::from(pair[1]);
+        let found = pairs.enumerate().find(|(_, bytes)| {
+            let pair = pair(&[fold(bytes[0]), fold(bytes[1])]);
             self.pairs[pair / 64] & 1 << (pair % 64) != 0
         });
         found.map(|(ahead, _)| at + ahead)
     }
 }
 
+/// The first bytes of a needle or of a text, as far as both are compared.
 fn key(bytes: &[u8]) -> Option<[u8; LEAST_BYTES]> {
-    bytes.first_chunk().copied()
+    let first: &[u8; LEAST_BYTES] = bytes.first_chunk()?;
+    Some(first.map(fold))
 }
 
-/// Whether these bytes are whole characters and escapes of a JSON string.
-fn is_json_inside(bytes: &[u8]) -> bool {
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        at += match byte {
-            b'"' | 0..0x20 => return false,
-            b'\\' => match bytes.get(at + 1) {
-                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
-                Some(b'u') if at + 6 <= bytes.len() => 6,
-                _ => return false,
-            },
-            _ => 1,
-        };
+fn pair(bytes: &[u8]) -> usize {
+    usize::from(bytes[0]) << 8 | usize::from(bytes[1])
+}
+
+fn fold(byte: u8) -> u8 {
+    match byte {
+        b'+' => b' ',
+        byte => byte.to_ascii_lowercase(),
     }
-    true
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'+')
 }
