@@ -10,7 +10,9 @@
 mod decode;
 mod forms;
 mod index;
+mod issued;
 mod known;
+mod named;
 mod numbers;
 mod patterns;
 mod place;
