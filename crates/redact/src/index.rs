@@ -1,9 +1,9 @@
 //! Many needles, looked for in one pass.
 //!
 //! Every needle has at least [`LEAST_BYTES`] bytes. A space and a plus sign are the same, because forms
-//! on the web write one for the other; capital and small letters are, for needles that say so. A bit for each pair of first bytes turns most
-//! places of a text away; a table by the first six bytes leads to the needles that may stand there,
-//! the longest first. An automaton would do the same, but not find a needle that was cut off at the
+//! on the web write one for the other; capital and small letters are, for needles that
+//! say so. A bit for the first four bytes turns most places of a text away; a table by the first six
+//! leads to the needles that may stand there, the longest first. An automaton would do the same, but not find a needle that was cut off at the
 //! end of an excerpt, and would be another dependency.
 
 use rustc_hash::FxHashMap;
@@ -15,7 +15,8 @@ pub(crate) const ELLIPSIS: &[u8] = "…".as_bytes();
 
 #[derive(Clone, Default)]
 pub(crate) struct Index {
-    pairs: Vec<u64>,
+    /// A bit for each value of [`mixed`].
+    begun: Vec<u64>,
     needles: FxHashMap<[u8; LEAST_BYTES], Vec<Needle>>,
 }
 
@@ -59,11 +60,11 @@ impl Index {
 
     fn insert(&mut self, bytes: &[u8], stands_for: usize, may_be_cut: bool, any_case: bool) {
         let Some(key) = key(bytes) else { return };
-        if self.pairs.is_empty() {
-            self.pairs = vec![0; 1024];
+        if self.begun.is_empty() {
+            self.begun = vec![0; 1024];
         }
-        let pair = pair(&key);
-        self.pairs[pair / 64] |= 1 << (pair % 64);
+        let bit = mixed(u32::from_be_bytes([key[0], key[1], key[2], key[3]]));
+        self.begun[bit / 64] |= 1 << (bit % 64);
         let needles = self.needles.entry(key).or_default();
         let is_known = |known: &Needle| *known.bytes == *bytes && known.any_case >= any_case;
         if needles.iter().any(is_known) {
@@ -105,34 +106,48 @@ impl Index {
 
     /// The first place from `at` on where a needle may begin.
     pub(crate) fn next(&self, text: &[u8], at: usize) -> Option<usize> {
-        if self.pairs.is_empty() {
+        let text = text.get(at..)?;
+        let (first, rest) = text.split_at_checked(3)?;
+        if self.begun.is_empty() {
             return None;
         }
-        let pairs = text.get(at..)?.windows(2);
-        let found = pairs.enumerate().find(|(_, bytes)| {
-            let pair = pair(&[fold(bytes[0]), fold(bytes[1])]);
-            self.pairs[pair / 64] & 1 << (pair % 64) != 0
+        let next = |four: u32, byte: &u8| four << 8 | u32::from(FOLDED[usize::from(*byte)]);
+        let mut four = first.iter().fold(0, next);
+        let ahead = rest.iter().position(|byte| {
+            four = next(four, byte);
+            let bit = mixed(four);
+            self.begun[bit / 64] & 1 << (bit % 64) != 0
         });
-        found.map(|(ahead, _)| at + ahead)
+        ahead.map(|ahead| at + ahead)
     }
 }
 
 /// The first bytes of a needle or of a text, as far as both are compared.
 fn key(bytes: &[u8]) -> Option<[u8; LEAST_BYTES]> {
     let first: &[u8; LEAST_BYTES] = bytes.first_chunk()?;
-    Some(first.map(fold))
+    Some(first.map(|byte| FOLDED[usize::from(byte)]))
 }
 
-fn pair(bytes: &[u8]) -> usize {
-    usize::from(bytes[0]) << 8 | usize::from(bytes[1])
+/// Four bytes as a number of sixteen bits.
+fn mixed(four: u32) -> usize {
+    (four.wrapping_mul(0x9e37_79b1) >> 16) as usize
 }
 
-fn fold(byte: u8) -> u8 {
-    match byte {
-        b'+' => b' ',
-        byte => byte.to_ascii_lowercase(),
+/// The bytes as far as they are compared.
+static FOLDED: [u8; 256] = {
+    let mut folded = [0; 256];
+    let mut byte: u8 = 0;
+    loop {
+        folded[byte as usize] = match byte {
+            b'+' => b' ',
+            byte => byte.to_ascii_lowercase(),
+        };
+        if byte == u8::MAX {
+            break folded;
+        }
+        byte += 1;
     }
-}
+};
 
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'+')

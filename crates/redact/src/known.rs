@@ -256,12 +256,15 @@ impl fmt::Debug for Secrets {
 /// The place of the quote that ends the string which begins here, or the end of the text.
 fn string_end(bytes: &[u8], open: usize) -> usize {
     let mut at = open + 1;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at,
-            b'\\' => at += 2,
-            _ => at += 1,
+    while let Some(ahead) = bytes
+        .get(at..)
+        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+    {
+        at += ahead;
+        if bytes[at] == b'"' {
+            return at;
         }
+        at += 2;
     }
     bytes.len()
 }

@@ -45,28 +45,23 @@ impl<'t> View<'t> {
             text.push_str(&source[at..at + plain]);
             from.extend(at..at + plain);
             at += plain;
-            let Some(c) = source[at..].chars().next() else {
+            if at == source.len() {
                 break;
-            };
-            let (shown, taken) = match spelled(source, at) {
-                Some(spelled) => {
-                    is_changed = true;
-                    spelled
-                }
-                None => (Some(c), c.len_utf8()),
-            };
-            if let Some(shown) = shown {
-                text.push(shown);
-                from.extend((0..shown.len_utf8()).map(|byte| {
-                    // Of a character that stands for itself every byte has its place.
-                    if taken == shown.len_utf8() {
-                        at + byte
-                    } else {
-                        at
-                    }
-                }));
             }
-            at += taken;
+            if let Some((shown, taken)) = spelled(source, at) {
+                is_changed = true;
+                text.extend(shown);
+                from.extend(shown.map(|_| at));
+                at += taken;
+            } else {
+                // A run of backslashes is not looked at again.
+                let is_slash = |byte: &u8| *byte == b'\\';
+                let slashes = run(&bytes[at..], usize::MAX, is_slash).max(1);
+                let end = source.ceil_char_boundary(at + slashes);
+                text.push_str(&source[at..end]);
+                from.extend(at..end);
+                at = end;
+            }
             plain = next(at);
         }
         is_changed.then_some(Self {

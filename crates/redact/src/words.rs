@@ -1,7 +1,8 @@
 //! Words in names, and which of them speak of a secret.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
 
 /// The words of a name, in small letters: `deleteFile`, `delete_file` and `DELETE-FILE` have the same.
 pub fn words(name: &str) -> Vec<String> {
@@ -208,6 +209,11 @@ pub fn is_secret_name(name: &str) -> bool {
         "sig",
     ];
     let bounded = &name[..name.floor_char_boundary(NAME_BYTES)];
+    if bounded.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        // One word, as most names are, needs no taking apart.
+        let begun = phrases().get(bounded);
+        return ALSO.contains(&bounded) || begun.is_some_and(|begun| begun.contains(&bounded));
+    }
     let words = words(bounded);
     // Alone it may be asked for in a form; as the name of a value it opens a session.
     let is_session = |words: &[String]| words.ends_with(&["session".to_owned(), "id".to_owned()]);
@@ -217,10 +223,10 @@ pub fn is_secret_name(name: &str) -> bool {
 }
 
 /// The phrases by their first word, so that a long text costs no more than its words.
-fn phrases() -> &'static HashMap<&'static str, Vec<&'static str>> {
-    static PHRASES: OnceLock<HashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
+fn phrases() -> &'static FxHashMap<&'static str, Vec<&'static str>> {
+    static PHRASES: OnceLock<FxHashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
     PHRASES.get_or_init(|| {
-        let mut phrases: HashMap<_, Vec<_>> = HashMap::new();
+        let mut phrases: FxHashMap<_, Vec<_>> = FxHashMap::default();
         for phrase in SECRETS {
             let first = phrase.split(' ').next().unwrap_or(phrase);
             phrases.entry(first).or_default().push(*phrase);
