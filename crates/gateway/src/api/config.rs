@@ -352,16 +352,17 @@ fn shown_value(text: &str) -> &str {
     if is_reference(text) { text } else { HIDDEN }
 }
 
-/// Whether the text is one `${…}` and nothing else.
+/// Whether the text is one `${…}` and nothing else, with a name and not a value that was pasted in its place.
 fn is_reference(text: &str) -> bool {
-    text.strip_prefix("${")
-        .and_then(|rest| rest.strip_suffix('}'))
-        .is_some_and(|inside| {
-            (inside.starts_with("env:") || inside.starts_with("secret:"))
-                && !inside.contains(['{', '}', '$'])
-                // A value that was pasted in the place of a name.
-                && !is_pasted_value(inside)
-        })
+    let inside = text
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'));
+    let parts = inside.and_then(|inside| inside.split_once(':'));
+    parts.is_some_and(|(kind, name)| {
+        matches!(kind, "env" | "secret")
+            && !name.contains(['{', '}', '$'])
+            && !is_pasted_value(name)
+    })
 }
 
 /// An address as far as its host and port: a path may be a key.
@@ -390,7 +391,7 @@ mod tests {
                     "a": {
                         "command": "npx",
                         "args": ["-y", "--key=s3cret", "${env:KEY}", "x${env:KEY}", "$${env:s3cret}"],
-                        "env": {"A": "s3cret", "B": "${secret:b}", "C": "${env:X}s3cret${env:Y}",
+                        "env": {"A": "s3cret", "B": "${secret:mail.key}", "C": "${env:X}s3cret${env:Y}",
                                 "D": "${env:sk-ant-api03-s3cret0123456789}"}
                     },
                     "d": {"url": "https://example.com/s/s3cret/mcp"},
@@ -428,7 +429,7 @@ mod tests {
         );
         assert_eq!(
             servers["a"]["env"],
-            json!({"A": HIDDEN, "B": "${secret:b}", "C": HIDDEN, "D": HIDDEN})
+            json!({"A": HIDDEN, "B": "${secret:mail.key}", "C": HIDDEN, "D": HIDDEN})
         );
         assert_eq!(servers["b"]["url"], "https://example.com/(hidden)");
         assert_eq!(servers["d"]["url"], "https://example.com/(hidden)");
