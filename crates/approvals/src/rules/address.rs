@@ -2,6 +2,12 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use idna::punycode;
+use url::Url;
+
+use super::condition::Reading;
+use super::decode::folded;
+
 /// Schemes whose slashes are optional to lenient readers.
 const WEB: [&str; 4] = ["http", "https", "ws", "wss"];
 
@@ -10,6 +16,9 @@ const FILE: [&str; 4] = ["file", "local_file", "local-file", "netdoc"];
 
 /// The most schemes in front of one another, as in `view-source:jar:file:///x`.
 const WRAPPED: usize = 4;
+
+/// The longest label of a host. Decoding takes the square of it.
+const LABEL_BYTES: usize = 63;
 
 /// A text as an address, or as a path.
 pub(crate) enum Place<'t> {
@@ -21,7 +30,7 @@ pub(crate) enum Place<'t> {
 
 impl<'t> Place<'t> {
     /// Reads a text in lower case with slashes for backslashes.
-    pub(crate) fn of(text: &'t str) -> Self {
+    pub(crate) fn of(text: &'t str, reading: Reading) -> Self {
         let Some((scheme, rest)) = scheme(text) else {
             return Self::Path(text);
         };
@@ -48,7 +57,7 @@ impl<'t> Place<'t> {
         let at = after.find(['/', '?', '#']).unwrap_or(after.len());
         let (authority, path) = after.split_at(at);
         let authority = authority.rsplit('@').next().unwrap_or_default();
-        Self::Address(prefixes(scheme, authority), path)
+        Self::Address(prefixes(scheme, authority, reading), path)
     }
 }
 
@@ -65,19 +74,48 @@ fn scheme(text: &str) -> Option<(&str, &str)> {
 
 /// The address behind schemes that name another one, as in `url:file:///x`.
 pub(crate) fn wrapped(text: &str) -> Option<&str> {
-    let mut rest = scheme(text)?.1;
+    let (mut outer, mut rest) = scheme(text)?;
     for _ in 0..WRAPPED {
-        let (scheme, after) = scheme(rest)?;
-        if FILE.contains(&scheme) || WEB.contains(&scheme) || after.starts_with("//") {
+        // Python takes it off, and the blanks behind it.
+        let is_url = outer == "url";
+        rest = if is_url { rest.trim_start() } else { rest };
+        let Some((inner, after)) = scheme(rest) else {
+            return is_url.then_some(rest);
+        };
+        if FILE.contains(&inner) || WEB.contains(&inner) || after.starts_with("//") {
             return Some(rest);
         }
-        rest = after;
+        (outer, rest) = (inner, after);
     }
     None
 }
 
-/// A scheme and a host with its port, in the notation of the text first, and last in the usual one.
-pub(crate) fn prefixes(scheme: &str, authority: &str) -> Vec<String> {
+/// The address without the name of a user, if a backslash is in it. Browsers end the host there; curl and
+/// Python do not.
+pub(crate) fn without_user(text: &str) -> Option<String> {
+    let (scheme, after) = text.split_once("://")?;
+    let end = after.find(['/', '?', '#']).unwrap_or(after.len());
+    let (user, _) = after[..end].rsplit_once('@')?;
+    user.contains('\\')
+        .then(|| format!("{scheme}://{}", &after[user.len() + 1..]))
+}
+
+/// The address in lower case as the URL standard writes it, which browsers, Node.js and pydantic follow.
+pub(crate) fn parsed(text: &str) -> Option<String> {
+    // One letter is a drive.
+    text.find(':').filter(|at| *at > 1)?;
+    let url = Url::parse(text).ok()?;
+    if url.cannot_be_a_base() || url.scheme().len() < 2 {
+        return None;
+    }
+    let mut written = String::from(url);
+    written.make_ascii_lowercase();
+    Some(written)
+}
+
+/// A scheme and a host with its port, last in the usual notation, which has international labels in
+/// Unicode. A generous reading has them in ASCII too.
+pub(crate) fn prefixes(scheme: &str, authority: &str, reading: Reading) -> Vec<String> {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if is_port(port) && (!host.contains(':') || host.ends_with(']')) => {
@@ -92,15 +130,44 @@ pub(crate) fn prefixes(scheme: &str, authority: &str) -> Vec<String> {
     };
     let port = if port == usual { "" } else { port };
     let colon = if port.is_empty() { "" } else { ":" };
-    let host = host.trim_end_matches('.');
-    let mut prefixes = vec![format!("{scheme}://{host}{colon}{port}")];
-    for host in numeric(host) {
+    let host = in_unicode(host.trim_end_matches('.'));
+    let ascii = (reading == Reading::Generous && !host.is_ascii()).then(|| in_ascii(&host));
+    let numeric = numeric(&host);
+    let mut prefixes = Vec::new();
+    for host in ascii.into_iter().chain([host]).chain(numeric) {
         let prefix = format!("{scheme}://{host}{colon}{port}");
         if !prefixes.contains(&prefix) {
             prefixes.push(prefix);
         }
     }
     prefixes
+}
+
+/// A host with the letters that its labels spell in ASCII.
+fn in_unicode(host: &str) -> String {
+    if !host.contains("xn--") {
+        return host.to_owned();
+    }
+    let label = |label: &str| {
+        let is_label = label.len() <= LABEL_BYTES;
+        let spelled = label.strip_prefix("xn--").filter(|_| is_label);
+        let letters = spelled.and_then(punycode::decode_to_string);
+        letters.map_or_else(|| label.to_owned(), |letters| folded(&letters))
+    };
+    let labels: Vec<String> = host.split('.').map(label).collect();
+    labels.join(".")
+}
+
+/// A host with its labels in ASCII.
+fn in_ascii(host: &str) -> String {
+    let label = |label: &str| {
+        let is_spelled = label.len() <= LABEL_BYTES && !label.is_ascii();
+        let spelled = is_spelled.then(|| punycode::encode_str(label));
+        let spelled = spelled.flatten().map(|spelled| format!("xn--{spelled}"));
+        spelled.unwrap_or_else(|| label.to_owned())
+    };
+    let labels: Vec<String> = host.split('.').map(label).collect();
+    labels.join(".")
 }
 
 /// A numeric host in its usual notation. Digits after a zero are octal to most readers, which come last.

@@ -195,10 +195,11 @@ fn select(
     }
 }
 
-/// The array or object that a text spells, if it does.
+/// The array, object or text that a text spells, if it does.
 fn spelled_json(text: &str, nested: usize) -> Option<Result<Json<'_>, Fault>> {
     let text = text.trim();
-    if !text.starts_with(['[', '{']) || nested >= TEXTS_IN_TEXTS {
+    let is_quoted = text.starts_with('"') && text.ends_with('"');
+    if !(is_quoted || text.starts_with(['[', '{'])) || nested >= TEXTS_IN_TEXTS {
         return None;
     }
     if text.len() > MATCHED_BYTES {
@@ -275,7 +276,7 @@ impl Test {
         value: &Json<'_>,
         reading: Reading,
         path: &str,
-        (texts, mut nested): (&Texts, usize),
+        (texts, nested): (&Texts, usize),
     ) -> Result<bool, Fault> {
         if let Some(text) = spelled(value)
             && (self.glob.is_some() || self.regex.is_some())
@@ -289,22 +290,12 @@ impl Test {
         if self.may_fit(value, texts)? {
             return Ok(true);
         }
+        if let Json::Text(text) = value {
+            return spelled_json(text, nested).map_or(Ok(false), |tree| {
+                self.fits(&tree?, reading, path, (texts, nested + 1))
+            });
+        }
         // Servers that want one value take a list of one, and the other way round.
-        let parsed;
-        let value = match value {
-            Json::Text(text) => match spelled_json(text, nested) {
-                Some(tree) => {
-                    parsed = tree?;
-                    nested += 1;
-                    if self.may_fit(&parsed, texts)? {
-                        return Ok(true);
-                    }
-                    &parsed
-                }
-                None => return Ok(false),
-            },
-            other => other,
-        };
         let mut fault = None;
         let mut any = |value: &Json<'_>| match self.fits(value, reading, path, (texts, nested)) {
             Ok(fits) => fits,

@@ -230,11 +230,13 @@ fn normal(text: &str) -> String {
     let (prefix, path) = match path.split_once("://") {
         Some((scheme, after)) => {
             let (authority, path) = after.split_at(after.find('/').unwrap_or(after.len()));
-            if is_wild(scheme) || is_wild(authority) || authority.contains('@') {
+            if is_wild(scheme) || authority.contains('@') {
                 (format!("{scheme}://{authority}"), path)
             } else {
-                let prefix = prefixes(scheme, authority).pop().unwrap_or_default();
-                (prefix, if path.is_empty() { "/" } else { path })
+                let mut prefixes = prefixes(scheme, authority, Reading::Strict);
+                let is_host = path.is_empty() && !is_wild(authority);
+                let path = if is_host { "/" } else { path };
+                (prefixes.pop().unwrap_or_default(), path)
             }
         }
         None => (String::new(), path),

@@ -7,7 +7,7 @@
 //! server cannot be known here. What is behind a link cannot be told either, so that an absolute path
 //! with `..` may lead anywhere.
 
-use super::address::{Place, shared, wrapped};
+use super::address::{Place, parsed, shared, without_user, wrapped};
 use super::condition::Reading;
 use super::decode::{decoded, folded, is_unseen, seen};
 
@@ -89,6 +89,10 @@ impl Spellings {
         let mut found = Self::default();
         let mut whole = folded(text);
         found.add(text.to_lowercase());
+        // Parsers take characters for what they are.
+        if whole != text || text.contains(is_unseen) {
+            found.look_at_parsed(text, reading);
+        }
         for round in 0..=DECODINGS {
             let current = seen(&whole);
             found.look_at(&current, reading);
@@ -106,7 +110,8 @@ impl Spellings {
             }
             whole = folded(&decoded);
         }
-        let wild = found.texts.iter().filter_map(|text| before_wildcard(text));
+        let texts = found.texts.iter();
+        let wild = texts.flat_map(|text| before_wildcard(text).into_iter().chain(in_braces(text)));
         found.wild = wild.map(str::to_owned).collect();
         found
     }
@@ -122,24 +127,54 @@ impl Spellings {
         let text = text.replace('\0', "");
         self.add(text.clone());
         let quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
-        let slashed = text.trim_matches(quotes).replace('\\', "/");
+        let text = text.trim_matches(quotes);
+        let slashed = text.replace('\\', "/");
         self.is_unclear_as_path |= is_substituted(&slashed);
-        self.look_at_place(&slashed, reading);
-        if let Some(inner) = wrapped(&slashed) {
-            self.look_at_place(inner, reading);
+        let other = without_user(text).map(|text| text.replace('\\', "/"));
+        for text in [Some(slashed), other].into_iter().flatten() {
+            for text in [Some(&*text), wrapped(&text)].into_iter().flatten() {
+                self.look_at_place(text, reading);
+                self.look_at_parsed(text, reading);
+            }
+        }
+    }
+
+    /// Adds what a parser of addresses makes of a text, if that is another.
+    fn look_at_parsed(&mut self, text: &str, reading: Reading) {
+        let Some(written) = parsed(text) else {
+            return;
+        };
+        let plain = decoded(&written).map(|plain| folded(&plain));
+        let is_known = |text: &String| self.texts.contains(text);
+        let is_new = !is_known(&written);
+        if let Some(plain) = plain.as_ref().filter(|plain| !is_known(plain)) {
+            self.look_at_place(plain, reading);
+        }
+        // What the parser spells in ASCII is no reason to ask.
+        let is_generous = reading == Reading::Generous;
+        if is_new && (is_generous || plain.is_none()) {
+            self.look_at_place(&written, reading);
+        }
+        if is_generous {
+            self.add(written);
         }
     }
 
     fn look_at_place(&mut self, text: &str, reading: Reading) {
-        match Place::of(text) {
+        match Place::of(text, reading) {
             Place::Path(path) => self.look_at_path(path, reading),
             Place::Address(prefixes, path) => {
-                for exactness in [Exactness::Letter, Exactness::Loose] {
-                    let walk = walk(path, exactness);
-                    self.climbs |= walk.climbs;
-                    let path = walk.parts.join("/");
-                    for prefix in &prefixes {
-                        self.add(format!("{prefix}/{path}"));
+                // Some readers walk through the query, and others do not.
+                let query = path.find(['?', '#']);
+                let cut = query.map(|at| path.split_at(at));
+                for (path, query) in [Some((path, "")), cut].into_iter().flatten() {
+                    for exactness in [Exactness::Letter, Exactness::Loose] {
+                        let walk = walk(path, exactness);
+                        self.climbs |= walk.climbs;
+                        let path = walk.parts.join("/");
+                        for prefix in &prefixes {
+                            self.add(format!("{prefix}/{path}{query}"));
+                        }
                     }
                 }
             }
@@ -268,8 +303,9 @@ fn walk(path: &str, exactness: Exactness) -> Walk<'_> {
     };
     for part in path.split('/') {
         let bare = part.split(';').next().unwrap_or_default().trim();
-        if bare == ".." {
-            walk.climbs = true;
+        walk.climbs |= bare == "..";
+        // To the letter, `..;` is a name.
+        if part == ".." || (bare == ".." && exactness != Exactness::Letter) {
             if walk.parts.pop().is_none() && !is_absolute {
                 walk.leaves = true;
             }
@@ -380,6 +416,17 @@ fn before_wildcard(text: &str) -> Option<&str> {
     let from = end.unwrap_or_default();
     let at = text[from..].find(['*', '?', '[', '{'])?;
     Some(&text[..from + at])
+}
+
+/// The beginnings of the paths that a shell makes of braces at the start of a text.
+fn in_braces(text: &str) -> impl Iterator<Item = &str> {
+    let inner = text.strip_prefix('{').unwrap_or_default();
+    // Beside nothing, the text behind the braces is a path of its own.
+    let has_none = ["{,", ",,", ",}"].iter().any(|none| text.contains(none));
+    inner
+        .split(move |c| matches!(c, '{' | ',') || (has_none && c == '}'))
+        .filter(|path| path.starts_with(['/', '~']))
+        .map(|path| &path[..path.find(['*', '?', '[', '}']).unwrap_or(path.len())])
 }
 
 /// The path below a home directory, if the text begins with a name for one.

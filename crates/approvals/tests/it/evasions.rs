@@ -7,7 +7,7 @@ use switchboard_approvals::rules::{Action, Case, Guard, Kind, Rule, Rules};
 use crate::spellings::{judged, of_text};
 
 /// Judges each text under a deny of its pattern.
-fn assert_all(expected: Action, pairs: &[(&str, &str)]) {
+pub(crate) fn assert_all(expected: Action, pairs: &[(&str, &str)]) {
     for (pattern, text) in pairs {
         let test = match pattern.strip_prefix("matches ") {
             Some(expression) => json!({ "matches": expression }),
@@ -268,7 +268,71 @@ fn texts_in_texts_are_counted_without_lists() {
     assert_eq!(judged("deny", &test, &arguments), Action::Allow);
 }
 
-fn of_uri(rules: &[&str], uri: &str) -> Action {
+#[test]
+fn texts_of_texts_are_looked_into() {
+    for (test, value) in [
+        (json!("/etc/*"), r#""\"\\u002fetc/passwd\"""#),
+        (json!("/etc/*"), r#""\"{\\\"p\\\":\\\"/etc/x\\\"}\"""#),
+        (
+            json!({ "equals": { "role": "admin" } }),
+            r#""\"{\\\"role\\\":\\\"admin\\\"}\"""#,
+        ),
+        (json!({ "equals": 100 }), r#"" \"1e2\" ""#),
+    ] {
+        let found = judged("deny", &test, &format!(r#"{{"v":{value}}}"#));
+        assert_eq!(found, Action::Deny, "{test} {value}");
+    }
+    for value in [r#""\"\\u002ftmp/x\"""#, r#""\"a\" and \"b\"""#, r#""\"""#] {
+        let found = judged("deny", &json!("/etc/*"), &format!(r#"{{"v":{value}}}"#));
+        assert_eq!(found, Action::Allow, "{value}");
+    }
+}
+
+#[test]
+fn members_are_found_in_texts_of_texts() {
+    let rule = json!({ "action": "deny", "arguments": { "$.a.role": "admin" } });
+    let rules = Rules::new(vec![Rule::parse(&rule).unwrap()], [], Guard::Never).unwrap();
+    for (role, expected) in [("admin", Action::Deny), ("guest", Action::Allow)] {
+        let inner = json!({ "role": role }).to_string();
+        let arguments = json!({ "a": json!(inner).to_string() }).to_string();
+        let arguments = crate::raw(&arguments);
+        let case = Case {
+            arguments: Some(&arguments),
+            ..Case::tool_call("s", "t")
+        };
+        assert_eq!(rules.judge(&case, 0).action, expected, "{role}");
+    }
+}
+
+#[test]
+fn leading_braces_are_expanded() {
+    for text in [
+        "{/etc/passwd,x}",
+        "{x,/etc}/passwd",
+        "{x,/et}c/passwd",
+        "{/,x}etc/passwd",
+        "{,x}/etc/passwd",
+        "{x,}/etc/passwd",
+        "{{/etc,x},y}/passwd",
+        "{\\etc\\passwd,x}",
+        "{~,/etc}/passwd",
+    ] {
+        assert_all(Action::Deny, &[("/etc/*", text), ("matches ^/etc/", text)]);
+    }
+    assert_all(
+        Action::Allow,
+        &[
+            ("/etc/*", "{/tmp/a,/tmp/b}"),
+            ("/etc/*", "{a,b}/etc/x"),
+            ("/etc/*", "{id}/etc/x"),
+            ("/etc/*", "{\"a\": [1, 2], \"b\": \"/tmp/x\"}"),
+            ("/etc/*", "{}"),
+            ("/etc/*", "{,x}/tmp/y"),
+        ],
+    );
+}
+
+pub(crate) fn of_uri(rules: &[&str], uri: &str) -> Action {
     let rules = rules.iter().map(|rule| Rule::parse_text(rule).unwrap());
     let rules = Rules::new(rules.collect(), [], Guard::Never).unwrap();
     let case = Case {

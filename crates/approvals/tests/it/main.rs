@@ -6,6 +6,7 @@
     reason = "a test may fail"
 )]
 
+mod addresses;
 mod disk;
 mod evasions;
 mod forms;

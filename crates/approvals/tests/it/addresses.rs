@@ -1,0 +1,303 @@
+//! Addresses that a parser of the server writes in another way, and their harmless neighbours.
+
+use proptest::prelude::*;
+use serde_json::json;
+use switchboard_approvals::rules::Action;
+use url::Url;
+
+use crate::evasions::{assert_all, of_uri};
+use crate::spellings::of_text;
+
+/// Ways to `/sec/a`, as parsers of addresses read them.
+const FILES: &[&str] = &[
+    "file:sec/a",
+    "file:./sec/a",
+    "file:x/../sec/a",
+    "file:\rsec/a",
+    "FILE:sec/a",
+    "file:sec//../a",
+    "file:%73ec/a",
+    "file:/sec//../a",
+    "file://localhost/sec//../a",
+    "file:///./sec//../a",
+    "file:///sec//../a",
+    "file:\\sec\\\\..\\a",
+    "<file:sec/a>",
+    "<URL:file:sec/a>",
+    "URL: file:sec/a",
+    "url:/sec/a",
+    "view-source:file:sec/a",
+];
+
+#[test]
+fn files_are_held_as_parsers_read_their_addresses() {
+    for text in FILES {
+        assert_all(Action::Deny, &[("/sec/*", text), ("file:///sec/*", text)]);
+        assert_all(Action::Deny, &[("matches ^/sec/", text)]);
+        for action in ["deny", "ask"] {
+            let found = of_uri(&[&format!("{action} resources files:file:///sec/*")], text);
+            assert_eq!(found.as_str(), action, "{text:?}");
+        }
+    }
+    for text in [
+        "file:section/a",
+        "file:a/sec/b",
+        "file:tmp/a",
+        "file://sec/a",
+        "file:///tmp/sec/a",
+        "file: my notes",
+        "sec/a",
+        "url:sec",
+        "note: sec/a",
+        "c:sect/a",
+    ] {
+        let found = of_uri(&["deny resources files:file:///sec/*"], text);
+        let expected = if text.starts_with("c:") {
+            // Each drive has a working directory.
+            Action::Deny
+        } else {
+            Action::Allow
+        };
+        assert_eq!(found, expected, "{text:?}");
+    }
+}
+
+#[test]
+fn empty_parts_count_for_the_climb() {
+    let pattern = "https://evil.example/admin/*";
+    for text in [
+        "https://u@evil.example/admin//../x",
+        "https://evil.example:443/admin//../x",
+        "HTTPS:evil.example/admin//../x",
+        "https://evil.example/b/../admin///../../x",
+        "https://evil.example:443/admin%2f%2f../x",
+        "https://evil.example:443/admin//%2e%2e/x",
+        "https://evil.example:443/admin/x\u{ff0f}../../y",
+        "https://evil.example:443/admin/.\u{1}./y",
+        "https://evil.example:443/adm%69n//../x",
+        "https://u@evil.example/admin/x?/../../../y",
+        "https://u@evil.example/admin/..;/x",
+        "https://u@evil.example/admin/x#/../../../y",
+    ] {
+        assert_all(Action::Deny, &[(pattern, text)]);
+    }
+    assert_all(
+        Action::Deny,
+        &[
+            ("https://e.example/a b/*", "https://e.example/a b//../x"),
+            ("https://e.example/a%20b/*", "https://e.example:443/a b/x"),
+            ("x://e.example/a/*", "x://e.example/b/../a//../x"),
+        ],
+    );
+    assert_all(
+        Action::Allow,
+        &[
+            (pattern, "https://evil.example:443/admin/../x"),
+            (pattern, "https://evil.example/b//../x"),
+            (pattern, "https://evil.example/administer//../x"),
+            (pattern, "https://other.example/admin//../x"),
+            (pattern, "https://u@evil.example/x?/admin/y"),
+        ],
+    );
+}
+
+#[test]
+fn hosts_are_held_as_parsers_find_them() {
+    let pattern = "https://evil.example/*";
+    for text in [
+        "https://evil.example:/x",
+        "https://evil.example:0443/x",
+        "https://evil.example:00443/x",
+        "https://ok\\@evil.example/x",
+        "https://ok\\a\\b:c@evil.example:0443/x",
+        "https://a@ok\\@evil.example",
+        "https://ok%5c@evil.example/x",
+        "https://evil.example\\@ok/x",
+        "<https://evil.example/x>",
+        "<URL:https://evil.example/x>",
+        "< URL: https://evil.example/x >",
+        "URL: https://evil.example/x",
+        "url:https:evil.example/x",
+        "URL:url:https://evil.example/x",
+        "https:\t//ev\nil.example/x",
+    ] {
+        assert_all(Action::Deny, &[(pattern, text)]);
+    }
+    assert_all(
+        Action::Allow,
+        &[
+            (pattern, "https://ok.example/@evil.example/x"),
+            (pattern, "https://ok.example/a\\@evil.example/x"),
+            (pattern, "https://evil.example@ok.example/x"),
+            (pattern, "https://evil.example:4430/x"),
+            (pattern, "<URL:https://ok.example/evil.example>"),
+            (pattern, "see <URL: evil.example>"),
+        ],
+    );
+    let test = json!("https://ok*");
+    for (text, expected) in [
+        ("https://ok.example/x", Action::Allow),
+        ("https://ok\\@evil.example/x", Action::Ask),
+    ] {
+        assert_eq!(of_text("allow", &test, text), expected, "{text}");
+    }
+}
+
+#[test]
+fn international_hosts_are_held_in_both_alphabets() {
+    let unicode = "https://münchen.example/*";
+    let ascii = "https://xn--mnchen-3ya.example/*";
+    for pattern in [
+        unicode,
+        ascii,
+        "https://*.münchen.example/*",
+        "https://*.xn--mnchen-3ya.example/*",
+    ] {
+        let below = if pattern.contains("*.") { "www." } else { "" };
+        for host in [
+            "münchen.example",
+            "MÜNCHEN.example",
+            "mu\u{308}nchen.example",
+            "m%C3%BCnchen.example",
+            "xn--mnchen-3ya.example",
+            "XN--MNCHEN-3YA.example.",
+            "xn--mnchen-3ya\u{3002}example:443",
+        ] {
+            let text = format!("https://{below}{host}/x");
+            assert_all(Action::Deny, &[(pattern, &text)]);
+        }
+        let text = format!("https://{below}xn--mnchen-zzz.example/x");
+        assert_all(Action::Allow, &[(pattern, &text)]);
+    }
+    assert_all(
+        Action::Deny,
+        &[
+            (
+                "https://straße.example/*",
+                "https://xn--strae-oqa.example/x",
+            ),
+            (
+                "matches ^https://münchen",
+                "https://xn--mnchen-3ya.example/x",
+            ),
+            ("matches xn--mnchen-3ya", "https://münchen.example/x"),
+            ("matches xn--strae-oqa", "https://straße.example/x"),
+            ("https://*.x.example:443/*", "https://a.x.example/y"),
+        ],
+    );
+    for (pattern, text) in [
+        (unicode, "https://münchen.example/x"),
+        (ascii, "https://xn--mnchen-3ya.example/x"),
+        ("https://mün*", "https://münchen.example/ä b?c=d"),
+    ] {
+        let found = of_text("allow", &json!(pattern), text);
+        assert_eq!(found, Action::Allow, "{pattern} {text}");
+    }
+}
+
+#[test]
+fn labels_longer_than_any_are_not_decoded() {
+    for label in [
+        "xn--".to_owned() + &"a".repeat(250_000),
+        "ü".repeat(120_000),
+    ] {
+        let text = format!("https://{label}.example/x");
+        assert_all(Action::Allow, &[("https://münchen.example/*", &text)]);
+    }
+}
+
+/// An address, most often of the host or the files that the rules below are about.
+fn address() -> impl Strategy<Value = String> {
+    let slashes = prop_oneof![
+        Just("//"),
+        Just(""),
+        Just("/"),
+        Just("\\\\"),
+        Just("///"),
+        Just("/\\"),
+        Just("/\t/")
+    ];
+    let user = prop_oneof![4 => Just(""), 1 => Just("u@"), 1 => Just("u:p@"), 1 => Just("@"), 1 => Just("a@b@"), 1 => Just("ok\\@")];
+    let host = prop_oneof![
+        6 => Just("evil.example"),
+        1 => Just("EVIL.example"),
+        1 => Just("evil\u{3002}example"),
+        1 => Just("ev%69l.example"),
+        1 => Just("\u{ff45}vil.example"),
+        1 => Just("ev\u{ad}il.example"),
+        1 => Just("ok.example"),
+        1 => Just("localhost"),
+        1 => Just(""),
+    ];
+    let port = prop_oneof![4 => Just(""), 1 => Just(":"), 1 => Just(":443"), 1 => Just(":0443"), 1 => Just(":80"), 1 => Just(":8443")];
+    let part = prop_oneof![
+        6 => Just("/"),
+        3 => Just("admin"),
+        2 => Just(".."),
+        1 => Just("."),
+        1 => Just("\\"),
+        1 => Just("%2e"),
+        1 => Just("%2F"),
+        1 => Just("adm%69n"),
+        1 => Just("x"),
+        1 => Just("\t"),
+        1 => Just(" "),
+        1 => Just("\u{ff0f}"),
+        1 => Just("\u{e9}"),
+        1 => Just("\u{1}"),
+        1 => Just(";"),
+        1 => Just("?"),
+        1 => Just("#"),
+        1 => Just("c:"),
+        1 => Just("|"),
+    ];
+    let path = proptest::collection::vec(part, 0..10);
+    let scheme = prop_oneof![
+        Just("https:"),
+        Just("HTTPS:"),
+        Just("ht\ttps:"),
+        Just(" https:"),
+        Just("file:"),
+        Just("File:")
+    ];
+    (scheme, slashes, user, host, port, path).prop_map(
+        |(scheme, slashes, user, host, port, path)| {
+            let path = path.concat();
+            if scheme.to_lowercase().contains("file") {
+                let host = if host == "localhost" { host } else { "" };
+                return format!("{scheme}{slashes}{host}{path}");
+            }
+            format!("{scheme}{slashes}{user}{host}{port}/{path}")
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn addresses_are_judged_as_a_parser_reads_them(text in address()) {
+        let Ok(url) = Url::parse(&text) else {
+            return Ok(());
+        };
+        let is_site = url.scheme() == "https" && url.host_str() == Some("evil.example") && url.port().is_none();
+        let is_file = url.scheme() == "file";
+        let is_below = url.path().trim_start_matches('/').starts_with("admin/");
+        for (pattern, action, is_held) in [
+            ("https://evil.example/*", "deny", is_site),
+            ("https://evil.example/admin/*", "ask", is_site && is_below),
+            ("file:///admin/*", "deny", is_file && is_below),
+            ("/admin/*", "ask", is_file && is_below),
+        ] {
+            if is_held {
+                let found = of_text(action, &json!(pattern), &text);
+                prop_assert_eq!(found.as_str(), action, "{} {:?} {}", pattern, text, url);
+            }
+        }
+        // Another host is another matter, unless a reader takes it for a part of the user's name.
+        if !is_site && !is_file && !text.contains('\\') {
+            let found = of_text("deny", &json!("https://evil.example/*"), &text);
+            prop_assert_eq!(found, Action::Allow, "{:?} {}", text, url);
+        }
+    }
+}
