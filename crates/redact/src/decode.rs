@@ -95,7 +95,7 @@ fn once(text: &[u8]) -> Option<Decoded> {
 fn unit(text: &[u8]) -> Unit {
     let unit = match text[0] {
         b'%' => percent(text),
-        b'&' => entity(text),
+        b'&' => Some(entity(text)),
         _ => backslash(text),
     };
     unit.unwrap_or(Unit {
@@ -184,7 +184,7 @@ fn surrogates(text: &[u8]) -> (Spelled, usize) {
 }
 
 /// `&lt;`, `&#60;`, `&#x3c;`, and `&amp;lt;` at any depth.
-fn entity(text: &[u8]) -> Option<Unit> {
+fn entity(text: &[u8]) -> Unit {
     let again = text[1..].chunks_exact(4);
     let start = 1 + 4 * again.take_while(|part| *part == b"amp;").count();
     let rest = &text[start..];
@@ -202,10 +202,11 @@ fn entity(text: &[u8]) -> Option<Unit> {
     if rest.get(length) != Some(&b';') {
         // Only a number: a name may as well be the next parameter of an address.
         let is_cut = name.starts_with(b"#") && cut(rest, ENTITY_MAX, is_part).is_some();
-        return Some(match is_cut {
-            true => unit(Spelled::Cut, length),
-            false => unit(Spelled::Byte(b'&'), 0),
-        });
+        return if is_cut {
+            unit(Spelled::Cut, length)
+        } else {
+            unit(Spelled::Byte(b'&'), 0)
+        };
     }
     let number = |digits: &[u8], radix: u32| {
         let digits = std::str::from_utf8(digits).ok()?;
@@ -220,10 +221,10 @@ fn entity(text: &[u8]) -> Option<Unit> {
         [b'#', digits @ ..] => number(digits, 10),
         _ => None,
     };
-    Some(match c {
+    match c {
         Some(c) => unit(Spelled::Char(c), length + 1),
         None => unit(Spelled::Byte(b'&'), 0),
-    })
+    }
 }
 
 /// The length of fewer than `whole` such bytes that are all there is before the text ends or was cut.

@@ -147,9 +147,10 @@ impl Secrets {
     /// proportion to the text, and copies nothing if there is nothing to replace.
     pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = String::new();
-        match self.replace(text, false, &mut out) {
-            true => Cow::Owned(out),
-            false => Cow::Borrowed(text),
+        if self.replace(text, false, &mut out) {
+            Cow::Owned(out)
+        } else {
+            Cow::Borrowed(text)
         }
     }
 

@@ -70,7 +70,9 @@ fn table() -> &'static [u16; 256] {
                 add(byte, NAME);
             }
         }
-        issued::ANCHORS.iter().for_each(|byte| add(*byte, ANCHOR));
+        for byte in issued::ANCHORS {
+            add(byte, ANCHOR);
+        }
         for command in COMMANDS {
             add(command.as_bytes()[0], COMMAND);
         }
@@ -299,7 +301,7 @@ fn private_keys(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The private part of a key as PuTTY writes it, to the end of the text if its end is missing.
+/// The private part of a key as `PuTTY` writes it, to the end of the text if its end is missing.
 fn putty(text: &str) -> Option<Range<usize>> {
     const BEGIN: &str = "Private-Lines:";
     let start = text.find(BEGIN)? + BEGIN.len();

@@ -114,11 +114,11 @@ fn spelled(source: &str, at: usize) -> Option<(Option<char>, usize)> {
             let again = bytes[1..].chunks_exact(2);
             let start = 1 + 2 * again.take_while(|pair| *pair == b"25").count();
             let code = hex(bytes.get(start..start + 2)?)?;
-            Some((shown(char::from_u32(code)?)?, start + 2))
+            Some((shown(char::from_u32(code)?).ok()?, start + 2))
         }
         _ => {
             let c = source[at..].chars().next()?;
-            let shown = shown(c)?;
+            let shown = shown(c).ok()?;
             (shown != Some(c)).then_some((shown, c.len_utf8()))
         }
     }
@@ -132,19 +132,24 @@ fn escaped(bytes: &[u8]) -> Option<(Option<char>, usize)> {
         c @ (b'"' | b'\'' | b'/') => Some((Some(char::from(c)), 1)),
         b'u' => {
             let code = hex(bytes.get(1..5)?)?;
-            Some((shown(char::from_u32(code)?)?, 5))
+            Some((shown(char::from_u32(code)?).ok()?, 5))
         }
         _ => None,
     }
 }
 
-/// A character as plain ASCII, or not at all if it cannot be seen. Others are left to the text.
-fn shown(c: char) -> Option<Option<char>> {
+/// A character that is left to the text.
+struct Other;
+
+/// A character as plain ASCII, or not at all if it cannot be seen.
+fn shown(c: char) -> Result<Option<char>, Other> {
     if is_invisible(c) {
-        return Some(None);
+        return Ok(None);
     }
-    let c = plain(c);
-    matches!(c, '\n' | '\t' | ' '..='~').then_some(Some(c))
+    match plain(c) {
+        c @ ('\n' | '\t' | ' '..='~') => Ok(Some(c)),
+        _ => Err(Other),
+    }
 }
 
 fn hex(digits: &[u8]) -> Option<u32> {

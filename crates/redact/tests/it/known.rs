@@ -111,14 +111,15 @@ fn scrubbing_is_linear_in_the_text() {
     ] {
         let time = |bytes: usize| {
             let text = piece.repeat(bytes / piece.len());
-            let start = std::time::Instant::now();
-            let _ = (
-                secrets.scrub(&text),
-                secrets.scrub_json(&format!("[\"{text}\"]")),
-            );
-            start.elapsed()
+            let json = format!("[\"{text}\"]");
+            // The quickest of three is not the machine's other work.
+            let times = [(); 3].map(|()| {
+                let start = std::time::Instant::now();
+                let _ = (secrets.scrub(&text), secrets.scrub_json(&json));
+                start.elapsed()
+            });
+            times.into_iter().min().unwrap_or_default()
         };
-        time(2_000);
         let (small, large) = (time(2_000), time(32_000));
         // Sixteen times the text; a quadratic search would take 256 times as long.
         assert!(
