@@ -70,7 +70,7 @@ pub use problem::Problem;
 pub use reference::is_secret_name;
 pub use resolve::{ResolveError, Resolved};
 pub use schema::schema;
-pub use secret::{Place, Reference, secret_parts};
+pub use secret::{Place, Reference, is_pasted_value, secret_parts};
 pub use shell::shell_word;
 pub use switchboard_files::LockError;
 pub use write::{ConfigLock, Written};

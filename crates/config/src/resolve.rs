@@ -14,6 +14,7 @@ use switchboard_redact::{self as redact, Secret, Source};
 
 use crate::model::{CommandLine, Container, Provider, Remote, Server, Transport, Webhook};
 use crate::reference::{Piece, pieces};
+use crate::secret::is_pasted_value;
 
 /// The largest secret; a chain of certificates fits.
 const SECRET_MAX: u64 = 64 * 1024;
@@ -273,11 +274,11 @@ impl<'a> Resolver<'a> {
     fn variable(&self, place: &dyn Fn() -> String, name: &str) -> Result<String, ResolveError> {
         let value = (self.env)(name).ok_or_else(|| ResolveError::Variable {
             place: place(),
-            name: name.to_owned(),
+            name: shown(name).to_owned(),
         })?;
         value.into_string().map_err(|_| ResolveError::VariableText {
             place: place(),
-            name: name.to_owned(),
+            name: shown(name).to_owned(),
         })
     }
 
@@ -286,7 +287,8 @@ impl<'a> Resolver<'a> {
         match read_secret(&path) {
             Ok(secret) => Ok(secret),
             Err(failure) => {
-                let (place, name) = (place(), name.to_owned());
+                let (place, name) = (place(), shown(name).to_owned());
+                let path = self.secrets.join(&name);
                 Err(match failure {
                     SecretFailure::Read(source) => ResolveError::Secret {
                         place,
@@ -309,6 +311,15 @@ impl<'a> Resolver<'a> {
                 })
             }
         }
+    }
+}
+
+/// The name of a reference, unless a value was pasted in its place.
+fn shown(name: &str) -> &str {
+    if is_pasted_value(name) {
+        redact::REDACTED
+    } else {
+        name
     }
 }
 

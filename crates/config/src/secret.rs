@@ -62,6 +62,11 @@ pub fn secret_parts(place: Place<'_>, text: &str) -> Vec<Range<usize>> {
     joined(parts)
 }
 
+/// Returns whether a value seems to have been pasted in the place of a name: names are shown, values are not.
+pub fn is_pasted_value(name: &str) -> bool {
+    redact::redact_text(name) != name
+}
+
 /// The same parts without overlaps.
 fn joined(mut parts: Vec<Range<usize>>) -> Vec<Range<usize>> {
     parts.sort_unstable_by_key(|part| (part.start, part.end));

@@ -1,20 +1,22 @@
 //! Many needles, looked for in one pass.
 //!
-//! Every needle has at least [`LEAST_BYTES`] bytes. A bit for each pair of first bytes turns most
-//! places of a text away; a table by the first six bytes leads to the needles that may stand there,
-//! the longest first. An automaton would do the same, but not find a needle that was cut off at the
+//! Every needle has at least [`LEAST_BYTES`] bytes. A space and a plus sign are the same, because forms
+//! on the web write one for the other; capital and small letters are, for needles that
+//! say so. A bit for the first four bytes turns most places of a text away; a table by the first six
+//! leads to the needles that may stand there, the longest first. An automaton would do the same, but not find a needle that was cut off at the
 //! end of an excerpt, and would be another dependency.
 
 use rustc_hash::FxHashMap;
 
-use crate::known::LEAST_BYTES;
+use crate::{forms::Form, known::LEAST_BYTES};
 
 /// Stands at the end of text that was cut.
-const ELLIPSIS: &[u8] = "…".as_bytes();
+pub(crate) const ELLIPSIS: &[u8] = "…".as_bytes();
 
 #[derive(Clone, Default)]
 pub(crate) struct Index {
-    pairs: Vec<u64>,
+    /// A bit for each value of [`mixed`].
+    begun: Vec<u64>,
     needles: FxHashMap<[u8; LEAST_BYTES], Vec<Needle>>,
 }
 
@@ -24,8 +26,19 @@ struct Needle {
     /// The number of the replacement.
     stands_for: usize,
     may_be_cut: bool,
-    /// Whether it can be taken out of a JSON string without damage to the rest.
-    in_json: bool,
+    any_case: bool,
+}
+
+impl Needle {
+    /// The number of bytes that both have in common.
+    fn same(&self, text: &[u8]) -> usize {
+        let is_same = |(one, other): &(&u8, &u8)| {
+            one == other
+                || is_space(**one) && is_space(**other)
+                || self.any_case && one.eq_ignore_ascii_case(other)
+        };
+        self.bytes.iter().zip(text).take_while(is_same).count()
+    }
 }
 
 /// A needle at a place in a text.
@@ -36,25 +49,25 @@ pub(crate) struct Hit {
 }
 
 impl Index {
-    pub(crate) fn add(&mut self, needle: &str, stands_for: usize) {
-        self.insert(needle, stands_for, true);
+    pub(crate) fn add(&mut self, form: &Form, stands_for: usize) {
+        self.insert(&form.bytes, stands_for, true, form.any_case);
     }
 
     /// A text that stands for itself. The beginning of one says nothing.
     pub(crate) fn add_mark(&mut self, mark: &str, stands_for: usize) {
-        self.insert(mark, stands_for, false);
+        self.insert(mark.as_bytes(), stands_for, false, false);
     }
 
-    fn insert(&mut self, needle: &str, stands_for: usize, may_be_cut: bool) {
-        let bytes = needle.as_bytes();
+    fn insert(&mut self, bytes: &[u8], stands_for: usize, may_be_cut: bool, any_case: bool) {
         let Some(key) = key(bytes) else { return };
-        if self.pairs.is_empty() {
-            self.pairs = vec![0; 1024];
+        if self.begun.is_empty() {
+            self.begun = vec![0; 1024];
         }
-        let pair = usize::from(bytes[0]) << 8 | usize::from(bytes[1]);
-        self.pairs[pair / 64] |= 1 << (pair % 64);
+        let bit = mixed(u32::from_be_bytes([key[0], key[1], key[2], key[3]]));
+        self.begun[bit / 64] |= 1 << (bit % 64);
         let needles = self.needles.entry(key).or_default();
-        if needles.iter().any(|known| *known.bytes == *bytes) {
+        let is_known = |known: &Needle| *known.bytes == *bytes && known.any_case >= any_case;
+        if needles.iter().any(is_known) {
             return;
         }
         let longer = needles.partition_point(|known| known.bytes.len() >= bytes.len());
@@ -62,74 +75,80 @@ impl Index {
             bytes: bytes.into(),
             stands_for,
             may_be_cut,
-            in_json: is_json_inside(bytes),
+            any_case,
         };
         needles.insert(longer, needle);
     }
 
     /// The longest needle that begins here, or the part of one that is all there is before the end.
-    pub(crate) fn at(&self, text: &[u8], at: usize, in_json: bool) -> Option<Hit> {
+    pub(crate) fn at(&self, text: &[u8], at: usize) -> Option<Hit> {
         let rest = &text[at..];
-        let key = key(rest)?;
-        let pair = usize::from(key[0]) << 8 | usize::from(key[1]);
-        if self.pairs.get(pair / 64)? & 1 << (pair % 64) == 0 {
-            return None;
-        }
-        let needles = self.needles.get(&key)?;
-        let usable = || needles.iter().filter(|needle| needle.in_json || !in_json);
-        let whole = usable().find(|needle| rest.starts_with(&needle.bytes));
-        if let Some(needle) = whole {
-            return Some(Hit {
-                length: needle.bytes.len(),
+        let needles = self.needles.get(&key(rest)?)?;
+        let mut longest: Option<Hit> = None;
+        for needle in needles {
+            let length = needle.same(rest);
+            let hit = Hit {
+                length,
                 stands_for: needle.stands_for,
-            });
+            };
+            if length == needle.bytes.len() {
+                return Some(hit);
+            }
+            let after = &rest[length..];
+            let is_cut = needle.may_be_cut && (after.is_empty() || after.starts_with(ELLIPSIS));
+            if is_cut && length >= LEAST_BYTES && longest.is_none_or(|found| found.length < length)
+            {
+                longest = Some(hit);
+            }
         }
-        usable()
-            .filter(|needle| needle.may_be_cut)
-            .filter_map(|needle| {
-                let same = needle.bytes.iter().zip(rest);
-                let length = same.take_while(|(one, other)| one == other).count();
-                let after = &rest[length..];
-                let is_cut = after.is_empty() || after.starts_with(ELLIPSIS);
-                is_cut.then_some(Hit {
-                    length,
-                    stands_for: needle.stands_for,
-                })
-            })
-            .max_by_key(|hit| hit.length)
+        longest
     }
 
     /// The first place from `at` on where a needle may begin.
     pub(crate) fn next(&self, text: &[u8], at: usize) -> Option<usize> {
-        if self.pairs.is_empty() {
+        let text = text.get(at..)?;
+        let (first, rest) = text.split_at_checked(3)?;
+        if self.begun.is_empty() {
             return None;
         }
-        let pairs = text.get(at..)?.windows(2);
-        let found = pairs.enumerate().find(|(_, pair)| {
-            let pair = usize::from(pair[0]) << 8 | usize::from(pair[1]);
-            self.pairs[pair / 64] & 1 << (pair % 64) != 0
+        let next = |four: u32, byte: &u8| four << 8 | u32::from(FOLDED[usize::from(*byte)]);
+        let mut four = first.iter().fold(0, next);
+        let ahead = rest.iter().position(|byte| {
+            four = next(four, byte);
+            let bit = mixed(four);
+            self.begun[bit / 64] & 1 << (bit % 64) != 0
         });
-        found.map(|(ahead, _)| at + ahead)
+        ahead.map(|ahead| at + ahead)
     }
 }
 
+/// The first bytes of a needle or of a text, as far as both are compared.
 fn key(bytes: &[u8]) -> Option<[u8; LEAST_BYTES]> {
-    bytes.first_chunk().copied()
+    let first: &[u8; LEAST_BYTES] = bytes.first_chunk()?;
+    Some(first.map(|byte| FOLDED[usize::from(byte)]))
 }
 
-/// Whether these bytes are whole characters and escapes of a JSON string.
-fn is_json_inside(bytes: &[u8]) -> bool {
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        at += match byte {
-            b'"' | 0..0x20 => return false,
-            b'\\' => match bytes.get(at + 1) {
-                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
-                Some(b'u') if at + 6 <= bytes.len() => 6,
-                _ => return false,
-            },
-            _ => 1,
+/// Four bytes as a number of sixteen bits.
+fn mixed(four: u32) -> usize {
+    (four.wrapping_mul(0x9e37_79b1) >> 16) as usize
+}
+
+/// The bytes as far as they are compared.
+static FOLDED: [u8; 256] = {
+    let mut folded = [0; 256];
+    let mut byte: u8 = 0;
+    loop {
+        folded[byte as usize] = match byte {
+            b'+' => b' ',
+            byte => byte.to_ascii_lowercase(),
         };
+        if byte == u8::MAX {
+            break folded;
+        }
+        byte += 1;
     }
-    true
+};
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'+')
 }

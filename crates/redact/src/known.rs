@@ -1,8 +1,12 @@
 //! Secrets whose values are known.
 
-use std::{borrow::Cow, collections::VecDeque, fmt, sync::Arc};
+use std::{borrow::Cow, collections::VecDeque, fmt, ops::Range, sync::Arc};
 
-use crate::{forms, index::Index};
+use crate::{
+    decode::Decoded,
+    forms::{self, Form},
+    index::Index,
+};
 
 /// A value with fewer bytes is not replaced: it would be found by chance.
 pub(crate) const LEAST_BYTES: usize = 6;
@@ -62,7 +66,7 @@ pub struct Secrets {
 
 struct Known {
     secret: Secret,
-    forms: Vec<String>,
+    forms: Vec<Form>,
     bytes: usize,
 }
 
@@ -87,7 +91,7 @@ impl Secrets {
                 continue;
             }
             let forms = forms::of(&secret.value);
-            let length = forms.iter().map(String::len).sum();
+            let length = forms.iter().map(|form| form.bytes.len()).sum();
             bytes += length;
             known.push_back(Arc::new(Known {
                 secret,
@@ -104,10 +108,11 @@ impl Secrets {
 
     fn indexed(known: VecDeque<Arc<Known>>, bytes: usize) -> Self {
         let mut index = Index::default();
-        let shows = |mark: &str| {
-            known
-                .iter()
-                .any(|known| mark.contains(&*known.secret.value))
+        let small = |known: &Arc<Known>| known.secret.value.to_ascii_lowercase();
+        let values: Vec<String> = known.iter().map(small).collect();
+        let shows = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            values.iter().any(|value| name.contains(value))
         };
         let marks: Vec<String> = known
             .iter()
@@ -141,105 +146,105 @@ impl Secrets {
     /// The text with every spelling of every value replaced by `[secret NAME]`. It takes time in
     /// proportion to the text, and copies nothing if there is nothing to replace.
     pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let bytes = text.as_bytes();
         let mut out = String::new();
-        let (mut at, mut told) = (0, 0);
-        while let Some(next) = self.index.next(bytes, at) {
-            match self.index.at(bytes, next, false) {
-                // A spelling begins with a whole character; one that was cut may end within one.
-                Some(hit) if text.is_char_boundary(next) => {
-                    out.push_str(&text[told..next]);
-                    out.push_str(&self.marks[hit.stands_for]);
-                    told = text.ceil_char_boundary(next + hit.length);
-                    at = told;
-                }
-                _ => at = next + 1,
-            }
+        if self.replace(text, false, &mut out) {
+            Cow::Owned(out)
+        } else {
+            Cow::Borrowed(text)
         }
-        if told == 0 {
-            return Cow::Borrowed(text);
-        }
-        out.push_str(&text[told..]);
-        Cow::Owned(out)
     }
 
     /// The same for JSON, which stays JSON: values are replaced within strings only, and a number that
     /// holds one becomes a string.
     pub fn scrub_json<'t>(&self, json: &'t str) -> Cow<'t, str> {
         let bytes = json.as_bytes();
-        let is_found = |at: usize| self.index.at(bytes, at, false).is_some();
-        let mut at = 0;
-        loop {
-            match self.index.next(bytes, at) {
-                None => return Cow::Borrowed(json),
-                Some(next) if is_found(next) => break,
-                Some(next) => at = next + 1,
-            }
-        }
-        let mut out = String::with_capacity(json.len());
-        let mut at = 0;
+        let mut out = String::new();
+        let (mut at, mut told) = (0, 0);
         while at < bytes.len() {
-            let end = match bytes[at] {
+            let is_string = bytes[at] == b'"';
+            let (start, end, next) = match bytes[at] {
                 b'"' => {
                     let end = string_end(bytes, at);
-                    out.push('"');
-                    let inside = json.get(at + 1..end).unwrap_or_default();
-                    self.scrub_inside(inside, &mut out);
-                    out.push_str(if end < bytes.len() { "\"" } else { "" });
-                    end + 1
+                    (at + 1, end, end + 1)
                 }
                 b'-' | b'0'..=b'9' => {
-                    let rest = &bytes[at..];
-                    let length = rest
-                        .iter()
-                        .take_while(|byte| {
-                            byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-')
-                        })
-                        .count();
-                    let number = &json[at..at + length];
-                    match self.scrub(number) {
-                        Cow::Borrowed(number) => out.push_str(number),
-                        Cow::Owned(scrubbed) => {
-                            out.push('"');
-                            out.push_str(&scrubbed);
-                            out.push('"');
-                        }
-                    }
-                    at + length
+                    let end = at + length(&bytes[at..], is_in_number);
+                    (at, end, end)
                 }
                 _ => {
-                    let rest = &bytes[at..];
-                    let length = rest
-                        .iter()
-                        .take_while(|byte| !matches!(byte, b'"' | b'-' | b'0'..=b'9'))
-                        .count();
-                    out.push_str(&json[at..at + length]);
-                    at + length
+                    at += length(&bytes[at..], |byte| !starts_value(byte));
+                    continue;
                 }
             };
-            at = end;
+            let mut clean = String::new();
+            let inside = json.get(start..end).unwrap_or_default();
+            if self.replace(inside, is_string, &mut clean) {
+                let quote = if is_string { "" } else { "\"" };
+                out.push_str(&json[told..start]);
+                out.extend([quote, &*clean, quote]);
+                told = end;
+            }
+            at = next;
         }
+        if out.is_empty() {
+            return Cow::Borrowed(json);
+        }
+        out.push_str(&json[told..]);
         Cow::Owned(out)
     }
 
-    /// What stands between the quotes of a JSON string.
-    fn scrub_inside(&self, inside: &str, out: &mut String) {
-        let bytes = inside.as_bytes();
-        let (mut at, mut told) = (0, 0);
-        while at < bytes.len() {
-            let hit = self.index.at(bytes, at, true);
-            match hit {
-                Some(hit) if inside.is_char_boundary(at) => {
-                    out.push_str(&inside[told..at]);
-                    out.push_str(&self.marks[hit.stands_for]);
-                    told = escape_boundary(inside, at, at + hit.length);
-                    at = told;
+    /// Writes the text with all values replaced, if there are any.
+    fn replace(&self, text: &str, in_json: bool, out: &mut String) -> bool {
+        let mut found = self.find(text.as_bytes());
+        if in_json {
+            // A part that begins within an escape is another text for who reads the JSON.
+            let mut at = 0;
+            found.retain_mut(|(part, _)| {
+                at = escape_boundary(text, at, part.start);
+                let is_whole = at == part.start;
+                part.end = escape_boundary(text, at, part.end);
+                is_whole
+            });
+        }
+        if let Some(decoded) = Decoded::new(text.as_bytes()) {
+            let inside = self.find(&decoded.bytes).into_iter();
+            found.extend(inside.map(|(part, mark)| (decoded.source(&part), mark)));
+            found.sort_by_key(|(part, _)| (part.start, std::cmp::Reverse(part.end)));
+        }
+        let mut told = 0;
+        let mut is_found = false;
+        for (part, mark) in found {
+            let (start, end) = (
+                text.floor_char_boundary(part.start),
+                text.ceil_char_boundary(part.end),
+            );
+            if start >= told {
+                out.push_str(&text[told..start]);
+                out.push_str(&self.marks[mark]);
+                is_found = true;
+            }
+            told = told.max(end);
+        }
+        if is_found {
+            out.push_str(&text[told..]);
+        }
+        is_found
+    }
+
+    /// The places of values, in order and apart, and the numbers of their marks.
+    fn find(&self, text: &[u8]) -> Vec<(Range<usize>, usize)> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        while let Some(next) = self.index.next(text, at) {
+            match self.index.at(text, next) {
+                Some(hit) => {
+                    at = next + hit.length;
+                    found.push((next..at, hit.stands_for));
                 }
-                _ if bytes[at] == b'\\' => at += 2,
-                _ => at += 1,
+                None => at = next + 1,
             }
         }
-        out.push_str(&inside[told..]);
+        found
     }
 }
 
@@ -252,14 +257,30 @@ impl fmt::Debug for Secrets {
 /// The place of the quote that ends the string which begins here, or the end of the text.
 fn string_end(bytes: &[u8], open: usize) -> usize {
     let mut at = open + 1;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at,
-            b'\\' => at += 2,
-            _ => at += 1,
+    while let Some(ahead) = bytes
+        .get(at..)
+        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+    {
+        at += ahead;
+        if bytes[at] == b'"' {
+            return at;
         }
+        at += 2;
     }
     bytes.len()
+}
+
+fn length(bytes: &[u8], is: impl Fn(u8) -> bool) -> usize {
+    bytes.iter().take_while(|byte| is(**byte)).count()
+}
+
+fn is_in_number(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-')
+}
+
+/// Whether a string or a number of JSON begins with this byte.
+fn starts_value(byte: u8) -> bool {
+    matches!(byte, b'"' | b'-' | b'0'..=b'9')
 }
 
 /// The first place from `end` on that is not within an escape or a character, seen from `start`.

@@ -7,9 +7,12 @@
 //! The crate is pure: it opens no file, reads no clock and spawns no task. Everything takes time in
 //! proportion to the text, and nothing can fail: a log entry is written whatever arrives.
 
+mod decode;
 mod forms;
 mod index;
+mod issued;
 mod known;
+mod named;
 mod numbers;
 mod patterns;
 mod place;

@@ -40,7 +40,7 @@ pub(crate) fn find(text: &str) -> Vec<Range<usize>> {
     let plain = View::plain(text);
     let mut found = patterns::find(&plain);
     // A backslash may be an escape or itself, so both readings count.
-    if let Some(view) = View::unescaped(text) {
+    if let Some(view) = View::decoded(text) {
         let inside = patterns::find(&view);
         found.extend(inside.iter().map(|part| view.source(part)));
     }

@@ -11,6 +11,7 @@ use switchboard_wire::{
 };
 
 use crate::{
+    named::is_label,
     numbers::is_card,
     text::{REDACTED, redact_text},
     words::is_secret_name,
@@ -101,10 +102,16 @@ impl Writer {
         let Some(inner) = self.open('[', end) else {
             return false;
         };
+        let mut is_secret = false;
         for (n, element) in elements.iter().enumerate() {
             let before = self.out.len();
             self.out.push_str(if n > 0 { "," } else { "" });
-            if !self.value(element, inner) {
+            let written = match element {
+                Json::Text(_) if is_secret => self.text(REDACTED, inner),
+                element => self.value(element, inner),
+            };
+            is_secret = element.as_text().is_some_and(is_secret_option);
+            if !written {
                 self.out.truncate(before);
                 let comma = if n > 0 { "," } else { "" };
                 // Writing to a string has no way to fail.
@@ -126,6 +133,10 @@ impl Writer {
             return false;
         };
         let media = media_type(whole);
+        // `{"name": "Authorization", "value": "…"}`
+        let is_pair = members.iter().any(|(name, value)| {
+            is_label(name.as_ref()) && value.as_text().is_some_and(is_secret_name)
+        });
         for (n, (name, value)) in members.iter().enumerate() {
             let name = name.as_ref();
             let before = self.out.len();
@@ -136,6 +147,9 @@ impl Writer {
                     (Json::Null | Json::Bool(_), _) => self.value(value, inner),
                     (Json::Text(data), Some(media)) if matches!(name, "data" | "blob") => {
                         self.text(&bytes_of(data, media), inner)
+                    }
+                    _ if is_pair && name.eq_ignore_ascii_case("value") => {
+                        self.text(REDACTED, inner)
                     }
                     _ if is_secret_name(name) => self.text(REDACTED, inner),
                     _ => self.value(value, inner),
@@ -185,6 +199,11 @@ impl Writer {
         self.out.push_str(spelled.as_str());
         true
     }
+}
+
+/// Whether this is an option of a program whose value is the next argument, and a secret.
+fn is_secret_option(argument: &str) -> bool {
+    argument.starts_with('-') && !argument.contains('=') && is_secret_name(argument)
 }
 
 fn is_card_number(spelled: &str) -> bool {

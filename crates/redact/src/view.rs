@@ -1,10 +1,16 @@
 //! A text as the reader at the end of every encoding sees it.
 //!
 //! JSON is often sent as a string within JSON, so that a line break arrives as `\n`, `\\n` or
-//! `\\\\n`. A view replaces each escape by the character that it stands for, at any depth, and maps
+//! `\\\\n`; addresses write `%3D` for `=`. A view replaces each escape by the character that it stands
+//! for, at any depth, and letters of full width by plain ones, leaves out what cannot be seen, and maps
 //! positions back to the text.
 
 use std::{borrow::Cow, ops::Range};
+
+use crate::{
+    numbers::run,
+    words::{is_invisible, plain},
+};
 
 pub(crate) struct View<'t> {
     source: &'t str,
@@ -23,33 +29,40 @@ impl<'t> View<'t> {
         }
     }
 
-    /// The text with its escapes decoded; `None` if it has none.
-    pub(crate) fn unescaped(source: &'t str) -> Option<Self> {
+    /// The text as a reader sees it; `None` if that is the text as it is.
+    pub(crate) fn decoded(source: &'t str) -> Option<Self> {
         let bytes = source.as_bytes();
-        memchr::memchr(b'\\', bytes)?;
+        let next = |at: usize| run(&bytes[at..], usize::MAX, |byte| !is_special(*byte));
+        let first = next(0);
+        if first == source.len() {
+            return None;
+        }
         let mut text = String::with_capacity(source.len());
         let mut from = Vec::with_capacity(source.len());
-        let mut at = 0;
+        let (mut at, mut plain) = (0, first);
         let mut is_changed = false;
-        while at < source.len() {
-            let slashes = memchr::memchr(b'\\', &bytes[at..]).unwrap_or(source.len() - at);
-            text.push_str(&source[at..at + slashes]);
-            from.extend(at..at + slashes);
-            at += slashes;
-            let run = bytes[at..]
-                .iter()
-                .take_while(|byte| **byte == b'\\')
-                .count();
-            if let Some((c, taken)) = escaped(&bytes[at + run..]).filter(|_| run > 0) {
-                text.push(char::from(c));
-                from.push(at);
-                at += run + taken;
-                is_changed = true;
-            } else {
-                text.push_str(&source[at..at + run]);
-                from.extend(at..at + run);
-                at += run;
+        loop {
+            text.push_str(&source[at..at + plain]);
+            from.extend(at..at + plain);
+            at += plain;
+            if at == source.len() {
+                break;
             }
+            if let Some((shown, taken)) = spelled(source, at) {
+                is_changed = true;
+                text.extend(shown);
+                from.extend(shown.map(|_| at));
+                at += taken;
+            } else {
+                // A run of backslashes is not looked at again.
+                let is_slash = |byte: &u8| *byte == b'\\';
+                let slashes = run(&bytes[at..], usize::MAX, is_slash).max(1);
+                let end = source.ceil_char_boundary(at + slashes);
+                text.push_str(&source[at..end]);
+                from.extend(at..end);
+                at = end;
+            }
+            plain = next(at);
         }
         is_changed.then_some(Self {
             source,
@@ -83,23 +96,67 @@ impl<'t> View<'t> {
     }
 }
 
-/// The ASCII character that follows backslashes, and the bytes that spell it.
-fn escaped(bytes: &[u8]) -> Option<(u8, usize)> {
+/// Whether a byte may begin an escape, or a character that is shown as another one.
+fn is_special(byte: u8) -> bool {
+    matches!(byte, b'\\' | b'%' | 0xc2 | 0xe2 | 0xef)
+}
+
+/// The character that stands at this place, `None` if it cannot be seen, and the bytes that spell it.
+fn spelled(source: &str, at: usize) -> Option<(Option<char>, usize)> {
+    let bytes = &source.as_bytes()[at..];
+    match bytes[0] {
+        b'\\' => {
+            let run = bytes.iter().take_while(|byte| **byte == b'\\').count();
+            let (shown, taken) = escaped(&bytes[run..])?;
+            Some((shown, run + taken))
+        }
+        b'%' => {
+            let again = bytes[1..].chunks_exact(2);
+            let start = 1 + 2 * again.take_while(|pair| *pair == b"25").count();
+            let code = hex(bytes.get(start..start + 2)?)?;
+            Some((shown(char::from_u32(code)?).ok()?, start + 2))
+        }
+        _ => {
+            let c = source[at..].chars().next()?;
+            let shown = shown(c).ok()?;
+            (shown != Some(c)).then_some((shown, c.len_utf8()))
+        }
+    }
+}
+
+/// The character that follows backslashes, and the bytes that spell it.
+fn escaped(bytes: &[u8]) -> Option<(Option<char>, usize)> {
     match *bytes.first()? {
-        b'n' | b'r' => Some((b'\n', 1)),
-        b't' => Some((b'\t', 1)),
-        c @ (b'"' | b'\'' | b'/') => Some((c, 1)),
+        b'n' | b'r' => Some((Some('\n'), 1)),
+        b't' => Some((Some('\t'), 1)),
+        c @ (b'"' | b'\'' | b'/') => Some((Some(char::from(c)), 1)),
         b'u' => {
-            let digits = bytes.get(1..5)?;
-            if !digits.iter().all(u8::is_ascii_hexdigit) {
-                return None;
-            }
-            let digits = std::str::from_utf8(digits).ok()?;
-            let code = u8::from_str_radix(digits, 16).ok()?;
-            matches!(code, b'\n' | b'\t' | b' '..0x7f).then_some((code, 5))
+            let code = hex(bytes.get(1..5)?)?;
+            Some((shown(char::from_u32(code)?).ok()?, 5))
         }
         _ => None,
     }
+}
+
+/// A character that is left to the text.
+struct Other;
+
+/// A character as plain ASCII, or not at all if it cannot be seen.
+fn shown(c: char) -> Result<Option<char>, Other> {
+    if is_invisible(c) {
+        return Ok(None);
+    }
+    match plain(c) {
+        c @ ('\n' | '\t' | ' '..='~') => Ok(Some(c)),
+        _ => Err(Other),
+    }
+}
+
+fn hex(digits: &[u8]) -> Option<u32> {
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 #[cfg(test)]
@@ -113,18 +170,29 @@ mod tests {
             (r"a\\\\nb", "a\nb"),
             (r#"{\\\"a\\\": \u003cb\u003e}"#, "{\"a\": <b>}"),
             (r"\\\u002fx", "/x"),
+            ("a%3Db%253dc", "a=b=c"),
+            ("ｐａ\u{200b}ｓｓ＝é", "pass=é"),
+            (r"pa\u200bss", "pass"),
         ] {
-            assert_eq!(View::unescaped(source).unwrap().text(), text, "{source}");
+            assert_eq!(View::decoded(source).unwrap().text(), text, "{source}");
         }
-        for source in ["", "plain", r"C:\x\", r"\u12", r"\uzzzz", r"\é"] {
-            assert!(View::unescaped(source).is_none(), "{source}");
+        for source in [
+            "",
+            "plain",
+            "100% é … “q”",
+            r"C:\x\",
+            r"\u12",
+            r"\uzzzz",
+            r"\é",
+        ] {
+            assert!(View::decoded(source).is_none(), "{source}");
         }
     }
 
     #[test]
     fn parts_lead_back_to_whole_escapes() {
         let source = r#"x\\"y\\nz"#;
-        let view = View::unescaped(source).unwrap();
+        let view = View::decoded(source).unwrap();
         assert_eq!(view.text(), "x\"y\nz");
         assert_eq!(&source[view.source(&(1..2))], r#"\\""#);
         assert_eq!(&source[view.source(&(2..4))], r"y\\n");

@@ -1,7 +1,8 @@
 //! Words in names, and which of them speak of a secret.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
 
 /// The words of a name, in small letters: `deleteFile`, `delete_file` and `DELETE-FILE` have the same.
 pub fn words(name: &str) -> Vec<String> {
@@ -31,7 +32,7 @@ pub fn words(name: &str) -> Vec<String> {
 }
 
 /// Letters of full width are the plain ones dressed up.
-fn plain(c: char) -> char {
+pub(crate) fn plain(c: char) -> char {
     match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
         c => c,
@@ -39,7 +40,7 @@ fn plain(c: char) -> char {
 }
 
 /// Characters that split a word for a program and not for a person.
-fn is_invisible(c: char) -> bool {
+pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
@@ -51,6 +52,9 @@ const SECRETS: &[&str] = &[
     "passwords",
     "passwd",
     "pwd",
+    "pw",
+    "pass word",
+    "psk",
     "passphrase",
     "passcode",
     "passkey",
@@ -193,7 +197,8 @@ const NAME_BYTES: usize = 128;
 
 /// Whether a member, a header or a variable of this name holds a secret.
 pub fn is_secret_name(name: &str) -> bool {
-    const ALSO: [&str; 8] = [
+    const ALSO: [&str; 9] = [
+        "sessionid",
         "authorization",
         "cookie",
         "auth",
@@ -204,15 +209,24 @@ pub fn is_secret_name(name: &str) -> bool {
         "sig",
     ];
     let bounded = &name[..name.floor_char_boundary(NAME_BYTES)];
-    let last = words(bounded).pop();
-    secret(bounded).is_some() || last.is_some_and(|last| ALSO.contains(&&*last))
+    if bounded.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        // One word, as most names are, needs no taking apart.
+        let begun = phrases().get(bounded);
+        return ALSO.contains(&bounded) || begun.is_some_and(|begun| begun.contains(&bounded));
+    }
+    let words = words(bounded);
+    // Alone it may be asked for in a form; as the name of a value it opens a session.
+    let is_session = |words: &[String]| words.ends_with(&["session".to_owned(), "id".to_owned()]);
+    secret(bounded).is_some()
+        || is_session(&words)
+        || words.last().is_some_and(|last| ALSO.contains(&&**last))
 }
 
 /// The phrases by their first word, so that a long text costs no more than its words.
-fn phrases() -> &'static HashMap<&'static str, Vec<&'static str>> {
-    static PHRASES: OnceLock<HashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
+fn phrases() -> &'static FxHashMap<&'static str, Vec<&'static str>> {
+    static PHRASES: OnceLock<FxHashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
     PHRASES.get_or_init(|| {
-        let mut phrases: HashMap<_, Vec<_>> = HashMap::new();
+        let mut phrases: FxHashMap<_, Vec<_>> = FxHashMap::default();
         for phrase in SECRETS {
             let first = phrase.split(' ').next().unwrap_or(phrase);
             phrases.entry(first).or_default().push(*phrase);

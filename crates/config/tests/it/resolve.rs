@@ -127,6 +127,28 @@ fn a_webhook() {
 }
 
 #[test]
+fn a_value_in_the_place_of_a_name_is_not_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = "sk-ant-api03-AbCdEfGhIjKlMnOp0123";
+    for kind in ["env", "secret"] {
+        let text = format!(r#"{{"command": "x", "env": {{"K": "${{{kind}:{key}}}"}}}}"#);
+        for content in [None, Some((0o600, "")), Some((0o644, "x"))] {
+            if let Some((mode, content)) = content {
+                secret(folder.path(), key, content, mode);
+            }
+            let error = resolve(&server(&text), folder.path()).unwrap_err();
+            let told = format!("{error} {error:?}");
+            assert!(!told.contains("AbCdEf"), "{told}");
+            assert!(
+                told.contains("env.K: ") && told.contains("[redacted]"),
+                "{told}"
+            );
+        }
+        let _ = fs::remove_file(folder.path().join(key));
+    }
+}
+
+#[test]
 fn what_stands_for_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

@@ -11,8 +11,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use switchboard_config::{
     Approvals, Budget, Config, Guard, Inherit, McpAuth, Network, Notify, Prices, Provider,
-    ProviderKind, RemoteKind, Route, Server, Start, Transport, View,
+    ProviderKind, RemoteKind, Route, Server, Start, Transport, View, is_pasted_value,
 };
+use switchboard_redact::origin;
 
 use super::failure::{configuration, refuse_if_stopping};
 use crate::{gateway::Gateway, problem::Problem};
@@ -351,29 +352,31 @@ fn shown_value(text: &str) -> &str {
     if is_reference(text) { text } else { HIDDEN }
 }
 
-/// Whether the text is one `${…}` and nothing else.
+/// Whether the text is one `${…}` and nothing else, with a name and not a value that was pasted in its place.
 fn is_reference(text: &str) -> bool {
-    text.strip_prefix("${")
-        .and_then(|rest| rest.strip_suffix('}'))
-        .is_some_and(|inside| {
-            (inside.starts_with("env:") || inside.starts_with("secret:"))
-                && !inside.contains(['{', '}', '$'])
-        })
+    let inside = text
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'));
+    let parts = inside.and_then(|inside| inside.split_once(':'));
+    parts.is_some_and(|(kind, name)| {
+        matches!(kind, "env" | "secret")
+            && !name.contains(['{', '}', '$'])
+            && !is_pasted_value(name)
+    })
 }
 
-/// An address without user, password and query.
+/// An address as far as its host and port: a path may be a key.
 fn address(url: &str) -> String {
     if is_reference(url) {
         return url.to_owned();
     }
-    let (address, hidden) = match url.find(['?', '#']) {
-        Some(at) => (&url[..at], "?(hidden)"),
-        None => (url, ""),
-    };
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let end = rest.find('/').unwrap_or(rest.len());
-    let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
-    format!("{scheme}://{}{hidden}", &rest[host..])
+    match url.split_once("://") {
+        None => HIDDEN.to_owned(),
+        Some((_, rest)) if rest.contains(['/', '?', '#', '\\']) => {
+            format!("{}/{HIDDEN}", origin(url))
+        }
+        Some(_) => origin(url),
+    }
 }
 
 #[cfg(test)]
@@ -388,8 +391,12 @@ mod tests {
                     "a": {
                         "command": "npx",
                         "args": ["-y", "--key=s3cret", "${env:KEY}", "x${env:KEY}", "$${env:s3cret}"],
-                        "env": {"A": "s3cret", "B": "${secret:b}", "C": "${env:X}s3cret${env:Y}"}
+                        "env": {"A": "s3cret", "B": "${secret:mail.key}", "C": "${env:X}s3cret${env:Y}",
+                                "D": "${env:sk-ant-api03-s3cret0123456789}"}
                     },
+                    "d": {"url": "https://example.com/s/s3cret/mcp"},
+                    "e": {"url": "${env:BASE}/s3cret"},
+                    "f": {"url": "https://me:s3cret@example.com:8443"},
                     "b": {
                         "url": "https://me:s3cret@example.com/mcp?key=s3cret",
                         "headers": {"Authorization": "Bearer s3cret", "X": "${env:X}"}
@@ -406,7 +413,7 @@ mod tests {
                 },
                 "sampling": {"provider": {
                     "kind": "openai", "model": "m", "apiKey": "s3cret",
-                    "baseUrl": "http://s3cret@localhost/v1#s3cret"
+                    "baseUrl": "http://s3cret@localhost/s3cret/v1#s3cret"
                 }},
                 "approvals": {"webhook": {"url": "https://example.com/hooks/s3cret", "secret": "s3cret"}}
             }"#,
@@ -422,9 +429,14 @@ mod tests {
         );
         assert_eq!(
             servers["a"]["env"],
-            json!({"A": HIDDEN, "B": "${secret:b}", "C": HIDDEN})
+            json!({"A": HIDDEN, "B": "${secret:mail.key}", "C": HIDDEN, "D": HIDDEN})
         );
-        assert_eq!(servers["b"]["url"], "https://example.com/mcp?(hidden)");
+        assert_eq!(servers["b"]["url"], "https://example.com/(hidden)");
+        assert_eq!(servers["d"]["url"], "https://example.com/(hidden)");
+        assert_eq!(servers["e"]["url"], HIDDEN);
+        assert_eq!(servers["f"]["url"], "https://example.com:8443");
+        let provider = &shown["sampling"]["provider"];
+        assert_eq!(provider["baseUrl"], "http://localhost/(hidden)");
         assert_eq!(
             servers["b"]["headers"],
             json!({"Authorization": HIDDEN, "X": "${env:X}"})

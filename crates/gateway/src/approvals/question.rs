@@ -34,7 +34,7 @@ pub(crate) struct About {
 }
 
 impl About {
-    fn ask(&self, kind: Kind, settings: &Settings, summary: &str, request: &Raw) -> Ask {
+    fn ask(&self, kind: Kind, settings: &Settings, request: &Raw) -> Ask {
         let client = self
             .caller
             .as_ref()
@@ -71,7 +71,7 @@ impl About {
             session: self.caller.as_ref().map_or(0, |caller| caller.person),
             project: self.project().map(Arc::from),
             client,
-            summary: line(summary).into(),
+            summary: summary(kind, request, request).unwrap_or_default().into(),
             warnings: Vec::new(),
             rule: None,
             allowed_by: None,
@@ -98,12 +98,7 @@ impl About {
         let members = [("name", Raw::string(tool))].into_iter();
         let members = members.chain(arguments.map(|arguments| ("arguments", arguments)));
         let members = members.chain(annotations.map(|hints| ("annotations", hints)));
-        let request = Raw::object(members);
-        let summary = match request.member("arguments") {
-            Some(arguments) => format!("wants to call {tool} with {}", arguments.as_str()),
-            None => format!("wants to call {tool}"),
-        };
-        self.ask(Kind::ToolCall, settings, &summary, &request)
+        self.ask(Kind::ToolCall, settings, &Raw::object(members))
     }
 
     /// A resource that is to be read.
@@ -113,24 +108,19 @@ impl About {
             ("method", Raw::string(method::RESOURCES_READ)),
             ("uri", Raw::string(uri)),
         ]);
-        let summary = format!("wants to read {uri}");
-        self.ask(Kind::Resource, settings, &summary, &request)
+        self.ask(Kind::Resource, settings, &request)
     }
 
     /// A prompt that is to be had.
     pub(crate) fn prompt(&self, settings: &Settings, arguments: Option<Raw>) -> Ask {
         let name = self.tool.as_deref().unwrap_or_default();
-        let summary = match &arguments {
-            Some(arguments) => format!("wants the prompt {name} with {}", arguments.as_str()),
-            None => format!("wants the prompt {name}"),
-        };
         let members = [
             ("method", Raw::string(method::PROMPTS_GET)),
             ("name", Raw::string(name)),
         ];
         let members = members.into_iter();
         let request = Raw::object(members.chain(arguments.map(|all| ("arguments", all))));
-        self.ask(Kind::Prompt, settings, &summary, &request)
+        self.ask(Kind::Prompt, settings, &request)
     }
 
     /// What a server asks; `None` if it is nothing that a person can answer.
@@ -142,21 +132,10 @@ impl About {
     ) -> Option<Ask> {
         let request = params.cloned().unwrap_or_else(Raw::empty_object);
         match asked {
-            method::SAMPLING => {
-                let summary = format!("wants a model's answer: {}", last_words(&request));
-                Some(self.ask(Kind::Sampling, settings, &summary, &request))
-            }
+            method::SAMPLING => Some(self.ask(Kind::Sampling, settings, &request)),
             method::ELICITATION => {
-                let form = Form::read(&request);
-                let message = request.member("message").and_then(|text| text.to_text());
-                let message = message.unwrap_or_default();
-                let summary = match form.host() {
-                    Some(host) => format!("wants an address at {host} opened: {message}"),
-                    None => format!("asks: {message}"),
-                };
-                let warnings = form.warnings();
-                let mut ask = self.ask(Kind::Elicitation, settings, &summary, &request);
-                ask.warnings = warnings;
+                let mut ask = self.ask(Kind::Elicitation, settings, &request);
+                ask.warnings = Form::read(&request).warnings();
                 Some(ask)
             }
             _ => None,
@@ -165,7 +144,8 @@ impl About {
 
     /// Tools that are held back until somebody has looked at them.
     pub(crate) fn trust(&self, settings: &Settings, summary: &str, request: &Raw) -> Ask {
-        let mut ask = self.ask(Kind::Trust, settings, summary, request);
+        let mut ask = self.ask(Kind::Trust, settings, request);
+        ask.summary = line(summary).into();
         ask.patience = None;
         ask
     }
@@ -177,6 +157,29 @@ pub(crate) fn patience(settings: &Settings) -> Patience {
         short: millis(settings.short_timeout),
         long: millis(settings.long_timeout),
     }
+}
+
+/// A request in one line, as `shown` has its parts: the request itself, or the same without secrets. `None` for the
+/// trust in a server, of which the request does not tell enough.
+pub(super) fn summary(kind: Kind, request: &Raw, shown: &Raw) -> Option<String> {
+    let text = |name: &str| shown.member(name).and_then(|text| text.to_text());
+    let text = |name: &str| text(name).unwrap_or_default();
+    let with = || {
+        let arguments = shown.member("arguments");
+        arguments.map_or(String::new(), |all| format!(" with {}", all.as_str()))
+    };
+    let whole = match kind {
+        Kind::ToolCall => format!("wants to call {}{}", text("name"), with()),
+        Kind::Prompt => format!("wants the prompt {}{}", text("name"), with()),
+        Kind::Resource => format!("wants to read {}", text("uri")),
+        Kind::Sampling => format!("wants a model's answer: {}", last_words(shown)),
+        Kind::Elicitation => match Form::read(request).host() {
+            Some(host) => format!("wants an address at {host} opened: {}", text("message")),
+            None => format!("asks: {}", text("message")),
+        },
+        Kind::Trust => return None,
+    };
+    Some(line(&whole))
 }
 
 /// What was said last in a conversation that a model is to go on with.

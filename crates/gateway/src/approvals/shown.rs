@@ -8,7 +8,7 @@ use switchboard_approvals::{Decided, Kind, Record, Remember, Source, Usage};
 use switchboard_client::Raw;
 use switchboard_redact::{redact, redact_text};
 
-use super::time_of;
+use super::{question, time_of};
 use crate::{scrub, time};
 
 /// A request with more bytes than this is left out of lists.
@@ -194,7 +194,10 @@ pub(super) fn outside(record: &Record) -> Value {
             *raw = redact(raw, LISTED_BYTES);
         }
     };
-    shown.summary = redact_text(&shown.summary);
+    // Not cut out of the one that the owner reads: a name beside its value tells more than the text of both.
+    let clean = redact(&record.ask.request, LISTED_BYTES);
+    let summary = question::summary(record.ask.kind, &record.ask.request, &clean);
+    shown.summary = redact_text(&summary.unwrap_or(shown.summary));
     shown.arguments_text = None;
     for text in [&mut shown.tool, &mut shown.rule, &mut shown.error] {
         *text = text.as_deref().map(scrub::brief);
@@ -230,6 +233,60 @@ pub(super) fn event(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn record(kind: &str, summary: &str, request: &Value) -> Record {
+        let ask = json!({
+            "kind": kind,
+            "server": "a",
+            "summary": summary,
+            "request": request,
+            "key": "k",
+        });
+        Record::new("a".into(), serde_json::from_value(ask).unwrap(), 0)
+    }
+
+    #[test]
+    fn summary_leaves_without_what_the_request_hides() {
+        for arguments in [
+            json!({ "pin": "s3cr3t" }),
+            json!({ "auth": "s3cr3t" }),
+            json!({ "cookie": "s3cr3t" }),
+            json!({ "PASS": "s3cr3t" }),
+            json!({ "bearer": "s3cr3t" }),
+            json!({ "jwt": "s3cr3t" }),
+            json!({ "otp": "s3cr3t" }),
+            json!({ "privateKeyPem": "s3cr3t" }),
+            json!({ "credentials": { "a": "s3cr3t" } }),
+            json!({ "password": ["s3cr3t"] }),
+            json!({ "a": ["x".repeat(20_000)], "pin": "s3cr3t" }),
+        ] {
+            for kind in ["tool_call", "prompt"] {
+                let request = json!({ "name": "pay", "arguments": arguments });
+                let owned = format!("wants to call pay with {arguments}");
+                let told = outside(&record(kind, &owned, &request));
+                assert!(!told.to_string().contains("s3cr3t"), "{told}");
+                let summary = told["approval"]["summary"].as_str().unwrap();
+                assert!(summary.starts_with("wants ") && summary.contains("pay with {"));
+            }
+        }
+        let request = json!({ "name": "pay", "arguments": { "to": "ann", "pin": "1" } });
+        assert_eq!(
+            outside(&record("tool_call", "", &request))["approval"]["summary"],
+            r#"wants to call pay with {"pin":"[redacted]","to":"ann"}"#
+        );
+    }
+
+    #[test]
+    fn a_secret_at_the_end_of_a_summary_leaves_not() {
+        let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        for before in 100..200 {
+            let message = format!("{} {key}", "x".repeat(before));
+            let cut = format!("asks: {}…", &message[..before + 12]);
+            let asked = record("elicitation", &cut, &json!({ "message": message }));
+            let told = outside(&asked).to_string();
+            assert!(!told.contains("ghp_"), "{told}");
+        }
+    }
 
     #[test]
     fn addresses_leave_without_passwords_and_cut() {

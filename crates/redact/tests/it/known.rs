@@ -29,6 +29,106 @@ fn every_spelling_of_a_value_is_replaced() {
     }
 }
 
+/// The key of the AWS documentation, as programs print it.
+#[test]
+fn encodings_that_programs_use_are_found() {
+    use base64::Engine as _;
+
+    let key = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYzEXAMPLEKEY";
+    let back = "C:\\new\\x\"1+é/2";
+    let secrets = secrets(&[("aws", key), ("back", back)]);
+    let bytes = |each: &dyn Fn(u8) -> String| key.bytes().map(each).collect::<String>();
+    let utf16: Vec<u8> = key.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for text in [
+        key.replace('+', "%2B"),
+        key.replace('/', "%2F"),
+        key.replace('+', "%252B").replace('/', "%252f"),
+        key.replace('+', "%2b").replace('F', "%46"),
+        key.replace('+', " "),
+        key.to_lowercase(),
+        key.to_uppercase(),
+        key.to_lowercase().replace('+', "%2b"),
+        bytes(&|byte| format!("{byte:02x}")),
+        bytes(&|byte| format!("{byte:02X}")),
+        bytes(&|byte| format!("%{byte:02X}")),
+        bytes(&|byte| format!("\\x{byte:02x}")),
+        bytes(&|byte| format!("\\u{byte:04x}")),
+        bytes(&|byte| format!("\\\\u{byte:04X}")),
+        bytes(&|byte| format!("&#{byte};")),
+        bytes(&|byte| format!("&#x{byte:X};")),
+        bytes(&|byte| format!("&amp;#{byte};")),
+        key.replace('/', "\\/"),
+    ] {
+        let line = format!("a {text} b");
+        assert_eq!(secrets.scrub(&line), "a [secret aws] b", "{text}");
+        let json = json!({ "a": line }).to_string();
+        let clean = secrets.scrub_json(&json);
+        assert_eq!(clean, r#"{"a":"a [secret aws] b"}"#, "{text}");
+    }
+    // The last digit holds a bit of the value, and that is a zero.
+    let digits = base64::engine::general_purpose::STANDARD_NO_PAD.encode(&utf16);
+    assert_eq!(secrets.scrub(&digits), "[secret aws]A");
+    for text in [
+        back.to_owned(),
+        back.replace('\\', "\\\\"),
+        back.replace('\\', "\\\\").replace('é', "\\xc3\\xa9"),
+        back.replace('\\', "%5C").replace('é', "%c3%A9"),
+        back.replace('é', "%C3%A9").replace('"', "&quot;"),
+        json!(json!(back).to_string())
+            .to_string()
+            .replace('é', "\\\\u00e9"),
+    ] {
+        let clean = secrets.scrub(&text).into_owned();
+        assert!(clean.contains("[secret back]"), "{text}: {clean}");
+        assert!(!clean.contains("new"), "{text}: {clean}");
+    }
+}
+
+#[test]
+fn short_values_keep_their_case() {
+    let secrets = secrets(&[("short", "Hunter2-Hun"), ("long", "Hunter2-Hunt")]);
+    assert_eq!(secrets.scrub("hunter2-hun!"), "hunter2-hun!");
+    assert_eq!(secrets.scrub("hunter2-hunt!"), "[secret long]!");
+    assert_eq!(secrets.scrub("Hunter2-Hun!"), "[secret short]!");
+}
+
+#[test]
+fn a_value_cut_within_an_escape_is_replaced() {
+    let secrets = secrets(&[("mail", "hunter2/hunter2")]);
+    for text in ["hunter2%2", "hunter2%", "hunter2%2Fhu", "hunter2\\u00"] {
+        assert_eq!(secrets.scrub(text), "[secret mail]", "{text}");
+        let cut = format!("{text}… and");
+        assert_eq!(secrets.scrub(&cut), "[secret mail]… and", "{text}");
+    }
+}
+
+/// Text that is decoded at every place, and stands for nothing.
+#[test]
+fn scrubbing_is_linear_in_the_text() {
+    let secrets = secrets(&[("a", "hunter2/hunter2"), ("b", "%25%25%25%25%25%25")]);
+    for piece in [
+        "%", "%25", "\\", "\\u", "&", "&amp;", "&#", "hunter2/", "%5C", "\\ud83d",
+    ] {
+        let time = |bytes: usize| {
+            let text = piece.repeat(bytes / piece.len());
+            let json = format!("[\"{text}\"]");
+            // The quickest of three is not the machine's other work.
+            let times = [(); 3].map(|()| {
+                let start = std::time::Instant::now();
+                let _ = (secrets.scrub(&text), secrets.scrub_json(&json));
+                start.elapsed()
+            });
+            times.into_iter().min().unwrap_or_default()
+        };
+        let (small, large) = (time(2_000), time(32_000));
+        // Sixteen times the text; a quadratic search would take 256 times as long.
+        assert!(
+            large < small * 100 + std::time::Duration::from_millis(50),
+            "{piece}: {small:?} {large:?}"
+        );
+    }
+}
+
 #[test]
 fn base64_is_found_wherever_the_value_stands_in_it() {
     use base64::Engine as _;

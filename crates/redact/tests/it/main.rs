@@ -6,6 +6,7 @@
     reason = "a test may fail"
 )]
 
+mod families;
 mod harmless;
 mod known;
 mod planted;

@@ -11,7 +11,7 @@ use rustix::{
     termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr},
 };
 use serde_json::json;
-use switchboard_config::{Config, Home};
+use switchboard_config::{Config, Home, is_pasted_value};
 
 use self::store::SECRET_BYTES;
 pub(super) use self::store::Store;
@@ -59,6 +59,12 @@ pub(crate) fn run(home: &Home, args: &Secret) -> Result<(), Failure> {
 }
 
 fn set(home: &Home, name: &str) -> Result<(), Failure> {
+    if is_pasted_value(name) {
+        return Err(Failure::new(
+            "this name looks like the value of a secret, and names are shown",
+        )
+        .hint("choose a name, such as `mail`; the value is read from standard input"));
+    }
     let value = read_value(name)?;
     Store::new(home).set(name, &value)?;
     print::say(&format!("stored the secret `{name}`"));

@@ -7,6 +7,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     os::unix::fs::PermissionsExt as _,
     path::Path,
+    sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
 };
@@ -17,15 +18,18 @@ use serde_json::{Value, json};
 use crate::support::{Home, SOON, Serve, within};
 
 /// The secrets by name: each has characters that every encoding writes differently.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
     "path", "query", "user", "header", "env", "args", "command", "cwd", "mount", "answer", "model",
-    "hook", "hookurl", "stdout",
+    "hook", "hookurl", "stdout", "host", "quote",
 ];
 
 /// A key as a literal in the configuration, known by the name of its variable.
 const LITERAL: &str = "lit3ral-of-the-file";
 
 fn secret(name: &str) -> String {
+    if name == "quote" {
+        return "quote/K3y+Zx59wQ-and-more".to_owned();
+    }
     format!("{name}-k3y-Zx{}9wQ", name.len())
 }
 
@@ -43,7 +47,15 @@ for line in sys.stdin:
                             "serverInfo": {"name": "talker", "version": "1"}}
     elif method == "tools/list":
         answer["result"] = {"tools": [{"name": "say", "inputSchema": {"type": "object"}},
+                                      {"name": "ask", "inputSchema": {"type": "object"}},
                                       {"name": "die", "inputSchema": {"type": "object"}}]}
+    elif params.get("name") == "ask":
+        text = {"type": "text", "text": "how are you?"}
+        print(json.dumps({"jsonrpc": "2.0", "id": "model", "method": "sampling/createMessage",
+                          "params": {"maxTokens": 10, "messages": [{"role": "user", "content": text}]}}), flush=True)
+        while json.loads(sys.stdin.readline()).get("id") != "model":
+            pass
+        answer["result"] = {"content": [text]}
     elif params.get("name") == "die":
         print("dying with", os.environ["KEY"], file=sys.stderr, flush=True)
         sys.exit(3)
@@ -52,10 +64,16 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 "#;
 
-/// A server over HTTP that answers every request with an error that repeats the request.
-fn parrot() -> SocketAddr {
+/// A server that shows its key as Python encodes it, before it crashes.
+const QUOTER: &str = "import os, sys, urllib.parse; key = os.environ['KEY']; \
+    print('quoted', urllib.parse.quote(key), key.encode().hex(), file=sys.stderr); sys.exit(1)";
+
+/// A server over HTTP that answers every request with an error that repeats the request, and what it heard.
+fn parrot() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&all);
     thread::spawn(move || {
         for stream in listener.incoming().take(500) {
             let Ok(mut stream) = stream else { return };
@@ -64,7 +82,16 @@ fn parrot() -> SocketAddr {
             let read = stream.read(&mut heard).unwrap_or(0);
             let text = String::from_utf8_lossy(&heard[..read]).into_owned();
             let text = text.replace("HTTP/1.1", "");
-            let body = &text[..text.floor_char_boundary(150)];
+            let key = text.lines().find(|line| line.starts_with("authorization"));
+            // Of a model only what it says in JSON is repeated.
+            let body = match key {
+                Some(key) if text.starts_with("POST /v1/") => {
+                    json!({ "error": { "message": key } }).to_string()
+                }
+                _ => text.clone(),
+            };
+            kept.lock().unwrap().push(text);
+            let body = &body[..body.floor_char_boundary(150)];
             let _ = write!(
                 stream,
                 "HTTP/1.1 500 No\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -72,10 +99,10 @@ fn parrot() -> SocketAddr {
             );
         }
     });
-    address
+    (address, all)
 }
 
-fn home() -> Home {
+fn home() -> (Home, Arc<Mutex<Vec<String>>>) {
     let home = Home::new(json!({}));
     fs::create_dir(home.path("secrets")).unwrap();
     for name in NAMES {
@@ -87,7 +114,7 @@ fn home() -> Home {
     let engine = home.path("engine");
     fs::write(&engine, "#!/bin/sh\necho \"cannot run $*\" >&2\nexit 1\n").unwrap();
     fs::set_permissions(&engine, fs::Permissions::from_mode(0o755)).unwrap();
-    let parrot = parrot();
+    let (parrot, heard) = parrot();
     let crash = |text: &str| json!(["-c", format!("echo \"bad key {text}\" >&2; exit 1"), "x"]);
     let mut with_args = crash("$1");
     with_args
@@ -106,6 +133,8 @@ fn home() -> Home {
             // Excerpts of standard output have 60 bytes, which end shortly before the key does.
             "stdout": { "command": "/bin/sh", "args": ["-c", "printf 'hello%040d%s\\n' 0 \"$KEY\"; exit 1"],
                         "env": { "KEY": "${secret:stdout}" } },
+            "host": { "url": format!("http://${{secret:host}}.localhost:{}/mcp", parrot.port()) },
+            "quote": { "command": "python3", "args": ["-S", "-c", QUOTER], "env": { "KEY": "${secret:quote}" } },
             "literal": { "command": "/bin/sh", "args": crash("$API_KEY"), "env": { "API_KEY": LITERAL } },
             "args": { "command": "/bin/sh", "args": with_args },
             "command": { "command": "/nowhere/${secret:command}/server" },
@@ -118,9 +147,11 @@ fn home() -> Home {
         "sampling": { "provider": { "kind": "openai", "model": "m", "apiKey": "${secret:model}",
                                     "baseUrl": format!("http://{parrot}/v1") } },
         "approvals": { "webhook": { "url": format!("http://{parrot}/${{secret:hookurl}}"),
-                                    "secret": "${secret:hook}" } },
+                                    "secret": "${secret:hook}",
+                                    "on": ["created", "changed", "decided", "delivered", "withdrawn"] },
+                       "notify": "off", "rules": ["allow sampling talker"] },
     }));
-    home
+    (home, heard)
 }
 
 /// Every spelling of every secret. Nearly all of one is as bad as all of it.
@@ -134,7 +165,14 @@ fn needles() -> Vec<(String, String)> {
             .fold(String::new(), |all, byte| format!("{all}%{byte:02X}"));
         needles.push((name.clone(), encoded.trim_end_matches('=').to_owned()));
         needles.push((name.clone(), percent));
-        needles.push((name, value[..value.len() - 3].to_owned()));
+        let most = &value[..value.len() - 3];
+        let hex = most
+            .bytes()
+            .fold(String::new(), |all, byte| format!("{all}{byte:02x}"));
+        needles.push((name.clone(), hex));
+        needles.push((name.clone(), most.to_lowercase()));
+        needles.push((name.clone(), most.replace('+', "%2B")));
+        needles.push((name, most.to_owned()));
     }
     needles
 }
@@ -198,6 +236,41 @@ fn fail_all(serve: &Serve<'_>, hits: &mut Vec<String>) {
     search("get_status", status.as_bytes(), hits);
 }
 
+/// A model and a webhook that fail with their keys in the answer.
+fn ask_model(serve: &Serve<'_>, heard: &Mutex<Vec<String>>, hits: &mut Vec<String>) {
+    let _ = serve.client().call("talker__ask", json!({}));
+    let has = |begins: &str, part: &str| {
+        let heard = heard.lock().unwrap();
+        let found = heard.iter().find(|text| text.starts_with(begins));
+        found.filter(|text| text.contains(part)).cloned()
+    };
+    let key = format!("Bearer {}", secret("model"));
+    within(SOON, "the model was asked", || {
+        has("POST /v1/chat/completions", &key)
+    });
+    let hook = within(SOON, "the webhook was told", || {
+        has(
+            &format!("POST /{} ", secret("hookurl")),
+            "webhook-signature",
+        )
+    });
+    // Its address is known to who is told; its body goes to others.
+    let body = hook.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    search("webhook", body.as_bytes(), hits);
+    let requests = serve.http().get("/api/v1/approvals?status=failed").text();
+    // The key that the model repeats is taken out where it is read.
+    assert!(requests.contains("Bearer (key)"), "{requests}");
+    let config: Value = serve.http().get("/api/v1/config").json();
+    let config = &config["config"];
+    assert_eq!(config["approvals"]["webhook"]["url"], "(hidden)");
+    let shown = config["sampling"]["provider"]["baseUrl"].as_str();
+    let shown = shown.unwrap_or_default();
+    assert!(
+        shown.starts_with("http://127.0.0.1:") && shown.ends_with("/(hidden)"),
+        "{shown}"
+    );
+}
+
 fn events(serve: &Serve<'_>) -> Vec<u8> {
     let mut http = serve.http();
     let token = serve.token();
@@ -235,7 +308,7 @@ fn events(serve: &Serve<'_>) -> Vec<u8> {
 
 #[test]
 fn no_secret_is_in_anything_the_gateway_writes() {
-    let home = home();
+    let (home, heard) = home();
     let mut hits = Vec::new();
     let serve = home.serve();
     serve.until_known("talker");
@@ -252,6 +325,8 @@ fn no_secret_is_in_anything_the_gateway_writes() {
         "cwd",
         "container",
         "stdout",
+        "host",
+        "quote",
     ];
     within(SOON, "every server has failed", || {
         let status = serve.status();
@@ -263,6 +338,7 @@ fn no_secret_is_in_anything_the_gateway_writes() {
         failing.iter().all(failed).then_some(())
     });
     fail_all(&serve, &mut hits);
+    ask_model(&serve, &heard, &mut hits);
     search("events", &events(&serve), &mut hits);
     let spec: Value = serve.http().get("/api/v1/openapi.json").json();
     for (path, methods) in spec["paths"].as_object().unwrap() {
@@ -281,7 +357,7 @@ fn no_secret_is_in_anything_the_gateway_writes() {
             search(&path, body.as_bytes(), &mut hits);
         }
     }
-    let people = ["env", "stdout"].map(|name| {
+    let people = ["env", "stdout", "quote"].map(|name| {
         let reason = serve.server(name)["reason"].clone();
         reason.as_str().unwrap_or_default().to_owned()
     });
@@ -296,6 +372,8 @@ fn no_secret_is_in_anything_the_gateway_writes() {
         &["logs", "path"],
         &["logs", "talker"],
         &["logs", "stdout"],
+        &["logs", "quote"],
+        &["logs", "host"],
         &["audit", "export"],
     ] {
         let output = home.run(args);
@@ -311,7 +389,11 @@ fn no_secret_is_in_anything_the_gateway_writes() {
     }
     search_files(&home.path(""), &mut hits);
     assert!(hits.is_empty(), "{} hits:\n{}", hits.len(), hits.join("\n"));
-    let [env, stdout] = people;
+    let [env, stdout, quote] = people;
+    assert!(
+        quote.contains("quoted [secret quote] [secret quote]"),
+        "{quote}"
+    );
     assert!(env.contains("it last said: bad key [secret env]"), "{env}");
     assert!(stdout.contains("it last said: hello0"), "{stdout}");
 }

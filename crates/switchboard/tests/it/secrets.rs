@@ -35,6 +35,16 @@ fn stored(place: &Place) -> Vec<(String, String)> {
 }
 
 #[test]
+fn value_as_the_name_is_refused() {
+    let place = Place::new();
+    let key = "sk-ant-api03-AbCdEfGhIjKlMnOp0123";
+    let done = place.run_with_input(&["secret", "set", key], "x\n");
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.err.contains("choose a name") && !done.err.contains(key));
+    assert_eq!(stored(&place), []);
+}
+
+#[test]
 fn secret_is_set_listed_and_removed() {
     let place = Place::new();
     place.write_config(
