@@ -17,7 +17,7 @@ use super::{Way, gate::Pass, human::Answerer};
 use crate::{
     asking::CallCount,
     caller::{Guest, answers},
-    failure::Failure,
+    failure::{Failure, cut},
     line::Line,
     question::Question,
     translate,
@@ -215,7 +215,8 @@ async fn gather(
             }
             (Answerer::Nobody, _) => {
                 return Err(format!(
-                    "it asks `{asked}`, which this client does not answer"
+                    "it asks `{}`, which this client does not answer",
+                    cut(&asked)
                 ));
             }
         }
