@@ -244,10 +244,7 @@ impl Failure {
                 if let Some(action) = action {
                     message = format!("{message}; {action}");
                 }
-                let next = match retry_after {
-                    Some(after) => retry(*after),
-                    None => ("permanent", Raw::from(true)),
-                };
+                let next = retry_after.map_or_else(|| ("permanent", Raw::from(true)), retry);
                 let data = Raw::object([("part", Raw::string(server)), next]);
                 (codes::INITIALIZATION_FAILED, message, Some(data))
             }
