@@ -303,3 +303,39 @@ async fn a_line_break_between_tokens_makes_no_second_message() {
     assert_eq!(stage.calls(), 1, "{:?}", stage.asked());
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn many_long_changes_leave_a_short_list() {
+    let long = |words: &str| -> Vec<Value> {
+        let says = words.repeat(12 * 1024 / words.len());
+        let names = (0..60).map(|n| format!("t{n:02}"));
+        names.map(|name| tool(&name, &says)).collect()
+    };
+    let stage = Stage::new(&long("Paints a wall. "));
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    rig.until_tools("s", 60).await;
+    stage.change_tools(&long("Paints a door. ")).await;
+    rig.until_held("s", "t59").await;
+    let answer = rig.get("/api/v1/trust").await.json();
+    let held = answer["servers"][0]["held"].as_array().unwrap();
+    assert_eq!(held.len(), 60);
+    let omitted: Vec<&Value> = held.iter().filter(|held| held["omitted"] == true).collect();
+    assert!(
+        (20..60).contains(&omitted.len()),
+        "{} omitted",
+        omitted.len()
+    );
+    for held in omitted {
+        assert_eq!(held["why"], "changed");
+        assert!(
+            held["definition"].is_null() && held["diff"].is_null(),
+            "{held}"
+        );
+    }
+    let bytes = answer.to_string().len();
+    assert!(bytes < 3 * 1024 * 1024, "{bytes} bytes");
+    let shown = rig.get("/api/v1/trust/s?tool=t59").await.json();
+    assert!(shown["held"]["diff"].is_string(), "{shown}");
+    assert!(shown["held"]["definition"].is_object(), "{shown}");
+    rig.stop().await;
+}
