@@ -121,14 +121,16 @@ fn sweep(home: &Home) {
     }
 }
 
-/// The token that clients over TCP show. It is made when there is none, or one that is too short to be
-/// a secret.
+/// The token that clients over TCP show. It is made when there is none, or one that another user may know or that
+/// is too short to be a secret.
 pub(crate) fn token(home: &Home) -> anyhow::Result<String> {
     let path = home.token_file();
     match switchboard_files::read(&path, TOKEN_BYTES_MAX, Links::Refuse) {
+        Ok(_) if !switchboard_files::access(&path).is_ok_and(is_own) => {
+            tracing::warn!(path = %path.display(), "Another user may know the token; it is replaced by a new one.");
+        }
         Ok(token) => match String::from_utf8(token) {
             Ok(token) if token.trim().len() >= TOKEN_BYTES_MIN => {
-                private(&path)?;
                 return Ok(token.trim().to_owned());
             }
             _ => {
@@ -157,6 +159,11 @@ const TOKEN_BYTES_MAX: u64 = 4096;
 fn private(path: &Path) -> anyhow::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
         .with_context(|| format!("cannot make {} private", path.display()))
+}
+
+/// Only this user can have written or read it.
+fn is_own(found: Access) -> bool {
+    found.owner == rustix::process::geteuid().as_raw() && !found.is_open()
 }
 
 /// Opens the gateway's own socket. The lock is held, so that one that is there is a leftover.

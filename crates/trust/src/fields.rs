@@ -5,7 +5,6 @@
 //! called `output`, and the `properties` of what is nested in them are not named at all.
 
 use crate::{
-    fingerprint::UNREAD,
     json::{Text, Value},
     show,
 };
@@ -15,6 +14,9 @@ const NAMED_DEPTH: usize = 12;
 
 /// How many characters of a key are part of a name.
 const KEY_CHARACTERS: usize = 60;
+
+/// The member that holds pictures, which are addresses or bytes.
+const PICTURES: &str = "icons";
 
 /// What a text is within a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +35,7 @@ pub(crate) fn each<'v>(value: &'v Value<'v>, show: &mut dyn FnMut(&Field<'v>, Ro
     };
     let mut field = Field::default();
     for (key, value) in members {
-        if UNREAD.contains(&&*key.text) {
+        if key.text == PICTURES {
             continue;
         }
         field.0.push(&key.text);
@@ -49,7 +51,7 @@ pub(crate) fn each<'v>(value: &'v Value<'v>, show: &mut dyn FnMut(&Field<'v>, Ro
 }
 
 /// The place of a value: the keys that lead to it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Field<'v>(Vec<&'v str>);
 
 impl<'v> Field<'v> {
@@ -71,6 +73,22 @@ impl<'v> Field<'v> {
         matches!(
             self.0.as_slice(),
             ["name" | "title" | "uri" | "uriTemplate"]
+        )
+    }
+
+    /// Whether it is a text about the item as a whole.
+    pub(crate) fn is_head(&self) -> bool {
+        matches!(
+            self.0.as_slice(),
+            ["description" | "title"] | ["annotations", "title"]
+        )
+    }
+
+    /// Whether its value is a word of the language of schemas, or names that stand elsewhere too.
+    pub(crate) fn is_keyword(&self) -> bool {
+        matches!(
+            self.0.last(),
+            Some(&("type" | "format" | "pattern" | "required" | "$ref" | "$schema" | "$id"))
         )
     }
 
@@ -155,6 +173,7 @@ mod tests {
             seen,
             [
                 "name=n",
+                "_meta.a=b",
                 "inputSchema.title=t",
                 "parameters.p.enum=e",
                 "parameters.p.q.default=d",

@@ -10,17 +10,24 @@ use crate::{
     json::{Text, Value},
 };
 
-/// The members of a definition that no model reads. They are not scanned, and a gateway that describes
-/// a tool to a model leaves them out.
+/// The members of a definition that no model has to read. A gateway that describes a tool to a model
+/// leaves them out.
 pub const UNREAD: [&str; 3] = ["_meta", "icons", "execution"];
 
-/// The member that says how a call is carried out, such as whether it may be a task. It decides nothing
-/// that a person or a model sees, so it is not pinned.
+/// The member that says how a call is carried out.
 const EXECUTION: &str = "execution";
+
+/// The member of it that says whether a call may be a task, and its values. It decides nothing that a
+/// person or a model sees, so it is not pinned.
+const TASKS: &str = "taskSupport";
+const TASKS_VALUES: [&str; 3] = ["forbidden", "optional", "required"];
 
 /// The members of `_meta` that are not pinned: what frameworks add about themselves. Every other member
 /// is, because hosts take from there which page to render for a tool (`ui`, `openai/outputTemplate`).
-const META_NOISE: [&str; 3] = ["io.modelcontextprotocol/serverInfo", "fastmcp", "_fastmcp"];
+const META_NOISE: &str = "io.modelcontextprotocol/serverInfo";
+
+/// The members of `_meta` that are not pinned if they hold labels and versions, and no sentences.
+const META_LABELS: [&str; 2] = ["fastmcp", "_fastmcp"];
 
 /// The members of `_meta` that say when something was made. They are not pinned if they are a number or
 /// a short text.
@@ -34,6 +41,9 @@ const META_TIMES: [&str; 5] = [
 
 /// The longest text that is taken for a time.
 const TIME_BYTES: usize = 40;
+
+/// The longest text that is taken for a label.
+const LABEL_BYTES: usize = 40;
 
 /// How a fingerprint is made. Pins on disk say by which scheme theirs was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -94,8 +104,8 @@ pub struct BadFingerprint(String);
 /// It covers every member: name, title, description, schemas, annotations (a client may decide by them
 /// whether to ask before a call), `icons` and `_meta` (a host may decide by them what to render), and
 /// members that are unknown here, because a client that knows one may show it, and some clients take
-/// `Description` for `description`. It leaves out `execution`, a few members of `_meta` that are known
-/// to be noise, and of a resource its `size` and the time of its last change.
+/// `Description` for `description`. It leaves out whether a call may be a task, a few members of `_meta`
+/// that are known to be noise, and of a resource its `size` and the time of its last change.
 ///
 /// Two spellings of one definition have one fingerprint: the order of members, white space, escapes
 /// and how a number is written (`1`, `1.0`, `1e0`) do not matter. Of two members of one name some
@@ -133,7 +143,13 @@ pub(crate) fn pinned<'v, 'a>(
     let kept = members.iter().filter_map(|member| {
         let (key, value) = member;
         match &*key.text {
-            EXECUTION => None,
+            EXECUTION => match value {
+                Value::Object(inner) if inner.is_empty() => None,
+                _ => without(member, |key, value| {
+                    let is_known = |text: &Text<'_>| TASKS_VALUES.contains(&&*text.text);
+                    key == TASKS && matches!(value, Value::Text(text) if is_known(text))
+                }),
+            },
             "_meta" => without(member, is_meta_noise),
             // They tell about the content, which changes.
             "size" if is_resource && matches!(value, Value::Number(_)) => None,
@@ -163,7 +179,25 @@ fn without<'v, 'a>(
 }
 
 fn is_meta_noise(key: &str, value: &Value<'_>) -> bool {
-    META_NOISE.contains(&key) || META_TIMES.contains(&key) && is_time(value)
+    key == META_NOISE
+        || META_LABELS.contains(&key) && is_label(value)
+        || META_TIMES.contains(&key) && is_time(value)
+}
+
+/// Whether there is nothing but short words in a value.
+fn is_label(value: &Value<'_>) -> bool {
+    let is_word = |text: &Text<'_>| {
+        text.text.len() <= LABEL_BYTES && !text.text.contains(char::is_whitespace)
+    };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        Value::Text(text) => is_word(text),
+        Value::List(elements) => elements.iter().all(is_label),
+        Value::Object(members) => members
+            .iter()
+            .all(|(key, value)| is_word(key) && is_label(value)),
+        Value::Deep { .. } => false,
+    }
 }
 
 fn is_time(value: &Value<'_>) -> bool {
@@ -342,10 +376,11 @@ mod tests {
         for same in [
             r#"{ "description" : "x", "name":"\u00e9", "inputSchema":{"b":[15e-1,"\u000a"],"a":1.0} }"#,
             r#"{"name":"é","inputSchema":{"a":10E-1,"b":[0.15e+1,"\n"]},"description":"\u0078"}"#,
-            r#"{"_meta":{"_fastmcp":{"tags":["a"]},"timestamp":1},"execution":{},"name":"é","inputSchema":{"a":1,"b":[1.5,"\n"]},"description":"x"}"#,
+            r#"{"_meta":{"_fastmcp":{"tags":["a"]},"timestamp":1},"execution":{"taskSupport":"optional"},"name":"é","inputSchema":{"a":1,"b":[1.5,"\n"]},"description":"x"}"#,
         ] {
             assert_eq!(of(same), one, "{same}");
         }
+        assert_eq!(of(r#"{"execution":{}}"#), of("{}"));
         for (a, b) in [
             ("0", "-0.0e9"),
             ("100", "1e2"),
@@ -393,6 +428,10 @@ mod tests {
             r#"{"name":"a","_meta":{"ui":{"resourceUri":"ui://b"}}}"#,
             r#"{"name":"a","_meta":{"openai/outputTemplate":"ui://a"}}"#,
             r#"{"name":"a","_meta":{"timestamp":{"ui":"ui://a"}}}"#,
+            r#"{"name":"a","_meta":{"fastmcp":{"tags":["do not tell"]}}}"#,
+            r#"{"name":"a","execution":{"note":"x"}}"#,
+            r#"{"name":"a","execution":{"taskSupport":"x"}}"#,
+            r#"{"name":"a","execution":"x"}"#,
             r#"{"name":"a","size":1}"#,
             "[]",
             "{}",

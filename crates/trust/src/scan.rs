@@ -19,10 +19,13 @@ use crate::{
 };
 
 mod alike;
+mod commands;
 mod encoded;
+mod joined;
 mod markup;
 mod others;
 mod rules;
+mod secrets;
 mod unseen;
 mod words;
 
@@ -30,6 +33,8 @@ pub use others::Others;
 
 use rules::Hit;
 use words::Words;
+
+const COMMAND: &str = "it has a command that runs code from elsewhere or sends data away";
 
 /// How many texts within texts are followed: base64 of base64.
 const LAYERS: usize = 2;
@@ -118,6 +123,11 @@ pub(crate) fn worst(kind: ItemKind, value: &Value<'_>) -> Option<Severity> {
     Scan::of(kind, value, &Others::default()).worst
 }
 
+/// Whether a name is one that nobody would call a name: it is a text.
+fn is_phrase(name: &str) -> bool {
+    name.split_whitespace().nth(2).is_some()
+}
+
 struct Scan<'o> {
     kind: ItemKind,
     others: &'o Others,
@@ -153,6 +163,16 @@ impl<'o> Scan<'o> {
         fields::each(value, &mut |field, role, text| {
             scan.text(field, role, text);
         });
+        for joined in joined::find(value) {
+            let words = Words::of(&joined.text);
+            for hit in rules::find(&words) {
+                if let Some(severity) = joined.severity(&hit)
+                    && scan.findings.iter().all(|known| known.says != hit.says)
+                {
+                    scan.hit(&joined.field, &joined.text, &words, Hit { severity, ..hit });
+                }
+            }
+        }
         scan
     }
 
@@ -194,7 +214,8 @@ impl<'o> Scan<'o> {
         }
         // A single short word says no more than a name does, and most values are one.
         let is_word = text.len() < encoded::RUN && text.bytes().all(|byte| byte.is_ascii_graphic());
-        if is_word || role == Role::Name && text.len() <= NAME_BYTES {
+        let is_name = role == Role::Name && text.len() <= NAME_BYTES && !is_phrase(text);
+        if is_word || is_name {
             // A file may be called by any name, and to list it asks for nothing.
             let is_resource = matches!(self.kind, ItemKind::Resource | ItemKind::Template);
             if is_resource && field.is_item_name_or_uri() {
@@ -250,6 +271,28 @@ impl<'o> Scan<'o> {
         let words = Words::of(text);
         for hit in rules::find(&words) {
             self.hit(field, text, &words, hit);
+        }
+        if let Some(joined) = words::unhyphenated(text) {
+            let words = Words::of(&joined);
+            for hit in rules::find(&words) {
+                self.hit(field, &joined, &words, hit);
+            }
+        }
+        if let Some((marked, at)) = secrets::mark(text) {
+            for hit in rules::find_near_secrets(&Words::of(&marked)) {
+                self.find(field, hit.kind, hit.severity, hit.says.to_owned(), || {
+                    show::excerpt(text, at)
+                });
+            }
+        }
+        if let Some((at, severity)) = commands::find(text) {
+            self.find(
+                field,
+                Kind::Exfiltration,
+                severity,
+                COMMAND.to_owned(),
+                || show::excerpt(text, at),
+            );
         }
         for (turned, how) in encoded::turned(text, &words) {
             let hits = rules::find(&turned);

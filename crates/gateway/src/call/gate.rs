@@ -135,7 +135,7 @@ impl Way<'_> {
             }
             Action::Ask if completes => {
                 return Err(unasked(&format!(
-                    "completions are not put to a person; a rule such as `allow {kind} {server}:*` lets them pass"
+                    "completions are not put to a person; a more specific rule, such as `allow {kind} {server}:{name}`, lets them pass"
                 )));
             }
             Action::Ask => {}
@@ -390,7 +390,7 @@ pub(crate) async fn may_watch(
         Action::Ask => Err(Failure::Unasked {
             server: Arc::clone(server),
             why: format!(
-                "subscriptions are not put to a person; a rule such as `allow resources {server}:*` lets them pass"
+                "subscriptions are not put to a person; a more specific rule, such as `allow resources {server}:{uri}`, lets them pass"
             )
             .into(),
         }),

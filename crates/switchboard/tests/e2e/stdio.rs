@@ -189,3 +189,19 @@ fn answers_that_are_under_way_when_the_client_closes_its_end_are_still_given() {
     assert!(pipe.ended_within(SOON).success());
     home.assert_nobody_within(Duration::ZERO, "the client has left");
 }
+
+#[test]
+fn log_that_is_not_read_holds_up_nothing() {
+    let home = home();
+    let mut pipe = Pipe::open_unlogged(&home);
+    pid(&mut pipe);
+    for n in 0..400 {
+        let answer = pipe.call("a__echo", json!({ "text": n.to_string() }));
+        assert_eq!(answer, Ok(n.to_string()));
+    }
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+    let log = pipe.unread();
+    assert!(log.len() > 60_000, "only {} bytes were logged", log.len());
+    home.assert_nobody_within(Duration::ZERO, "the client has left");
+}

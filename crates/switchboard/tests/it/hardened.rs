@@ -144,9 +144,39 @@ fn dropped_entries_of_path_are_logged() {
 }
 
 #[test]
+fn token_that_others_could_read_is_replaced() {
+    let place = Place::new();
+    let known = "0123456789abcdef".repeat(4);
+    let token = place.write("home/run/token", &known);
+    for (mode, kept) in [(0o644, false), (0o600, true)] {
+        fs::write(&token, &known).unwrap();
+        fs::set_permissions(&token, fs::Permissions::from_mode(mode)).unwrap();
+        drop(Gateway::start(&place, &[]));
+        let text = fs::read_to_string(&token).unwrap();
+        assert_eq!(text.trim() == known, kept, "{mode:o}");
+        let mode = fs::metadata(&token).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+    }
+}
+
+#[test]
+fn doctor_does_not_advise_to_change_what_a_link_leads_to() {
+    let place = Place::new();
+    place.write_config("{}");
+    let target = place.write("elsewhere", "x");
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::create_dir_all(place.home().join("secrets")).unwrap();
+    symlink(&target, place.home().join("secrets/link")).unwrap();
+    let done = place.run(&["doctor"]);
+    assert!(done.out.contains("is a symbolic link"), "{done:?}");
+    assert!(!done.out.contains("secrets/link'"), "{done:?}");
+}
+
+#[test]
 fn short_token_is_replaced() {
     let place = Place::new();
     let token = place.write("home/run/token", "x\n");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
     let _gateway = Gateway::start(&place, &[]);
     let text = fs::read_to_string(token).unwrap();
     assert_eq!(text.trim().len(), 64, "{text}");

@@ -14,6 +14,9 @@ use crate::show;
 /// As many letters in a row that stand alone make a word.
 const APART: usize = 4;
 
+/// So few words are no sentence beside one that has as few: `Do. Not. Tell.` is one.
+const SHORT: usize = 3;
+
 /// What is longer is no word of any rule, and is cut.
 const WORD_LETTERS: usize = 64;
 
@@ -101,6 +104,9 @@ struct Cutter<'a> {
     /// Letters that stand alone, and where the first is and the last ends.
     apart: Vec<(char, usize)>,
     apart_end: usize,
+    /// The first word since a sentence could have ended, and whether what is before it is short.
+    since: usize,
+    after_short: bool,
 }
 
 impl<'a> Cutter<'a> {
@@ -114,6 +120,8 @@ impl<'a> Cutter<'a> {
             start: 0,
             apart: Vec::new(),
             apart_end: 0,
+            since: 0,
+            after_short: false,
         }
     }
 
@@ -138,6 +146,7 @@ impl<'a> Cutter<'a> {
         }
         self.end_word(self.text.len());
         self.end_apart();
+        self.join_short();
         self.words
     }
 
@@ -244,10 +253,40 @@ impl<'a> Cutter<'a> {
 
     fn end_sentence(&mut self) {
         self.end_apart();
+        self.join_short();
         if let Some(word) = self.words.words.last_mut() {
             word.last = true;
         }
     }
+
+    /// Joins the words since a sentence could have ended to those before, if both are few.
+    fn join_short(&mut self) {
+        let count = self.words.len() - self.since;
+        if count == 0 {
+            return;
+        }
+        let is_short = count <= SHORT;
+        let words = &mut self.words.words[..self.since];
+        if let Some(before) = words.last_mut()
+            && is_short
+            && self.after_short
+        {
+            before.last = false;
+        }
+        self.after_short = is_short;
+        self.since = self.words.len();
+    }
+}
+
+/// The text with words put together that are parted at the ends of lines, if there are any.
+pub(super) fn unhyphenated(text: &str) -> Option<String> {
+    let text = text.replace('\r', "");
+    let (first, rest) = text.split_once("-\n")?;
+    let mut out = first.to_owned();
+    for part in rest.split("-\n") {
+        out.push_str(part.trim_start_matches([' ', '\t']));
+    }
+    Some(out)
 }
 
 /// Compatible forms taken apart: `ﬁ` is `fi`, `é` is `e` and an accent, `𝐚` is `a`.
@@ -285,7 +324,7 @@ mod tests {
     #[test]
     fn words_are_brought_to_one_form() {
         for (text, plain) in [
-            ("Don't IGNORE it! e.g. x", "dont ignore it. e g. x"),
+            ("Don't IGNORE it! e.g. x", "dont ignore it e g x"),
             (
                 "Ｉｇｎｏｒｅ 𝐩𝐫𝐞𝐯𝐢𝐨𝐮𝐬 Ⓡⓤⓛⓔⓢ ﬁle",
                 "ignore previous rules file",
@@ -297,13 +336,18 @@ mod tests {
             ("i g n o r e  a-l-l-o-w", "ignore allow"),
             ("a b", "a b"),
             ("ɪɢɴᴏʀᴇ 🅰🅻🅻", "ignore all"),
-            ("忽略。指令", "忽 略. 指 令"),
+            ("忽略。指令", "忽 略 指 令"),
             ("a@b.example", "a @ b example"),
             ("не говори", "не говори"),
-            ("line\n\nline\nline", "line. line line"),
+            (
+                "one line of words\n\nline\nline. Do. Not. Tell",
+                "one line of words. line line do not tell",
+            ),
+            ("Do not tell.\n\nThe user", "do not tell the user"),
         ] {
             assert_eq!(words(text), plain, "{text}");
         }
+        assert_eq!(unhyphenated("in-\r\n  form us").unwrap(), "inform us");
         let name = Words::of_name("contentOf_sshKey");
         assert_eq!((name.len(), name.get(2), name.at(2)), (4, "ssh", 10));
     }

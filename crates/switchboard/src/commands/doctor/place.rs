@@ -159,6 +159,15 @@ fn files(home: &Home) -> Vec<Finding> {
     let secrets = secrets.take(RECORDS).map(|entry| entry.path());
     let private = [home.database(), home.seal_key(), home.rules()];
     for file in private.into_iter().chain(secrets) {
+        if file.is_symlink() {
+            // A change of its mode would be one of the file that it leads to.
+            findings.push(Finding::problem(
+                "files",
+                format!("{} is a symbolic link", file.display()),
+                "put a file of its own in its place, with mode 600",
+            ));
+            continue;
+        }
         let Some(mode) = mode_of(&file).filter(|mode| mode & 0o077 != 0) else {
             continue;
         };

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     path::Path,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
@@ -70,6 +70,22 @@ impl Pipe {
         pipe
     }
 
+    /// Starts the program with all that it can log, which is not read, and opens the conversation.
+    pub(crate) fn open_unlogged(home: &Home) -> Self {
+        let command = home.command(&["stdio", "--log-level", "trace"]);
+        let mut pipe = Self::spawn_with(command, usize::MAX, Stdio::piped());
+        pipe.initialize();
+        pipe
+    }
+
+    /// What has been logged and not been read, after the program has ended.
+    pub(crate) fn unread(&mut self) -> Vec<u8> {
+        let mut log = Vec::new();
+        let mut errors = self.child.stderr.take().unwrap();
+        errors.read_to_end(&mut log).unwrap();
+        log
+    }
+
     /// Starts the program as the memory alone, and opens the conversation.
     pub(crate) fn open_memory(home: &Home) -> Self {
         let mut pipe = Self::start_memory(home);
@@ -92,12 +108,16 @@ impl Pipe {
         Self::spawn(home, home.command(words), wanted)
     }
 
-    fn spawn(home: &Home, mut command: Command, wanted: usize) -> Self {
+    fn spawn(home: &Home, command: Command, wanted: usize) -> Self {
         let errors = fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(home.path("stderr"))
             .unwrap();
+        Self::spawn_with(command, wanted, errors.into())
+    }
+
+    fn spawn_with(mut command: Command, wanted: usize, errors: Stdio) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -14,6 +14,7 @@ const PROMPT: &str = "it asks the model for its own instructions";
 const AUTHORITY: &str =
     "it claims to stand above other instructions, or to come from somebody it does not";
 const SECRECY: &str = "it tells the model to keep something from the user";
+const LEFT_OUT: &str = "it tells the model what to leave out of its answer";
 const DECEIT: &str = "it tells the model to deceive the user";
 const SECRETS: &str = "it asks for keys, passwords or files that hold them";
 const CONVERSATION: &str = "it asks for the conversation with the user";
@@ -84,6 +85,7 @@ pub(super) const RULES: &[Rules] = &[
         &[
             "reveal|revealing|print|printing|repeat|repeating|output|outputting|show|showing|leak|leaking|disclose|disclosing|expose|recite|reciting|quote|quoting|include|including|send|sending|provide|providing|append|appending|copy|copying|paste|pasting|dump|dumping|write|writing|pass|passing|put|putting|return|returning|echo|echoing|share|sharing|embed|insert|give|giving ..4 your|own|entire|full|complete|whole|verbatim|exact|hidden|initial ..3 system_prompt|system_message|system_instruction|system_instructions|initial_instructions|hidden_instructions|developer_message|initial_prompt|original_instructions|own_instructions|secret_instructions|context_window",
             "contents|content|text|copy|words|value ..2 of ..2 your|own|entire|full|hidden ..2 system_prompt|system_message|system_instructions|initial_instructions|developer_message|context_window",
+            "include|including|print|repeat|output|send|provide|append|copy|paste|dump|write|pass|put|return|echo|share|embed|insert|give|quote|add|contain|contains|carry|carries|hold|holds|is|be|attach ..2 system_prompt|system_message|system_instructions|developer_message ..2 verbatim|in_full|word_for_word|literally|unchanged|as_it_is|character_by_character|letter_by_letter",
             "what_is|what_are|what_was|what_were|tell_me ..1 your ..1 system_prompt|system_message|initial_instructions|hidden_instructions",
         ],
     ),
@@ -109,7 +111,8 @@ pub(super) const RULES: &[Rules] = &[
         SECRECY,
         &[
             "-bother do_not|dont|never|must_not|should_not|shouldnt|mustnt|may_not|avoid|without|refrain_from|no_need_to|not_to ..2 tell|telling|mention|mentioning|inform|informing|reveal|revealing|disclose|disclosing|admit|admitting|confess|confessing|confide|explain|explaining|let ..5 the_user|user|users|human|humans|anyone|anybody|customer|person|operator|owner|sender|them",
-            "do_not|dont|never|must_not|without|avoid ..2 notify|notifying|alert|alerting|warn|warning|report|reporting|show|showing|display|displaying|surface|say|saying ..5 the_user|the_human|the_person|the_operator|anyone|anybody|the_customer",
+            "-first without ..2 notifying|alerting|warning|reporting|showing|displaying|saying ..5 the_user|the_human|the_person|the_operator|anyone|anybody|the_customer",
+            "do_not|dont|never|must_not|avoid ..2 notify|notifying|alert|alerting|warn|warning|report|reporting|show|showing|display|displaying|surface|say|saying ..5 the_user|the_human|the_person|the_operator|anyone|anybody|the_customer",
             "do_not|dont|never|must_not|without|avoid ..2 mention|mentioning|reveal|revealing|disclose|disclosing|talk_about|discuss|discussing|acknowledge|acknowledging|refer_to|describe|reference|speak_of ..2 this|these|that|it|having ..2 instruction|instructions|step|steps|action|actions|note|message|directive|behavior|behaviour|requirement|section|rule|request|detail|details|call|read|sent|done",
             "do_not|dont|never|must_not|without|avoid ..1 mention|mentioning|reveal|revealing|disclose|disclosing|say|saying|admit|admitting|acknowledge|acknowledging|explain|tell ..1 that_you|that_this|that_these|that_it|you_have|you_did|you_are_doing|having_read|having_sent",
             "do_not|dont|never ..0 mention_this|mention_it|reveal_this|disclose_this|speak_of_this|talk_about_this|discuss_this",
@@ -147,8 +150,8 @@ pub(super) const RULES: &[Rules] = &[
         Severity::Danger,
         SECRETS,
         &[
-            "read|cat|open|load|fetch|access|retrieve|grab|collect|inspect|view|extract|find|locate|gather|dump|copy|steal|obtain|look_up|get|check ..7 id_rsa|id_ed25519|id_ecdsa|ssh|etc_passwd|etc_shadow|aws_credentials|npmrc|netrc|pypirc|git_credentials|bash_history|zsh_history|shell_history|mcp_json|claude_desktop_config|cursor_mcp|kube_config|gnupg|wallet_dat|authorized_keys|private_key|private_keys|secret_keys|seed_phrase|recovery_phrase|keychain|browser_cookies|env_file|dotenv|env ...14 pass|passing|send|sending|include|including|provide|supply|attach|append|submit|insert|paste|upload|forward|transmit|encode|base64|put|place|copy|write|embed|use_its|use_the|add|post|store|its_content|its_contents|contents|report",
-            "pass|send|include|provide|supply|attach|append|submit|insert|paste|upload|forward|transmit|put|place|encode|embed|post|write|copy|dump|leak|exfiltrate|share|return|add|report|return ..4 content|contents|text|value|values|output|body|copy|data|all|any|every|full ..5 id_rsa|id_ed25519|ssh|etc_passwd|etc_shadow|aws_credentials|npmrc|netrc|pypirc|git_credentials|bash_history|zsh_history|mcp_json|claude_desktop_config|cursor_mcp|kube_config|gnupg|wallet_dat|authorized_keys|env|dotenv|environment|keychain|private_key|private_keys|password|passwords|credentials|secrets|api_keys|tokens|cookies|seed_phrase",
+            "!enable|enables|allow|allows|grant|grants|require|requires read|cat|open|load|fetch|access|retrieve|grab|collect|inspect|view|extract|find|locate|gather|dump|copy|steal|obtain|look_up|get|check ..7 id_rsa|id_ed25519|id_ecdsa|ssh_folder|ssh_directory|etc_passwd|etc_shadow|aws_credentials|netrc|pypirc|git_credentials|bash_history|zsh_history|shell_history|mcp_json|claude_desktop_config|cursor_mcp|gnupg|wallet_dat|authorized_keys|private_key|private_keys|secret_keys|seed_phrase|recovery_phrase|keychain|browser_cookies|env_file|dotenv ...14 pass|passing|send|sending|include|including|provide|supply|attach|append|submit|insert|paste|upload|forward|transmit|encode|base64|put|place|copy|write|embed|use_its|use_the|add|post|store|its_content|its_contents|contents|report",
+            "pass|send|include|provide|supply|attach|append|submit|insert|paste|upload|forward|transmit|put|place|encode|embed|post|write|copy|dump|leak|exfiltrate|share|return|add|report|return ..4 content|contents|text|value|values|output|body|copy|data|all|any|every|full ..5 ssh_folder|ssh_directory|ssh_keys|etc_passwd|etc_shadow|aws_credentials|npmrc|netrc|pypirc|git_credentials|bash_history|zsh_history|mcp_json|claude_desktop_config|cursor_mcp|kube_config|gnupg|wallet_dat|authorized_keys|env_file|dotenv|environment|keychain|private_key|private_keys|password|passwords|credentials|secrets|api_keys|tokens|cookies|seed_phrase",
             "pass|send|sends|include|supply|attach|append|submit|insert|paste|post|posts|upload|uploads|forward|transmit|encode|embed|leak|exfiltrate|share|gather|collect|harvest|list ..3 all|any|every|users|stored|saved|found|available|other|local|known ..3 api_key|api_keys|access_tokens|auth_tokens|bearer_tokens|private_keys|secret_keys|ssh_keys|passwords|password|credentials|environment_variables|env_vars|cookies|secrets|tokens|seed_phrase|wallet_keys|card_number*|session_cookies ..8 parameter|argument|field|param|arg|note|sidenote|context|metadata|url|endpoint|server|webhook|http|https|query|body|call|input|here|comment|to|as|base64|title|into",
             "copy|encode|embed|leak|smuggle|hide|slip ..3 private_key|private_keys|ssh_key|ssh_keys|passwords|credentials|api_keys|seed_phrase|secrets ..3 into|in|inside|as|within ..4 field|parameter|argument|title|note|query|url|body|comment|description|message|call|name",
             "exfiltrate|harvest|steal ..3 data|files|secrets|keys|credentials|tokens|conversation|information|everything|passwords|all|any|the|cookies",
@@ -157,7 +160,7 @@ pub(super) const RULES: &[Rules] = &[
             "read|reads|reading|copies|copying|loads|loading|takes ..5 id_rsa|id_ed25519|ssh|etc_passwd|etc_shadow|aws_credentials|git_credentials|bash_history|mcp_json|env_file|private_key|private_keys ..5 into|as|in|to ..3 argument|parameter|sidenote|field|context|note|query|metadata|param",
             "search|look|scan|grep|find ..3 files|file|folders|disk ..5 password|passwords|secret|secrets|api_key|api_keys|credentials|token|tokens|private_key ...12 include|send|pass|return|append|attach|upload|report|put",
             "environment_variables|env_vars|env_variables ..6 as|into|in|to ..2 the|this|a ..2 parameter|argument|field|note|context|metadata|sidenote|url|query",
-            "contents|content ..2 of ..4 id_rsa|id_ed25519|ssh|etc_passwd|etc_shadow|aws_credentials|npmrc|netrc|git_credentials|bash_history|mcp_json|claude_desktop_config|wallet_dat|env_file|dotenv|private_key|keychain",
+            "contents|content ..2 of ..4 etc_passwd|etc_shadow|aws_credentials|npmrc|netrc|git_credentials|bash_history|mcp_json|claude_desktop_config|wallet_dat|env_file|dotenv|private_key|keychain",
             "this_tool|tool|function|server|it ..2 will_not_work|wont_work|does_not_work|fails|refuses|cannot_work|will_fail ..3 unless|without ..8 ssh|id_rsa|env|credentials|mcp_json|private_key|passwd",
         ],
     ),
@@ -171,6 +174,9 @@ pub(super) const RULES: &[Rules] = &[
             "everything ..3 user|users|human ..3 said|wrote|typed|told|asked ..8 parameter|argument|field|note|to|into|in|as",
             "call|calling|invoke ..3 with ..4 full|entire|complete|whole|all ..2 conversation|chat|conversations|session_context|dialogue|transcript|context_window",
             "summary|copy|transcript|record|log ..2 of ..2 this|the|our|your|entire|full|whole|user ..2 conversation|chat|dialogue|discussion|session ..6 parameter|argument|field|param|context_field|sidenote|url|metadata",
+            "send|pass|include|provide|supply|attach|append|submit|insert|paste|upload|forward|transmit|post|put|copy|repeat|embed|write|quote|share|dump|add|place|fill|contain|contains|hold|holds ..3 last|latest|previous|recent|earlier|first ..2 messages|turns|replies|utterances ..4 exchanged|of_this_conversation|in_this_conversation|of_the_conversation|of_this_chat|in_this_chat|with_the_user|between_you|you_received|you_have_seen|so_far",
+            "is|are|be ..2 last|latest|previous|recent ..2 messages|turns|replies ..2 exchanged",
+            "password|passwords|passphrase|passphrases|pin|pin_code|seed_phrase|card_number ..2 user|person|human|they|customer|you ..2 typed|entered|gave|mentioned|told|shared|pasted|said|wrote|used|saw|seen ..2 earlier|before|previously|above|so_far|in_this_conversation|in_this_chat",
             "what|whatever ..2 user ..2 said|told_you|typed|wrote|asked ..3 before|earlier|previously|so_far|verbatim ..6 parameter|argument|field|note|into|in",
         ],
     ),
@@ -197,6 +203,8 @@ pub(super) const RULES: &[Rules] = &[
             "automatically|always|also|silently|secretly|quietly ..2 bccd|bcc|ccd|forwarded|copied|mailed|emailed ..2 to ..3 @",
             "add|include|put|insert|set|use ..4 @ ..3 as|to|in|into|on ..3 bcc|blind_copy|hidden_recipient|recipient|cc",
             "replace|swap|substitute|rewrite|change|alter|switch ..5 recipient|recipients|payee|destination_account|wallet_address|iban|bank_account|account_number|recipients_address|to_address|beneficiary ..4 with|to|by|for ..6 @|our|ours|this|following|the_following|attacker|0x*|ours|mine",
+            "replace|swap|substitute|change|switch ..3 recipient|recipients|payee|beneficiary ..3 with|to|by ..2 0*|1*|2*|3*|4*|5*|6*|7*|8*|9*",
+            "recipient|recipients|payee|iban|bank_account|account_number|wallet_address|to_address|beneficiary|destination_account ..3 must|has_to|have_to|should|shall|needs_to|is_to|are_to ..2 replaced|changed|swapped|rewritten|switched|substituted|exchanged|redirected ..3 with|to|by|for ..6 @|our|ours|following|attacker|mine|0*|1*|2*|3*|4*|5*|6*|7*|8*|9*",
             "regardless|irrespective|no_matter|whatever ..8 recipient|recipients|address|account|payee|amount ..8 send|use|set|pay|transfer|change",
         ],
     ),
@@ -217,6 +225,24 @@ pub(super) const RULES: &[Rules] = &[
             "regardless_of|no_matter|irrespective_of|whatever|despite ..3 user|users|human ..2 says|say|asks|ask|wants|want|requests|wishes|instructs|instructions|objects|objections|objection|refuses|thinks|intent|told|consent|consents|agrees|preference|preferences|permission|permissions|approval",
             "even_if|even_when|even_though ..2 user|users|human ..2 objects|refuses|declines|disagrees|says_no|forbids|denies|tells_you_not|asks_you_not|explicitly_asks_you_not|does_not_want|doesnt_want|did_not_consent|has_not_consented|asks_you_to_stop",
             "against ..2 users|humans ..1 will|wishes|instructions|wish",
+        ],
+    ),
+    rules(
+        Kind::Secrecy,
+        Severity::Warn,
+        LEFT_OUT,
+        &[
+            "leave|leaving|keep|keeping ..1 this|it|that|these|them|step|change|call ..2 out_of ..2 summary|answer|reply|response|report|explanation|log",
+        ],
+    ),
+    rules(
+        Kind::Exfiltration,
+        Severity::Danger,
+        SECRETS,
+        &[
+            "output|result|results|lines|value|text ..2 of ..1 printenv",
+            "output|result|results ..1 of_env|of_the_env_command|of_export_p",
+            "!can|to|will|may|could run|execute|call|invoke ..1 printenv",
         ],
     ),
     rules(

@@ -26,6 +26,18 @@ pub(super) const RULES: &[Rules] = &[
             "ignora|ignorare|ignorate|dimentica|dimenticate|trascura ..4 istruzioni|regole|direttive|indicazioni|ordini",
             // Dutch
             "negeer|vergeet ..4 instructies|opdrachten|aanwijzingen|regels",
+            // Swedish, Danish, Norwegian
+            "ignorera|ignorer|glom|glem|bortse|se_bort ..4 instruktion*|anvisning*|instrukser*|regler*|ordre*|direktiv*",
+            // Finnish
+            "ohita|unohda|sivuuta ..3 ohjeet|ohjeesi|saannot|maaraykset|kaskyt",
+            // Czech, Slovak
+            "ignoruj|ignorujte|zapomen|zapomente|zabudni|zabudnite|nedbej|prehlizej ..4 instrukc*|pokyn*|pravidla|prikaz*|instrukci*",
+            // Hungarian
+            "hagyd_figyelmen_kivul|felejtsd_el|felejts_el|ne_vedd_figyelembe ..4 utasitas*|szabaly*|eloiras*",
+            // Romanian
+            "ignora|ignorati|uita|uitati ..4 instructiunile|instructiuni|regulile|ordinele|indicatiile",
+            // Greek
+            "αγνοησε|αγνοηστε|ξεχασε|ξεχαστε|παραβλεψε ..4 οδηγιες|εντολες|κανονες|οδηγιων",
             // Polish
             "ignoruj|zignoruj|zapomnij|pomin|odrzuc ..4 instrukcj*|polecen*|zasad*|wytyczn*|reguly",
             // Russian, Ukrainian
@@ -77,6 +89,27 @@ pub(super) const RULES: &[Rules] = &[
             "vertel|zeg|meld|noem|toon|laat ..5 gebruiker* ..4 niet|niets|geen|nooit",
             "vertel|zeg|meld|noem|toon ..3 niet|niets|nooit|geen ..3 gebruiker*",
             "stiekem|heimelijk|in_het_geheim",
+            // Swedish, Danish, Norwegian
+            "beratta|sag|namn|visa|avsloja|informera|fortael|fortaell|fortell|fortel|sig|si|naevn|nevn|vis|afslor|avslor|informer|meddela ..3 inte|aldrig|inget|ingenting|ikke|aldri|intet ..4 anvandar*|bruger*|bruker*|nagon|nogen|noen",
+            "inte|aldrig|ikke|aldri ..2 beratta|saga|namna|visa|avsloja|informera|fortaelle|fortelle|sige|si|naevne|nevne|vise|informere ..5 anvandar*|bruger*|bruker*|nagon|nogen|noen",
+            "anvandar*|bruger*|bruker* ..3 inte|aldrig|ikke|aldri ..3 veta|marka|fa_veta|vide|vite|opdage|oppdage|se",
+            "i_hemlighet|i_smyg|hemligen|i_hemmelighed|i_hemmelighet|i_smug",
+            // Finnish
+            "ala|alkaa ..2 kerro|kertoko|mainitse|paljasta|nayta|ilmoita ..5 kayttajalle|kenellekaan",
+            "salaa_kayttajalta|kayttajan_tietamatta|vaivihkaa",
+            // Czech, Slovak
+            "nerikej|nerikejte|nesdeluj|nesdelujte|nezminuj|nezminujte|neinformuj|neinformujte|neprozrazuj|neukazuj|nehovor|nehovorte|nespominaj|neprezrad* ..5 uzivatel*|pouzivatel*|nikomu",
+            "uzivatel*|pouzivatel* ..4 nerikej*|nesdeluj*|nezminuj*|neinformuj*|neprozrazuj*|nehovor*|nesmi|nesmie",
+            "tajne|potaji|potajmu|bez_vedomi_uzivatele|bez_vedomia",
+            // Hungarian
+            "ne ..1 mondd|mondd_el|emlitsd|aruld|ertesitsd|szolj|mutasd ..5 felhasznalo*|senkinek",
+            "titokban|felhasznalo_tudta_nelkul",
+            // Romanian
+            "nu ..2 spune|spuneti|mentiona|mentionati|informa|informati|dezvalui|arata ..5 utilizator*|nimanui",
+            "pe_ascuns",
+            // Greek
+            "μην|μη ..3 πεις|πειτε|αναφερεις|αναφερετε|ενημερωσεις|ενημερωσετε|αποκαλυψεις|αποκαλυψετε|δειξεις|δειξετε|λες ..5 χρηστη|χρηστες|κανεναν|κανεις",
+            "κρυφα|μυστικα|στα_κρυφα",
             // Polish
             "nie ..2 mow|mowic|wspominaj|informuj|ujawniaj|pokazuj|powiadamiaj|zdradzaj ..4 uzytkownik*|nikomu",
             "potajemnie|w_tajemnicy|po_cichu",
@@ -126,7 +159,19 @@ pub(super) const RULES: &[Rules] = &[
             // Italian
             "leggi|apri|copia|invia|manda|passa|includi|allega|inserisci ..10 ssh|id_rsa|chiave_privata|chiavi_private|credenziali|intera_conversazione|tutta_la_conversazione|cronologia_della_chat|variabili_dambiente|env|passwd",
             // Dutch
-            "lees|open|kopieer|stuur|verzend|geef|voeg ..10 ssh|id_rsa|wachtwoorden|privesleutel*|inloggegevens|hele_gesprek|volledige_gesprek|chatgeschiedenis|env|passwd",
+            "lees|open_het|open_de|open_eerst|kopieer|stuur|verzend|geef|voeg ..10 ssh|id_rsa|wachtwoorden|privesleutel*|inloggegevens|hele_gesprek|volledige_gesprek|chatgeschiedenis|env|passwd",
+            // Swedish, Danish, Norwegian
+            "las_filen|las_forst|las_in|las_innehallet|las_upp|las_igenom|laes|les_filen|les_forst|les_innholdet|oppna|aben|apne|kopiera|kopier|skicka|bifoga|vedhaeft|vedlegg|klistra|inkludera|inkluder|lagg|laeg|legg|hamta|hent ..10 ssh|id_rsa|id_ed25519|losenord|losenorden|adgangskoder|passord|privata_nyckel*|private_nogle*|private_nokkel*|hela_samtalet|hele_samtalen|miljovariabler*|env|passwd",
+            // Finnish
+            "lue|avaa|kopioi|laheta|liita|sisallyta ..10 ssh|id_rsa|salasanat|yksityinen_avain|koko_keskustelu|ymparistomuuttujat|env|passwd",
+            // Czech, Slovak
+            "precti|prectete|precitaj|otevri|otevrete|otvor|zkopiruj|skopiruj|posli|poslete|odesli|odosli|vloz|vlozte|prilozte|priloz|predej|pridej|nacti|uved ..10 ssh|id_rsa|id_ed25519|hesla|soukromy_klic|sukromny_kluc|celou_konverzaci|celu_konverzaciu|promenne_prostredi|env|passwd",
+            // Hungarian
+            "olvasd|nyisd|masold|kuldd|csatold|illeszd ..10 ssh|id_rsa|jelszavakat|privat_kulcs*|teljes_beszelgetes*|env|passwd",
+            // Romanian
+            "citeste|cititi|deschide|copiaza|copiati|trimite|trimiteti|includeti|ataseaza ..10 ssh|id_rsa|parolele|cheia_privata|intreaga_conversatie|toata_conversatia|env|passwd",
+            // Greek
+            "διαβασε|διαβαστε|ανοιξε|ανοιξτε|αντεγραψε|αντιγραψε|αντιγραψτε|στειλε|στειλτε|βαλε|βαλτε|συμπεριλαβε|επισυναψε ..10 ssh|id_rsa|κωδικους|ιδιωτικο_κλειδι|συνομιλια|env|passwd",
             // Polish
             "przeczytaj|otworz|skopiuj|wyslij|przeslij|przekaz|dolacz ..10 ssh|id_rsa|hasla|klucz_prywatny|klucze_prywatne|cala_rozmowe|historie_rozmowy|dane_logowania|env|passwd",
             // Russian, Ukrainian
