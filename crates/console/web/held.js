@@ -26,7 +26,7 @@ export function heldTool(server, tool, level = "h4") {
   const node = h("article", { class: "held-tool", "aria-label": tool.name },
     h(level, null, h("a", { href: `#tools/${encodeURIComponent(server)}/${encodeURIComponent(tool.tool)}` }, tool.tool), mark(tool.why, WHY[tool.why] ?? tool.why)),
     findings(tool.findings),
-    heldText(tool) ?? h("p", { class: "bad-text unread" }, "What it says is not known."));
+    heldText(tool) ?? h("p", { class: "bad-text unread" }, tool.omitted ? "It is left out of this list, which is too long: open it to read and decide." : "What it says is not known."));
   const approve = guarded("Approve", decide("approve"), { class: "primary", "aria-label": `Approve ${tool.name}` });
   const first = readFirst(approve, node);
   node.append(first.node, h("div", { class: "buttons" }, approve, tool.why === "rejected" ? null : guarded("Reject", decide("reject"), { "aria-label": `Reject ${tool.name}` })));

@@ -9,7 +9,13 @@ use switchboard_store::Outcome;
 use switchboard_trust::ItemKind;
 use switchboard_wire::{Era, code};
 
-use crate::{health::Reason, scrub};
+use crate::{
+    health::{Reason, in_logs},
+    scrub,
+};
+
+/// The place that shows people how a call ended.
+const IN_ACTIVITY: &str = "in the activity of the console";
 
 /// The codes of the gateway's own errors for peers of the older revisions.
 pub(crate) mod codes {
@@ -59,13 +65,13 @@ pub(crate) enum Failure {
     /// The gateway, or the server, is stopping.
     NotConnected { server: Arc<str> },
     /// The server was lost with the call under way.
-    Lost { server: Arc<str>, reason: Arc<str> },
+    Lost { server: Arc<str>, reason: Reason },
     /// The server did not answer in time.
     TimedOut { server: Arc<str>, after: Duration },
     /// Too many calls wait for the server.
     Busy { server: Arc<str>, waiting: usize },
     /// The answer of the server cannot be read, or there is none for this request.
-    Broken { server: Arc<str>, reason: Arc<str> },
+    Broken { server: Arc<str>, reason: Reason },
     /// The caller withdrew the call.
     Cancelled,
     /// The server asks for input that cannot be had.
@@ -124,10 +130,13 @@ impl Failure {
         match error {
             Error::Server(error) => Self::Answered(error),
             Error::Call(CallError::Timeout { after, .. }) => Self::TimedOut { server, after },
-            Error::Call(CallError::ConnectionLost { reason, .. }) => Self::Lost { server, reason },
-            Error::Call(CallError::RequestFailed(failure)) => Self::Lost {
+            Error::Call(CallError::ConnectionLost { reason, .. }) => Self::Lost {
                 server,
-                reason: failure.message,
+                reason: Reason::plain(&reason),
+            },
+            error @ Error::Call(CallError::RequestFailed(_)) => Self::Lost {
+                server,
+                reason: Reason::of(&error),
             },
             Error::Call(
                 CallError::Shutdown { .. } | CallError::NotReady { .. } | CallError::Failed { .. },
@@ -139,7 +148,7 @@ impl Failure {
             }
             other => Self::Broken {
                 server,
-                reason: other.to_string().into(),
+                reason: Reason::of(&other),
             },
         }
     }
@@ -218,7 +227,8 @@ impl Failure {
             } => {
                 let mut message = format!("initializing: server '{server}' is not ready yet");
                 if let Some(reason) = reason {
-                    message = format!("{message} ({})", reader.told(reason, server));
+                    let reason = reader.told(reason, &in_logs(server));
+                    message = format!("{message} ({reason})");
                 }
                 let data = [("part", Raw::string(server)), retry(*retry_after)];
                 (codes::INITIALIZING, message, Some(Raw::object(data)))
@@ -229,15 +239,12 @@ impl Failure {
                 action,
                 retry_after,
             } => {
-                let reason = reader.told(reason, server);
+                let reason = reader.told(reason, &in_logs(server));
                 let mut message = format!("initialization failed: server '{server}': {reason}");
                 if let Some(action) = action {
                     message = format!("{message}; {action}");
                 }
-                let next = match retry_after {
-                    Some(after) => retry(*after),
-                    None => ("permanent", Raw::from(true)),
-                };
+                let next = retry_after.map_or_else(|| ("permanent", Raw::from(true)), retry);
                 let data = Raw::object([("part", Raw::string(server)), next]);
                 (codes::INITIALIZATION_FAILED, message, Some(data))
             }
@@ -259,6 +266,7 @@ impl Failure {
                 (codes::UNAVAILABLE, message, Some(named(server)))
             }
             Self::Lost { server, reason } => {
+                let reason = reader.told(reason, IN_ACTIVITY);
                 let message = format!(
                     "server '{server}' was lost during the call, which it may have carried out: {reason}"
                 );
@@ -294,6 +302,7 @@ impl Failure {
             | Self::Unanswered { .. }
             | Self::Unasked { .. } => self.unapproved(reader),
             Self::Broken { server, reason } => {
+                let reason = reader.told(reason, IN_ACTIVITY);
                 let message = format!("server '{server}' gave no usable answer: {reason}");
                 (code::INTERNAL, message, Some(named(server)))
             }
@@ -377,9 +386,10 @@ enum Reader {
 }
 
 impl Reader {
-    fn told(self, reason: &Reason, server: &str) -> String {
+    /// The reason for this reader, and for an agent the place that shows its owner the rest.
+    fn told(self, reason: &Reason, place: &str) -> String {
         match self {
-            Self::Agent => reason.for_agents(server),
+            Self::Agent => reason.for_agents(place),
             Self::Person => reason.to_string(),
         }
     }

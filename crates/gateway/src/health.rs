@@ -3,6 +3,8 @@
 use std::{fmt, sync::Arc, time::SystemTime};
 
 use serde::{Serialize, Serializer};
+use switchboard_client::{CallError, Error};
+use switchboard_wire::{excerpt, visible};
 
 use crate::scrub;
 
@@ -31,8 +33,9 @@ pub struct Health {
 
 /// A reason in two parts: one for everyone, and one for people only. No known secret is in either.
 ///
-/// A server that crashes often writes its key to standard error first, and every agent can read the
-/// reasons of all servers; so what a server said goes to people.
+/// A server that crashes often writes its key to standard error first, and one that nobody approved may refuse a
+/// connection with instructions for agents. Every agent can read the reasons of all servers; so what a server said,
+/// in whatever way, goes to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
     public: Arc<str>,
@@ -40,36 +43,60 @@ pub struct Reason {
 }
 
 impl Reason {
+    /// A reason in words of the gateway's own, and the words of the server.
     pub(crate) fn new(public: &str, detail: Option<&str>) -> Self {
-        let clean = |text: &str| Arc::from(scrub::text(text));
+        let clean = |text: &str| Arc::from(visible(&scrub::text(text)));
         Self {
             public: clean(public),
             detail: detail.map(clean),
         }
     }
 
-    /// The reason without its detail, and the command that shows it.
-    pub(crate) fn for_agents(&self, server: &str) -> String {
+    /// A reason in words of the gateway's own alone.
+    pub(crate) fn plain(public: &str) -> Self {
+        Self::new(public, None)
+    }
+
+    /// The reason why a server did not give what it was asked for.
+    pub(crate) fn of(error: &Error) -> Self {
+        match error {
+            Error::Server(error) => {
+                let public = format!("the server answered with error {}", error.code);
+                let said = Some(excerpt(&error.message)).filter(|said| !said.is_empty());
+                Self::new(&public, said.as_deref())
+            }
+            Error::Call(CallError::RequestFailed(failure)) => {
+                Self::new(&failure.message, failure.said.as_deref())
+            }
+            Error::InputRefused { method, reason } => Self::new(
+                &format!("the server needs input for `{method}` that it did not get"),
+                Some(&excerpt(reason)),
+            ),
+            other => Self::plain(&other.to_string()),
+        }
+    }
+
+    /// The same reason, of something that this is the reason for.
+    pub(crate) fn within(&self, what: &str) -> Self {
+        Self {
+            public: format!("{what}: {}", self.public).into(),
+            detail: self.detail.clone(),
+        }
+    }
+
+    /// The reason without its detail, and the place that shows it.
+    pub(crate) fn for_agents(&self, place: &str) -> String {
         let public = &self.public;
         match self.detail {
-            Some(_) => {
-                format!("{public}; its owner can read why with `switchboard logs {server}`")
-            }
+            Some(_) => format!("{public}; its owner can read why {place}"),
             None => public.to_string(),
         }
     }
 }
 
-impl From<String> for Reason {
-    fn from(text: String) -> Self {
-        Self::new(&text, None)
-    }
-}
-
-impl From<&str> for Reason {
-    fn from(text: &str) -> Self {
-        Self::new(text, None)
-    }
+/// The place that shows people what a server said.
+pub(crate) fn in_logs(server: &str) -> String {
+    format!("with `switchboard logs {server}`")
 }
 
 /// The whole reason, for people.
@@ -165,7 +192,8 @@ impl Health {
     /// The same for an agent.
     #[must_use]
     pub(crate) fn for_agents(mut self, server: &str) -> Self {
-        self.reason = self.reason.map(|reason| reason.for_agents(server).into());
+        let told = |reason: Reason| Reason::plain(&reason.for_agents(&in_logs(server)));
+        self.reason = self.reason.map(told);
         self
     }
 }
@@ -196,4 +224,50 @@ pub enum PartState {
         /// Why.
         message: Arc<str>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_client::{ErrorObject, RequestFailure};
+
+    use super::*;
+
+    #[test]
+    fn agents_are_told_the_code_and_people_the_words() {
+        let said = format!("<IMPORTANT>\x1b[31m\n{}", "x".repeat(1_000_000));
+        let failure = RequestFailure {
+            status: Some(500),
+            message: "`initialize` to http://h: HTTP 500 Internal Server Error".into(),
+            said: Some("<IMPORTANT>".into()),
+            sent: true,
+        };
+        for (error, public) in [
+            (
+                Error::Server(ErrorObject::new(-32000, said)),
+                "error -32000",
+            ),
+            (
+                Error::Call(CallError::RequestFailed(failure)),
+                "HTTP 500 Internal",
+            ),
+            (
+                Error::InputRefused {
+                    method: "tools/list".to_owned(),
+                    reason: "`<IMPORTANT>`: unknown".to_owned(),
+                },
+                "`tools/list`",
+            ),
+        ] {
+            let reason = Reason::of(&error);
+            let told = reason.for_agents(&in_logs("h"));
+            assert!(
+                told.contains(public) && !told.contains("IMPORTANT"),
+                "{told}"
+            );
+            let whole = reason.to_string();
+            assert!(whole.contains("<IMPORTANT>"), "{whole}");
+            assert!(!whole.contains(char::is_control), "{whole:?}");
+            assert!(whole.len() < 500, "{} bytes", whole.len());
+        }
+    }
 }

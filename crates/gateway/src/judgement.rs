@@ -7,17 +7,14 @@
 //! list and no more.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::SeqCst},
-    },
+    sync::atomic::{AtomicU64, Ordering::SeqCst},
     time::Instant,
 };
 
 use switchboard_catalog::Kind;
 use tokio::{sync::watch, time::timeout_at};
 
-use crate::learn::Lists;
+use crate::{health::Reason, learn::Lists};
 
 /// The kinds of lists that are due on their own.
 const LISTS: usize = Kind::ALL.len();
@@ -46,7 +43,7 @@ struct Done {
     /// The list was judged as of so many times due.
     judged: u64,
     /// It could not be had as of so many times due, and why.
-    failed: Option<(u64, Arc<str>)>,
+    failed: Option<(u64, Reason)>,
 }
 
 /// The end of waiting for a judgement.
@@ -56,7 +53,7 @@ pub(crate) enum Judged {
     /// The list has not come in time.
     NotYet,
     /// The list could not be had.
-    Failed(Arc<str>),
+    Failed(Reason),
     /// The connection has ended meanwhile.
     Ended,
 }
@@ -103,13 +100,13 @@ impl Judgements {
     }
 
     /// These lists, asked for when they were due so often, have been judged, but for the missing ones.
-    pub(crate) fn finish(&self, lists: Lists, due: Due, missing: Option<&(Lists, Arc<str>)>) {
+    pub(crate) fn finish(&self, lists: Lists, due: Due, missing: Option<&(Lists, Reason)>) {
         self.state.send_modify(|state| {
             for kind in lists.kinds() {
                 let (done, due) = (&mut state.lists[kind as usize], due[kind as usize]);
                 match missing {
                     Some((lists, why)) if lists.has(kind) => {
-                        done.failed = Some((due, Arc::clone(why)));
+                        done.failed = Some((due, why.clone()));
                     }
                     _ => {
                         done.judged = due;
@@ -155,13 +152,13 @@ impl State {
             return Some(Judged::Ended);
         }
         let failed = done.failed.as_ref().filter(|(at, _)| *at >= due);
-        failed.map(|(_, why)| Judged::Failed(Arc::clone(why)))
+        failed.map(|(_, why)| Judged::Failed(why.clone()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{sync::Arc, time::Duration};
 
     use super::*;
 
@@ -193,9 +190,9 @@ mod tests {
         let judgements = Judgements::new();
         let due = judgements.due();
         let templates = Lists::of(Kind::Template);
-        judgements.finish(all(), due, Some(&(templates, "broken".into())));
+        judgements.finish(all(), due, Some(&(templates, Reason::plain("broken"))));
         assert_eq!(now(&judgements, Kind::Resource).await, Judged::Yes);
-        let failed = Judged::Failed("broken".into());
+        let failed = Judged::Failed(Reason::plain("broken"));
         assert_eq!(now(&judgements, Kind::Template).await, failed);
     }
 
@@ -247,8 +244,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn failures_and_ends_are_told_at_once() {
         let judgements = Judgements::new();
-        judgements.finish(all(), judgements.due(), Some(&(TOOLS, "broken".into())));
-        let failed = Judged::Failed("broken".into());
+        judgements.finish(
+            all(),
+            judgements.due(),
+            Some(&(TOOLS, Reason::plain("broken"))),
+        );
+        let failed = Judged::Failed(Reason::plain("broken"));
         assert_eq!(now(&judgements, Kind::Tool).await, failed);
         assert_eq!(now(&judgements, Kind::Prompt).await, Judged::Yes);
         judgements.finish(TOOLS, judgements.due(), None);

@@ -28,6 +28,7 @@ use tokio::task::JoinHandle;
 
 use crate::{
     context::Context,
+    health::Reason,
     identity::directory_hash,
     logs::Logs,
     restart::Fault,
@@ -49,7 +50,7 @@ pub(crate) async fn connect(
     let preparing = tokio::task::spawn_blocking(move || prepare(&called, &wanted, &with));
     let prepared = preparing.await.unwrap_or_else(|error| {
         Err(Fault {
-            reason: format!("cannot prepare the start: {error}").into(),
+            reason: Reason::plain(&format!("cannot prepare the start: {error}")),
             permanent: false,
         })
     });
@@ -132,7 +133,7 @@ fn own_directory(name: &str, server: &Server, home: &Home) -> Result<PathBuf, Fa
     let identity = directory_hash(name, server);
     let created = home.create_server_dir(name, &identity);
     created.map_err(|error| Fault {
-        reason: error.to_string().into(),
+        reason: Reason::plain(&error.to_string()),
         permanent: false,
     })
 }
@@ -145,7 +146,7 @@ fn container_launch(
     context: &Context,
 ) -> Result<Launch, Fault> {
     let engine = engine(&config, &context.home, &context.environment).ok_or_else(|| Fault {
-        reason: "no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`".into(),
+        reason: Reason::plain("no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`"),
         permanent: true,
     })?;
     let mut container = Container::new(config.image);
@@ -229,7 +230,9 @@ pub(crate) fn with_engines(
 /// `SOURCE:TARGET[:ro]`, as engines write it. A relative source counts from `base`.
 fn parse_mount(mount: &str, base: &Path) -> Result<Mount, Fault> {
     let wrong = || Fault {
-        reason: format!("the mount {mount:?} is not SOURCE:TARGET or SOURCE:TARGET:ro").into(),
+        reason: Reason::plain(&format!(
+            "the mount {mount:?} is not SOURCE:TARGET or SOURCE:TARGET:ro"
+        )),
         permanent: true,
     };
     let (mount, writable) = match mount.strip_suffix(":ro") {
@@ -249,7 +252,7 @@ fn parse_mount(mount: &str, base: &Path) -> Result<Mount, Fault> {
 
 fn permanent(error: impl std::fmt::Display) -> Fault {
     Fault {
-        reason: error.to_string().into(),
+        reason: Reason::plain(&error.to_string()),
         permanent: true,
     }
 }

@@ -1,7 +1,7 @@
 //! Asking a server what it offers, and when to ask again.
 
 use std::{
-    sync::{Arc, LazyLock},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -10,6 +10,8 @@ use switchboard_client::{
     CacheHints, Client, Error, Lossless, Pages, Raw, model, throttle::Limited,
 };
 use switchboard_wire::code;
+
+use crate::health::Reason;
 
 /// A set of lists, by the kind of what they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,7 +172,7 @@ pub(crate) struct Learnt {
     templates: Option<Listed>,
     about: Offers,
     /// The lists that could not be had, and may be had later; and why, of the first.
-    pub(crate) missing: Option<(Lists, Arc<str>)>,
+    pub(crate) missing: Option<(Lists, Reason)>,
 }
 
 /// A list, and how long it may be kept, if the server says.
@@ -224,7 +226,7 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
         gather(of(Kind::Template, "resources"), || client
             .resource_templates()),
     );
-    let mut missing: Option<(Lists, Arc<str>)> = None;
+    let mut missing: Option<(Lists, Reason)> = None;
     let mut list = |kind: Kind, result: Option<Result<Listed, Error>>| match result? {
         Ok(items) => Some(items),
         // A server may say that it has a kind of thing and not know how to list it.
@@ -233,13 +235,14 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
         }
         Err(error) => {
             static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
+            let reason = Reason::of(&error);
             TOLD.report(|missed| {
-                tracing::warn!(server = name, %error, missed, "Cannot learn what the server offers.");
+                tracing::warn!(server = name, %reason, missed, "Cannot learn what the server offers.");
             });
             let which = Lists::of(kind);
             missing = Some(match missing.take() {
                 Some((lists, why)) => (lists.and(which), why),
-                None => (which, error.to_string().into()),
+                None => (which, reason),
             });
             None
         }

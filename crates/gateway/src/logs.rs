@@ -15,6 +15,7 @@ use std::{
 };
 
 use switchboard_config::Home;
+use switchboard_wire::visible;
 
 use crate::{scrub, stderr::Quota, time};
 
@@ -73,6 +74,8 @@ impl Logs {
     pub(crate) fn line(&self, server: &Arc<str>, line: &str) {
         // Before it is cut: half a secret would not be found any more.
         let line = scrub::text(line);
+        // A server may put a line end, which would begin a line of its own, into what the gateway repeats.
+        let line = visible(&line);
         let line = &line[..line.floor_char_boundary(LINE_BYTES)];
         let line = format!("{} {line}\n", time::format(SystemTime::now()));
         self.write(Order::Line(Arc::clone(server), line));
@@ -81,6 +84,16 @@ impl Logs {
     /// A line about the server, by the gateway.
     pub(crate) fn note(&self, server: &Arc<str>, line: &str) {
         self.line(server, &format!("[switchboard] {line}"));
+    }
+
+    /// A line about the server that the server can cause as often as it likes: it counts against the rate at which
+    /// the server may add to its log.
+    pub(crate) fn remark(&self, server: &Arc<str>, line: &str) {
+        let quota = self.quota(server);
+        let mut quota = quota.lock().unwrap_or_else(PoisonError::into_inner);
+        if quota.take_line(Instant::now(), line.len()) {
+            self.note(server, line);
+        }
     }
 
     /// Waits until what was taken is written. Blocks.
@@ -291,5 +304,40 @@ mod tests {
             let text = fs::read_to_string(dir.path().join(format!("{n}.log"))).unwrap();
             assert_eq!(text, lines, "{n}");
         }
+    }
+
+    #[test]
+    fn a_line_cannot_begin_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::locate(Some(dir.path()), None).unwrap();
+        let path = home.log_of("h");
+        let logs = Logs::new(Arc::new(home));
+        let server: Arc<str> = "h".into();
+        logs.note(&server, "failed: \x1b[31mRED\n2026 ERROR forged\r");
+        logs.line(&server, "a\tb\u{2028}c");
+        logs.flush();
+        let text = fs::read_to_string(path).unwrap();
+        let lines: Vec<_> = text.split('\n').filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(
+            lines[0].ends_with(r"\u{1b}[31mRED\n2026 ERROR forged\r"),
+            "{text}"
+        );
+        assert!(lines[1].ends_with("a\tb\\u{2028}c"), "{text}");
+    }
+
+    #[test]
+    fn remarks_count_against_the_quota() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::locate(Some(dir.path()), None).unwrap();
+        let path = home.log_of("h");
+        let logs = Logs::new(Arc::new(home));
+        let server: Arc<str> = "h".into();
+        for _ in 0..3_000 {
+            logs.remark(&server, &"x".repeat(1_000));
+        }
+        logs.flush();
+        let length = fs::metadata(path).unwrap().len();
+        assert!(length < 400 * 1024, "{length} bytes");
     }
 }

@@ -206,7 +206,7 @@ mod tests {
 
     fn fault(permanent: bool) -> Fault {
         Fault {
-            reason: "it broke".into(),
+            reason: Reason::plain("it broke"),
             permanent,
         }
     }

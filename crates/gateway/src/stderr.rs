@@ -92,6 +92,11 @@ impl Quota {
         fits
     }
 
+    /// Takes room for a line, if there is any.
+    pub(crate) fn take_line(&mut self, now: Instant, length: usize) -> bool {
+        self.take(now, length.min(LINE_BYTES) + LINE_OVERHEAD)
+    }
+
     fn drop_lines(&mut self, now: Instant, lines: u64, bytes: u64) {
         let dropped = self.dropped.get_or_insert(Dropped {
             since: now,
@@ -303,8 +308,7 @@ fn keep(
 ) -> bool {
     let mut rest = lines;
     while let Some((line, after)) = split(rest) {
-        let bytes = line.len().min(LINE_BYTES) + LINE_OVERHEAD;
-        if !lock(quota).take(now, bytes) {
+        if !lock(quota).take_line(now, line.len()) {
             break;
         }
         let line = String::from_utf8_lossy(line);

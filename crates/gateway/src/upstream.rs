@@ -29,7 +29,7 @@ use crate::{
     cache::Freshness,
     context::Context,
     failure::Failure,
-    health::{Health, ServerState},
+    health::{Health, Reason, ServerState},
     judgement::Due,
     learn::{Learnt, Lists},
     limit::Limiter,
@@ -217,7 +217,10 @@ impl Upstream {
             }),
             ServerState::Parked => Some(Failure::InitializationFailed {
                 server: Arc::clone(&self.name),
-                reason: health.reason.clone().unwrap_or_else(|| "parked".into()),
+                reason: health
+                    .reason
+                    .clone()
+                    .unwrap_or_else(|| Reason::plain("parked")),
                 action: health.action.clone(),
                 retry_after: next_try,
             }),

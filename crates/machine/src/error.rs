@@ -60,10 +60,23 @@ pub enum CallError {
 pub struct RequestFailure {
     /// The HTTP status, where there was one.
     pub status: Option<u16>,
-    /// What happened, for a person.
+    /// What happened, in words of our own.
     pub message: Arc<str>,
+    /// The beginning of what the server said, for people only. It may hold anything, also secrets.
+    pub said: Option<Arc<str>>,
     /// Whether the server may have got it, and may have acted.
     pub sent: bool,
+}
+
+/// With what the server said.
+impl fmt::Display for RequestFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.said {
+            Some(said) => write!(f, ": {said}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What kind of trouble an error is.
@@ -162,7 +175,7 @@ impl fmt::Display for CallError {
                     .map_or(Ok(()), |reason| write!(f, ": {reason}"))
             }
             Self::ConnectionLost { reason, .. } => write!(f, "connection lost: {reason}"),
-            Self::RequestFailed(failure) => f.write_str(&failure.message),
+            Self::RequestFailed(failure) => failure.fmt(f),
             Self::NotReady { state } => write!(f, "connection not ready ({state})"),
             Self::Failed { reason } => {
                 write!(f, "connection failed and waits for a restart: {reason}")

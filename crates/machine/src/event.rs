@@ -270,8 +270,21 @@ pub enum SendOutcome {
 pub struct Down {
     /// What to make of it.
     pub kind: DownKind,
-    /// What happened, for a person.
+    /// What happened, in words of our own.
     pub message: Arc<str>,
+    /// The beginning of what the server said, for people only. It may hold anything, also secrets.
+    pub said: Option<Arc<str>>,
+}
+
+/// With what the server said.
+impl fmt::Display for Down {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.said {
+            Some(said) => write!(f, ": {said}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What to make of the end of a transport.
@@ -326,16 +339,18 @@ pub enum State {
         failures: u32,
         /// How long it waits.
         delay: Duration,
-        /// Why the last one failed.
+        /// Why the last one failed, in words of our own.
         reason: Arc<str>,
-        /// The beginning of what the server wrote in place of JSON-RPC. It may hold anything, also secrets.
+        /// The beginning of what the server said: why it refused, or text in place of JSON-RPC. It may hold
+        /// anything, also secrets.
         wrote: Option<Arc<str>>,
     },
     /// Given up until a restart, because trying again would not help.
     Failed {
-        /// Why.
+        /// Why, in words of our own.
         reason: Arc<str>,
-        /// The beginning of what the server wrote in place of JSON-RPC. It may hold anything, also secrets.
+        /// The beginning of what the server said: why it refused, or text in place of JSON-RPC. It may hold
+        /// anything, also secrets.
         wrote: Option<Arc<str>>,
     },
     /// Stopping or stopped.
@@ -363,7 +378,7 @@ impl fmt::Display for State {
             Self::Backoff { reason, wrote, .. } | Self::Failed { reason, wrote } => {
                 write!(f, " ({reason}")?;
                 if let Some(wrote) = wrote {
-                    write!(f, ", such as {wrote:?}")?;
+                    write!(f, "; the server said: {wrote}")?;
                 }
                 f.write_str(")")
             }

@@ -3,10 +3,14 @@
 //! These are judgements, not steps: the machine asks and acts. The rules cope with servers as they
 //! are: some exit when probed, some answer anything with an empty success, some keep silent.
 
-use serde::Deserialize;
-use switchboard_wire::{Era, ErrorObject, Id, Outcome, Raw, Revision, code, encode, meta, method};
+use std::sync::Arc;
 
-use crate::settings::Settings;
+use serde::Deserialize;
+use switchboard_wire::{
+    Era, ErrorObject, Id, Outcome, Raw, Revision, code, encode, excerpt, meta, method,
+};
+
+use crate::{error::RequestFailure, settings::Settings};
 
 /// What was agreed on with the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +37,13 @@ pub(crate) enum Verdict {
     /// Ask with `server/discover`.
     Discover,
     /// The server will not talk to us. Permanent if another try would end the same way.
-    Refused { permanent: bool, reason: String },
+    Refused {
+        permanent: bool,
+        /// In words of our own.
+        reason: String,
+        /// The beginning of what the server said.
+        said: Option<Arc<str>>,
+    },
 }
 
 /// Where the handshake stands.
@@ -125,7 +135,11 @@ pub(crate) fn judge_discover(outcome: &Outcome) -> Verdict {
         }
         Outcome::Error(error) if code::is_modern(error.code) => Verdict::Refused {
             permanent: false,
-            reason: format!("the server refused `server/discover`: {error}"),
+            reason: format!(
+                "the server refused `server/discover` (error {})",
+                error.code
+            ),
+            said: words(&error.message),
         },
         Outcome::Error(_) => Verdict::Initialize(Revision::LATEST_LEGACY),
     }
@@ -139,6 +153,7 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdic
                 return Verdict::Refused {
                     permanent: false,
                     reason: "the answer to `initialize` is not an InitializeResult".to_owned(),
+                    said: None,
                 };
             };
             match Revision::parse(&answer.protocol_version) {
@@ -167,7 +182,8 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdic
             }
             None => Verdict::Refused {
                 permanent: false,
-                reason: format!("the server refused `initialize`: {error}"),
+                reason: format!("the server refused `initialize` (error {})", error.code),
+                said: words(&error.message),
             },
         },
     }
@@ -175,21 +191,21 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdic
 
 /// What it means that the transport could not carry a request of the handshake. A gateway that is
 /// busy or has lost its server says nothing of what the server is.
-pub(crate) fn judge_failure(probe: bool, status: Option<u16>, message: &str) -> Verdict {
-    match status {
+pub(crate) fn judge_failure(probe: bool, failure: &RequestFailure) -> Verdict {
+    let refused = || Verdict::Refused {
+        permanent: false,
+        reason: failure.message.as_ref().to_owned(),
+        said: failure.said.clone(),
+    };
+    match failure.status {
         Some(401 | 403) => Verdict::Refused {
             permanent: true,
-            reason: format!("the server wants credentials: {message}"),
+            reason: format!("the server wants credentials: {}", failure.message),
+            said: failure.said.clone(),
         },
-        Some(408 | 425 | 429 | 502..=504) => Verdict::Refused {
-            permanent: false,
-            reason: message.to_owned(),
-        },
+        Some(408 | 425 | 429 | 502..=504) => refused(),
         _ if probe => Verdict::Initialize(Revision::LATEST_LEGACY),
-        _ => Verdict::Refused {
-            permanent: false,
-            reason: message.to_owned(),
-        },
+        _ => refused(),
     }
 }
 
@@ -226,11 +242,16 @@ fn no_common_version(theirs: &[String], newest: Revision) -> Verdict {
     Verdict::Refused {
         permanent: true,
         reason: format!(
-            "no common protocol version: the server speaks {}, we speak {}",
-            theirs.join(", "),
+            "no common protocol version: the server speaks none of {}",
             ours.join(", ")
         ),
+        said: words(&theirs.join(", ")),
     }
+}
+
+/// The beginning of what a server said, if it said anything.
+fn words(said: &str) -> Option<Arc<str>> {
+    (!said.is_empty()).then(|| excerpt(said).into())
 }
 
 fn supported_in(error: &ErrorObject) -> Option<Vec<String>> {
@@ -266,6 +287,43 @@ mod tests {
 
     fn error(code: i64, data: &str) -> Outcome {
         Outcome::Error(ErrorObject::new(code, "no").with_data(Raw::parse(data.to_owned()).unwrap()))
+    }
+
+    fn failed(status: Option<u16>) -> RequestFailure {
+        RequestFailure {
+            status,
+            message: "x".into(),
+            said: Some("y".into()),
+            sent: true,
+        }
+    }
+
+    #[test]
+    fn words_of_the_server_are_kept_apart_and_cut() {
+        let long = "<IMPORTANT>\n".repeat(100_000);
+        let refused = Outcome::Error(ErrorObject::new(-32000, &*long));
+        let version = result(&format!(
+            r#"{{"protocolVersion":{},"capabilities":{{}}}}"#,
+            Raw::string(&long).as_str()
+        ));
+        let modern = Outcome::Error(ErrorObject::new(code::HEADER_MISMATCH, &*long));
+        for verdict in [
+            judge_initialize(&settings(), &refused),
+            judge_initialize(&settings(), &version),
+            judge_discover(&modern),
+        ] {
+            let Verdict::Refused { reason, said, .. } = verdict else {
+                panic!("{verdict:?}");
+            };
+            assert!(!reason.contains("IMPORTANT"), "{reason}");
+            let said = said.unwrap();
+            assert!(said.starts_with(r"<IMPORTANT>\n<"), "{said}");
+            assert!(said.chars().count() < 310 && said.ends_with('…'), "{said}");
+        }
+        let Verdict::Refused { reason, said, .. } = judge_failure(false, &failed(Some(500))) else {
+            panic!("accepted");
+        };
+        assert_eq!((&*reason, said.as_deref()), ("x", Some("y")));
     }
 
     fn settings() -> Settings {
@@ -357,14 +415,16 @@ mod tests {
         let Verdict::Refused {
             permanent: true,
             reason,
+            said,
         } = judge_initialize(&settings(), &unknown)
         else {
             panic!("accepted");
         };
         assert!(
-            reason.contains("the server speaks 1999-01-01, we speak 2024-11-05"),
+            reason.contains("the server speaks none of 2024-11-05"),
             "{reason}"
         );
+        assert_eq!(said.as_deref(), Some("1999-01-01"));
         assert!(matches!(
             judge_initialize(&settings(), &result("{}")),
             Verdict::Refused {
@@ -400,7 +460,7 @@ mod tests {
     #[test]
     fn missing_credentials_are_permanent_and_other_statuses_mean_an_older_server() {
         assert!(matches!(
-            judge_failure(true, Some(401), "x"),
+            judge_failure(true, &failed(Some(401))),
             Verdict::Refused {
                 permanent: true,
                 ..
@@ -408,7 +468,7 @@ mod tests {
         ));
         for status in [Some(429), Some(503)] {
             assert!(matches!(
-                judge_failure(true, status, "x"),
+                judge_failure(true, &failed(status)),
                 Verdict::Refused {
                     permanent: false,
                     ..
@@ -417,11 +477,11 @@ mod tests {
         }
         for status in [Some(400), Some(404), Some(405), Some(500), None] {
             assert_eq!(
-                judge_failure(true, status, "x"),
+                judge_failure(true, &failed(status)),
                 Verdict::Initialize(Revision::LATEST_LEGACY)
             );
             assert!(matches!(
-                judge_failure(false, status, "x"),
+                judge_failure(false, &failed(status)),
                 Verdict::Refused {
                     permanent: false,
                     ..

@@ -263,7 +263,11 @@ impl<'a, S: Subject> World<'a, S> {
     fn down(&mut self, kind: DownKind) -> Checked {
         let epoch = self.epoch();
         let message = Arc::clone(&self.message);
-        let down = Down { kind, message };
+        let down = Down {
+            kind,
+            message,
+            said: None,
+        };
         self.event(
             Cause::Down(kind),
             Some(epoch),
@@ -278,6 +282,7 @@ impl<'a, S: Subject> World<'a, S> {
         let failure = RequestFailure {
             status,
             message: Arc::clone(&self.message),
+            said: None,
             sent: true,
         };
         self.event(

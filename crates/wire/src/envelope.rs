@@ -92,7 +92,10 @@ pub enum EnvelopeError {
     },
     /// Arrays and objects are nested deeper than [`limits::DEPTH`].
     #[error("frame is nested deeper than {} levels", limits::DEPTH)]
-    TooDeep,
+    TooDeep {
+        /// The id of the request that it answers, if that can be told without reading what is nested.
+        answers: Option<u64>,
+    },
     /// The JSON is not a JSON-RPC message.
     #[error("frame is not JSON-RPC 2.0: {reason}")]
     NotJsonRpc {
@@ -123,7 +126,8 @@ impl Frame {
             return members.classify(&frame).map(Self::Single);
         }
         if nested_too_deep(text.as_bytes()) {
-            return Err(EnvelopeError::TooDeep);
+            let answers = answered_by(text.as_bytes());
+            return Err(EnvelopeError::TooDeep { answers });
         }
         if !text.trim_ascii_start().starts_with('[') {
             return Message::parse_text(&frame, text).map(Self::Single);
@@ -196,7 +200,7 @@ impl EnvelopeError {
     /// The JSON-RPC error code to answer with.
     pub const fn code(&self) -> i64 {
         match self {
-            Self::NotUtf8 { .. } | Self::NotJson { .. } | Self::TooDeep => code::PARSE,
+            Self::NotUtf8 { .. } | Self::NotJson { .. } | Self::TooDeep { .. } => code::PARSE,
             Self::NotJsonRpc { .. } | Self::BatchSize { .. } => code::INVALID_REQUEST,
         }
     }
@@ -364,6 +368,43 @@ fn nested_too_deep(text: &[u8]) -> bool {
     false
 }
 
+/// The number of the request that a response answers, by the members of the response alone.
+fn answered_by(text: &[u8]) -> Option<u64> {
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
+    let (mut id, mut depth, mut at) = (None, 0_usize, 0);
+    while let Some(byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => {
+                let end = after_string(text, at);
+                let value = text.get(end..).unwrap_or_default().trim_ascii_start();
+                if depth == 1
+                    && let Some(value) = value.strip_prefix(b":")
+                {
+                    match text.get(at..end.saturating_sub(1)) {
+                        Some(b"id") => id = leading_number(value.trim_ascii_start()),
+                        Some(b"method") => return None,
+                        _ => {}
+                    }
+                }
+                at = end;
+            }
+            _ => {}
+        }
+    }
+    id
+}
+
+/// The number that a text starts with, if it is a whole one.
+fn leading_number(text: &[u8]) -> Option<u64> {
+    let end = text.iter().position(|byte| b",} \t\r\n".contains(byte))?;
+    std::str::from_utf8(&text[..end]).ok()?.parse().ok()
+}
+
 /// Where the string that starts at `at` ends.
 fn after_string(text: &[u8], mut at: usize) -> usize {
     while let Some(found) = text
@@ -478,6 +519,27 @@ mod tests {
     }
 
     #[test]
+    fn a_response_nested_too_deep_names_its_request() {
+        let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+        for (text, expected) in [
+            (r#"{"jsonrpc":"2.0","id":7,"result":DEEP}"#, Some(7)),
+            (r#" {"result":{"id":8,"x":DEEP}, "id" : 9 }"#, Some(9)),
+            (r#"{"id":7,"method":"x","params":DEEP}"#, None),
+            (r#"{"x":"\"id\":8","id":"7","result":DEEP}"#, None),
+            (r#"{"id":7.5,"result":DEEP}"#, None),
+            (r#"[{"id":7,"result":DEEP}]"#, None),
+            (r#"{"result":DEEP,"id":7"#, None),
+            ("DEEP", None),
+        ] {
+            let Err(EnvelopeError::TooDeep { answers }) = single(&text.replace("DEEP", &deep))
+            else {
+                panic!("{text}");
+            };
+            assert_eq!(answers, expected, "{text}");
+        }
+    }
+
+    #[test]
     fn the_id_of_a_bad_request_is_there_to_answer_it() {
         let Err(EnvelopeError::NotJsonRpc { id, .. }) = single(r#"{"id":9,"method":"x"}"#) else {
             panic!("accepted");
@@ -508,11 +570,11 @@ mod tests {
         assert!(single(&nested(limits::DEPTH - 1, "[", "]")).is_ok());
         assert_eq!(
             single(&nested(limits::DEPTH, "[", "]")).unwrap_err(),
-            EnvelopeError::TooDeep
+            EnvelopeError::TooDeep { answers: None }
         );
         assert_eq!(
             single(&nested(10_000, "[", "]")).unwrap_err(),
-            EnvelopeError::TooDeep
+            EnvelopeError::TooDeep { answers: None }
         );
         let flat = format!(
             r#"{{"jsonrpc":"2.0","method":"x","params":[{}0]}}"#,

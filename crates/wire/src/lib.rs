@@ -33,6 +33,7 @@ mod raw;
 mod revision;
 mod scan;
 mod sse;
+mod text;
 pub mod tree;
 
 pub use envelope::{EnvelopeError, Frame, Message, Notification, Outcome, Request, Response};
@@ -43,3 +44,4 @@ pub use name::Name;
 pub use raw::{Raw, RawError, is_alike};
 pub use revision::{Elicitation, Era, Facts, Revision};
 pub use sse::{SseEvent, SseField, SseParser, SseTooLarge};
+pub use text::{EXCERPT_CHARS, excerpt, is_formatting, visible};

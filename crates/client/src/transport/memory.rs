@@ -47,6 +47,7 @@ impl Connect for Memory {
             servers.send(end).await.map_err(|_| Down {
                 kind: DownKind::Permanent,
                 message: "nobody accepts connections any more".into(),
+                said: None,
             })?;
             let transport = MemoryTransport {
                 to_server: Some(to_server),

@@ -117,5 +117,6 @@ pub(crate) fn closed(message: impl AsRef<str>) -> Down {
     Down {
         kind: DownKind::Closed,
         message: message.as_ref().into(),
+        said: None,
     }
 }

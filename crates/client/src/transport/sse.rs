@@ -25,8 +25,8 @@ use super::{
     Connect, Connecting, Down, DownKind, Outgoing, OutgoingKind, RequestFailure, SendOutcome,
     Session, Transport, TransportEvent, closed,
     http::{
-        Endpoint, EventStream, HttpConfigError, Next, Standing, Trouble, content_type, excerpt,
-        is_event_stream, message, read_refusal,
+        Endpoint, EventStream, HttpConfigError, Next, Standing, Trouble, content_type,
+        is_event_stream, message, read_refusal, said,
     },
 };
 
@@ -104,7 +104,7 @@ pub(super) async fn open(endpoint: Arc<Endpoint>) -> Result<Opened, Down> {
     let response = endpoint
         .request(Method::GET, &url, headers, Bytes::new())
         .await;
-    let response = response.map_err(|trouble| down(None, &trouble.failure("GET", &endpoint)))?;
+    let response = response.map_err(|trouble| down(None, trouble.failure("GET", &endpoint)))?;
     if !is_event_stream(&response) {
         return Err(no_stream(&endpoint, response).await);
     }
@@ -115,12 +115,13 @@ pub(super) async fn open(endpoint: Arc<Endpoint>) -> Result<Opened, Down> {
             Next::Event(event) if event.event.as_deref() == Some("endpoint") => break event.data,
             Next::Event(event) if event.data.is_empty() => {}
             Next::Event(_) | Next::TooLarge { .. } => {
-                return Err(unfit(&endpoint, "the first event is not `endpoint`"));
+                return Err(unfit(&endpoint, "the first event is not `endpoint`", None));
             }
             Next::End(_) => {
                 return Err(unfit(
                     &endpoint,
                     "the stream ended before it named an endpoint",
+                    None,
                 ));
             }
         }
@@ -128,7 +129,7 @@ pub(super) async fn open(endpoint: Arc<Endpoint>) -> Result<Opened, Down> {
     let reference = String::from_utf8_lossy(&reference);
     let post_to = endpoint
         .resolve(&base, reference.trim())
-        .map_err(|reason| unfit(&endpoint, &format!("the endpoint {reason}")))?;
+        .map_err(|(reason, said)| unfit(&endpoint, &format!("the endpoint {reason}"), said))?;
     Ok(Opened {
         endpoint,
         events,
@@ -138,33 +139,39 @@ pub(super) async fn open(endpoint: Arc<Endpoint>) -> Result<Opened, Down> {
 
 async fn no_stream(endpoint: &Endpoint, response: Response) -> Down {
     let status = response.status();
-    let reason = match content_type(&response) {
-        Some(found) if status.is_success() => {
-            let found = excerpt(found.as_bytes());
-            format!("the answer is {found}, expected an event stream; is this an MCP server?")
-        }
-        _ => excerpt(&read_refusal(response, endpoint.limit).await),
+    let (reason, said) = match content_type(&response) {
+        Some(found) if status.is_success() => (
+            "the answer is not an event stream; is this an MCP server?",
+            said(found.as_bytes()),
+        ),
+        _ => ("", said(&read_refusal(response, endpoint.limit).await)),
     };
     let status = Some(status);
-    let trouble = Trouble::Failed { status, reason };
-    down(status, &trouble.failure("GET", endpoint))
+    let trouble = Trouble::Failed {
+        status,
+        reason: reason.to_owned(),
+        said,
+    };
+    down(status, trouble.failure("GET", endpoint))
 }
 
-fn unfit(endpoint: &Endpoint, reason: &str) -> Down {
+fn unfit(endpoint: &Endpoint, reason: &str, said: Option<Arc<str>>) -> Down {
     let trouble = Trouble::Failed {
         status: None,
         reason: reason.to_owned(),
+        said,
     };
-    down(None, &trouble.failure("GET", endpoint))
+    down(None, trouble.failure("GET", endpoint))
 }
 
-fn down(status: Option<StatusCode>, failure: &RequestFailure) -> Down {
+fn down(status: Option<StatusCode>, failure: RequestFailure) -> Down {
     Down {
         kind: match status {
             Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => DownKind::Permanent,
             _ => DownKind::Unreachable,
         },
-        message: failure.message.clone(),
+        message: failure.message,
+        said: failure.said,
     }
 }
 
@@ -326,11 +333,13 @@ impl Writer {
             }
             if let Trouble::Unreachable(_) = trouble {
                 let kind = DownKind::Unreachable;
+                let down = Down {
+                    kind,
+                    message,
+                    said: None,
+                };
                 // If nobody listens, nobody needs to know.
-                let _ = self
-                    .events
-                    .send(TransportEvent::Down(Down { kind, message }))
-                    .await;
+                let _ = self.events.send(TransportEvent::Down(down)).await;
                 return;
             }
         }
@@ -342,6 +351,7 @@ impl Writer {
         let headers = headers.map_err(|reason| Trouble::Failed {
             status: None,
             reason,
+            said: None,
         })?;
         let frame = letter.outgoing.frame.clone();
         let request = self
@@ -351,19 +361,24 @@ impl Writer {
             Ok(Ok(response)) if response.status().is_success() => Ok(()),
             Ok(Ok(response)) => {
                 let status = Some(response.status());
-                let reason = match letter.outgoing.kind {
+                let said = match letter.outgoing.kind {
                     OutgoingKind::Request { .. } => {
-                        excerpt(&read_refusal(response, self.endpoint.limit).await)
+                        said(&read_refusal(response, self.endpoint.limit).await)
                     }
                     // Nobody asked, so that it would only end up in a log.
-                    _ => String::new(),
+                    _ => None,
                 };
-                Err(Trouble::Failed { status, reason })
+                Err(Trouble::Failed {
+                    status,
+                    reason: String::new(),
+                    said,
+                })
             }
             Ok(Err(trouble)) => Err(trouble),
             Err(_) => Err(Trouble::Failed {
                 status: None,
                 reason: format!("not accepted within {POST_TIMEOUT:?}"),
+                said: None,
             }),
         }
     }

@@ -157,6 +157,7 @@ fn cannot_start(spawn: &dyn Spawn, error: &io::Error) -> Down {
             DownKind::Unreachable
         },
         message: message.into(),
+        said: None,
     }
 }
 
@@ -317,6 +318,7 @@ impl Transport for StdioTransport {
             let failure = RequestFailure {
                 status: None,
                 message: "the server had closed its input before the request was written".into(),
+                said: None,
                 sent: false,
             };
             return Poll::Ready(TransportEvent::RequestFailed { id, failure });

@@ -75,7 +75,7 @@ impl Wire {
     async fn failure(&mut self) -> (u64, Option<u16>, String) {
         match self.event().await {
             TransportEvent::RequestFailed { id, failure } => {
-                (id, failure.status, failure.message.to_string())
+                (id, failure.status, failure.to_string())
             }
             other => panic!("{other:?}"),
         }
@@ -83,7 +83,7 @@ impl Wire {
 
     async fn down(&mut self) -> (DownKind, String) {
         match self.event().await {
-            TransportEvent::Down(Down { kind, message }) => (kind, message.to_string()),
+            TransportEvent::Down(down) => (down.kind, down.to_string()),
             other => panic!("{other:?}"),
         }
     }

@@ -128,7 +128,7 @@ async fn a_failure_costs_its_request_only_and_tells_why() {
             200,
             html,
             "<p>",
-            "the answer is text/html, expected JSON or an event stream",
+            "the answer is neither JSON nor an event stream; is this an MCP server?: text/html",
         ),
         (200, json_type, " ", "accepted, and not answered"),
         (200, "", "", "accepted, and not answered"),
@@ -446,11 +446,9 @@ async fn redirects_to_another_origin_and_in_circles_are_refused() {
         let (failed, status, message) = wire.failure().await;
         assert_eq!((failed, status), (id, Some(307)));
         let origin = target.trim_end_matches("/mcp");
-        let expected = format!("the redirect leads to {origin}, which is another origin");
-        assert!(
-            message.contains(&expected) && !message.contains("secret"),
-            "{message}"
-        );
+        let expected = "the redirect leads to another origin";
+        let is_told = message.contains(expected) && message.ends_with(origin);
+        assert!(is_told && !message.contains("secret"), "{message}");
     }
     assert!(other.is_left_alone(50).await);
     wire.send(request(3, "tools/list", json!({})));

@@ -117,7 +117,7 @@ async fn a_server_that_is_none_is_refused() {
             200,
             "content-type: text/html\r\n",
             DownKind::Unreachable,
-            "text/html, expected an event stream",
+            "the answer is not an event stream; is this an MCP server?: text/html",
         ),
     ] {
         let down = refused(&mut server, &sse, async |get: Incoming| {
@@ -126,19 +126,18 @@ async fn a_server_that_is_none_is_refused() {
         .await;
         assert_eq!(down.kind, kind);
         assert!(
-            down.message.contains(expected) && !down.message.contains("secret"),
-            "{}",
-            down.message
+            down.to_string().contains(expected) && !down.to_string().contains("secret"),
+            "{down}"
         );
     }
     let elsewhere = format!("event: endpoint\ndata: {}\n\n", other.url("/messages"));
     for (events, expected) in [
         ("", "the stream ended before it named an endpoint"),
         ("data: {\"id\":1}\n\n", "the first event is not `endpoint`"),
-        (&elsewhere, "which is another origin"),
+        (&elsewhere, "leads to another origin"),
         (
             "event: endpoint\ndata: //evil.example/messages\n\n",
-            "which is another origin",
+            "leads to another origin",
         ),
     ] {
         let down = refused(&mut server, &sse, async |get: Incoming| {

@@ -468,7 +468,7 @@ async fn a_server_that_is_none_is_told_by_what_it_wrote() {
         .clone();
     let reason = state.to_string();
     assert!(reason.contains("is it an MCP server?"), "{reason}");
-    let cut = format!("such as \"keys={}…\"", "é".repeat(27));
+    let cut = format!("; the server said: keys={}…", "é".repeat(27));
     assert!(reason.contains(&cut), "{reason}");
     let State::Backoff { reason, .. } = state else {
         panic!("{state}");

@@ -8,6 +8,7 @@ use std::{
 
 use serde_json::json;
 use switchboard_client::{CallError, Error, State, Violation};
+use tokio::time::Instant;
 
 use crate::peer::{World, builder, connect_with_depth, ready};
 
@@ -214,4 +215,19 @@ async fn a_newer_server_may_not_send_requests() {
     assert_eq!(peer.recv().await["method"], "x", "nothing is answered");
     assert_eq!(client.counters().violations, 2);
     call.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_nested_too_deep_fails_its_call() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let call = tokio::spawn(client.request("x", None).into_future());
+    let request = peer.expect("x").await;
+    let began = Instant::now();
+    let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+    let id = &request["id"];
+    peer.send_raw(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{deep}}}"#))
+        .await;
+    let error = call.await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("nested deeper"), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(1));
 }

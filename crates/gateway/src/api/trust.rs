@@ -25,6 +25,10 @@ use crate::{
     upstream::Upstream,
 };
 
+/// The most bytes of definitions, held back and approved, that a list shows and compares for one server. A server that
+/// changes many long definitions must not make its list useless.
+const TEXT_BYTES: usize = 512 * 1024;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
@@ -73,6 +77,9 @@ struct HeldTool {
     findings: Vec<Finding>,
     definition: Option<Raw>,
     approved: Option<Raw>,
+    /// Changes, diff and definitions are left out of this list: too much is held back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    omitted: bool,
 }
 
 #[derive(Serialize)]
@@ -315,10 +322,19 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
             findings,
         })
     });
-    let held: Vec<HeldTool> = ledger
-        .held()
-        .map(|held| held_tool(name, held, &others))
-        .collect();
+    let mut room = TEXT_BYTES;
+    let held = ledger.held().map(|held| {
+        let texts = [&held.definition, &held.approved].into_iter().flatten();
+        let bytes = texts.map(|text| text.as_bytes().len()).sum();
+        match room.checked_sub(bytes) {
+            Some(rest) => {
+                room = rest;
+                held_tool(name, held, &others)
+            }
+            None => without_texts(name, held, &others),
+        }
+    });
+    let held: Vec<HeldTool> = held.collect();
     let is_held = |pin: &Pin| held.iter().any(|held| held.tool == pin.tool);
     let counts = |pin: &Pin| {
         pin.vanished_ms.is_none() && pin.kind != ItemKind::Instructions && !is_held(pin)
@@ -353,6 +369,22 @@ fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {
         tool: held.tool,
         definition: held.definition,
         approved: held.approved,
+        omitted: false,
+    }
+}
+
+/// The same without texts, and without the work of comparing them.
+fn without_texts(server: &str, held: Held, others: &Others) -> HeldTool {
+    let findings = held.findings(others);
+    let bare = Held {
+        definition: None,
+        approved: None,
+        ..held
+    };
+    HeldTool {
+        findings,
+        omitted: true,
+        ..held_tool(server, bare, others)
     }
 }
 

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     asking::CallCount,
     caller::{Guest, answers},
-    failure::Failure,
+    failure::{Failure, cut},
     line::Line,
     question::Question,
     translate,
@@ -262,7 +262,8 @@ async fn gather(
             }
             (Answerer::Nobody, _) => {
                 return Err(format!(
-                    "it asks `{asked}`, which this client does not answer"
+                    "it asks `{}`, which this client does not answer",
+                    cut(&asked)
                 ));
             }
         }

@@ -17,6 +17,7 @@ use crate::{
     caller::Principal,
     context::Context,
     failure::{Failure, cut},
+    health::Reason,
     judgement::{Judged, Judgements},
     learn::{self, Learnt, Lists},
     line::Line,
@@ -74,10 +75,12 @@ impl Upstream {
                 match self.judged(context, live, (*kind, name), until).await {
                     Judged::Yes => {}
                     Judged::Ended => return Ok(false),
-                    Judged::NotYet => return Err(self.unlisted("its list has not come in yet")),
+                    Judged::NotYet => {
+                        let late = Reason::plain("its list has not come in yet");
+                        return Err(self.unlisted(late));
+                    }
                     Judged::Failed(why) => {
-                        let why = format!("its list cannot be read: {why}");
-                        return Err(self.unlisted(&why));
+                        return Err(self.unlisted(why.within("its list cannot be read")));
                     }
                 }
             }
@@ -127,10 +130,10 @@ impl Upstream {
         live.judgements.wait(kind, until).await
     }
 
-    fn unlisted(&self, reason: &str) -> Failure {
+    fn unlisted(&self, reason: Reason) -> Failure {
         Failure::Initializing {
             server: Arc::clone(&self.name),
-            reason: Some(reason.into()),
+            reason: Some(reason),
             retry_after: RETRY_UNLISTED,
         }
     }

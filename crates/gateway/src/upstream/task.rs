@@ -462,15 +462,18 @@ impl Task {
         run.curiosity.answered(lists, Instant::now());
         let mut missing = match &learnt {
             Some(learnt) => learnt.missing.clone(),
-            None => Some((lists, "the connection was lost".into())),
+            None => Some((lists, Reason::plain("the connection was lost"))),
         };
         if let Some(learnt) = learnt {
             self.known |= learnt.has_tools();
             if !self.upstream.take_in(&self.context, *learnt).await {
-                missing = Some((lists, "what it offers could not be judged".into()));
+                let reason = Reason::plain("what it offers could not be judged");
+                missing = Some((lists, reason));
             }
         }
-        if let Some((missing, _)) = &missing {
+        if let Some((missing, reason)) = &missing {
+            let line = format!("cannot read its lists: {reason}");
+            self.context.logs.remark(&self.upstream.name, &line);
             run.curiosity.want(*missing);
         }
         run.judgements.finish(lists, due, missing.as_ref());
@@ -500,12 +503,13 @@ const NEVER: Duration = Duration::from_hours(24);
 /// The gateway's own requests (lists) beside the calls.
 const IN_FLIGHT_SPARE: usize = 16;
 
-/// All that a server wrote before it failed: to standard output in place of messages, and to standard error.
+/// All that a server said before it failed: why it refused, or what it wrote to standard output in place of
+/// messages; and its standard error.
 fn said(wrote: Option<Arc<str>>, last: &LastWords) -> Option<String> {
-    let wrote = wrote.map(|text| text.escape_debug().to_string());
     match (wrote, last.told()) {
         (Some(wrote), Some(last)) => Some(format!("{wrote} | {last}")),
-        (wrote, last) => wrote.or(last),
+        (Some(wrote), None) => Some(wrote.as_ref().to_owned()),
+        (None, last) => last,
     }
 }
 
@@ -526,7 +530,7 @@ pub(super) fn off(name: &str, settings: &Server) -> Option<Health> {
         "look at what it would start, and approve that with `switchboard trust approve {name}` or in the console"
     );
     Some(Health {
-        reason: Some(hold::REASON.into()),
+        reason: Some(Reason::plain(hold::REASON)),
         action: Some(action.into()),
         ..Health::new(ServerState::Parked)
     })

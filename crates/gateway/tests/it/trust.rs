@@ -333,3 +333,39 @@ async fn what_a_server_says_of_itself_is_scanned() {
     }
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn many_long_changes_leave_a_short_list() {
+    let long = |words: &str| -> Vec<Value> {
+        let says = words.repeat(12 * 1024 / words.len());
+        let names = (0..30).map(|n| format!("t{n:02}"));
+        names.map(|name| tool(&name, &says)).collect()
+    };
+    let stage = Stage::new(&long("Paints a wall. "));
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    rig.until_tools("s", 30).await;
+    stage.change_tools(&long("Paints a door. ")).await;
+    rig.until_held("s", "t29").await;
+    let answer = rig.get("/api/v1/trust").await.json();
+    let held = answer["servers"][0]["held"].as_array().unwrap();
+    assert_eq!(held.len(), 30);
+    let omitted: Vec<&Value> = held.iter().filter(|held| held["omitted"] == true).collect();
+    assert!(
+        (5..30).contains(&omitted.len()),
+        "{} omitted",
+        omitted.len()
+    );
+    for held in omitted {
+        assert_eq!(held["why"], "changed");
+        assert!(
+            held["definition"].is_null() && held["diff"].is_null(),
+            "{held}"
+        );
+    }
+    let bytes = answer.to_string().len();
+    assert!(bytes < 3 * 1024 * 1024, "{bytes} bytes");
+    let shown = rig.get("/api/v1/trust/s?tool=t29").await.json();
+    assert!(shown["held"]["diff"].is_string(), "{shown}");
+    assert!(shown["held"]["definition"].is_object(), "{shown}");
+    rig.stop().await;
+}

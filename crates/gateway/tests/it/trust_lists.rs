@@ -86,7 +86,8 @@ async fn a_list_that_fails_fails_the_call() {
     let answer = pipe.ask("tools/call", call("s__paint")).await.json;
     assert_eq!(answer["error"]["code"], -32002, "{answer}");
     let said = answer["error"]["message"].as_str().unwrap();
-    assert!(said.contains("the list is broken"), "{said}");
+    assert!(said.contains("its list cannot be read"), "{said}");
+    assert!(!said.contains("the list is broken"), "{said}");
     assert_eq!(stage.calls(), 0, "{:?}", stage.asked());
     // It is asked again, and then all is well.
     stage.mend_list("tools");

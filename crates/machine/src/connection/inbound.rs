@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use switchboard_wire::{
-    ErrorObject, Frame, Id, Message, Notification, Raw, Request, Response, code, encode, method,
+    EnvelopeError, ErrorObject, Frame, Id, Message, Notification, Raw, Request, Response, code,
+    encode, method, visible,
 };
 
 use super::{Machine, Phase};
 use crate::{
+    error::RequestFailure,
     event::{Action, Inbound, Outgoing, OutgoingKind, Telemetry},
     outbox::{Lane, Purpose},
     time::Moment,
@@ -39,8 +41,17 @@ impl Machine {
                 }
             }
             Err(error) => {
-                self.garbage.get_or_insert_with(|| excerpt(frame));
+                self.garbage.get_or_insert_with(|| sample(frame));
                 self.malformed(&error.to_string(), frame);
+                if let EnvelopeError::TooDeep { answers: Some(id) } = error {
+                    let failure = RequestFailure {
+                        status: None,
+                        message: format!("the answer cannot be read: {error}").into(),
+                        said: None,
+                        sent: true,
+                    };
+                    self.request_failed(now, id, failure);
+                }
             }
         }
         self.arm();
@@ -219,15 +230,16 @@ impl Machine {
     }
 }
 
-/// Enough of a frame to recognise it by. It ends in an ellipsis where it was cut, so that a secret that was
+/// Enough of a frame to recognise it by, with control characters as escapes. It ends in an ellipsis where it was cut, so that a secret that was
 /// cut with it can be told from one that is whole.
-fn excerpt(frame: &[u8]) -> Arc<str> {
-    let Some((start, _)) = frame.split_at_checked(EXCERPT_BYTES) else {
-        return String::from_utf8_lossy(frame).into();
+fn sample(frame: &[u8]) -> Arc<str> {
+    let Some((start, _)) = frame.split_at_checked(SAMPLE_BYTES) else {
+        return visible(&String::from_utf8_lossy(frame)).into();
     };
     // The last character may have been cut, too.
     let start = String::from_utf8_lossy(start);
-    format!("{}…", start.trim_end_matches(char::REPLACEMENT_CHARACTER)).into()
+    let start = start.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    format!("{}…", visible(start)).into()
 }
 
-const EXCERPT_BYTES: usize = 60;
+const SAMPLE_BYTES: usize = 60;

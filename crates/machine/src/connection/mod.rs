@@ -204,9 +204,9 @@ impl Machine {
             }
             Phase::Starting | Phase::Initializing { .. } => {
                 self.era = None;
-                self.give_up(now, down.kind == DownKind::Permanent, &down.message);
+                self.lost(now, down);
             }
-            Phase::Ready(_) => self.give_up(now, down.kind == DownKind::Permanent, &down.message),
+            Phase::Ready(_) => self.lost(now, down),
             Phase::Closing => self.exit(),
             Phase::Backoff | Phase::Failed { .. } | Phase::Exited => {}
         }
@@ -218,7 +218,7 @@ impl Machine {
                 self.counters.oversized.add();
                 let reason = format!("frame over the limit of {limit} bytes");
                 self.emit_violation(&reason, None);
-                self.give_up(now, false, &reason);
+                self.give_up(now, false, &reason, None);
             }
             Phase::Starting
             | Phase::Backoff
@@ -253,6 +253,7 @@ impl Machine {
                         now,
                         false,
                         &format!("transport busy after {attempts} attempts"),
+                        None,
                     );
                 }
                 Purpose::Answer | Purpose::Cancel => self.counters.dropped.add(),
@@ -277,7 +278,7 @@ impl Machine {
                     let reason = format!(
                         "no handshake within {after:.1?}; a server that takes longer to start wants a longer handshake timeout"
                     );
-                    self.give_up(now, false, &reason);
+                    self.give_up(now, false, &reason, None);
                 }
                 Timer::Probe => self.probe_unanswered(now),
                 Timer::Backoff => {
@@ -358,16 +359,23 @@ impl Machine {
         self.actions.push_back(Action::Open { epoch: self.epoch });
     }
 
-    /// Leaves the transport behind and waits: for the next attempt, or for a restart.
-    fn give_up(&mut self, now: Moment, permanent: bool, reason: &str) {
+    fn lost(&mut self, now: Moment, down: &Down) {
+        let permanent = down.kind == DownKind::Permanent;
+        self.give_up(now, permanent, &down.message, down.said.clone());
+    }
+
+    /// Leaves the transport behind and waits: for the next attempt, or for a restart. The reason is in words of
+    /// our own, for everyone; what the server said is for people.
+    fn give_up(&mut self, now: Moment, permanent: bool, reason: &str, said: Option<Arc<str>>) {
         let garbage = self.garbage.take();
-        let wrote = garbage.filter(|_| matches!(self.phase, Phase::Initializing { .. }));
-        let reason: Arc<str> = match wrote {
+        let garbage = garbage.filter(|_| matches!(self.phase, Phase::Initializing { .. }));
+        let reason: Arc<str> = match garbage {
             Some(_) => Arc::from(format!(
                 "{reason}; it wrote text that is not JSON-RPC (is it an MCP server?)"
             )),
             None => Arc::from(reason),
         };
+        let wrote = said.or(garbage);
         self.last_failure = Some(Arc::clone(&reason));
         if matches!(self.phase, Phase::Ready(_)) {
             let reason = Arc::clone(&reason);

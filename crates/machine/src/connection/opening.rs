@@ -80,7 +80,7 @@ impl Machine {
             Asked::Initialize(asked) if asked == id => false,
             Asked::Discover(_) | Asked::Initialize(_) | Asked::Confirming(_) => return false,
         };
-        let verdict = handshake::judge_failure(probe, failure.status, &failure.message);
+        let verdict = handshake::judge_failure(probe, failure);
         self.follow(now, verdict);
         true
     }
@@ -119,7 +119,12 @@ impl Machine {
         match verdict {
             Verdict::Discover | Verdict::Initialize(_) if in_circles => {
                 self.era = None;
-                self.give_up(now, false, "the server sends the handshake in circles");
+                self.give_up(
+                    now,
+                    false,
+                    "the server sends the handshake in circles",
+                    None,
+                );
             }
             Verdict::Discover => {
                 let id = self.ids.draw();
@@ -137,9 +142,13 @@ impl Machine {
                 self.ask(id, method::INITIALIZE, frame);
             }
             Verdict::Agreed(session) => self.agreed(now, session),
-            Verdict::Refused { permanent, reason } => {
+            Verdict::Refused {
+                permanent,
+                reason,
+                said,
+            } => {
                 self.era = None;
-                self.give_up(now, permanent, &reason);
+                self.give_up(now, permanent, &reason, said);
             }
         }
     }

@@ -25,6 +25,7 @@ fn fail(rig: &mut Rig, status: u16) -> Vec<Action> {
     let failure = RequestFailure {
         status: Some(status),
         message: "no".into(),
+        said: None,
         sent: true,
     };
     rig.event(Event::RequestFailed { epoch, id, failure })

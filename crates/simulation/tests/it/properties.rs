@@ -201,13 +201,13 @@ proptest! {
                 0 => Event::TransportUp { epoch },
                 1 => Event::TransportDown {
                     epoch,
-                    down: Down { kind: DownKind::Permanent, message: "stale".into() },
+                    down: Down { kind: DownKind::Permanent, message: "stale".into(), said: None },
                 },
                 2 => Event::FrameTooLarge { epoch, limit: 1 },
                 3 => Event::RequestFailed {
                     epoch,
                     id: call,
-                    failure: RequestFailure { status: Some(401), message: "stale".into(), sent: true },
+                    failure: RequestFailure { status: Some(401), message: "stale".into(), said: None, sent: true },
                 },
                 4 => Event::Frame { epoch, frame: "garbage".into(), via: None },
                 _ => Event::Frame {

@@ -138,7 +138,11 @@ impl Rig {
         let message = Arc::from("gone");
         self.event(Event::TransportDown {
             epoch,
-            down: Down { kind, message },
+            down: Down {
+                kind,
+                message,
+                said: None,
+            },
         })
     }
 

@@ -21,6 +21,7 @@ mod hostile_floods;
 mod hostile_peer;
 mod hostile_repository;
 mod hostile_server;
+mod hostile_words;
 mod memory_crash;
 mod memory_start;
 mod orphans;

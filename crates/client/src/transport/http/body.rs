@@ -9,7 +9,7 @@ use reqwest::{
 };
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
-use switchboard_wire::{SseEvent, SseParser};
+use switchboard_wire::{EnvelopeError, Frame, SseEvent, SseParser};
 use tokio::time::timeout;
 
 use super::headers::EVENTS;
@@ -18,6 +18,8 @@ use super::headers::EVENTS;
 const RETRY: Duration = Duration::from_secs(1);
 /// However short a wait the server asks for, it is not to keep us busy.
 const RETRY_MIN: Duration = Duration::from_millis(20);
+/// A stream that ends sooner than this without an event was of no use.
+pub(super) const WORTHWHILE: Duration = Duration::from_secs(10);
 /// How much of a refusal is read, and for how long.
 const REFUSAL_BYTES: usize = 1024 * 1024;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -136,6 +138,8 @@ pub(super) struct Resume {
     /// How many events have come.
     pub(super) events: u64,
     retry: Option<Duration>,
+    /// How many streams in a row ended soon.
+    short: u32,
 }
 
 impl Resume {
@@ -150,24 +154,37 @@ impl Resume {
         self.retry = event.retry.or(self.retry);
     }
 
-    /// How long to wait first.
-    pub(super) fn delay(&self) -> Duration {
-        self.retry.unwrap_or(RETRY).max(RETRY_MIN)
+    /// The wait before the next stream, after one that lasted so long: as the server asks, but not less than a
+    /// floor that doubles while streams end soon, up to the wait of a server that does not ask.
+    pub(super) fn delay(&mut self, lasted: Duration) -> Duration {
+        self.short = match lasted {
+            lasted if lasted >= WORTHWHILE => 0,
+            _ => self.short.saturating_add(1),
+        };
+        let doubled = RETRY_MIN.saturating_mul(2_u32.saturating_pow(self.short.saturating_sub(1)));
+        self.retry.unwrap_or(RETRY).max(doubled.min(RETRY))
     }
 }
 
 /// The ids of the requests that a frame answers.
-pub(super) fn answered(frame: &[u8]) -> Vec<u64> {
+pub(super) fn answered(frame: &Bytes) -> Vec<u64> {
     #[derive(Deserialize)]
     struct View<'a> {
         #[serde(borrow)]
         id: Option<&'a RawValue>,
         method: Option<IgnoredAny>,
     }
-    let views: Vec<View<'_>> = if frame.trim_ascii_start().starts_with(b"[") {
-        serde_json::from_slice(frame).unwrap_or_default()
+    let views: serde_json::Result<Vec<View<'_>>> = if frame.trim_ascii_start().starts_with(b"[") {
+        serde_json::from_slice(frame)
     } else {
-        serde_json::from_slice(frame).into_iter().collect()
+        serde_json::from_slice(frame).map(|view| vec![view])
+    };
+    let Ok(views) = views else {
+        // The connection fails a request whose answer is nested too deep.
+        return match Frame::parse(frame.clone()) {
+            Err(EnvelopeError::TooDeep { answers }) => answers.into_iter().collect(),
+            _ => Vec::new(),
+        };
     };
     views
         .into_iter()
@@ -196,8 +213,11 @@ mod tests {
             ("{", &[]),
             ("", &[]),
         ] {
-            assert_eq!(answered(frame.as_bytes()), ids, "{frame}");
+            assert_eq!(answered(&frame.into()), ids, "{frame}");
         }
+        let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+        let deep = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{deep}}}"#);
+        assert_eq!(answered(&deep.into()), [7]);
     }
 
     #[test]
@@ -208,22 +228,39 @@ mod tests {
             ..SseEvent::default()
         };
         let mut resume = Resume::default();
-        assert_eq!((resume.last.clone(), resume.delay()), (None, RETRY));
+        assert_eq!(
+            (resume.last.clone(), resume.delay(WORTHWHILE)),
+            (None, RETRY)
+        );
         resume.note(&event(Some("a"), Some(500)));
         resume.note(&event(None, None));
         assert_eq!(resume.last.as_ref().unwrap(), "a");
         assert_eq!(
-            (resume.delay(), resume.events),
+            (resume.delay(WORTHWHILE), resume.events),
             (Duration::from_millis(500), 2)
         );
         resume.note(&event(Some("é"), Some(0)));
         assert_eq!(resume.last.as_ref().unwrap().as_bytes(), "é".as_bytes());
-        assert_eq!(resume.delay(), RETRY_MIN);
+        assert_eq!(resume.delay(WORTHWHILE), RETRY_MIN);
         for unfit in ["", "a\u{1}"] {
             resume.note(&event(Some("a"), None));
             resume.note(&event(Some(unfit), None));
             assert_eq!(resume.last, None);
         }
+    }
+
+    #[test]
+    fn streams_that_end_at_once_are_opened_less_often() {
+        let mut resume = Resume::default();
+        resume.note(&SseEvent {
+            retry: Some(Duration::ZERO),
+            ..SseEvent::default()
+        });
+        let waits: Vec<u128> = (0..9)
+            .map(|_| resume.delay(Duration::ZERO).as_millis())
+            .collect();
+        assert_eq!(waits, [20, 40, 80, 160, 320, 640, 1_000, 1_000, 1_000]);
+        assert_eq!(resume.delay(WORTHWHILE), RETRY_MIN);
     }
 
     #[test]

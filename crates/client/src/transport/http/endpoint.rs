@@ -94,6 +94,8 @@ pub(in crate::transport) enum Trouble {
     Failed {
         status: Option<StatusCode>,
         reason: String,
+        /// The beginning of what the server said.
+        said: Option<Arc<str>>,
     },
 }
 
@@ -157,16 +159,21 @@ impl Endpoint {
         display(&self.url)
     }
 
-    /// What `reference` leads to, seen from `base`. Only the origin of this endpoint is let through.
-    pub(in crate::transport) fn resolve(&self, base: &Url, reference: &str) -> Result<Url, String> {
+    /// The address that `reference` leads to, seen from `base`. Only the origin of this endpoint is let through.
+    /// The error has what is wrong with it, and the address.
+    pub(in crate::transport) fn resolve(
+        &self,
+        base: &Url,
+        reference: &str,
+    ) -> Result<Url, (String, Option<Arc<str>>)> {
         let mut target = base
             .join(reference)
-            .map_err(|error| format!("names an address that is none ({error})"))?;
+            .map_err(|error| (format!("names an address that is none ({error})"), None))?;
         if target.origin() != self.url.origin() {
-            let target = display(&target);
-            return Err(format!(
-                "leads to {target}, which is another origin; if you trust it, configure that address"
-            ));
+            let target = failure::said(display(&target).as_bytes());
+            let reason =
+                "leads to another origin; if you trust it, configure that address".to_owned();
+            return Err((reason, target));
         }
         target.set_fragment(None);
         // The credentials are ours to give. Neither call fails on an address that has a host.
@@ -200,11 +207,16 @@ impl Endpoint {
             };
             url = self
                 .resolve(&url, location)
-                .map_err(|reason| Trouble::at(&response, format!("the redirect {reason}")))?;
+                .map_err(|(reason, said)| Trouble::Failed {
+                    status: Some(response.status()),
+                    reason: format!("the redirect {reason}"),
+                    said,
+                })?;
         }
         Err(Trouble::Failed {
             status: None,
             reason: format!("more than {REDIRECTS} redirects"),
+            said: None,
         })
     }
 }
@@ -216,19 +228,21 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Trouble {
-    fn at(response: &Response, reason: String) -> Self {
-        let status = Some(response.status());
-        Self::Failed { status, reason }
-    }
-
-    /// What to tell about it: what was sent, and where to.
+    /// The words for it: what was sent, and where to.
     pub(in crate::transport) fn failure(&self, what: &str, endpoint: &Endpoint) -> RequestFailure {
         match self {
             Self::Unreachable(reason) => RequestFailure {
                 sent: false,
                 ..failure::failure(what, endpoint, None, reason)
             },
-            Self::Failed { status, reason } => failure::failure(what, endpoint, *status, reason),
+            Self::Failed {
+                status,
+                reason,
+                said,
+            } => RequestFailure {
+                said: said.clone(),
+                ..failure::failure(what, endpoint, *status, reason)
+            },
         }
     }
 }
@@ -242,6 +256,7 @@ impl From<&reqwest::Error> for Trouble {
             Self::Failed {
                 status: None,
                 reason: cause,
+                said: None,
             }
         }
     }
@@ -395,13 +410,15 @@ mod tests {
             "file:///m",
             "data:,x",
         ] {
-            let error = resolve(reference).unwrap_err();
+            let (error, target) = resolve(reference).unwrap_err();
             assert!(error.contains("another origin"), "{reference}: {error}");
-            assert!(!error.contains("u:p"), "{error}");
+            assert!(!error.contains("evil"), "{error}");
+            assert!(!target.unwrap().contains("u:p"), "{reference}");
         }
         assert!(
             resolve("https://[")
                 .unwrap_err()
+                .0
                 .contains("names an address that is none")
         );
     }

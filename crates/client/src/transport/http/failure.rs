@@ -1,8 +1,9 @@
-//! What to tell a person when a request fails: what was sent, where to, and what came back.
+//! Failed requests in words: what was sent, where to, and why it came to nothing. What the server said is kept apart.
 
-use std::error::Error;
+use std::{error::Error, sync::Arc};
 
 use reqwest::StatusCode;
+use switchboard_wire::is_formatting;
 
 use super::{super::RequestFailure, Endpoint};
 
@@ -24,6 +25,7 @@ pub(super) fn failure(
     RequestFailure {
         status: status.map(|status| status.as_u16()),
         message: message.into(),
+        said: None,
         sent: true,
     }
 }
@@ -43,11 +45,18 @@ pub(super) fn cause(error: &reqwest::Error) -> String {
         }
         .to_owned();
     }
-    cause.to_string()
+    // A certificate may have many names, and they are in here.
+    switchboard_wire::excerpt(&cause.to_string())
+}
+
+/// The beginning of what a server said, if it said anything.
+pub(in crate::transport) fn said(body: &[u8]) -> Option<Arc<str>> {
+    let excerpt = excerpt(body);
+    (!excerpt.is_empty()).then(|| excerpt.into())
 }
 
 /// The beginning of what a server said, on one line, without what could play tricks on a terminal.
-pub(in crate::transport) fn excerpt(body: &[u8]) -> String {
+fn excerpt(body: &[u8]) -> String {
     // A character has at most four bytes, so that this is enough for the excerpt and little more.
     let start = &body[..body.len().min(EXCERPT_CHARS * 8)];
     let text = String::from_utf8_lossy(start);
@@ -60,11 +69,6 @@ pub(in crate::transport) fn excerpt(body: &[u8]) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
-}
-
-/// Characters that are not seen and change how others are.
-fn is_formatting(character: char) -> bool {
-    matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]

@@ -16,15 +16,13 @@ use tokio::{
 use super::{
     super::TransportEvent,
     EventStream,
-    body::{Next, Resume, answered, is_event_stream, message},
+    body::{Next, Resume, WORTHWHILE, answered, is_event_stream, message},
     peer::{Deaf, Peer, Report, is_transient},
     post::Gate,
 };
 
 /// The longest wait between two attempts.
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
-/// A stream that ends sooner than this without an event was of no use.
-const WORTHWHILE: Duration = Duration::from_secs(10);
 /// How often a stream that was never there is asked for.
 const ATTEMPTS: u32 = 5;
 
@@ -59,6 +57,7 @@ struct Listener {
 impl Listener {
     async fn run(mut self) -> Result<(), Deaf> {
         loop {
+            let since = Instant::now();
             let asked = self.peer.get(self.resume.last.as_ref());
             match holding(self.hold.take(), asked).await {
                 Ok(response) if is_event_stream(&response) => {
@@ -86,7 +85,7 @@ impl Listener {
                 return Ok(());
             }
             sleep(delay(
-                self.resume.delay(),
+                self.resume.delay(since.elapsed()),
                 self.failures,
                 RandomState::new().hash_one(()),
             ))

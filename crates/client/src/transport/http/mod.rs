@@ -35,7 +35,7 @@ pub use endpoint::{HttpConfigError, tls};
 
 pub(super) use body::{EventStream, Next, content_type, is_event_stream, message, read_refusal};
 pub(super) use endpoint::{Endpoint, Trouble};
-pub(super) use failure::excerpt;
+pub(super) use failure::said;
 pub(super) use headers::Standing;
 
 use super::{Connect, Connecting, Transport};

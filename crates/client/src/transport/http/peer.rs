@@ -54,9 +54,12 @@ impl Peer {
     }
 
     pub(super) async fn down(&self, kind: DownKind, message: &str) -> Result<(), Deaf> {
-        let message = message.into();
-        self.event(TransportEvent::Down(Down { kind, message }))
-            .await
+        let down = Down {
+            kind,
+            message: message.into(),
+            said: None,
+        };
+        self.event(TransportEvent::Down(down)).await
     }
 
     /// The session that was named is not known any more.

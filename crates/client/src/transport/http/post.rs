@@ -1,6 +1,9 @@
 //! One POST, from the message to its last answer.
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use reqwest::{Method, Response, StatusCode};
@@ -17,7 +20,7 @@ use super::{
         Body, Next, Resume, answered, content_type, is_event_stream, message, read_body,
         read_refusal,
     },
-    failure::{cause, excerpt, failure},
+    failure::{cause, failure, said},
     headers::{EVENTS, JSON, Modern},
     peer::{Deaf, Peer, Report, is_transient},
     refusal::{Refusal, refusal},
@@ -161,11 +164,10 @@ impl Post {
                 Err(self.end(Some(status), "accepted, and not answered"))
             }
             Some(other) => {
-                let other = excerpt(other.as_bytes());
-                let reason = format!(
-                    "the answer is {other}, expected JSON or an event stream; is this an MCP server?"
-                );
-                Err(self.end(Some(status), &reason))
+                let reason =
+                    "the answer is neither JSON nor an event stream; is this an MCP server?";
+                let failure = self.failed(Some(status), reason);
+                Err(saying(failure, other.as_bytes()))
             }
         }
     }
@@ -183,6 +185,7 @@ impl Post {
         let headers = headers.map_err(|reason| Trouble::Failed {
             status: None,
             reason,
+            said: None,
         })?;
         let endpoint = &self.peer.endpoint;
         let frame = self.outgoing.frame.clone();
@@ -213,9 +216,9 @@ impl Post {
         if answered(&body).contains(&id) {
             return Ok(self.frame(id, body).await?);
         }
-        let reason = format!("not the answer to this request: {}", excerpt(&body));
+        let end = saying(self.failed(status, "not the answer to this request"), &body);
         self.frame(id, body).await?;
-        Err(self.end(status, &reason))
+        Err(end)
     }
 
     /// The answer is the last of a stream of events, or of several: a stream whose events have ids
@@ -224,6 +227,7 @@ impl Post {
         let mut resume = Resume::default();
         let mut fruitless = 0;
         loop {
+            let mut since = Instant::now();
             let before = resume.events;
             let Some(mut reason) = self.read(id, response, &mut resume).await? else {
                 return Ok(());
@@ -232,16 +236,15 @@ impl Post {
                 fruitless = 0;
             }
             response = loop {
-                let Some(last) = resume
-                    .last
-                    .as_ref()
-                    .filter(|_| self.modern.is_none() && fruitless < RESUMES)
+                let last = resume.last.clone();
+                let Some(last) = last.filter(|_| self.modern.is_none() && fruitless < RESUMES)
                 else {
                     return Err(self.end(None, &reason));
                 };
                 fruitless += 1;
-                sleep(resume.delay()).await;
-                match self.peer.get(Some(last)).await {
+                sleep(resume.delay(since.elapsed())).await;
+                since = Instant::now();
+                match self.peer.get(Some(&last)).await {
                     Ok(response) if is_event_stream(&response) => break response,
                     Ok(response) if self.lost_session(&response) => return Err(End::SessionGone),
                     Ok(response) => {
@@ -321,7 +324,7 @@ impl Post {
             return Err(End::SessionGone);
         }
         let body = read_refusal(response, self.peer.endpoint.limit).await;
-        let end = self.end(Some(status), &excerpt(&body));
+        let end = saying(self.failed(Some(status), ""), &body);
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Err(end);
         }
@@ -348,7 +351,7 @@ impl Post {
                     return Ok(self.peer.report(fallback).await?);
                 }
                 Some(Err(down)) => {
-                    let reason = &*down.message;
+                    let reason = tracing::field::display(&down);
                     tracing::debug!(target: "switchboard::transport", reason, "not HTTP+SSE either");
                 }
                 None => {
@@ -387,6 +390,14 @@ impl Post {
     fn end(&self, status: Option<StatusCode>, reason: &str) -> End {
         End::Failed(self.failed(status, reason))
     }
+}
+
+/// The failure of a request, with the beginning of what the server said.
+fn saying(failure: RequestFailure, body: &[u8]) -> End {
+    End::Failed(RequestFailure {
+        said: said(body),
+        ..failure
+    })
 }
 
 /// What the future gives, if it does so in time.

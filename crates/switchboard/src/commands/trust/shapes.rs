@@ -54,6 +54,9 @@ pub(in crate::commands) struct Held {
     /// As it is now. It is kept as it was spelled: a member that is there twice is shown twice.
     #[serde(default)]
     pub(super) definition: Option<Raw>,
+    /// What it says is left out of the list.
+    #[serde(default)]
+    pub(super) omitted: bool,
 }
 
 impl Held {

@@ -72,7 +72,16 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
         if n > 0 {
             print::data("\n")?;
         }
-        whole(held)?;
+        if held.omitted {
+            title(held)?;
+            findings(&held.findings)?;
+            let word = held.word();
+            let hint = format!("  left out: `switchboard trust show {word}` shows it\n");
+            heading("what it says")?;
+            print::data(&hint)?;
+        } else {
+            whole(held)?;
+        }
     }
     let mut pending = trust.pending();
     match (pending.next(), pending.next()) {
@@ -109,9 +118,7 @@ fn whole(held: &Held) -> Result<(), Failure> {
 
 /// Why it is held, what changed in it and what is suspicious.
 fn changes(held: &Held) -> Result<(), Failure> {
-    let title = format!("{} is held back: {}", held.title(), held.reason());
-    print::data(&format!("{title}\nsince        {}\n", held.since()))?;
-    print::data(&format!("fingerprint  {}\n", held.fingerprint))?;
+    title(held)?;
     if let Some(diff) = &held.diff {
         heading("what changed")?;
         print::changes(diff)?;
@@ -120,6 +127,12 @@ fn changes(held: &Held) -> Result<(), Failure> {
         print::data("  the definition is too large for that to be kept\n")?;
     }
     findings(&held.findings)
+}
+
+fn title(held: &Held) -> Result<(), Failure> {
+    let title = format!("{} is held back: {}", held.title(), held.reason());
+    print::data(&format!("{title}\nsince        {}\n", held.since()))?;
+    print::data(&format!("fingerprint  {}\n", held.fingerprint))
 }
 
 fn approved(tool: &Approved) -> Result<(), Failure> {
