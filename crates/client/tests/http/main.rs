@@ -21,8 +21,8 @@ use std::{future::poll_fn, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use switchboard_client::transport::{
-    Connect, Down, DownKind, Outgoing, OutgoingKind, SendOutcome, Session, Transport,
-    TransportEvent, http::Http,
+    Connect, DownKind, Outgoing, OutgoingKind, SendOutcome, Session, Transport, TransportEvent,
+    http::Http,
 };
 use switchboard_wire::{Raw, Revision};
 use tokio::time::timeout;
