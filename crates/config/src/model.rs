@@ -49,7 +49,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The address to listen on: the configured one, else [`DEFAULT_LISTEN`].
+    /// The address to listen on: the configured one, else `127.0.0.1:7777`.
     pub fn listen_address(&self) -> SocketAddr {
         self.listen.unwrap_or(DEFAULT_LISTEN)
     }

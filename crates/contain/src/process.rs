@@ -28,7 +28,7 @@ impl Identity {
     }
 }
 
-/// A time since the boot, in the unit of [`Stat::started`].
+/// A time since the boot, in ticks of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticks(pub(crate) u64);
 
