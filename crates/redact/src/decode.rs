@@ -238,7 +238,8 @@ fn cut(text: &[u8], whole: usize, is_part: impl Fn(&u8) -> bool) -> Option<usize
     (length < whole && (after.is_empty() || after.starts_with(ELLIPSIS))).then_some(length)
 }
 
-fn hex(digits: &[u8]) -> Option<u32> {
+/// The number that hexadecimal digits spell.
+pub(crate) fn hex(digits: &[u8]) -> Option<u32> {
     if !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }

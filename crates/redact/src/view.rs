@@ -8,6 +8,7 @@
 use std::{borrow::Cow, ops::Range};
 
 use crate::{
+    decode::hex,
     numbers::run,
     words::{is_invisible, plain},
 };
@@ -150,13 +151,6 @@ fn shown(c: char) -> Result<Option<char>, Other> {
         c @ ('\n' | '\t' | ' '..='~') => Ok(Some(c)),
         _ => Err(Other),
     }
-}
-
-fn hex(digits: &[u8]) -> Option<u32> {
-    if !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 #[cfg(test)]
