@@ -20,7 +20,7 @@ use memchr::{
 /// ```
 #[derive(Debug)]
 pub struct Name {
-    name: &'static str,
+    text: &'static str,
     is_prefix: bool,
     quoted: OnceLock<Finder<'static>>,
 }
@@ -29,7 +29,7 @@ impl Name {
     /// Prepares `name`, which consists of printable ASCII without quotes and backslashes.
     pub const fn new(name: &'static str) -> Self {
         Self {
-            name,
+            text: name,
             is_prefix: false,
             quoted: OnceLock::new(),
         }
@@ -38,7 +38,7 @@ impl Name {
     /// The same for every string that begins with `name`.
     pub const fn prefix(name: &'static str) -> Self {
         Self {
-            name,
+            text: name,
             is_prefix: true,
             quoted: OnceLock::new(),
         }
@@ -46,14 +46,14 @@ impl Name {
 
     /// The name itself.
     pub const fn as_str(&self) -> &'static str {
-        self.name
+        self.text
     }
 
     /// Tests if the string may occur in `json`. `false` is certain.
     pub(crate) fn may_be_in(&self, json: &[u8]) -> bool {
         let quoted = self.quoted.get_or_init(|| {
             let end = if self.is_prefix { "" } else { "\"" };
-            let quoted = format!("\"{}{end}", self.name);
+            let quoted = format!("\"{}{end}", self.text);
             Finder::new(&quoted).into_owned()
         });
         quoted.find(json).is_some() || self.may_be_escaped_in(json)
@@ -68,7 +68,7 @@ impl Name {
         };
         let json = &json[first..];
         ASCII.find(json).is_some()
-            || self.name.contains('/') && memmem::find(json, b"\\/").is_some()
+            || self.text.contains('/') && memmem::find(json, b"\\/").is_some()
     }
 }
 
