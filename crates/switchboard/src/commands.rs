@@ -22,6 +22,7 @@ mod agree;
 mod backups;
 mod config_file;
 mod launching;
+mod programs;
 mod shapes;
 mod visible;
 
