@@ -190,7 +190,7 @@ fn how_a_server_is_reached() {
             "2:9: \"url\" is not an address; it must start with http:// or https://, name a host and hold no spaces",
         ),
         (
-            r##"{"url": "http://127.0.0.1:1#@api.example/mcp"}"##,
+            r#"{"url": "http://127.0.0.1:1#@api.example/mcp"}"#,
             ODD_ADDRESS,
         ),
         (
