@@ -285,7 +285,7 @@ fn address_that_hides_its_host_is_left_out() {
         assert!(done.err.contains(said), "{done:?}");
         assert!(servers(&place).get("github").is_none());
         let done = place.run(&["add", "github", url]);
-        assert_eq!(done.code, Some(1), "{url}: {done:?}");
+        assert_eq!(done.code, Some(2), "{url}: {done:?}");
     }
 }
 
