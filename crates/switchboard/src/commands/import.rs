@@ -95,12 +95,13 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
         print::say("there is nothing new to take over");
         return Ok(());
     }
+    // A text that is too large is refused before it is searched for secrets.
+    let mut text = merge.added_to(file.text())?;
     let secrets = merge
         .added
         .iter()
         .map(|server| moving::count(&server.entry, server.author))
         .sum();
-    let mut text = merge.added_to(file.text())?;
     show(&file, &text, &merge)?;
     if secrets > 0 {
         print::say(&format!("{} like secrets", values(secrets)));
