@@ -12,6 +12,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Number, Value};
 
 use crate::error::Error;
+use crate::texts::Replace;
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 const BLANKS: [char; 2] = [' ', '\t'];
@@ -126,6 +127,58 @@ pub(crate) fn remove(file: &Path, text: &str, keys: &[&str]) -> Result<String, E
             .rposition(|prop| prop.name.as_str() == *last);
         Ok(index.map_or_else(|| text.to_owned(), |index| without(text, object, index)))
     })
+}
+
+/// The places of the texts that are to be replaced, in their order, and what to write there.
+pub(crate) fn replaced(
+    file: &Path,
+    text: &str,
+    replace: &mut Replace<'_>,
+) -> Result<Vec<(usize, usize, String)>, Error> {
+    let rest = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let mut parts = Vec::new();
+    if let Some(root) = nodes(file, rest)? {
+        visit(&root, &mut Vec::new(), None, &mut parts, replace);
+    }
+    let mark = text.len() - rest.len();
+    for (start, end, _) in &mut parts {
+        *start += mark;
+        *end += mark;
+    }
+    Ok(parts)
+}
+
+fn visit<'n>(
+    node: &'n Node<'_>,
+    keys: &mut Vec<&'n str>,
+    before: Option<&str>,
+    parts: &mut Vec<(usize, usize, String)>,
+    replace: &mut Replace<'_>,
+) {
+    match node {
+        Node::StringLit(text) => {
+            let new = replace(keys, before, &text.value);
+            parts.extend(new.map(|new| (node.start(), node.end(), Value::from(new).to_string())));
+        }
+        Node::Array(array) => {
+            let mut before = "";
+            for element in &array.elements {
+                visit(element, keys, Some(before), parts, replace);
+                before = match element {
+                    Node::StringLit(text) => &text.value,
+                    _ => "",
+                };
+            }
+        }
+        Node::Object(object) => {
+            for prop in &object.properties {
+                keys.push(prop.name.as_str());
+                visit(&prop.value, keys, None, parts, replace);
+                keys.pop();
+            }
+        }
+        Node::NumberLit(_) | Node::BooleanLit(_) | Node::NullKeyword(_) => {}
+    }
 }
 
 fn edit(
@@ -307,7 +360,10 @@ fn without(text: &str, object: &Object<'_>, index: usize) -> String {
 }
 
 /// The text with parts replaced, which are given in their order.
-fn spliced(text: &str, parts: impl IntoIterator<Item = (usize, usize, String)>) -> String {
+pub(crate) fn spliced(
+    text: &str,
+    parts: impl IntoIterator<Item = (usize, usize, String)>,
+) -> String {
     let mut result = String::with_capacity(text.len() + 256);
     let mut done = 0;
     for (start, end, new) in parts {

@@ -156,31 +156,49 @@ pub(crate) fn of_the_user(client: Client, dirs: &Dirs) -> Vec<PathBuf> {
 /// The longest way up from a file to the root of its repository.
 const DEPTH: usize = 128;
 
-/// Whether a file comes with a repository, or may do so.
+/// Returns whether a file comes with a repository, or may do so.
 pub(crate) fn is_of_a_project(file: &Path, dirs: &Dirs) -> bool {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let file = real(&dirs.cwd.join(file));
-    let (cwd, home) = (real(&dirs.cwd), real(&dirs.home));
-    let files_of_the_user = Client::ALL.map(|client| of_the_user(client, dirs));
-    if files_of_the_user
+    let target = real(&dirs.cwd.join(file));
+    let own = Client::ALL.map(|client| of_the_user(client, dirs));
+    let own = own.iter().flatten();
+    let mut own = own.filter(|own| !is_moved_into_a_project(own, dirs));
+    !own.any(|own| real(own) == target) && is_in_a_project(file, dirs)
+}
+
+/// Returns whether a file of the user is in a project, because a variable of the environment says so.
+pub(crate) fn is_moved_into_a_project(file: &Path, dirs: &Dirs) -> bool {
+    let usual = Dirs::new(dirs.home.clone(), dirs.cwd.clone(), dirs.os);
+    let is_usual = Client::ALL
         .iter()
-        .flatten()
-        .any(|own| real(own) == file)
-    {
-        return false;
-    }
-    // The home and the folders above it are nobody's project.
-    let is_own = |folder: &Path| home.starts_with(folder);
-    let above = || file.ancestors().skip(1).take(DEPTH);
-    let is_named_so = above().take(2).any(|folder| {
-        let files = Client::ALL.map(|client| of_the_project(client, folder));
-        files.iter().flatten().any(|known| *known == file)
-    });
-    is_named_so
-        || (file.starts_with(&cwd) && !is_own(&cwd))
-        || above()
-            .take_while(|folder| !is_own(folder))
-            .any(|folder| folder.join(".git").exists())
+        .any(|client| of_the_user(*client, &usual).iter().any(|own| own == file));
+    !is_usual && is_in_a_project(file, dirs)
+}
+
+/// Returns whether a file is in a project by its place: its name is that of a project's file, it is below the current
+/// folder, or a folder above it is a repository. A link is in a project if it is there itself or leads there.
+fn is_in_a_project(file: &Path, dirs: &Dirs) -> bool {
+    let given = dirs.cwd.join(file);
+    let homes = [dirs.home.clone(), real(&dirs.home)];
+    let folders = [dirs.cwd.clone(), real(&dirs.cwd)];
+    // The home and the folders above it are the user's own, and so is a file that is in the home itself.
+    let is_own = |folder: &Path| homes.iter().any(|home| home.starts_with(folder));
+    [real(&given), given].iter().any(|file| {
+        let above = || file.ancestors().skip(1).take(DEPTH);
+        let is_named_so = above().take(2).any(|folder| {
+            let files = Client::ALL.map(|client| of_the_project(client, folder));
+            files.iter().flatten().any(|known| known == file)
+        });
+        let is_in_home = file.parent().is_some_and(is_own);
+        is_named_so
+            || (folders.iter().any(|folder| file.starts_with(folder)) && !is_in_home)
+            || above()
+                .take_while(|folder| !is_own(folder))
+                .any(|folder| folder.join(".git").exists())
+    })
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn of_the_project(client: Client, project: &Path) -> Vec<PathBuf> {

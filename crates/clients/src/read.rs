@@ -33,9 +33,13 @@ pub struct Found {
     pub notes: Vec<String>,
 }
 
-/// The servers in the user's own files of a client.
+/// The servers in the user's own files of a client. One that a variable of the environment moves into a repository
+/// counts as the repository's.
 pub fn read(client: Client, dirs: &Dirs) -> Result<Vec<Found>, Error> {
-    read_all(client, false, locations::of_the_user(client, dirs))
+    let files = locations::of_the_user(client, dirs);
+    read_all(client, files, &|file| {
+        locations::is_moved_into_a_project(file, dirs)
+    })
 }
 
 /// The servers in the files that the current project has for a client. They come with a repository,
@@ -44,14 +48,18 @@ pub fn read_project(client: Client, dirs: &Dirs) -> Result<Vec<Found>, Error> {
     let of_the_user = locations::of_the_user(client, dirs);
     let mut files = locations::all(client, dirs);
     files.retain(|file| !of_the_user.contains(file));
-    read_all(client, true, files)
+    read_all(client, files, &|_| true)
 }
 
-fn read_all(client: Client, is_project: bool, looked: Vec<PathBuf>) -> Result<Vec<Found>, Error> {
+fn read_all(
+    client: Client,
+    looked: Vec<PathBuf>,
+    is_project: &dyn Fn(&Path) -> bool,
+) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     for file in &looked {
         if let Some(text) = files::read(file)? {
-            found.push(read_text(Some(client), is_project, file, &text)?);
+            found.push(read_text(Some(client), is_project(file), file, &text)?);
         }
     }
     if found.is_empty() {
@@ -62,7 +70,7 @@ fn read_all(client: Client, is_project: bool, looked: Vec<PathBuf>) -> Result<Ve
 
 /// The servers in a file, whoever's it is; the form is seen from what it says. It counts as a repository's
 /// if it is below the current folder, has a `.git` above it or the name of a project's file, unless it is
-/// one of the user's own files or in the home itself.
+/// one of the user's own files or directly in the home. A link counts by its own place and by that of its target.
 pub fn read_file(path: &Path, dirs: &Dirs) -> Result<Found, Error> {
     let Some(text) = files::read(path)? else {
         let missing = std::io::ErrorKind::NotFound.into();

@@ -9,6 +9,7 @@ use toml_edit::{
 
 use crate::error::Error;
 use crate::json::Tree;
+use crate::texts::Replace;
 
 /// What a text says.
 pub(crate) fn parse(file: &Path, text: &str) -> Result<Value, Error> {
@@ -75,6 +76,75 @@ pub(crate) fn remove(file: &Path, text: &str, [key, name]: [&str; 2]) -> Result<
             servers.remove(name);
         }
     })
+}
+
+/// The places of the texts that are to be replaced, in their order, and what to write there.
+pub(crate) fn replaced(
+    file: &Path,
+    text: &str,
+    replace: &mut Replace<'_>,
+) -> Result<Vec<(usize, usize, String)>, Error> {
+    document(file, text)?;
+    let mut parts = Vec::new();
+    // A document that can be changed does not know where things are.
+    if let Ok(spans) = Document::parse(text) {
+        visit_table(spans.as_table(), &mut Vec::new(), &mut parts, replace);
+    }
+    parts.sort_unstable_by_key(|(start, ..)| *start);
+    Ok(parts)
+}
+
+fn visit_table<'n>(
+    table: &'n dyn TableLike,
+    keys: &mut Vec<&'n str>,
+    parts: &mut Vec<(usize, usize, String)>,
+    replace: &mut Replace<'_>,
+) {
+    for (key, item) in table.iter() {
+        keys.push(key);
+        match item {
+            Item::None => {}
+            Item::Value(value) => visit_value(value, keys, None, parts, replace),
+            Item::Table(table) => visit_table(table, keys, parts, replace),
+            Item::ArrayOfTables(tables) => {
+                for table in tables {
+                    visit_table(table, keys, parts, replace);
+                }
+            }
+        }
+        keys.pop();
+    }
+}
+
+fn visit_value<'n>(
+    value: &'n TomlValue,
+    keys: &mut Vec<&'n str>,
+    before: Option<&str>,
+    parts: &mut Vec<(usize, usize, String)>,
+    replace: &mut Replace<'_>,
+) {
+    match value {
+        TomlValue::String(text) => {
+            let new = replace(keys, before, text.value());
+            // A string of JSON is one of TOML, on one line.
+            let new = value.span().zip(new);
+            parts.extend(
+                new.map(|(span, new)| (span.start, span.end, Value::from(new).to_string())),
+            );
+        }
+        TomlValue::Array(array) => {
+            let mut before = "";
+            for element in array {
+                visit_value(element, keys, Some(before), parts, replace);
+                before = element.as_str().unwrap_or_default();
+            }
+        }
+        TomlValue::InlineTable(table) => visit_table(table, keys, parts, replace),
+        TomlValue::Integer(_)
+        | TomlValue::Float(_)
+        | TomlValue::Boolean(_)
+        | TomlValue::Datetime(_) => {}
+    }
 }
 
 fn document(file: &Path, text: &str) -> Result<DocumentMut, Error> {

@@ -4,6 +4,8 @@
 //! A change is a few patches at offsets that the parser found. The result is read again before it
 //! is given out, so that no edit can make a file that the next start cannot read.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::json::{self, Json, Member, Node, skip_trivia};
@@ -64,11 +66,30 @@ pub enum EditError {
 
 /// Adds a server behind the others. An empty text becomes a configuration.
 pub fn add_server(text: &str, name: &str, entry: &Value) -> Result<String, EditError> {
-    check_server_name(name).map_err(EditError::Name)?;
-    check_entry(name, entry)?;
+    add_servers(text, [(name, entry)])
+}
+
+/// Adds servers behind the others, all or none. An empty text becomes a configuration.
+pub fn add_servers<'a>(
+    text: &str,
+    entries: impl IntoIterator<Item = (&'a str, &'a Value)>,
+) -> Result<String, EditError> {
+    let entries: Vec<_> = entries.into_iter().collect();
+    for (name, entry) in &entries {
+        check_server(name, entry)?;
+    }
+    if entries.is_empty() {
+        return Ok(text.to_owned());
+    }
     let root = read(text)?;
     let layout = Layout::of(text, root.as_ref());
-    let server = |layout: &Layout| format!("{}: {}", key_text(name), entry_text(entry, layout));
+    let server = |layout: &Layout| {
+        let entry = |(name, entry): &(&str, &Value)| {
+            format!("{}: {}", key_text(name), entry_text(entry, layout))
+        };
+        let entries: Vec<_> = entries.iter().map(entry).collect();
+        entries.join(&layout.between())
+    };
     let section = |layout: &Layout| {
         format!(
             "\"mcpServers\": {}",
@@ -87,8 +108,14 @@ pub fn add_server(text: &str, name: &str, entry: &Value) -> Result<String, EditE
                 None => patches.append(text, root, &layout, &section),
                 Some(Member { node: servers, .. }) => {
                     expect_object(servers, || "\"mcpServers\"".to_owned())?;
-                    if servers.get(name).is_some() {
-                        let name = name.to_owned();
+                    let known: HashSet<_> = servers
+                        .members()
+                        .unwrap_or_default()
+                        .iter()
+                        .map(|member| member.key.as_ref())
+                        .collect();
+                    if let Some((name, _)) = entries.iter().find(|(name, _)| known.contains(name)) {
+                        let name = (*name).to_owned();
                         return Err(EditError::Exists { name });
                     }
                     patches.append(text, servers, &layout, &server);
@@ -154,8 +181,9 @@ fn read(text: &str) -> Result<Option<Node<'_>>, EditError> {
     }
 }
 
-/// Refuses an entry that the parser would refuse.
-fn check_entry(name: &str, entry: &Value) -> Result<(), EditError> {
+/// Refuses a server whose name cannot be one, or whose entry the parser would refuse.
+pub fn check_server(name: &str, entry: &Value) -> Result<(), EditError> {
+    check_server_name(name).map_err(EditError::Name)?;
     let alone = serde_json::json!({"mcpServers": {name: entry}}).to_string();
     match parse(&alone, FILE) {
         Ok(_) => Ok(()),

@@ -71,6 +71,14 @@ impl Layout {
         }
     }
 
+    /// What stands between two members.
+    pub(crate) fn between(&self) -> String {
+        match self {
+            Self::Inline => ", ".to_owned(),
+            Self::Lines { .. } => format!(",{}", self.line()),
+        }
+    }
+
     /// An object around one member.
     pub(crate) fn braces(&self, member: &str) -> String {
         format!("{{{}{member}{}}}", self.deeper().line(), self.line())

@@ -54,7 +54,9 @@ mod shell;
 mod wanted;
 mod write;
 
-pub use edit::{EditError, add_server, release_server, remove_server, set_enabled};
+pub use edit::{
+    EditError, add_server, add_servers, check_server, release_server, remove_server, set_enabled,
+};
 pub use environment::{Environment, Started};
 pub use filter::ToolFilter;
 pub use home::{Home, HomeError};

@@ -398,6 +398,24 @@ pub struct Remote {
     pub kind: RemoteKind,
 }
 
+impl Remote {
+    /// The host and port that are connected to, as HTTP clients read the address, where a person may read another:
+    /// behind a name and an `@`, or spelled in another way.
+    pub fn disguised_host(&self) -> Option<String> {
+        let read = url::Url::parse(&self.url).ok()?;
+        let host = read.host_str()?;
+        let spelled = switchboard_redact::authority(&self.url)?;
+        let port = read.port_or_known_default();
+        let whole = port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        let place = &self.url[spelled.place];
+        let is_plain = spelled.user.is_none()
+            && [host, &whole]
+                .iter()
+                .any(|plain| plain.eq_ignore_ascii_case(place));
+        (!is_plain).then_some(whole)
+    }
+}
+
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Remote")
@@ -507,6 +525,27 @@ impl fmt::Debug for Url<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn disguised_hosts_are_named() {
+        for (url, expected) in [
+            ("https://api.example/mcp", None),
+            ("https://API.example:443/mcp", None),
+            ("http://127.0.0.1:9/mcp", None),
+            ("http://[::1]:9/mcp", None),
+            ("https://evil.example@api.example/", Some("api.example:443")),
+            ("https://${secret:a}@api.example/", Some("api.example:443")),
+            ("http://2130706433/", Some("127.0.0.1:80")),
+            ("https://\u{430}pi.example/", Some("xn--pi-6kc.example:443")),
+        ] {
+            let remote = Remote {
+                url: url.to_owned(),
+                headers: BTreeMap::new(),
+                kind: RemoteKind::Auto,
+            };
+            assert_eq!(remote.disguised_host().as_deref(), expected, "{url}");
+        }
+    }
 
     #[test]
     fn debug_shows_no_secret() {

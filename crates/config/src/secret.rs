@@ -47,6 +47,11 @@ pub fn secret_parts(place: Place<'_>, text: &str) -> Vec<Range<usize>> {
         Place::Argument(before) => redact::arguments("", [before, &masked]),
         Place::Address => redact::literal("", &masked),
     };
+    // Text like a secret may be the host as well, which is none.
+    let host = match place {
+        Place::Address => redact::authority(&masked).map_or(0..0, |authority| authority.place),
+        _ => 0..0,
+    };
     let values = found.iter().map(redact::Secret::value);
     let mut parts: Vec<Range<usize>> = values
         .filter(|value| !value.is_empty())
@@ -55,6 +60,7 @@ pub fn secret_parts(place: Place<'_>, text: &str) -> Vec<Range<usize>> {
             starts.map(|start| start..start + value.len())
         })
         .filter(|part| is_secret(text, part, &references))
+        .flat_map(|part| without(part, &host))
         .collect();
     if matches!(place, Place::Variable(_) | Place::Header(_)) && !parts.is_empty() {
         parts.push(text.len() - bare.len()..text.len());
@@ -65,6 +71,18 @@ pub fn secret_parts(place: Place<'_>, text: &str) -> Vec<Range<usize>> {
 /// Returns whether a value seems to have been pasted in the place of a name: names are shown, values are not.
 pub fn is_pasted_value(name: &str) -> bool {
     redact::redact_text(name) != name
+}
+
+/// The rest of a part outside the other one.
+fn without(part: Range<usize>, other: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let before = part.start..part.end.min(other.start);
+    let after = part.start.max(other.end)..part.end;
+    let rest = if other.is_empty() || part.end <= other.start || part.start >= other.end {
+        [part, 0..0]
+    } else {
+        [before, after]
+    };
+    rest.into_iter().filter(|part| part.start < part.end)
 }
 
 /// The same parts without overlaps.
@@ -244,11 +262,11 @@ impl Server {
 
 /// An address of another machine without TLS.
 fn is_plain_and_far(url: &str) -> bool {
-    let Some((scheme, rest)) = url.split_once("://") else {
+    let Some(authority) = redact::authority(url) else {
         return false;
     };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let place = authority.rsplit('@').next().unwrap_or_default();
+    let scheme = url.split("://").next().unwrap_or_default();
+    let place = &url[authority.place];
     let host = match place.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => place.split(':').next().unwrap_or_default(),
@@ -353,6 +371,11 @@ mod tests {
                 "https://a/?apiKey=#&x=1",
             ),
             (Address, &format!("https://{key}@a/"), "https://#@a/"),
+            (
+                Address,
+                &format!("https://{key}@{key}/?key={key}"),
+                &format!("https://#@{key}/?key=#"),
+            ),
             (Address, "https://${env:ü}:swordfish@a/", "https://#@a/"),
             (
                 Address,

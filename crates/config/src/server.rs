@@ -432,7 +432,13 @@ pub(crate) fn address<'n>(
     problems: &mut Problems,
 ) -> Option<&'n str> {
     let url = block.text(key)?;
-    if !is_address(url) {
+    if url.contains(is_odd) {
+        problems.add_with_hint(
+            block.at(key),
+            format!("\"{key}\" has a character that no address has"),
+            "remove spaces, backslashes and the part behind a #; in a password, write %5C and %23",
+        );
+    } else if !is_address(url) {
         problems.add_with_hint(
             block.at(key),
             format!("\"{key}\" is not an address"),
@@ -440,6 +446,12 @@ pub(crate) fn address<'n>(
         );
     }
     Some(url)
+}
+
+/// HTTP clients take a backslash for a slash, leave out line ends, and take a `#` for the end of the host: each makes
+/// an address lead elsewhere than it seems to.
+fn is_odd(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || matches!(c, '\\' | '#')
 }
 
 /// A first look only; the transport reads the address for good once references are put in.
@@ -451,9 +463,7 @@ fn is_address(url: &str) -> bool {
         return false;
     };
     let web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
-    web && !rest.is_empty()
-        && !rest.starts_with(['/', '?', '#', ':'])
-        && !url.contains(|character: char| character.is_whitespace() || character.is_control())
+    web && !rest.is_empty() && !rest.starts_with(['/', '?', ':'])
 }
 
 /// A token of RFC 9110.

@@ -78,7 +78,8 @@ impl Engine {
         &self.command
     }
 
-    pub(crate) fn variables(&self) -> &[(OsString, OsString)] {
+    /// The variables that it inherits.
+    pub fn variables(&self) -> &[(OsString, OsString)] {
         &self.env
     }
 

@@ -11,7 +11,7 @@ use std::sync::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use switchboard_config::{EditError, Server, Transport, shell_word};
-use switchboard_redact::{REDACTED, Secrets, redact_text};
+use switchboard_redact::{Authority, REDACTED, Secrets, redact_text};
 
 use crate::{
     audit::Actor,
@@ -31,7 +31,8 @@ pub(crate) struct Waiting {
     pub(crate) program: String,
     /// Tells this entry from another one under the same name.
     pub(crate) fingerprint: String,
-    /// The other fields that say how it is started, under their keys; of variables and headers the names.
+    /// The other fields that say how it is started, under their keys; of variables and headers the names. `host` is the
+    /// host and port of an address that may be misread.
     pub(crate) settings: Map<String, Value>,
 }
 
@@ -52,6 +53,11 @@ pub(crate) fn waiting(server: &Server) -> Option<Waiting> {
     };
     let settings = fields.iter().filter(|field| field.part != Part::Program);
     let settings = settings.map(|field| (field.key.to_owned(), shown(field.value)));
+    let host = match &server.transport {
+        Transport::Remote(remote) => remote.disguised_host(),
+        _ => None,
+    };
+    let settings = settings.chain(host.map(|host| ("host".to_owned(), host.into())));
     Some(Waiting {
         program,
         fingerprint: identity::fingerprint(server),
@@ -77,7 +83,17 @@ fn address(url: &str) -> String {
         None => (url, None),
     };
     let secrets = Secrets::default().with(switchboard_redact::address("url", front));
-    let mut shown = secrets.scrub(&redact_text(front)).into_owned();
+    let scrubbed = |text: &str| secrets.scrub(&redact_text(text)).into_owned();
+    let mut shown = match switchboard_redact::authority(front) {
+        // The host is shown as it is, whatever it looks like.
+        Some(Authority { user, place }) => {
+            let start = user.as_ref().map_or(place.start, |user| user.start);
+            let user = user.map_or_else(String::new, |_| format!("{REDACTED}@"));
+            let (scheme, host) = (&front[..start], &front[place.clone()]);
+            format!("{scheme}{user}{host}{}", scrubbed(&front[place.end..]))
+        }
+        None => scrubbed(front),
+    };
     let pairs = query.into_iter().flat_map(|query| query.split('&'));
     for (n, pair) in pairs.enumerate() {
         shown.push(if n == 0 { '?' } else { '&' });
@@ -135,5 +151,44 @@ impl Gateway {
         })
         .await?;
         Ok(changed.load(Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(url: &str) -> Waiting {
+        let entry = json!({"mcpServers": {"a": {"url": url, "hold": true}}});
+        let config = switchboard_config::parse(&entry.to_string(), "x").unwrap();
+        waiting(&config.servers["a"]).unwrap()
+    }
+
+    #[test]
+    fn contacted_host_is_shown() {
+        let token = "ghp_0123456789abcdef0123456789abcdef0123";
+        for (url, program, host) in [
+            ("https://h/mcp", "https://h/mcp".to_owned(), None),
+            (
+                "https://api.example:x@127.0.0.1:9/mcp",
+                format!("https://{REDACTED}@127.0.0.1:9/mcp"),
+                Some("127.0.0.1:9"),
+            ),
+            (
+                "https://evil.example@evil.example/mcp",
+                format!("https://{REDACTED}@evil.example/mcp"),
+                Some("evil.example:443"),
+            ),
+            (
+                &format!("https://{token}.example/?a=b"),
+                format!("https://{token}.example/?a={REDACTED}"),
+                None,
+            ),
+        ] {
+            let shown = held(url);
+            assert_eq!(shown.program, program);
+            let named = shown.settings.get("host").and_then(Value::as_str);
+            assert_eq!(named, host, "{url}");
+        }
     }
 }

@@ -23,6 +23,8 @@ mod view;
 pub mod words;
 
 pub use known::{Secret, Secrets};
-pub use place::{Source, address, arguments, header, literal, origin, reference, variable};
+pub use place::{
+    Authority, Source, address, arguments, authority, header, literal, origin, reference, variable,
+};
 pub use text::{REDACTED, redact_text};
 pub use value::{is_marked, redact};

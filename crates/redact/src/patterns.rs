@@ -10,6 +10,7 @@ use crate::{
     issued,
     named::{COMMANDS, names},
     numbers::{before, card, iban, is_token, run, telegram},
+    place::AUTHORITY_ENDS,
     plain::{is_random, is_uuid},
     view::View,
 };
@@ -216,18 +217,26 @@ impl Text<'_> {
             |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'>');
         let length = run(&self.bytes[start..], USER_MAX, |byte| !is_end(byte));
         let rest = &self.bytes[start..start + length];
-        let slash = memchr::memchr(b'/', rest).unwrap_or(rest.len());
-        let colon = memchr::memchr2(b':', b'@', &rest[..slash]).filter(|at| rest[*at] == b':');
-        let end = match (colon, memchr::memrchr(b'@', &rest[..slash])) {
+        // Behind these the host of a web address has been named, and an `@` means nothing.
+        let is_web = ["http", "https"].iter().any(|scheme| {
+            let before = at.checked_sub(scheme.len());
+            before.is_some_and(|before| self.word(before, scheme).is_some())
+        });
+        let is_delimiter =
+            |byte: &u8| *byte == b'/' || (is_web && AUTHORITY_ENDS.contains(&char::from(*byte)));
+        let stop = rest.iter().position(is_delimiter).unwrap_or(rest.len());
+        let colon = memchr::memchr2(b':', b'@', &rest[..stop]).filter(|at| rest[*at] == b':');
+        let end = match (colon, memchr::memrchr(b'@', &rest[..stop])) {
             (Some(_), Some(end)) => end,
             (None, Some(end)) => {
                 let token = std::str::from_utf8(&rest[..end]).ok()?;
                 return (end >= 16 && is_random("", token)).then_some(start..start + end);
             }
-            // A password with a slash, unless it is a port and a path.
+            // A password with such a character, unless it is a host with a port.
             (Some(colon), None) => {
-                let is_port = rest[colon + 1..slash].iter().all(u8::is_ascii_digit);
-                slash + memchr::memchr(b'@', &rest[slash..]).filter(|_| !is_port)?
+                let is_host =
+                    rest.starts_with(b"[") || rest[colon + 1..stop].iter().all(u8::is_ascii_digit);
+                stop + memchr::memchr(b'@', &rest[stop..]).filter(|_| !is_host)?
             }
             (None, None) => return None,
         };

@@ -4,6 +4,8 @@
 //! unless neither the name nor the value looks like it: `HOME` would otherwise make every path in a
 //! log unreadable. A literal is one if its place says so, or if it has the form of one.
 
+use std::ops::Range;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use crate::{
@@ -12,6 +14,9 @@ use crate::{
     text,
     words::{is_secret_name, words},
 };
+
+/// The characters that end the authority of an address.
+pub(crate) const AUTHORITY_ENDS: [char; 4] = ['/', '?', '#', '\\'];
 
 /// The source of a value that a reference stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,13 +107,15 @@ pub fn literal(place: &str, text: &str) -> Vec<Secret> {
 /// The secrets in an address: its password, the values of its query, and the parts of its path that
 /// look made up by a machine.
 pub fn address(place: &str, url: &str) -> Vec<Secret> {
-    let Some((scheme, rest)) = url.split_once("://") else {
+    let Some(Authority { user, place: host }) = authority(url) else {
         return Vec::new();
     };
-    let (front, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let (authority, path) = front.split_once('/').unwrap_or((front, ""));
+    let rest = &url[host.end..];
+    let (path, query) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
+    let query = query.get(1..).unwrap_or_default();
     let mut values: Vec<&str> = Vec::new();
-    if let Some((user, _)) = authority.rsplit_once('@') {
+    if let Some(user) = user.map(|user| &url[user]) {
+        let scheme = url.split("://").next().unwrap_or_default();
         // Alone, it is a token on the web, and the name of an account in databases and shells.
         let is_web = scheme.to_ascii_lowercase().ends_with("http")
             || scheme.to_ascii_lowercase().ends_with("https");
@@ -120,7 +127,7 @@ pub fn address(place: &str, url: &str) -> Vec<Secret> {
         values.push(password);
         values.extend(is_token_like(name).then_some(name));
     }
-    values.extend(path.split('/').filter(|part| is_token_like(part)));
+    values.extend(path.split(['/', '\\']).filter(|part| is_token_like(part)));
     for pair in query.split(['&', '#']) {
         let (name, value) = pair.split_once('=').unwrap_or(("", pair));
         let is_secret = has_key_name(name) || is_token_like(value);
@@ -138,15 +145,35 @@ pub fn address(place: &str, url: &str) -> Vec<Secret> {
         .collect()
 }
 
+/// The parts of an address between its scheme and its path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authority {
+    /// The name and the password before the `@`, if there is one.
+    pub user: Option<Range<usize>>,
+    /// The host and the port.
+    pub place: Range<usize>,
+}
+
+/// Finds the host of an address where HTTP clients find it: the authority ends at the first `/`, `?`, `#` or `\`, and
+/// its host starts behind the last `@`.
+pub fn authority(url: &str) -> Option<Authority> {
+    let start = url.find("://")? + "://".len();
+    let length = url[start..].find(AUTHORITY_ENDS);
+    let end = length.map_or(url.len(), |length| start + length);
+    let at = url[start..end].rfind('@').map(|at| start + at);
+    Some(Authority {
+        user: at.map(|at| start..at),
+        place: at.map_or(start, |at| at + 1)..end,
+    })
+}
+
 /// An address as far as anyone may see it: scheme, host and port.
 pub fn origin(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
+    let Some(Authority { place, .. }) = authority(url) else {
         return "an address without a scheme".to_owned();
     };
-    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
-    let authority = &rest[..end];
-    let host = authority.rfind('@').map_or(0, |at| at + 1);
-    format!("{scheme}://{}", &authority[host..])
+    let scheme = url.split("://").next().unwrap_or_default();
+    format!("{scheme}://{}", &url[place])
 }
 
 /// Whether a variable, a header, an option or a parameter of this name holds a secret.
@@ -246,6 +273,18 @@ mod tests {
             (address("url", "postgres://postgres@db/app"), "postgres"),
         ] {
             assert!(!is_known(found, value), "{value}");
+        }
+    }
+
+    #[test]
+    fn host_before_a_delimiter_is_no_user() {
+        for end in ["#", "?", "\\", "/"] {
+            let url = format!("http://evil.example:80{end}@api.example/mcp");
+            assert_eq!(origin(&url), "http://evil.example:80");
+            let found = authority(&url).unwrap();
+            assert_eq!((found.user, &url[found.place]), (None, "evil.example:80"));
+            assert!(!is_known(address("url", &url), "evil.example"), "{url}");
+            assert!(!is_known(literal("url", &url), "evil.example"), "{url}");
         }
     }
 

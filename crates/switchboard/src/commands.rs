@@ -21,7 +21,9 @@ pub(crate) mod trust;
 mod agree;
 mod backups;
 mod config_file;
+mod difference;
 mod launching;
+mod programs;
 mod shapes;
 mod visible;
 

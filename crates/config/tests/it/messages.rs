@@ -2,6 +2,8 @@
 
 use super::{config, problems};
 
+const ODD_ADDRESS: &str = "2:9: \"url\" has a character that no address has; remove spaces, backslashes and the part behind a #; in a password, write %5C and %23";
+
 fn check(text: &str, expected: &[&str]) {
     let expected: Vec<_> = expected
         .iter()
@@ -187,6 +189,15 @@ fn how_a_server_is_reached() {
             r#"{"url": "ws://example.com"}"#,
             "2:9: \"url\" is not an address; it must start with http:// or https://, name a host and hold no spaces",
         ),
+        (
+            r#"{"url": "http://127.0.0.1:1#@api.example/mcp"}"#,
+            ODD_ADDRESS,
+        ),
+        (
+            r#"{"url": "http://127.0.0.1:1\\@api.example/mcp"}"#,
+            ODD_ADDRESS,
+        ),
+        (r#"{"url": "${env:HOST}\\@api.example"}"#, ODD_ADDRESS),
         (
             r#"{"url": "http:///x"}"#,
             "2:9: \"url\" is not an address; it must start with http:// or https://, name a host and hold no spaces",

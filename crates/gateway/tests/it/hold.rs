@@ -112,7 +112,7 @@ async fn approver_is_shown_what_would_run() {
         (
             json!({ "url": "https://u:v4lue1@example.com/a/mcp?key=v4lue1", "headers": { "X-Key": "v4lue1" } }),
             "https://[redacted]@example.com/a/mcp?key=[redacted]",
-            json!({ "headers": ["X-Key"] }),
+            json!({ "headers": ["X-Key"], "host": "example.com:443" }),
         ),
         (
             json!({

@@ -12,7 +12,7 @@ use switchboard_clients::{
 };
 use switchboard_config::{Config, Home};
 
-use super::{agree::CHANGE, backups};
+use super::{agree::CHANGE, backups, difference::difference};
 use crate::{cli::Place, failure::Failure, print};
 
 /// Put the gateway into a client's configuration.
@@ -130,7 +130,9 @@ fn disconnect(
 
 /// Shows the plan, asks, and does it; whether it was done.
 fn carry_out(home: &Home, plan: &Plan, args: &Connect) -> Result<bool, Failure> {
-    print::difference(&plan.diff)?;
+    let before = plan.before.as_deref();
+    let diff = difference(&plan.file, before, &plan.after, &|_| false)?;
+    print::difference(&diff)?;
     notes(plan);
     if args.dry_run {
         return Ok(false);

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Deserialize;
 use switchboard_config::Home;
 
-use super::shapes::count;
+use super::{programs, shapes::count};
 use crate::{
     failure::Failure,
     link::Link,
@@ -105,10 +105,17 @@ fn open(home: &Home, url: &str) -> io::Result<()> {
          <title>Switchboard</title>\n<script>location.replace(\"{url}\")</script>\n\
          <a href=\"{url}\">Open the console</a>\n"
     );
+    let environment = programs::environment();
+    let path = environment.get("PATH").unwrap_or_default();
+    let opener = programs::find(OPENER.as_ref(), path)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it is not in PATH"))?;
     let file = home.run().join("console.html");
     switchboard_files::write_private(&file, page.as_bytes())?;
-    let status = Command::new(OPENER)
+    let status = Command::new(opener)
         .arg(file)
+        // It looks for browsers in turn.
+        .env("PATH", path)
+        .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -1,25 +1,36 @@
 //! `switchboard import`: takes servers over from the configurations of clients.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::Path,
+};
 
 use clap::Args;
 use serde_json::{Value, json};
 use switchboard_clients::{Client, Dirs, Error, Found, Imported, read, read_file, read_project};
-use switchboard_config::{Config, EditError, Home, Reference, Server, add_server, remove_server};
+use switchboard_config::{
+    Config, EditError, Home, Reference, Server, Transport, add_servers, check_server, remove_server,
+};
 
 use super::{
     agree::CHANGE,
     backups::{self, ImportNote},
     config_file::ConfigFile,
+    difference::difference,
     launching,
     secret::{
         Store,
-        moving::{self, Mover, Secrets},
+        moving::{self, Author, Mover, Secrets},
     },
     servers::warn_of_plain_http,
     shapes,
+    visible::visible_line,
 };
-use crate::{failure::Failure, link::Link, print};
+use crate::{
+    failure::Failure,
+    link::Link,
+    print::{self, shell_word},
+};
 
 /// Take servers over from a client's configuration.
 ///
@@ -72,55 +83,63 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
     is_the_gateways(home)?;
     let file = ConfigFile::read(home)?;
     let known = file.config()?;
-    let mut merge = Merge::of(file.text());
+    let mut merge = Merge::default();
     for found in &found {
         merge.take(found, &|name| known.servers.contains_key(name))?;
     }
     for note in &merge.notes {
-        print::say(&format!("note: {note}"));
+        // A name of the file must not look like a line of ours.
+        print::say(&format!("note: {}", visible_line(note)));
     }
     if merge.added.is_empty() {
         print::say("there is nothing new to take over");
         return Ok(());
     }
+    // A text that is too large is refused before it is searched for secrets.
+    let mut text = merge.added_to(file.text())?;
     let secrets = merge
         .added
         .iter()
-        .map(|(_, entry)| moving::count(entry))
+        .map(|server| moving::count(&server.entry, server.author))
         .sum();
-    show(&file, &merge.text)?;
+    show(&file, &text, &merge)?;
     if secrets > 0 {
         print::say(&format!("{} like secrets", values(secrets)));
     }
     if args.dry_run {
         return Ok(());
     }
-    let names: Vec<_> = merge.added.iter().map(|(name, _)| name.clone()).collect();
+    let names: Vec<_> = merge
+        .added
+        .iter()
+        .map(|server| server.name.clone())
+        .collect();
     CHANGE.agree(args.yes, &format!("Add {}?", count(names.len())))?;
     let mut mover = Mover::new(store.clone());
     if moving::decide(args.secrets, args.yes, secrets)? == Secrets::Move {
-        let moved = merge.move_secrets(file.text(), &mut mover);
-        moved.inspect_err(|_| mover.take_back())?;
+        let moved = merge.move_secrets(&mut mover);
+        let moved = moved.and_then(|()| merge.added_to(file.text()));
+        text = moved.inspect_err(|_| mover.take_back())?;
     }
     let note = ImportNote {
         file: file.path.clone(),
         backup: None,
-        after: merge.text.clone(),
+        after: text.clone(),
         added: names.clone(),
         stored: stamps(&store, &mover.created),
     };
     // The note comes first: an import without one could not be taken back.
     let kept = backups::keep(home, file.text.as_deref(), note)
         .and_then(|kept| {
-            let written = file.write(&merge.text).inspect_err(|_| kept.discard());
+            let written = file.write(&text).inspect_err(|_| kept.discard());
             written.map(|()| kept)
         })
         .inspect_err(|_| mover.take_back())?;
     for note in &mover.notes {
         print::say(note);
     }
-    for (name, entry) in &merge.added {
-        warn_of_plain_http(name, entry);
+    for server in &merge.added {
+        warn_of_plain_http(&server.name, &server.entry);
     }
     print::say(&format!(
         "added {}: {}",
@@ -149,9 +168,10 @@ fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Failure> {
         }
         return Err(unknown.into());
     }
-    let mut all = Vec::new();
+    // The user's own come first: a repository must not take the name of one.
+    let (mut all, mut projects) = (Vec::new(), Vec::new());
     for client in Client::ALL {
-        let mut add = |found| match found {
+        let add = |all: &mut Vec<Found>, found| match found {
             Ok(found) => all.extend(found),
             Err(Error::NotConfigured { .. }) => {}
             // One client's broken file is no reason to leave out the others.
@@ -160,11 +180,12 @@ fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Failure> {
                 print::warn(&format!("{} is left out: {failure}", client.title()));
             }
         };
-        add(read(client, &dirs));
+        add(&mut all, read(client, &dirs));
         if project {
-            add(read_project(client, &dirs));
+            add(&mut projects, read_project(client, &dirs));
         }
     }
+    all.append(&mut projects);
     Ok(all)
 }
 
@@ -235,21 +256,30 @@ fn agree_to_projects(found: &mut [Found], yes: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says all that a server of a repository starts, reaches and gets, without secrets. Its notes are said with
-/// it, and not again.
+/// Says all that a server of a repository starts, reaches and gets. Nothing of it is a secret of the user, and whatever
+/// is masked could hide the rest. Its notes are said with it, and not again.
 fn describe(server: &mut Imported, file: &str) {
     let Imported { name, entry, notes } = server;
     let config = alone(name, entry);
-    let secrets = config.clear_secrets();
     // A line of the file must not look like one of ours.
-    let say = |text: String| {
-        let line = text.replace(char::is_control, " ");
-        print::say(&moving::hidden(&line, &secrets));
-    };
+    let say = |text: String| print::say(&visible_line(&text));
     say(format!(
         "`{name}` comes with this repository ({file}): {}",
         started(entry)
     ));
+    if let Some(folder) = entry.get("cwd").and_then(Value::as_str) {
+        say(format!("  cwd: {}", shell_word(folder)));
+    }
+    let remotes = config
+        .servers
+        .values()
+        .filter_map(|server| match &server.transport {
+            Transport::Remote(remote) => remote.disguised_host(),
+            _ => None,
+        });
+    for host in remotes {
+        say(format!("  host: {host}"));
+    }
     for section in ["env", "headers"] {
         let pairs = entry.get(section).and_then(Value::as_object);
         let names: Vec<_> = pairs
@@ -271,14 +301,14 @@ fn describe(server: &mut Imported, file: &str) {
     }
 }
 
-/// The program or address of an entry in one line.
+/// The command line of an entry, quoted for a shell, or its address.
 fn started(entry: &Value) -> String {
-    let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
     let args = entry.get("args").and_then(Value::as_array);
     let args = args.into_iter().flatten().filter_map(Value::as_str);
-    let words = [text("command"), text("url")].into_iter().chain(args);
-    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-    words.join(" ")
+    let words = text("command").into_iter().chain(args).map(shell_word);
+    let words = text("url").map(str::to_owned).into_iter().chain(words);
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// A configuration of one server; of none if its entry is wrong.
@@ -288,34 +318,40 @@ fn alone(name: &str, entry: &Value) -> Config {
 }
 
 /// Shows what would change, without secrets.
-fn show(file: &ConfigFile, after: &str) -> Result<(), Failure> {
-    let diff = switchboard_clients::unified(&file.path, file.text.as_deref(), after);
-    let config = switchboard_config::parse(after, "").unwrap_or_default();
-    print::difference(&moving::hidden(&diff, &config.clear_secrets()))
+fn show(file: &ConfigFile, after: &str, merge: &Merge) -> Result<(), Failure> {
+    let foreign: HashSet<_> = (merge.added.iter())
+        .filter(|server| server.author == Author::Repository)
+        .map(|server| server.name.as_str())
+        .collect();
+    let before = file.text.as_deref();
+    let is_foreign = |server: &str| foreign.contains(server);
+    print::difference(&difference(&file.path, before, after, &is_foreign)?)
 }
 
 /// The servers of several files on their way into one.
+#[derive(Default)]
 struct Merge {
-    text: String,
-    added: Vec<(String, Value)>,
+    added: Vec<Added>,
     notes: Vec<String>,
 }
 
+struct Added {
+    name: String,
+    entry: Value,
+    author: Author,
+}
+
 impl Merge {
-    fn of(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            added: Vec::new(),
-            notes: Vec::new(),
-        }
+    /// The text of a configuration with the servers.
+    fn added_to(&self, text: &str) -> Result<String, Failure> {
+        let added = self.added.iter();
+        let added = added.map(|server| (server.name.as_str(), &server.entry));
+        Ok(add_servers(text, added)?)
     }
 
-    /// Begins again with the text from before, and adds the servers without their secrets.
-    fn move_secrets(&mut self, before: &str, mover: &mut Mover) -> Result<(), Failure> {
-        before.clone_into(&mut self.text);
-        for (name, entry) in &mut self.added {
-            mover.take(name, entry)?;
-            self.text = add_server(&self.text, name, entry)?;
+    fn move_secrets(&mut self, mover: &mut Mover) -> Result<(), Failure> {
+        for server in &mut self.added {
+            mover.take(&server.name, &mut server.entry, server.author)?;
         }
         Ok(())
     }
@@ -342,16 +378,16 @@ impl Merge {
             {
                 entry.insert("trust".to_owned(), "ask".into());
             }
-            if let Some((_, added)) = self.added.iter().find(|(added, _)| added == name) {
-                if without_trust(added) != without_trust(&entry) {
+            if let Some(added) = self.added.iter().find(|added| added.name == *name) {
+                if without_trust(&added.entry) != without_trust(&entry) {
                     self.notes.push(format!(
                         "{owner}: `{name}` is skipped, another client has a different one of that name"
                     ));
                 }
                 continue;
             }
-            match add_server(&self.text, name, &entry) {
-                Ok(text) => self.text = text,
+            match check_server(name, &entry) {
+                Ok(()) => {}
                 Err(error @ (EditError::Name(_) | EditError::Entry { .. })) => {
                     self.notes
                         .push(format!("{owner}: `{name}` is left out: {error}"));
@@ -359,12 +395,22 @@ impl Merge {
                 }
                 Err(error) => return Err(error.into()),
             }
-            self.added.push((name.clone(), entry));
             self.notes
                 .push(format!("`{name}` is from {}", found.file.display()));
-            let hints = launching::import_notes(&self.text, name);
-            self.notes
-                .extend(hints.map(|hint| format!("{owner}: `{name}`: {hint}")));
+            for server in alone(name, &entry).servers.values() {
+                let hints = launching::import_notes(server);
+                self.notes
+                    .extend(hints.map(|hint| format!("{owner}: `{name}`: {hint}")));
+            }
+            self.added.push(Added {
+                name: name.clone(),
+                entry,
+                author: if found.is_project {
+                    Author::Repository
+                } else {
+                    Author::User
+                },
+            });
             for note in &server.notes {
                 self.notes.push(format!("{owner}: `{name}`: {note}"));
             }

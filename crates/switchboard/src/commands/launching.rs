@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use switchboard_config::{CommandLine, Environment, Transport, parse};
+use switchboard_config::{CommandLine, Environment, Server, Transport, parse};
 
 /// A program as it is to stand in the configuration: a path that counts from the current directory becomes absolute.
 pub(super) fn program(command: &str) -> String {
@@ -40,23 +40,20 @@ pub(super) fn hints(config: &str, name: &str) -> Vec<String> {
     missed(line).into_iter().chain(relative).collect()
 }
 
-/// Advice about a server that is taken over from a client, from the text of a configuration that has it.
-pub(super) fn import_notes(config: &str, name: &str) -> impl Iterator<Item = String> {
-    let config = parse(config, "").unwrap_or_default();
-    let line = config.servers.get(name).and_then(|server| {
-        let Transport::Command(line) = &server.transport else {
-            return None;
-        };
-        Some(line.clone())
-    });
+/// Advice about a server that is taken over from a client.
+pub(super) fn import_notes(server: &Server) -> impl Iterator<Item = String> {
+    let line = match &server.transport {
+        Transport::Command(line) => Some(line),
+        _ => None,
+    };
     let is_relative = |path: &str| path.contains('/') && !path.starts_with(['/', '$']);
-    let relative = line.as_ref().and_then(|line| {
+    let relative = line.and_then(|line| {
         let path = line.cwd.as_ref().unwrap_or(&line.command);
         is_relative(path).then(|| {
             format!("the relative path `{path}` counts from the directory of switchboard.json here")
         })
     });
-    let missed = line.as_ref().and_then(missed);
+    let missed = line.and_then(missed);
     relative.into_iter().chain(missed)
 }
 

@@ -12,7 +12,7 @@ use super::{
     launching,
     secret::{
         Store,
-        moving::{self, Mover, Secrets},
+        moving::{self, Author, Mover, Secrets},
     },
     shapes,
 };
@@ -111,9 +111,9 @@ pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
     // What is wrong with it is told in the same way whether a gateway runs or not.
     let alone = add_server("", name, &entry)?;
     let mut mover = Mover::new(Store::new(home));
-    if moving::decide(args.secrets, false, moving::count(&entry))? == Secrets::Move {
+    if moving::decide(args.secrets, false, moving::count(&entry, Author::User))? == Secrets::Move {
         mover
-            .take(name, &mut entry)
+            .take(name, &mut entry, Author::User)
             .inspect_err(|_| mover.take_back())?;
     }
     let added = write_added(home, name, &entry);

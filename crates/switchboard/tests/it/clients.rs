@@ -261,3 +261,25 @@ fn variables_that_an_added_server_misses_are_named() {
         "{said}"
     );
 }
+
+#[test]
+fn connect_shows_no_neighbouring_key() {
+    let place = Place::new();
+    let key = "precious-key";
+    let json = format!(
+        "{{\n  \"mcpServers\": {{\n    \"a\": {{\n      \"command\": \"x\",\n      \"env\": {{\"API_KEY\": \"{key}\"}}\n    }}\n  }}\n}}\n"
+    );
+    place.write("user/.cursor/mcp.json", &json);
+    let toml = format!("[mcp_servers.a]\ncommand = \"x\"\nenv = {{ API_KEY = \"{key}\" }}\n");
+    place.write("user/.codex/config.toml", &toml);
+    for client in ["cursor", "codex"] {
+        for option in ["--dry-run", "--yes"] {
+            let done = place.run(&["connect", client, option]);
+            assert_eq!(done.code, Some(0), "{done:?}");
+            assert!(done.out.contains("\"(12 characters)\""), "{done:?}");
+            assert!(!done.out.contains(key), "{done:?}");
+        }
+    }
+    let file = fs::read_to_string(place.user().join(".cursor/mcp.json")).unwrap();
+    assert!(file.contains(key) && file.contains("switchboard"), "{file}");
+}

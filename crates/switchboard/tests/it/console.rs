@@ -79,15 +79,21 @@ fn the_browser_is_opened_if_asked_for() {
     );
     let script = place.write(&format!("bin/{opener}"), &script);
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let foreign = place.write(&format!("user/repo/bin/{opener}"), "#!/bin/sh\nexit 1\n");
+    fs::set_permissions(&foreign, fs::Permissions::from_mode(0o755)).unwrap();
+    let repo = place.user().join("repo");
+    fs::create_dir(repo.join(".git")).unwrap();
     let open = |path: &str| {
         let output = place
             .command(&["console", "--open"])
+            .current_dir(&repo)
             .env("PATH", path)
             .output();
         output.unwrap()
     };
     let done = open(&format!(
-        "{}:/usr/bin:/bin",
+        "./bin:{}:{}:/usr/bin:/bin",
+        repo.join("bin").display(),
         script.parent().unwrap().display()
     ));
     assert!(done.status.success(), "{done:?}");

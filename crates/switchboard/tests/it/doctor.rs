@@ -275,3 +275,47 @@ fn held_server_runs_nothing_in_doctor() {
     );
     assert!(!trace.exists());
 }
+
+/// A program that writes its environment to the file of this name.
+fn tracing_program(place: &Place, file: &str, trace: &str) {
+    let trace = place.user().join(trace);
+    let script = format!("#!/bin/sh\n/usr/bin/env > '{}'\n", trace.display());
+    let file = place.write(file, &script);
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn doctor_runs_no_program_of_the_repository() {
+    let place = Place::new();
+    let repo = place.user().join("repo");
+    fs::create_dir_all(repo.join(".git")).unwrap();
+    for file in ["node_modules/.bin/docker", "bin/docker", "tools/engine"] {
+        tracing_program(&place, &format!("user/repo/{file}"), "foreign");
+    }
+    tracing_program(&place, "bin/docker", "found");
+    tracing_program(&place, "home/tools/engine", "named");
+    let path = [
+        "./node_modules/.bin".into(),
+        repo.join("bin"),
+        place.user().with_file_name("bin"),
+    ];
+    for (isolation, trace) in [
+        (json!({}), "found"),
+        (json!({"engine": "tools/engine"}), "named"),
+    ] {
+        let server = json!({"image": "mcp/time", "isolation": isolation});
+        place.write_config(&json!({"mcpServers": {"b": server}}).to_string());
+        let done = place
+            .command(&["doctor"])
+            .current_dir(&repo)
+            .env("PATH", std::env::join_paths(&path).unwrap())
+            .env("MY_TOKEN", "precious")
+            .output()
+            .unwrap();
+        let given = fs::read_to_string(place.user().join(trace));
+        let given = given.unwrap_or_else(|_| panic!("{trace} was not asked: {done:?}"));
+        assert!(!given.contains("precious"), "{given}");
+        assert!(given.contains("PWD=/\n"), "{given}");
+    }
+    assert!(!place.user().join("foreign").exists());
+}

@@ -203,3 +203,24 @@ fn an_import_of_something_else_is_refused() {
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.err.contains("/nowhere"), "{}", done.err);
 }
+
+#[test]
+fn pipe_without_a_writer_is_refused() {
+    let place = Place::new();
+    let pipe = place.write("pipe", "");
+    fs::remove_file(&pipe).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    place.check(
+        &["memory", "import", pipe.to_str().unwrap()],
+        1,
+        "",
+        "error: DIR/pipe is not a file\nhint: give `-` to read a pipe from standard input\n",
+    );
+}

@@ -113,14 +113,20 @@ pub(in crate::transport) struct Endpoint {
 
 impl Endpoint {
     pub(in crate::transport) fn new(address: &str) -> Result<Self, HttpConfigError> {
-        let mut url = Url::parse(address).map_err(|error| HttpConfigError::NotAUrl {
-            reason: error.to_string(),
-        })?;
+        let not_a_url = |reason: &str| HttpConfigError::NotAUrl {
+            reason: reason.to_owned(),
+        };
+        // The parser takes a backslash for a slash and leaves out line ends, and a `#` ends the host: each would lead
+        // elsewhere than the address seems to.
+        let is_odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\\' | '#');
+        if address.contains(is_odd) {
+            return Err(not_a_url("it has a space, a backslash or a `#`"));
+        }
+        let url = Url::parse(address).map_err(|error| not_a_url(&error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
             let scheme = url.scheme().to_owned();
             return Err(HttpConfigError::Scheme { scheme });
         }
-        url.set_fragment(None);
         Ok(Self {
             client: client(&url)?,
             url,
@@ -380,10 +386,19 @@ mod tests {
 
     #[test]
     fn an_address_is_shown_without_secrets() {
-        let endpoint =
-            endpoint("https://user:secret@example.com:8443/s/secret/mcp?key=secret#secret");
+        let endpoint = endpoint("https://user:secret@example.com:8443/s/secret/mcp?key=secret");
         assert_eq!(endpoint.address(), "https://example.com:8443");
-        assert_eq!(endpoint.url().fragment(), None);
+    }
+
+    #[test]
+    fn characters_that_move_the_host_are_refused() {
+        for odd in ["#", "\\", "\t", " ", "\n"] {
+            let bad = format!("http://127.0.0.1:1{odd}@example.com/mcp");
+            assert!(
+                matches!(Endpoint::new(&bad), Err(HttpConfigError::NotAUrl { .. })),
+                "{bad:?}"
+            );
+        }
     }
 
     #[test]

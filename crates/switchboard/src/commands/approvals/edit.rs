@@ -13,7 +13,10 @@ use switchboard_wire::Raw;
 
 use super::{decide::Edits, shapes::Approval};
 use crate::{
-    commands::visible::{pretty, visible},
+    commands::{
+        programs,
+        visible::{pretty, visible},
+    },
     failure::Failure,
     print,
 };
@@ -196,7 +199,9 @@ impl Scratch {
         });
         let editor = editor.unwrap_or_else(|| "vi".to_owned());
         // As others do: the variable may have options.
-        let status = Command::new("sh")
+        let environment = programs::environment();
+        let status = Command::new("/bin/sh")
+            .env("PATH", environment.get("PATH").unwrap_or_default())
             .arg("-c")
             .arg(format!("{editor} \"$@\""))
             .arg(&editor)

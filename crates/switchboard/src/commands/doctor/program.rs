@@ -1,34 +1,20 @@
 //! Programs that servers need: where they are, which version, whether they answer.
 
 use std::{
-    collections::HashMap,
-    env,
-    ffi::OsStr,
+    collections::{BTreeMap, HashMap},
+    ffi::OsString,
     io::Read as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
     sync::{Mutex, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
-use rustix::fs::{Access, access};
-
 /// How often to look whether a program is done.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// The most that is read of what a program says.
 const OUTPUT_BYTES: u64 = 64 * 1024;
-
-/// The file that a command leads to: an absolute path, or a name to look up.
-pub(super) fn find(command: &Path, path: &OsStr) -> Option<PathBuf> {
-    let is_program = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
-    if command.is_absolute() {
-        return Some(command.to_owned()).filter(is_program);
-    }
-    env::split_paths(path)
-        .map(|dir| dir.join(command))
-        .find(is_program)
-}
 
 /// What to do about a program that is not there.
 pub(super) fn how_to_get(command: &str) -> String {
@@ -57,32 +43,43 @@ pub(super) fn how_to_get(command: &str) -> String {
     }
 }
 
+/// A program to ask, with the environment in which the gateway would run it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Question {
+    /// The file, as [`find`](crate::commands::programs::find) gave it: a name would be looked up once more, and elsewhere.
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<String>,
+    pub(super) env: BTreeMap<OsString, OsString>,
+}
+
 /// Answers of programs, each asked once.
 #[derive(Default)]
 pub(super) struct Answers {
-    known: Mutex<HashMap<Vec<String>, Option<String>>>,
+    known: Mutex<HashMap<Question, Option<String>>>,
 }
 
 impl Answers {
     /// What a program says if it does so in time and ends well.
-    pub(super) fn of(&self, words: &[&str], time: Duration) -> Option<String> {
-        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+    pub(super) fn of(&self, question: Question, time: Duration) -> Option<String> {
         // Held while the program runs, so that others wait for the answer and do not ask again.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(answer) = known.get(&words) {
+        if let Some(answer) = known.get(&question) {
             return answer.clone();
         }
-        let answer = ask(&words, time);
-        known.insert(words, answer.clone());
+        let answer = ask(&question, time);
+        known.insert(question, answer.clone());
         answer
     }
 }
 
-fn ask(words: &[String], time: Duration) -> Option<String> {
+fn ask(question: &Question, time: Duration) -> Option<String> {
     let until = Instant::now() + time;
-    let (program, args) = words.split_first()?;
-    let mut child = Command::new(program)
-        .args(args)
+    let mut child = Command::new(&question.program)
+        .args(&question.args)
+        .env_clear()
+        .envs(&question.env)
+        // The current directory may be another person's repository.
+        .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -122,21 +119,26 @@ pub(super) fn major(version: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::programs;
 
     #[test]
     fn a_program_that_hangs_is_not_waited_for() {
         let answers = Answers::default();
+        let ask = |program: &str, args: &[&str], time| {
+            let path = std::env::var_os("PATH").unwrap();
+            let question = Question {
+                program: programs::find(program.as_ref(), &path).unwrap(),
+                args: args.iter().map(|&arg| arg.to_owned()).collect(),
+                env: BTreeMap::new(),
+            };
+            answers.of(question, time)
+        };
         let started = Instant::now();
-        assert_eq!(
-            answers.of(&["sleep", "30"], Duration::from_millis(50)),
-            None
-        );
+        assert_eq!(ask("sleep", &["30"], Duration::from_millis(50)), None);
         assert!(started.elapsed() < Duration::from_secs(10));
-        assert_eq!(answers.of(&["false"], Duration::from_secs(10)), None);
+        assert_eq!(ask("false", &[], Duration::from_secs(10)), None);
         assert_eq!(
-            answers
-                .of(&["echo", "v20.1"], Duration::from_secs(10))
-                .as_deref(),
+            ask("echo", &["v20.1"], Duration::from_secs(10)).as_deref(),
             Some("v20.1")
         );
     }

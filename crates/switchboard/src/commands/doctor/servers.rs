@@ -1,8 +1,9 @@
 //! Every server that is switched on: can it be started or reached, and how is it.
 
 use std::{
+    collections::BTreeMap,
     env,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     net::{TcpStream, ToSocketAddrs as _},
     path::Path,
     sync::mpsc,
@@ -11,17 +12,17 @@ use std::{
 };
 
 use switchboard_config::{
-    CommandLine, Config, Container, Environment, Home, Inherit, Remote, ResolveError, Server,
-    Started, Transport,
+    CommandLine, Config, Container, Home, Inherit, Remote, ResolveError, Server, Transport,
 };
+use switchboard_contain::Engine;
 
 use super::{
     super::{
-        launching,
+        launching, programs,
         shapes::{self, Status},
     },
     Finding,
-    program::{self, Answers},
+    program::{self, Answers, Question},
 };
 use crate::{failure::Failure, print::shell_word};
 
@@ -175,14 +176,14 @@ impl Look<'_> {
             self.warning(message, fix);
         }
         self.inherited(line);
-        let environment = environment();
+        let environment = programs::environment();
         let given = environment.of_server(line);
         let path = given.get(OsStr::new("PATH")).cloned().unwrap_or_default();
         let command = line.command.as_str();
         let file = line.program(self.home);
-        let Some(program) = program::find(&file, &path) else {
+        let Some(program) = programs::find(&file, &path) else {
             let dropped = env::join_paths(environment.dropped()).unwrap_or_default();
-            if let Some(dropped) = program::find(&file, &dropped) {
+            if let Some(dropped) = programs::find(&file, &dropped) {
                 return self.problem(
                     format!(
                         "the program `{command}` is only in {}, which is not searched: the repository there may be \
@@ -206,7 +207,7 @@ impl Look<'_> {
             program.file_name().and_then(|name| name.to_str()),
             Some("npx" | "node")
         ) {
-            self.node(&program, &path);
+            self.node(&program, given);
         }
     }
 
@@ -224,16 +225,17 @@ impl Look<'_> {
     }
 
     /// Servers from npm want a Node.js of our days, and fail in strange ways with an older one.
-    fn node(&mut self, program: &Path, path: &OsStr) {
+    fn node(&mut self, program: &Path, env: BTreeMap<OsString, OsString>) {
         let beside = program.with_file_name("node");
         let node = if beside.is_file() {
             Some(beside)
         } else {
-            program::find("node".as_ref(), path)
+            let path = env.get(OsStr::new("PATH")).map(OsString::as_os_str);
+            programs::find("node".as_ref(), path.unwrap_or_default())
         };
-        let version = node.and_then(|node| {
-            self.answers
-                .of(&[&node.display().to_string(), "--version"], VERSION)
+        let version = node.and_then(|program| {
+            let args = vec!["--version".to_owned()];
+            self.answers.of(Question { program, args, env }, VERSION)
         });
         let newer = "install Node.js 20 or newer from https://nodejs.org";
         match version.as_deref().and_then(program::major) {
@@ -254,13 +256,13 @@ impl Look<'_> {
     }
 
     fn container(&mut self, container: &Container) {
-        let environment = environment();
+        let environment = programs::environment();
         let path = environment.get("PATH").unwrap_or_default();
         let mut words: Vec<&str> = container.engine.iter().map(String::as_str).collect();
         if words.is_empty() {
             let installed = ["docker", "podman"]
                 .into_iter()
-                .find(|engine| program::find(engine.as_ref(), path).is_some());
+                .find(|engine| programs::find(engine.as_ref(), path).is_some());
             words.extend(installed);
         }
         let Some(&engine) = words.first() else {
@@ -274,15 +276,23 @@ impl Look<'_> {
         } else {
             engine.into()
         };
-        if program::find(&file, path).is_none() {
+        let Some(program) = programs::find(&file, path) else {
             return self.problem(
                 format!("the container engine `{engine}` is not there"),
                 program::how_to_get(engine),
             );
-        }
+        };
         let engine = engine.to_owned();
         words.push("version");
-        if self.answers.of(&words, VERSION).is_none() {
+        let variables = environment.iter();
+        let inherited = Engine::new(&*engine, [""; 0])
+            .inherit(variables.map(|(name, value)| (name.into(), value.into())));
+        let question = Question {
+            program,
+            args: words[1..].iter().map(|&word| word.to_owned()).collect(),
+            env: inherited.variables().iter().cloned().collect(),
+        };
+        if self.answers.of(question, VERSION).is_none() {
             self.problem(
                 format!(
                     "the container engine does not answer: `{}` failed",
@@ -364,12 +374,6 @@ impl Look<'_> {
     }
 }
 
-/// The environment of a gateway that is started here.
-fn environment() -> Environment {
-    let directory = env::current_dir().ok();
-    Environment::current(directory.as_deref().map(Started::ByUser))
-}
-
 /// The secret that a server is shown, by the name in its headers.
 fn secret_of(server: &Server) -> Option<String> {
     let Transport::Remote(remote) = &server.transport else {
@@ -421,7 +425,7 @@ fn host_and_port(url: &str) -> Option<(String, u16)> {
         "https" => 443,
         _ => return None,
     };
-    let authority = rest.split(['/', '?', '#']).next()?;
+    let authority = rest.split(['/', '?', '#', '\\']).next()?;
     let place = authority.rsplit('@').next()?;
     let (host, port) = match place.strip_prefix('[') {
         Some(rest) => {

@@ -1,7 +1,6 @@
 //! `switchboard memory import`: what was exported, here or elsewhere, taken in.
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
 };
@@ -9,6 +8,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use switchboard_config::Home;
+use switchboard_files::Links;
 
 use super::{
     super::{config_file::cannot, shapes::count, visible::visible_line},
@@ -164,17 +164,25 @@ fn tell(total: &Imported, dry_run: bool) {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        io::stdin().take(FILE_BYTES + 1).read_to_end(&mut bytes)
+    let bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        let mut input = io::stdin().take(FILE_BYTES + 1);
+        let read = input.read_to_end(&mut bytes);
+        read.and_then(|read| {
+            let fits = read as u64 <= FILE_BYTES;
+            fits.then_some(bytes)
+                .ok_or_else(|| io::ErrorKind::FileTooLarge.into())
+        })
     } else {
-        File::open(path).and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes))
+        switchboard_files::read(path, FILE_BYTES, Links::Follow)
     };
-    let read = read.map_err(|error| cannot("read", path, &error))?;
-    if read as u64 > FILE_BYTES {
-        return Err(Failure::new(format!("{} is too large", path.display()))
-            .hint("split it into files of less than 2 GiB, between two memories"));
-    }
+    let bytes = bytes.map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => Failure::new(format!("{} is too large", path.display()))
+            .hint("split it into files of less than 2 GiB, between two memories"),
+        io::ErrorKind::InvalidInput => Failure::new(format!("{} is not a file", path.display()))
+            .hint("give `-` to read a pipe from standard input"),
+        _ => cannot("read", path, &error),
+    })?;
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let lines = error.as_bytes()[..good]

@@ -1,0 +1,74 @@
+//! Differences between configurations, shown without secrets.
+//!
+//! A secret is hidden where it stands and nowhere else: the author of a file decides what looks like a secret in it,
+//! and must not be able to hide other text with it.
+
+use std::path::Path;
+
+use switchboard_clients::{replace_texts, unified};
+use switchboard_config::{Place, secret_parts};
+
+use super::secret::moving::masked;
+use crate::failure::Failure;
+
+/// The difference between two texts of a file, with the values that look like secrets masked. Of the servers that
+/// `is_foreign` says are of a repository, only the values of variables and headers with the name of a secret are.
+pub(super) fn difference(
+    file: &Path,
+    before: Option<&str>,
+    after: &str,
+    is_foreign: &dyn Fn(&str) -> bool,
+) -> Result<String, Failure> {
+    let hide = |text: &str| {
+        replace_texts(file, text, &mut |keys, before, text| {
+            hidden(keys, before, text, is_foreign)
+        })
+    };
+    let before = before.map(hide).transpose()?;
+    Ok(unified(file, before.as_deref(), &hide(after)?))
+}
+
+/// The text with what looks like a secret masked; `None` if nothing does.
+fn hidden(
+    keys: &[&str],
+    before: Option<&str>,
+    text: &str,
+    is_foreign: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let place = place(keys, before);
+    if let ["mcpServers", server, rest @ ..] = keys
+        && is_foreign(server)
+        && !(matches!(rest, ["env" | "headers", _]) && is_secret_name(place))
+    {
+        return None;
+    }
+    let parts = secret_parts(place, text);
+    let mut shown = text.to_owned();
+    for part in parts.iter().rev() {
+        let mask = format!("({})", masked(&text[part.clone()]));
+        shown.replace_range(part.clone(), &mask);
+    }
+    (!parts.is_empty()).then_some(shown)
+}
+
+/// The kind of place that a text of a configuration has. Whatever has a name may have that of a secret.
+fn place<'a>(keys: &[&'a str], before: Option<&'a str>) -> Place<'a> {
+    let (key, parent) = match keys {
+        [.., parent, key] => (*key, *parent),
+        [key] => (*key, ""),
+        [] => ("", ""),
+    };
+    match (before, parent, key) {
+        (Some(before), ..) => Place::Argument(before),
+        (None, "headers" | "http_headers", _) => Place::Header(key),
+        (None, "env" | "environment", _) => Place::Variable(key),
+        (None, _, "command" | "cwd" | "image") => Place::Argument(""),
+        (None, ..) if key.to_ascii_lowercase().ends_with("url") => Place::Address,
+        (None, ..) => Place::Variable(key),
+    }
+}
+
+/// Returns whether any value in this place is a secret.
+fn is_secret_name(place: Place<'_>) -> bool {
+    !secret_parts(place, "a value").is_empty()
+}
