@@ -33,6 +33,8 @@ pub(crate) struct Waiting {
     pub(crate) fingerprint: String,
     /// The other fields that say how it is started, under their keys; of variables and headers the names.
     pub(crate) settings: Map<String, Value>,
+    /// The secrets and variables of the gateway that it would get, as `${secret:NAME}` and `${env:NAME}`.
+    pub(crate) references: Vec<String>,
 }
 
 /// What a server that is held would start; `None` if it is not held.
@@ -56,6 +58,11 @@ pub(crate) fn waiting(server: &Server) -> Option<Waiting> {
         program,
         fingerprint: identity::fingerprint(server),
         settings: settings.collect(),
+        references: server
+            .references()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
     })
 }
 

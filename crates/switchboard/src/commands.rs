@@ -23,7 +23,7 @@ mod backups;
 mod config_file;
 mod launching;
 mod shapes;
-mod visible;
+pub(crate) mod visible;
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

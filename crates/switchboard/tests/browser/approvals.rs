@@ -390,7 +390,8 @@ fn held_server_is_shown_with_what_it_starts() {
     browser.go(&place.url("approvals"));
     browser.until_reads("No approvals are waiting");
     let server = json!({
-        "command": "sh", "args": ["-c", "echo 'a b' >&2"], "env": { "NODE_OPTIONS": "v4lue" }, "cwd": "/srv",
+        "command": "sh", "args": ["-c", "echo 'a b' >&2"], "cwd": "/srv",
+        "env": { "NODE_OPTIONS": "v4lue", "KEY": "${env:HOME}" },
     });
     let added = place.post(
         "/api/v1/servers",
@@ -404,6 +405,8 @@ fn held_server_is_shown_with_what_it_starts() {
         r"sh -c 'echo '\''a b'\'' >&2'",
         "env (names only)",
         "NODE_OPTIONS",
+        "Secrets and variables that it gets",
+        "${env:HOME}",
         "cwd",
         "/srv",
         "Fingerprint",
