@@ -218,6 +218,8 @@ fn passwords_after_their_names_are_redacted() {
         "curl -ubob:s3cr3t https://x",
         "aws configure set aws_secret_access_key s3cr3tK7MDENG/bPxRfiCYEXAMPLEKEYx1234567",
         "AWS_SECRET_ACCESS_KEY  s3cr3tK7MDENG+bPxRfiCYEXAMPLEKEYx1234567",
+        "db.example.org:5432:shop:ann:s3cr3t",
+        "x\n*:5432:*:ann:s3cr3t:x\ny",
         "machine h login bob password s3cr3t",
         "machine h\n  login bob\n  password s3cr3t\n",
         "<password>s3cr3t</password>",
@@ -256,6 +258,8 @@ fn names_without_a_password_stay() {
     for text in [
         "the --password option is required",
         "aws_secret_access_key is required",
+        "ports 5432:5432 and 127.0.0.1:5432:5432/tcp",
+        "db:5432:shop:ready, db:5432:: none",
         "give --token to log in",
         "--password <password> --token $TOKEN",
         "use --password, or --secret",

@@ -228,12 +228,14 @@ fn what_is_cut_is_opened_before_it_is_approved() {
     };
     let place = place(&json!({}));
     place.open(&browser);
-    let long = json!({ "note": "word ".repeat(20_000), "path": "at the end" });
+    let command = format!("rm -rf ~ #{}ls", " ".repeat(5_900));
+    let long = json!({ "cmd": command, "note": "word ".repeat(20_000), "path": "at the end" });
     let call = place.call("claude-code", "files__delete_file", long.clone());
     until("it waits", || !place.waiting().is_empty());
     let id = place.waiting()[0]["id"].as_str().unwrap().to_owned();
     browser.go(&place.url(&format!("approvals/{id}")));
     browser.until_reads("at the end");
+    browser.until_reads("rm -rf ~ #U+0020 × 5900ls");
     browser.until_reads("show all of it before you approve");
     let approve = "document.querySelector('fieldset.decide button.primary').disabled";
     browser.until(approve);
