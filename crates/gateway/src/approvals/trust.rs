@@ -196,7 +196,7 @@ fn warnings(held: &[Held], others: &Others) -> Vec<String> {
         let found = found.filter(|finding| finding.severity >= Severity::Warn);
         found.map(|finding| format!("{}: {}: {}", held.tool, finding.field, finding.says))
     });
-    let mut findings: Vec<String> = findings.map(Into::into).collect();
+    let mut findings: Vec<String> = findings.collect();
     let more = findings.len().saturating_sub(WARNINGS_MAX);
     findings.truncate(WARNINGS_MAX);
     if more > 0 {

@@ -93,11 +93,14 @@ impl Sight {
             full,
             cut: false,
         };
-        let definitions = definitions.as_ref();
-        page.whole(approval, definitions.map(|all| all.text.as_str()));
+        let (definitions, unread) = match definitions {
+            Some(all) => (Some(all.text), all.unread),
+            None => (None, Vec::new()),
+        };
+        page.whole(approval, definitions.as_deref());
         Self {
             text: page.text,
-            unread: definitions.map_or_else(Vec::new, |all| all.unread.clone()),
+            unread,
         }
     }
 
