@@ -77,6 +77,8 @@ pub enum Input {
     },
     /// Whoever asked does not want to know any more.
     Leave(Asker),
+    /// A request that an earlier run left behind is about nothing any more. One that somebody waits for stays.
+    Withdraw(Id),
     /// A person decides.
     Decide {
         /// Who wants to know whether it holds.
@@ -316,6 +318,7 @@ impl Broker {
             Input::Loaded(_) | Input::Tick => {}
             Input::Raise { asker, id, ask } => self.raise(now, asker, &id, ask),
             Input::Leave(asker) => self.leave(now, asker),
+            Input::Withdraw(id) => self.happen(now, &id, Event::Withdraw),
             Input::Decide {
                 decider,
                 id,
@@ -640,7 +643,11 @@ impl Broker {
                 }
             }
             Event::Time => {}
-            Event::Leave | Event::Generated(_) | Event::Orphan | Event::Decide(None, _) => {
+            Event::Leave
+            | Event::Withdraw
+            | Event::Generated(_)
+            | Event::Orphan
+            | Event::Decide(None, _) => {
                 let Some(entry) = self.entries.get_mut(id) else {
                     return;
                 };

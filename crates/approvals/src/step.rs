@@ -24,6 +24,8 @@ pub(crate) enum Event {
     /// Somebody who waits asks the same again.
     Attach(Box<Ask>),
     Leave,
+    /// It is about nothing any more.
+    Withdraw,
     /// A person decides, who wants to know if it holds; or a rule does, which does not.
     Decide(Option<Decider>, Box<Decision>),
     Generated(Result<(Raw, Usage), Arc<str>>),
@@ -72,6 +74,12 @@ pub(crate) fn step(record: &Record, waits: bool, event: &Event, now: u64, model:
         },
         Event::Leave => match record.status {
             Status::Pending | Status::Generating | Status::Reviewing => {
+                write(with(Status::Withdrawn), Change::Withdrawn)
+            }
+            _ => Step::Nothing,
+        },
+        Event::Withdraw => match record.status {
+            Status::Pending | Status::Orphaned if !waits => {
                 write(with(Status::Withdrawn), Change::Withdrawn)
             }
             _ => Step::Nothing,

@@ -8,8 +8,16 @@ pub fn shell_word(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
-    let is_seen =
-        |c: char| c == ' ' || c.is_ascii_graphic() || (!c.is_ascii() && c.is_alphanumeric());
+    // Letters in name only.
+    let is_blank = |c: char| {
+        matches!(
+            c,
+            '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}'
+        )
+    };
+    let is_seen = |c: char| {
+        c == ' ' || c.is_ascii_graphic() || (!c.is_ascii() && c.is_alphanumeric() && !is_blank(c))
+    };
     if word.chars().all(is_seen) {
         return format!("'{}'", word.replace('\'', r"'\''"));
     }
@@ -39,6 +47,7 @@ mod tests {
             ("a; rm -rf $HOME", "'a; rm -rf $HOME'"),
             ("it's", r"'it'\''s'"),
             ("a\nhint: b", r"$'a\U0000000Ahint: b'"),
+            ("a\u{3164}b\u{ffa0}ü", r"$'a\U00003164b\U0000FFA0ü'"),
             ("it's a\u{200b}b\\", r"$'it\'s a\U0000200Bb\\'"),
         ] {
             assert_eq!(shell_word(name), expected);

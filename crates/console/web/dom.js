@@ -64,8 +64,9 @@ export function add(node, children) {
   }
 }
 
-// Each run of one character that nobody sees: the same ones that the gateway writes out.
-const UNSEEN = /([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{10ffff}\p{NChar}])\1*/gu;
+// Each run of one character that nobody sees, the same ones that the gateway writes out, and of blanks or line breaks
+// that is so long that it would push what follows off the page.
+const UNSEEN = /((?:[ \t](?=[ \t]{80})|\n(?=\n{8})|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{10ffff}\p{NChar}]))\1*/gu;
 // So many are elements; those after them are written out as plain text.
 const MOST_MARKS = 2000;
 

@@ -11,8 +11,6 @@ import { json, list, longText, WHOLE } from "./payload.js";
 import { isWaiting } from "./store.js";
 
 const WHY = { __proto__: null, changed: "changed since it was approved", new: "new", hidden: "has text that a person cannot see", dangerous: "has dangerous text", rejected: "was rejected" };
-// A diff that is as long as this was cut by the gateway, but for a character that did not fit.
-const CUT_BYTES = 4096 - 3;
 
 export function trustRequest(approval) {
   const start = approval.request?.start;
@@ -43,7 +41,7 @@ export function trustRequest(approval) {
     try {
       const said = await get(query(path("trust"), { server: approval.server }));
       const held = list(said.servers?.[0]?.held);
-      for (const [tool, place] of places) drawNow(place, tool, held.find((other) => other.tool === tool.name));
+      for (const [tool, place] of places) drawNow(place, tool, await whole(approval.server, held.find((other) => other.tool === tool.name)));
     } catch (error) {
       fill(trouble, problem(new Error(`What these tools say could not be read: ${error.message}`)), button("Try again", readNow, { class: "small" }));
     }
@@ -53,21 +51,27 @@ export function trustRequest(approval) {
   return { node, own, keys: { ...keysTo(approve, accept, shown), r: reject.focus } };
 }
 
-// What would be started. Of variables and headers the gateway tells the names only.
+// What would be started. Of variables and headers the gateway tells the names, and which of its own secrets and
+// variables their values name.
 function toStart(start) {
   const settings = Object.entries(start.settings ?? {});
   return h("section", { class: "card" },
     h("h3", null, "What would be started"),
     longText(plain(start.program), { class: "text" }, WHOLE),
     settings.map(([key, value]) => [h("h4", null, key === "env" || key === "headers" ? `${key} (names only)` : key), json(value, key, WHOLE)]),
+    list(start.references).length ? [h("h4", null, "Secrets and variables that it gets"), json(start.references, "Secrets and variables that it gets", WHOLE)] : null,
     h("p", { class: "fingerprint" }, "Fingerprint ", h("code", null, plain(start.fingerprint))));
+}
+
+// A tool with its texts, which a long list leaves out.
+async function whole(server, tool) {
+  return tool?.omitted ? (await get(query(path("trust", server), { tool: tool.tool }))).held : tool;
 }
 
 // What the request itself tells of a tool: the whole of a short diff, or less.
 function asAsked(tool) {
   if (typeof tool.diff !== "string") return h("p", { class: "muted unread" }, "What it says is being read.");
-  const isCut = new TextEncoder().encode(tool.diff).length >= CUT_BYTES;
-  return [writtenDiff(tool.diff), isCut ? h("p", { class: "bad-text unread" }, "⋯ this is cut here; the rest is being read.") : null];
+  return [writtenDiff(tool.diff), tool.truncated === true ? h("p", { class: "bad-text unread" }, "⋯ this is cut here; the rest is being read.") : null];
 }
 
 // What the tool says as it is held now: findings, and the whole of what changed or of its definition.

@@ -12,6 +12,7 @@ mod numbers;
 pub(crate) mod policy;
 pub(crate) mod question;
 pub(crate) mod shown;
+mod stale;
 pub(crate) mod trust;
 
 use std::{
@@ -166,6 +167,12 @@ impl Approvals {
         let _ = self.commands.send(command).await;
         let gone = |_| Err(Refusal::Unavailable("the gateway is stopping".into()));
         result.await.unwrap_or_else(gone)
+    }
+
+    /// Withdraws a request that an earlier run left behind, unless somebody waits for it by now.
+    async fn withdraw(&self, id: Id) {
+        // An error means that the gateway is stopping.
+        let _ = self.commands.send(Command::Withdraw(id)).await;
     }
 
     /// Waits until it is known which decisions are remembered; else says why it is not.

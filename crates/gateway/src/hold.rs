@@ -34,6 +34,8 @@ pub(crate) struct Waiting {
     /// The other fields that say how it is started, under their keys; of variables and headers the names. `host` is the
     /// host and port of an address that may be misread.
     pub(crate) settings: Map<String, Value>,
+    /// The secrets and variables of the gateway that it would get, as `${secret:NAME}` and `${env:NAME}`.
+    pub(crate) references: Vec<String>,
 }
 
 /// What a server that is held would start; `None` if it is not held.
@@ -62,6 +64,11 @@ pub(crate) fn waiting(server: &Server) -> Option<Waiting> {
         program,
         fingerprint: identity::fingerprint(server),
         settings: settings.collect(),
+        references: server
+            .references()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
     })
 }
 

@@ -242,8 +242,7 @@ impl Text<'_> {
                 if self.bytes.get(start) == Some(&b'|') {
                     return self.cell(at, start + 1);
                 }
-                let is_option = self.is_option(at);
-                if !is_option && !self.is_entry(at) {
+                if !self.is_option(at) && !self.is_entry(at) && !self.is_access_key(end, start) {
                     return None;
                 }
                 if self.is_quote(start) {
@@ -279,6 +278,17 @@ impl Text<'_> {
             && begins
                 .last()
                 .is_some_and(|byte| matches!(byte, b'-' | b'_'))
+    }
+
+    /// Whether the name that ends here is that of a secret of AWS, and a value of its length begins at `start`, as in
+    /// `aws configure set aws_secret_access_key SECRET`.
+    fn is_access_key(&self, end: usize, start: usize) -> bool {
+        const NAME: &[u8] = b"secret_access_key";
+        let name = end
+            .checked_sub(NAME.len())
+            .map(|from| &self.bytes[from..end]);
+        name.is_some_and(|name| name.eq_ignore_ascii_case(NAME))
+            && self.argument(start).is_some_and(|value| value.len() == 40)
     }
 
     /// Whether a login name is in front, as in `.netrc`.

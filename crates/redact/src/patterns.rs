@@ -131,9 +131,30 @@ impl Text<'_> {
                     .then(|| issued::around(self.bytes, at))
                     .flatten()
             })
+            .or_else(|| has(ADDRESS).then(|| self.pgpass(at)).flatten())
             .or_else(|| has(ADDRESS).then(|| self.userinfo(at)).flatten())
             .or_else(|| has(EQUALS).then(|| self.random(at, at + 1)).flatten())
             .or_else(|| has(KEY).then(|| self.key(at)).flatten())
+    }
+
+    /// The password in a line of `.pgpass`, `HOST:5432:DATABASE:USER:PASSWORD`, from the first colon on.
+    fn pgpass(&self, at: usize) -> Option<Range<usize>> {
+        const PORTS: [&[u8]; 4] = [b":5432:", b":5433:", b":6432:", b":6543:"];
+        let is_part = |byte: &u8| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'');
+        before(self.bytes, at).filter(is_part)?;
+        let mut ports = PORTS.iter();
+        let port = ports.find(|port| self.bytes[at..].starts_with(port))?;
+        let mut start = at + port.len();
+        for _ in 0..2 {
+            let rest = self.bytes.get(start..)?;
+            let length = run(rest, NAME_MAX, |byte| is_part(byte) && *byte != b':');
+            if length == 0 || rest.get(length) != Some(&b':') {
+                return None;
+            }
+            start += length + 1;
+        }
+        let length = run(&self.bytes[start..], USER_MAX, is_part);
+        (length > 0).then_some(start..start + length)
     }
 
     fn number(&self, at: usize) -> Option<Range<usize>> {

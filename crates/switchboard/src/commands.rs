@@ -25,7 +25,7 @@ mod difference;
 mod launching;
 mod programs;
 mod shapes;
-mod visible;
+pub(crate) mod visible;
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

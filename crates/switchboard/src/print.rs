@@ -9,7 +9,7 @@ use std::{
 use serde::Serialize;
 pub(crate) use switchboard_config::shell_word;
 
-use crate::failure::Failure;
+use crate::{commands::visible::escaped, failure::Failure};
 
 /// A line for a person. It is no failure if nobody reads it.
 pub(crate) fn say(message: &str) {
@@ -57,25 +57,34 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// A value, for programs.
+/// A value, for programs. Characters that may not be seen are escaped, so that it takes over no terminal and stays the
+/// same JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::new(format!("cannot write the answer as JSON: {error}")))?;
-    data(&format!("{text}\n"))
+    data(&format!("{}\n", escaped(&text)))
+}
+
+/// JSON as it was spelled, fit for a terminal as in [`json`].
+pub(crate) fn json_text(text: &str) -> Result<(), Failure> {
+    // Between the parts of JSON a space is the same.
+    let text = escaped(&text.replace('\r', " "));
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    data(&format!("{text}{end}"))
 }
 
 /// A difference between two files, with its lines in the usual colours.
 pub(crate) fn difference(diff: &str) -> Result<(), Failure> {
-    coloured(diff, |line| match line.as_bytes().first() {
+    data(&coloured(diff, |line| match line.as_bytes().first() {
         Some(b'+') => Some(Colour::Green),
         Some(b'-') => Some(Colour::Red),
         Some(b'@') => Some(Colour::Cyan),
         _ => None,
-    })
+    }))
 }
 
 /// What changed in a definition: the names of fields, and under each its lines with `-` and `+`.
-pub(crate) fn changes(diff: &str) -> Result<(), Failure> {
+pub(crate) fn changes(diff: &str) -> String {
     coloured(diff, |line| match line.as_bytes() {
         [b' ', b' ', b'+', ..] => Some(Colour::Green),
         [b' ', b' ', b'-', ..] => Some(Colour::Red),
@@ -84,7 +93,7 @@ pub(crate) fn changes(diff: &str) -> Result<(), Failure> {
     })
 }
 
-fn coloured(lines: &str, colour: impl Fn(&str) -> Option<Colour>) -> Result<(), Failure> {
+fn coloured(lines: &str, colour: impl Fn(&str) -> Option<Colour>) -> String {
     let mut text = String::with_capacity(lines.len());
     for line in lines.lines() {
         let line = clean(line);
@@ -94,7 +103,7 @@ fn coloured(lines: &str, colour: impl Fn(&str) -> Option<Colour>) -> Result<(), 
         }
         text.push('\n');
     }
-    data(&text)
+    text
 }
 
 /// Whether a person reads standard output.
@@ -228,7 +237,12 @@ fn is_hidden(c: char) -> bool {
         c,
         '\u{ad}'
             | '\u{34f}'
+            | '\u{600}'..='\u{605}'
             | '\u{61c}'
+            | '\u{6dd}'
+            | '\u{70f}'
+            | '\u{890}'..='\u{891}'
+            | '\u{8e2}'
             | '\u{115f}'
             | '\u{1160}'
             | '\u{17b4}'
@@ -243,6 +257,11 @@ fn is_hidden(c: char) -> bool {
             | '\u{feff}'
             | '\u{ffa0}'
             | '\u{fff9}'..='\u{fffb}'
+            | '\u{110bd}'
+            | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}'
     )
 }
@@ -315,6 +334,7 @@ mod tests {
     #[test]
     fn nothing_takes_over_the_terminal() {
         assert_eq!(clean("a\u{1b}[2Jb\u{9b}c\nd"), "a\u{fffd}[2Jb\u{fffd}c\nd");
+        assert_eq!(clean("a\u{8e2}b\u{1d173}"), "a\u{fffd}b\u{fffd}");
     }
 
     #[test]

@@ -244,6 +244,25 @@ fn the_model_is_asked_once_and_not_again_after_a_crash() {
 }
 
 #[test]
+fn only_request_without_an_asker_is_withdrawn() {
+    let mut world = World::new();
+    let id = world.raise(1, ask(Kind::Trust, "k"));
+    world.input(Input::Withdraw(id.clone()));
+    assert_eq!(world.disk[&id].status.as_str(), "pending");
+    world.crash();
+    assert_eq!(world.disk[&id].status.as_str(), "orphaned");
+    world.input(Input::Withdraw(id.clone()));
+    assert_eq!(world.disk[&id].status.as_str(), "withdrawn");
+    assert_eq!(world.broker.waiting(), 0);
+    // One that is asked again after the restart stays.
+    let id = world.raise(2, ask(Kind::Trust, "l"));
+    world.crash();
+    world.raise(3, ask(Kind::Trust, "l"));
+    world.input(Input::Withdraw(id.clone()));
+    assert_eq!(world.disk[&id].status.as_str(), "pending");
+}
+
+#[test]
 fn what_a_model_says_is_looked_at_first_if_that_is_wanted() {
     let mut world = World::new();
     world.broker.set_generation(true, true);

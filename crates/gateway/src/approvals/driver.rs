@@ -34,6 +34,8 @@ pub(super) enum Command {
         outcome: oneshot::Sender<Outcome>,
     },
     Leave(Asker),
+    /// A request that nobody waits for is about nothing any more.
+    Withdraw(Id),
     Decide {
         id: Id,
         decision: Box<Decision>,
@@ -202,9 +204,15 @@ impl Driver {
                 Input::Stop
             }
             // As above.
-            Command::Ask { .. } | Command::Decide { .. } | Command::Leave(_) if self.stopping => {
+            Command::Ask { .. }
+            | Command::Decide { .. }
+            | Command::Leave(_)
+            | Command::Withdraw(_)
+                if self.stopping =>
+            {
                 Input::Tick
             }
+            Command::Withdraw(id) => Input::Withdraw(id),
             Command::Ask {
                 asker,
                 id,
@@ -402,7 +410,7 @@ async fn late(
     }
 }
 
-fn parsed(row: &switchboard_store::Approval) -> Option<Record> {
+pub(super) fn parsed(row: &switchboard_store::Approval) -> Option<Record> {
     serde_json::from_str(&row.body)
         .inspect_err(|error| {
             tracing::error!(%error, approval = %row.id, "Cannot read a request that waits for a person.");

@@ -199,17 +199,41 @@ fn last_words(params: &Raw) -> String {
     .unwrap_or_else(|| "about something that is not text".to_owned())
 }
 
-/// Text as one line that is not too long.
+/// Text as one line that is not too long. A long text is not read to its end.
 fn line(text: &str) -> String {
-    // A long text is not looked at to its end.
-    let text = &text[..text.floor_char_boundary(16 * SUMMARY_CHARS)];
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let mut characters = words.join(" ");
-    // What cannot be seen could change how the rest is shown.
-    characters.retain(is_seen);
-    if characters.chars().count() <= SUMMARY_CHARS {
-        return characters;
+    let mut line = String::new();
+    let mut count = 0;
+    for word in text.split_whitespace() {
+        let space = (count > 0).then_some(' ');
+        // A character that cannot be seen could change how the rest is shown.
+        for character in space
+            .into_iter()
+            .chain(word.chars().filter(|&c| is_seen(c)))
+        {
+            if count == SUMMARY_CHARS {
+                line.pop();
+                line.push('…');
+                return line;
+            }
+            line.push(character);
+            count += 1;
+        }
     }
-    let kept: String = characters.chars().take(SUMMARY_CHARS - 1).collect();
-    kept + "…"
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summary_of_blanks_shows_its_cut() {
+        let blanks = " \n".repeat(5_000);
+        assert_eq!(line(&format!("ls{blanks}rm -rf ~")), "ls rm -rf ~");
+        let long = line(&format!("ls{blanks}{}", "x".repeat(500)));
+        assert_eq!(long.chars().count(), SUMMARY_CHARS);
+        assert!(long.starts_with("ls xx") && long.ends_with("x…"), "{long}");
+        assert_eq!(line(&"é".repeat(SUMMARY_CHARS)), "é".repeat(SUMMARY_CHARS));
+        assert_eq!(line("\u{200b} a \u{202e}b"), "a b");
+    }
 }

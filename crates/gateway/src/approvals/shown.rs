@@ -109,13 +109,19 @@ impl Decision {
 
 impl Shown {
     /// Everything of a request. The call that a person is asked about is shown as it will be sent; of
-    /// everything else known secrets are left out, because a server may ask with its own key in the text.
+    /// what a server asks known secrets are left out, because it may ask with its own key in the text. Definitions are
+    /// shown as agents would read them: a value that the configuration calls a secret must not hide a part of one.
     pub(crate) fn whole(record: &Record) -> Self {
-        let text = |text: &str| scrub::text(text).into_owned();
-        let asked_by_server = matches!(
-            record.ask.kind,
-            Kind::Sampling | Kind::Elicitation | Kind::Trust
-        );
+        let is_trust = record.ask.kind == Kind::Trust;
+        let scrub = |text: &str| scrub::text(text).into_owned();
+        let text = |text: &str| {
+            if is_trust {
+                text.to_owned()
+            } else {
+                scrub(text)
+            }
+        };
+        let asked_by_server = matches!(record.ask.kind, Kind::Sampling | Kind::Elicitation);
         let arguments = record.ask.request.member("arguments");
         let arguments =
             arguments.filter(|_| matches!(record.ask.kind, Kind::ToolCall | Kind::Prompt));
@@ -143,7 +149,7 @@ impl Shown {
             draft: record.draft.as_ref().map(scrubbed),
             decision: record.decided.as_ref().map(Decision::new),
             result: record.answer.as_ref().map(scrubbed),
-            error: record.error.as_deref().map(text),
+            error: record.error.as_deref().map(scrub),
             usage: record.usage.clone(),
             delivered_at: record.delivered.map(time_of),
             version: record.version,
@@ -189,6 +195,8 @@ fn scrubbed(raw: &Raw) -> Raw {
 /// What is told of a request outside of this machine: without secrets, as far as they can be told.
 pub(super) fn outside(record: &Record) -> Value {
     let mut shown = Shown::listed(record);
+    // The definitions are not in the request.
+    shown.truncated |= record.ask.kind == Kind::Trust;
     let redacted = |raw: &mut Option<Raw>| {
         if let Some(raw) = raw {
             *raw = redact(raw, LISTED_BYTES);
@@ -274,6 +282,19 @@ mod tests {
             outside(&record("tool_call", "", &request))["approval"]["summary"],
             r#"wants to call pay with {"pin":"[redacted]","to":"ann"}"#
         );
+    }
+
+    #[test]
+    fn definitions_leave_redacted_and_marked_as_incomplete() {
+        scrub::register(&[switchboard_redact::Secret::new("env.K", "Copy the notes.")]);
+        let request = json!({ "tools": [{ "name": "a", "diff": "+ Copy the notes." }] });
+        let asked = record("trust", "Copy the notes.", &request);
+        let shown = serde_json::to_value(Shown::whole(&asked)).unwrap();
+        assert_eq!(shown["request"], request);
+        assert_eq!(shown["summary"], "Copy the notes.");
+        let told = outside(&asked);
+        assert!(!told.to_string().contains("Copy the notes."), "{told}");
+        assert_eq!(told["approval"]["truncated"], true);
     }
 
     #[test]

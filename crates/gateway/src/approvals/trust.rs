@@ -10,17 +10,18 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_approvals::{
     Outcome,
-    rules::{Case, Kind},
+    rules::{Case, Kind, digest},
 };
 use switchboard_client::Raw;
 use switchboard_store::Change;
-use switchboard_trust::{Fingerprint, Held, ItemKind, Why};
+use switchboard_trust::{Fingerprint, Held, ItemKind, Others, Severity, Why};
 use tokio::{sync::watch, task::JoinHandle, time::sleep};
 
-use super::question::About;
+use super::{question::About, stale};
 use crate::{
     audit::{self, Event},
     context::Context,
+    finder,
     gateway::Gateway,
     hold::{self, Waiting},
     pace::AFTER_FIRST_ANSWERS,
@@ -30,12 +31,14 @@ use crate::{
 };
 
 /// What changes in so short a time is put to a person at once.
-const TOGETHER: Duration = Duration::from_millis(200);
+pub(super) const TOGETHER: Duration = Duration::from_millis(200);
 /// So long it rests before it is tried again to ask what could not be asked.
-const AGAIN: Duration = Duration::from_secs(5);
+pub(super) const AGAIN: Duration = Duration::from_secs(5);
 /// The most tools that are put to a person at once, and the most of what has changed in one.
 const TOOLS_MAX: usize = 200;
 const DIFF_BYTES: usize = 4 * 1024;
+/// The most findings that are told as warnings; the others are counted.
+const WARNINGS_MAX: usize = 20;
 /// The most of a command line in the summary.
 const PROGRAM_BYTES: usize = 300;
 /// So many are named in the summary.
@@ -48,6 +51,8 @@ struct Question {
     start: Option<Waiting>,
     request: Raw,
     summary: String,
+    /// What is suspicious in the definitions.
+    warnings: Vec<String>,
 }
 
 /// A definition that is held back.
@@ -75,6 +80,7 @@ impl Drop for Asking {
 pub(crate) fn start(gateway: &Arc<Gateway>) {
     let held = gateway.context().shelf.held_changes();
     tokio::spawn(run(Arc::downgrade(gateway), held));
+    stale::start(gateway);
 }
 
 async fn run(gateway: Weak<Gateway>, mut held: watch::Receiver<u64>) {
@@ -119,51 +125,94 @@ fn questions(gateway: &Gateway) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> 
         settings.enabled && (settings.hold || shelf.holds_something(&upstream.name))
     });
     let asked = servers.filter_map(|upstream| {
-        if let Some(waiting) = hold::waiting(&upstream.settings()) {
-            let question = question_to_start(waiting);
-            return Some((Arc::clone(&upstream.name), (Arc::clone(upstream), question)));
-        }
-        let ledger = shelf.ledgers().read(&upstream.name, &upstream.settings());
-        let held = ledger.held().filter(|held| held.why != Why::Rejected);
-        let held: Vec<_> = held.take(TOOLS_MAX).collect();
-        if held.is_empty() {
-            return None;
-        }
-        let tools = held.iter().map(|held| Definition {
-            tool: held.tool.to_string(),
-            fingerprint: held.fingerprint,
-            changed: held.why == Why::Changed,
-        });
-        let shown: Vec<Value> = held
-            .iter()
-            .map(|held| {
-                let diff = held.diff().map(|diff| diff.to_string());
-                json!({
-                    "name": &*held.tool,
-                    "kind": held.kind,
-                    "fingerprint": held.fingerprint,
-                    "why": held.why,
-                    "diff": diff.map(|diff| diff[..diff.floor_char_boundary(DIFF_BYTES)].to_owned()),
-                })
-            })
-            .collect();
-        let names: Vec<_> = held.iter().take(NAMED).map(|held| &*held.tool).collect();
-        let more = if held.len() > NAMED { ", …" } else { "" };
-        let summary = format!(
-            "offers {} that nobody has approved: {}{more}",
-            counted(&held),
-            names.join(", ")
-        );
-        let question = Question {
-            tools: tools.collect(),
-            start: None,
-            // Plain data becomes JSON.
-            request: Raw::from_value(&json!({ "tools": shown })).unwrap_or_else(|_| Raw::empty_object()),
-            summary,
-        };
+        let question = question(gateway, upstream)?;
         Some((Arc::clone(&upstream.name), (Arc::clone(upstream), question)))
     });
     asked.collect()
+}
+
+/// The question about one server, if it has anything to decide about. Reads its ledger.
+fn question(gateway: &Gateway, upstream: &Upstream) -> Option<Question> {
+    let shelf = &gateway.context().shelf;
+    let settings = upstream.settings();
+    if let Some(waiting) = hold::waiting(&settings) {
+        return Some(question_to_start(waiting));
+    }
+    let ledger = shelf.ledgers().read(&upstream.name, &settings);
+    let held = ledger.held().filter(|held| held.why != Why::Rejected);
+    let held: Vec<_> = held.take(TOOLS_MAX).collect();
+    if held.is_empty() {
+        return None;
+    }
+    let tools = held.iter().map(|held| Definition {
+        tool: held.tool.to_string(),
+        fingerprint: held.fingerprint,
+        changed: held.why == Why::Changed,
+    });
+    let shown: Vec<Value> = held.iter().map(shown).collect();
+    let names: Vec<_> = held.iter().take(NAMED).map(|held| &*held.tool).collect();
+    let more = if held.len() > NAMED { ", …" } else { "" };
+    let summary = format!(
+        "offers {} that nobody has approved: {}{more}",
+        counted(&held),
+        names.join(", ")
+    );
+    let others = finder::others(&shelf.catalogue(), &upstream.name);
+    Some(Question {
+        tools: tools.collect(),
+        start: None,
+        // Plain data becomes JSON.
+        request: Raw::from_value(&json!({ "tools": shown }))
+            .unwrap_or_else(|_| Raw::empty_object()),
+        summary,
+        warnings: warnings(&held, &others),
+    })
+}
+
+/// A definition in the request: its fingerprint, and the beginning of what changed.
+fn shown(held: &Held) -> Value {
+    let mut shown = json!({
+        "name": &*held.tool,
+        "kind": held.kind,
+        "fingerprint": held.fingerprint,
+        "why": held.why,
+        "diff": null,
+    });
+    if let Some(mut diff) = held.diff().map(|diff| diff.to_string()) {
+        if diff.len() > DIFF_BYTES {
+            diff.truncate(diff.floor_char_boundary(DIFF_BYTES));
+            diff.push('…');
+            shown["truncated"] = true.into();
+        }
+        shown["diff"] = diff.into();
+    }
+    shown
+}
+
+/// The findings of all definitions, the worst of each first.
+fn warnings(held: &[Held], others: &Others) -> Vec<String> {
+    let findings = held.iter().flat_map(|held| {
+        let found = held.findings(others).into_iter();
+        let found = found.filter(|finding| finding.severity >= Severity::Warn);
+        found.map(|finding| format!("{}: {}: {}", held.tool, finding.field, finding.says))
+    });
+    let mut findings: Vec<String> = findings.collect();
+    let more = findings.len().saturating_sub(WARNINGS_MAX);
+    findings.truncate(WARNINGS_MAX);
+    if more > 0 {
+        findings.push(format!("{more} more findings"));
+    }
+    findings
+}
+
+/// Whether a request that an earlier run left behind is about something that is not held any more: its server is
+/// gone, or would be asked about with other definitions. Reads the server's ledger.
+pub(super) fn is_stale(gateway: &Gateway, server: &str, request: &Raw) -> bool {
+    let Some(upstream) = gateway.upstream(server) else {
+        return true;
+    };
+    let now = question(gateway, &upstream);
+    now.is_none_or(|now| digest(&now.request) != digest(request))
 }
 
 /// How many there are, by their kind if it is one.
@@ -194,6 +243,7 @@ fn question_to_start(waiting: Waiting) -> Question {
         // Plain data becomes JSON.
         request: Raw::from_value(&request).unwrap_or_else(|_| Raw::empty_object()),
         start: Some(waiting),
+        warnings: Vec::new(),
     }
 }
 
@@ -234,7 +284,8 @@ async fn ask_once(
         client_info: None,
     };
     let settings = context.config.load().approvals.clone();
-    let ask = about.trust(&settings, &question.summary, &question.request);
+    let mut ask = about.trust(&settings, &question.summary, &question.request);
+    ask.warnings.clone_from(&question.warnings);
     let approved = match context.approvals.ask(&context, ask).await {
         Outcome::Answer(_) => true,
         Outcome::Rejected(_) => false,

@@ -17,6 +17,8 @@ use tokio::process::Command;
 const TEXT_MAX: usize = 240;
 /// How long the program may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Follows a text that does not tell all that there is to decide about.
+const NOT_ALL: &str = " (not all is shown here)";
 const TITLE: &str = "Switchboard waits for you";
 
 /// The variables by which the program finds the desktop.
@@ -151,6 +153,9 @@ fn text(approval: &Value) -> String {
     if seen.next().is_some() {
         text.push('…');
     }
+    if approval["truncated"] == true {
+        text.push_str(NOT_ALL);
+    }
     text
 }
 
@@ -225,6 +230,8 @@ mod tests {
         let long = text(&json!({"summary": "ü".repeat(10_000)}));
         assert_eq!(long.chars().count(), TEXT_MAX + 1);
         assert_eq!(text(&json!(1)), "");
+        let cut = json!({"server": "s", "summary": "a", "truncated": true});
+        assert_eq!(text(&cut), "s: a (not all is shown here)");
     }
 
     #[test]

@@ -100,19 +100,22 @@ async fn changed_entry_is_not_started_as_approved() {
 
 #[tokio::test]
 async fn approver_is_shown_what_would_run() {
-    for (entry, program, settings) in [
+    for (entry, program, settings, references) in [
         (
             json!({
-                "command": "sh", "args": ["-c", "echo 'a b'", "$X", ""], "env": { "KEY": "v4lue1" },
+                "command": "sh", "args": ["-c", "echo 'a b'", "$X", ""],
+                "env": { "KEY": "v4lue1", "B": "${env:HOME} ${secret:gh}" },
                 "inheritEnv": ["DISPLAY"], "cwd": "/srv",
             }),
             r"sh -c 'echo '\''a b'\''' '$X' ''",
-            json!({ "env": ["KEY"], "inheritEnv": ["DISPLAY"], "cwd": "/srv" }),
+            json!({ "env": ["B", "KEY"], "inheritEnv": ["DISPLAY"], "cwd": "/srv" }),
+            json!(["${env:HOME}", "${secret:gh}"]),
         ),
         (
-            json!({ "url": "https://u:v4lue1@example.com/a/mcp?key=v4lue1", "headers": { "X-Key": "v4lue1" } }),
+            json!({ "url": "https://u:v4lue1@example.com/a/mcp?key=v4lue1", "headers": { "X-Key": "Bearer ${secret:gh}" } }),
             "https://[redacted]@example.com/a/mcp?key=[redacted]",
             json!({ "headers": ["X-Key"], "host": "example.com:443" }),
+            json!(["${secret:gh}"]),
         ),
         (
             json!({
@@ -128,6 +131,7 @@ async fn approver_is_shown_what_would_run() {
                 "readOnly": true, "runArgs": ["--privileged"], "memory": "2g", "cpus": "1.5", "pids": 9,
                 "env": ["KEY"],
             }),
+            json!([]),
         ),
     ] {
         let mut entry = entry.clone();
@@ -136,6 +140,7 @@ async fn approver_is_shown_what_would_run() {
         let start = start_of(&rig).await;
         assert_eq!(start["program"], program);
         assert_eq!(start["settings"], settings);
+        assert_eq!(start["references"], references);
         let asked = asked(&rig, "").await;
         assert_eq!(asked["request"]["start"], start);
         assert!(!asked.to_string().contains("v4lue1"), "{asked}");

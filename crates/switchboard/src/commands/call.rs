@@ -124,8 +124,7 @@ pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
     let outcome: Outcome = serde_json::from_str(&result)
         .map_err(|error| Failure::new(format!("the tool's result is not understood: {error}")))?;
     if args.json {
-        let end = if result.ends_with('\n') { "" } else { "\n" };
-        print::data(&format!("{result}{end}"))?;
+        print::json_text(&result)?;
     } else {
         print::text(&plain(&outcome))?;
     }

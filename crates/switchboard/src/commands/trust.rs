@@ -3,6 +3,7 @@
 //! What servers say of their tools is hostile until somebody has read it: names are made fit for a terminal
 //! and a shell, and characters that nobody sees are spelled out before a definition is shown.
 
+mod asked;
 mod decide;
 mod definition;
 mod list;
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
 
+pub(super) use asked::{Asked, Definitions};
 pub(super) use shapes::{Answer, ServerTrust};
 pub(super) use start::Start;
 
@@ -51,7 +53,7 @@ Examples:
     #[command(after_long_help = "\
 Examples:
   switchboard trust approve files:read_file
-  switchboard trust approve files              all that are held, after a look at the list
+  switchboard trust approve files              all that are held, after a look at each
   switchboard trust approve files --all --yes")]
     Approve(decide::Approve),
     #[command(after_long_help = "\
@@ -89,6 +91,16 @@ fn ask_one(link: &Link, server: &str) -> Result<ServerTrust, Failure> {
 fn ask_tool<T: DeserializeOwned>(link: &Link, server: &str, tool: &str) -> Result<T, Failure> {
     let (server, tool) = (escape(server), escape(tool));
     link.get(&format!("/api/v1/trust/{server}?tool={tool}"))
+}
+
+/// Reads the texts of a definition that the list left out.
+fn read_omitted(link: &Link, server: &str, held: &mut shapes::Held) -> Result<(), Failure> {
+    if held.omitted {
+        let shown: shapes::Shown = ask_tool(link, server, &held.tool)?;
+        let gone = || Failure::new(format!("`{}` is not held back any more", held.name));
+        *held = shown.held.ok_or_else(gone)?;
+    }
+    Ok(())
 }
 
 /// What a person means by a name: a server, or one of its tools.

@@ -61,7 +61,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A spelling in JSON with what is not seen escaped.
-fn escaped(json: &str) -> String {
+pub(crate) fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if is_seen(c) || c == '⟨' {
@@ -90,6 +90,67 @@ pub(super) fn visible(text: &str) -> String {
         } else {
             let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
         }
+    }
+    out
+}
+
+/// The most blanks in a row, and the most empty lines, that stay as they are.
+const BLANKS: usize = 80;
+const EMPTY_LINES: usize = 8;
+
+/// The text with long runs of blanks as ⟨5,900 spaces⟩, so that they push nothing off the screen.
+pub(super) fn folded(text: &str) -> String {
+    let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n');
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(is_blank) {
+        out.push_str(&rest[..start]);
+        let run = &rest[start..];
+        let end = run.find(|c| !is_blank(c)).unwrap_or(run.len());
+        fold(&mut out, &run[..end]);
+        rest = &run[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// One run of blanks and line ends.
+fn fold(out: &mut String, run: &str) {
+    let lines = run.matches('\n').count();
+    let last = match run.rsplit_once('\n') {
+        Some((_, last)) if lines > EMPTY_LINES + 1 => {
+            let empty = grouped(lines - 1);
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\n⟨{empty} empty lines⟩\n");
+            last
+        }
+        _ => run,
+    };
+    for (n, blanks) in last.split('\n').enumerate() {
+        out.push_str(if n > 0 { "\n" } else { "" });
+        let count = blanks.len();
+        if count <= BLANKS {
+            out.push_str(blanks);
+            continue;
+        }
+        let what = match (blanks.contains(' '), blanks.contains('\t')) {
+            (true, true) => "blanks",
+            (true, false) => "spaces",
+            _ => "tabs",
+        };
+        let _ = write!(out, "⟨{} {what}⟩", grouped(count));
+    }
+}
+
+/// A number with a comma after each three digits.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
     }
     out
 }
@@ -141,6 +202,26 @@ mod tests {
 }"#
         );
         assert_eq!(pretty(&Raw::parse(shown.clone()).unwrap()), shown);
+    }
+
+    #[test]
+    fn long_runs_of_blanks_are_counted() {
+        let spaces = |count| " ".repeat(count);
+        for (text, expected) in [
+            ("a\n\n  b\tc ".to_owned(), "a\n\n  b\tc "),
+            (format!("a{}b", spaces(5_900)), "a⟨5,900 spaces⟩b"),
+            (format!("{}b", "\t".repeat(81)), "⟨81 tabs⟩b"),
+            (format!("a{}b", " \t".repeat(1_000)), "a⟨2,000 blanks⟩b"),
+            (format!("a\n{}\nb", spaces(100)), "a\n⟨100 spaces⟩\nb"),
+            (
+                format!("a{}  b", "\n ".repeat(501)),
+                "a\n⟨500 empty lines⟩\n   b",
+            ),
+        ] {
+            assert_eq!(folded(&text), expected);
+        }
+        assert_eq!(folded(&spaces(80)), spaces(80));
+        assert_eq!(grouped(1_234_567), "1,234,567");
     }
 
     #[test]

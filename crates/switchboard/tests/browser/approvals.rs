@@ -228,12 +228,14 @@ fn what_is_cut_is_opened_before_it_is_approved() {
     };
     let place = place(&json!({}));
     place.open(&browser);
-    let long = json!({ "note": "word ".repeat(20_000), "path": "at the end" });
+    let command = format!("rm -rf ~ #{}ls", " ".repeat(5_900));
+    let long = json!({ "cmd": command, "note": "word ".repeat(20_000), "path": "at the end" });
     let call = place.call("claude-code", "files__delete_file", long.clone());
     until("it waits", || !place.waiting().is_empty());
     let id = place.waiting()[0]["id"].as_str().unwrap().to_owned();
     browser.go(&place.url(&format!("approvals/{id}")));
     browser.until_reads("at the end");
+    browser.until_reads("rm -rf ~ #U+0020 × 5900ls");
     browser.until_reads("show all of it before you approve");
     let approve = "document.querySelector('fieldset.decide button.primary').disabled";
     browser.until(approve);
@@ -390,7 +392,8 @@ fn held_server_is_shown_with_what_it_starts() {
     browser.go(&place.url("approvals"));
     browser.until_reads("No approvals are waiting");
     let server = json!({
-        "command": "sh", "args": ["-c", "echo 'a b' >&2"], "env": { "NODE_OPTIONS": "v4lue" }, "cwd": "/srv",
+        "command": "sh", "args": ["-c", "echo 'a b' >&2"], "cwd": "/srv",
+        "env": { "NODE_OPTIONS": "v4lue", "KEY": "${env:HOME}" },
     });
     let added = place.post(
         "/api/v1/servers",
@@ -404,6 +407,8 @@ fn held_server_is_shown_with_what_it_starts() {
         r"sh -c 'echo '\''a b'\'' >&2'",
         "env (names only)",
         "NODE_OPTIONS",
+        "Secrets and variables that it gets",
+        "${env:HOME}",
         "cwd",
         "/srv",
         "Fingerprint",

@@ -5,6 +5,7 @@
 
 mod alone;
 mod approvals;
+mod asked;
 mod audit;
 mod clients;
 mod console;

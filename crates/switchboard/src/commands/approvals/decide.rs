@@ -5,7 +5,7 @@ use switchboard_approvals::form::{Form, Mode};
 use switchboard_config::Home;
 use switchboard_wire::Raw;
 
-use super::{edit, fill, shapes::Approval, show};
+use super::{edit, fill, shapes::Approval, show::Sight};
 use crate::{
     commands::{agree::APPROVE, visible::visible_line},
     failure::Failure,
@@ -193,7 +193,9 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
     }
     let edits = edits(home, &approval, args)?;
     if !args.yes {
-        print::data(&show::whole(&approval, false))?;
+        let sight = Sight::of(&link, &approval, true);
+        print::data(&sight.text)?;
+        sight.check(&approval)?;
         if let Some(edits) = &edits {
             edits.show()?;
         }
@@ -263,7 +265,7 @@ pub(super) fn object(given: &str, what: &str) -> Result<Raw, Failure> {
 fn accept(link: &Link, approval: &Approval, args: &Approve) -> Result<(), Failure> {
     let form = Form::read(&approval.request());
     if !args.yes {
-        print::data(&show::whole(approval, false))?;
+        print::data(&Sight::of(link, approval, true).text)?;
     }
     let id = &approval.id;
     let server = approval.server();

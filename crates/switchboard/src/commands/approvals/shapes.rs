@@ -104,6 +104,11 @@ impl Approval {
         }
     }
 
+    /// The server's name as it is, for requests to the gateway.
+    pub(super) fn server_name(&self) -> &str {
+        &self.server
+    }
+
     pub(super) fn server(&self) -> String {
         visible_line(&self.server)
     }

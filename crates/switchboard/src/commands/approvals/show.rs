@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     commands::{
-        trust::Start,
-        visible::{pretty, visible, visible_line},
+        trust::{Asked, Definitions, Start},
+        visible::{folded, pretty, visible, visible_line},
     },
     failure::Failure,
     link::Link,
@@ -50,41 +50,71 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
         return super::json(&super::ask(&link, &id)?);
     }
     let approval: Approval = super::ask(&link, &id)?;
-    print::data(&whole(&approval, args.full))?;
+    print::data(&Sight::of(&link, &approval, args.full).text)?;
     if approval.waits() {
         print::hint(&list::ways(&approval));
     }
     Ok(())
 }
 
-/// Everything of a request.
-pub(super) fn whole(approval: &Approval, full: bool) -> String {
-    let mut page = Page {
-        text: String::new(),
-        full,
-        cut: false,
-    };
-    page.head(approval);
-    match approval.kind.as_str() {
-        "sampling" => page.sampling(&approval.request()),
-        "elicitation" => page.form(&Form::read(&approval.request())),
-        "tool_call" | "prompt" => page.call(approval),
-        "trust" => page.trust(&approval.request()),
-        _ => page.part("what is asked", &pretty(&approval.request())),
+/// A request as a person sees it.
+pub(super) struct Sight {
+    pub(super) text: String,
+    /// Why a decision cannot be based on it: something is not shown.
+    unread: Vec<String>,
+}
+
+impl Sight {
+    /// Everything of a request. The definitions that a request for trust is about are read from the gateway.
+    pub(super) fn of(link: &Link, approval: &Approval, full: bool) -> Self {
+        let asked = match approval.kind.as_str() {
+            "trust" if approval.waits() => asked(&approval.request()),
+            _ => Vec::new(),
+        };
+        if asked.is_empty() {
+            return Self::new(approval, full, None);
+        }
+        match Definitions::read(link, approval.server_name(), &asked) {
+            Ok(definitions) => Self::new(approval, full, Some(definitions)),
+            Err(failure) => {
+                let mut sight = Self::new(approval, full, None);
+                let why = format!("what is held back cannot be read: {}", failure.message());
+                // Writing to a string cannot fail.
+                let _ = writeln!(sight.text, "\n{}", visible_line(&why));
+                sight.unread.push(why);
+                sight
+            }
+        }
     }
-    if let Some(draft) = &approval.draft {
-        page.part("what the model answers", &message(draft));
+
+    fn new(approval: &Approval, full: bool, definitions: Option<Definitions>) -> Self {
+        let mut page = Page {
+            text: String::new(),
+            full,
+            cut: false,
+        };
+        let (definitions, unread) = match definitions {
+            Some(all) => (Some(all.text), all.unread),
+            None => (None, Vec::new()),
+        };
+        page.whole(approval, definitions.as_deref());
+        Self {
+            text: page.text,
+            unread,
+        }
     }
-    page.end(approval);
-    if page.cut {
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            page.text,
-            "\nnot all is shown: `switchboard approvals show {} --full` does",
-            print::shell_word(&approval.id)
-        );
+
+    /// Fails if something is not shown that a decision is about.
+    pub(super) fn check(&self, approval: &Approval) -> Result<(), Failure> {
+        let Some(first) = self.unread.first() else {
+            return Ok(());
+        };
+        let server = print::shell_word(approval.server_name());
+        let message = format!("nothing was approved: {}", visible_line(first));
+        Err(Failure::new(message).hint(format!(
+            "`switchboard trust show {server}` shows what is held back now"
+        )))
     }
-    page.text
 }
 
 struct Page {
@@ -94,6 +124,29 @@ struct Page {
 }
 
 impl Page {
+    fn whole(&mut self, approval: &Approval, definitions: Option<&str>) {
+        self.head(approval);
+        match approval.kind.as_str() {
+            "sampling" => self.sampling(&approval.request()),
+            "elicitation" => self.form(&Form::read(&approval.request())),
+            "tool_call" | "prompt" => self.call(approval),
+            "trust" => self.trust(&approval.request(), definitions),
+            _ => self.part("what is asked", &pretty(&approval.request())),
+        }
+        if let Some(draft) = &approval.draft {
+            self.part("what the model answers", &message(draft));
+        }
+        self.end(approval);
+        if self.cut {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                self.text,
+                "\nnot all is shown: `switchboard approvals show {} --full` does",
+                print::shell_word(&approval.id)
+            );
+        }
+    }
+
     fn line(&mut self, name: &str, value: &str) {
         if !value.is_empty() {
             // Writing to a string cannot fail.
@@ -105,6 +158,7 @@ impl Page {
     fn part(&mut self, heading: &str, said: &str) {
         let _ = writeln!(self.text, "\n{heading}");
         let mut left = if self.full { usize::MAX } else { CHARS };
+        let said = folded(said);
         for (n, line) in said.split('\n').enumerate() {
             if left == 0 || (!self.full && n == LINES) {
                 self.cut = true;
@@ -218,9 +272,14 @@ impl Page {
         }
     }
 
-    fn trust(&mut self, request: &Raw) {
+    /// The definitions as they are held now, or what the request itself says of them.
+    fn trust(&mut self, request: &Raw, definitions: Option<&str>) {
         if let Some(start) = start_of(request) {
             self.part("what would be started", start.lines().trim_end());
+        }
+        if let Some(definitions) = definitions {
+            self.text.push_str(definitions);
+            return;
         }
         let tools = request.member("tools").and_then(|tools| tools.elements());
         for tool in tools.unwrap_or_default() {
@@ -233,6 +292,10 @@ impl Page {
             );
             if let Some(diff) = text("diff") {
                 let _ = write!(said, "\n{}", visible(diff.trim_end()));
+            }
+            let truncated = tool.member("truncated");
+            if truncated.is_some_and(|cut| cut.as_str() == "true") {
+                said.push_str("\nnot all of this change is kept in the request");
             }
             self.part(&format!("tool {name}"), &said);
         }
@@ -391,6 +454,16 @@ fn takes(field: &Field) -> String {
     }
 }
 
+/// The definitions that a request is about.
+fn asked(request: &Raw) -> Vec<Asked> {
+    let tools = request.member("tools").and_then(|tools| tools.elements());
+    let tools = tools.unwrap_or_default().into_iter();
+    // One that cannot be read stays unread: it has no fingerprint.
+    tools
+        .map(|tool| tool.read_owned().unwrap_or_default())
+        .collect()
+}
+
 /// The start that a request is about, if it is one.
 fn start_of(request: &Raw) -> Option<Start> {
     request.member("start")?.read_owned().ok()
@@ -402,7 +475,7 @@ mod tests {
 
     fn shown(approval: &str) -> String {
         let approval: Approval = serde_json::from_str(approval).unwrap();
-        whole(&approval, false)
+        Sight::new(&approval, false, None).text
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
     answer, decide,
     keys::{Keys, Woken},
     shapes::Approval,
-    show,
+    show::Sight,
     stream::{Stream, Told},
 };
 use crate::{
@@ -221,7 +221,7 @@ impl Watcher<'_> {
         };
         self.known.insert(approval.id.clone(), now);
         if self.reader == Reader::Program {
-            print::data(&format!("{text}\n"))?;
+            print::json_text(text)?;
         } else {
             self.clear()?;
             print::data(&line(kind, &approval))?;
@@ -304,8 +304,9 @@ impl Watcher<'_> {
             b'r' => reject(home, &id),
             b'd' => answer::decline(&Link::need(home)?, &id, false),
             _ => {
-                let approval: Approval = super::ask(&Link::need(home)?, &id)?;
-                print::data(&show::whole(&approval, false))
+                let link = Link::need(home)?;
+                let approval: Approval = super::ask(&link, &id)?;
+                print::data(&Sight::of(&link, &approval, true).text)
             }
         });
         match done {

@@ -94,7 +94,7 @@ fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<
         print::say(&format!("`{name}` is approved already"));
         return Ok(());
     };
-    show::to_decide(&held)?;
+    print::data(&show::to_decide(&held))?;
     APPROVE.agree(args.yes, &format!("Approve {}?", print::one_line(name)))?;
     decide(link, server, &held)?;
     print::say(&format!("approved `{name}`"));
@@ -115,7 +115,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
         print::say(&format!("`{server}` may start"));
         return Ok(());
     }
-    let pending: Vec<&Held> = trust.pending().collect();
+    let mut pending: Vec<Held> = trust.held.into_iter().filter(Held::is_pending).collect();
     let begins_anew = args.all && trust.note.is_some();
     if pending.is_empty() && !begins_anew {
         print::say(&format!("nothing of `{server}` waits to be approved"));
@@ -123,11 +123,13 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
     }
     let tools = count(pending.len() as u64, "definition", "definitions");
     if !pending.is_empty() {
-        list::held(pending.iter().copied()).print()?;
-        let word = shell_word(server);
-        print::hint(&format!(
-            "`switchboard trust show {word}` shows what they say"
-        ));
+        list::held(pending.iter()).print()?;
+        if !args.yes {
+            for held in &mut pending {
+                super::read_omitted(link, server, held)?;
+                print::data(&format!("\n{}", show::to_decide(held)))?;
+            }
+        }
     }
     APPROVE.agree(args.yes, &format!("Approve {tools} of {server}?"))?;
     let mut done = 0;

@@ -34,7 +34,7 @@ pub(in crate::commands) struct ServerTrust {
 impl ServerTrust {
     /// What somebody has to decide about.
     pub(in crate::commands) fn pending(&self) -> impl Iterator<Item = &Held> {
-        self.held.iter().filter(|held| held.why != "rejected")
+        self.held.iter().filter(|held| held.is_pending())
     }
 }
 
@@ -45,10 +45,12 @@ pub(in crate::commands) struct Held {
     pub(in crate::commands) name: String,
     pub(in crate::commands) tool: String,
     pub(in crate::commands) why: String,
-    pub(super) fingerprint: String,
+    pub(in crate::commands) fingerprint: String,
     since_ms: u64,
     #[serde(default)]
     pub(super) diff: Option<String>,
+    #[serde(default)]
+    pub(super) changes: Vec<Change>,
     #[serde(default)]
     pub(super) findings: Vec<Finding>,
     /// As it is now. It is kept as it was spelled: a member that is there twice is shown twice.
@@ -60,6 +62,11 @@ pub(in crate::commands) struct Held {
 }
 
 impl Held {
+    /// Whether somebody has to decide about it.
+    pub(super) fn is_pending(&self) -> bool {
+        self.why != "rejected"
+    }
+
     /// Why it is held, for a person.
     pub(in crate::commands) fn reason(&self) -> &str {
         match self.why.as_str() {
@@ -87,6 +94,23 @@ impl Held {
         } else {
             name
         }
+    }
+}
+
+/// A field that changed.
+#[derive(Debug, Deserialize)]
+pub(super) struct Change {
+    field: String,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+impl Change {
+    /// Whether the gateway does not tell all of it. A definition that says the same is only shown whole.
+    pub(super) fn is_cut(&self) -> bool {
+        let values = [&self.before, &self.after].into_iter().flatten();
+        let mut values = values.map(String::as_str);
+        self.field == "and more" || values.any(|value| value.ends_with(" more characters)"))
     }
 }
 

@@ -11,9 +11,10 @@ use switchboard_wire::Raw;
 use super::{
     Target,
     definition::readable,
-    shapes::{Approved, Finding, Held, Shown},
+    shapes::{Approved, Change, Finding, Held, Shown},
 };
 use crate::{
+    commands::visible::folded,
     failure::Failure,
     link::Link,
     print::{self, Colour},
@@ -47,11 +48,11 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
     let shown: Shown = super::ask_tool(&link, server, tool)?;
     match (&shown.held, &shown.approved) {
         (Some(held), _) => {
-            whole(held)?;
+            print::data(&whole(held))?;
             advise(held);
             Ok(())
         }
-        (None, Some(tool)) => approved(tool),
+        (None, Some(tool)) => print::data(&approved(tool)),
         (None, None) => Err(Failure::new(format!("`{}` was never seen", args.name))),
     }
 }
@@ -73,14 +74,13 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
             print::data("\n")?;
         }
         if held.omitted {
-            title(held)?;
-            findings(&held.findings)?;
+            let (title, findings) = (title(held), findings(&held.findings));
             let word = held.word();
-            let hint = format!("  left out: `switchboard trust show {word}` shows it\n");
-            heading("what it says")?;
-            print::data(&hint)?;
+            print::data(&format!(
+                "{title}{findings}{WHAT_IT_SAYS}  left out: `switchboard trust show {word}` shows it\n"
+            ))?;
         } else {
-            whole(held)?;
+            print::data(&whole(held))?;
         }
     }
     let mut pending = trust.pending();
@@ -101,54 +101,56 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a person needs to decide about a tool that is held back: what changed, or all that it says if
-/// that is new.
-pub(super) fn to_decide(held: &Held) -> Result<(), Failure> {
-    changes(held)?;
-    match held.diff {
-        Some(_) => Ok(()),
-        None => definition(held.definition.as_ref()),
+/// Everything that a person needs to decide about a definition that is held back: its changes, or its full text
+/// if it is new or the changes do not tell all of it.
+pub(super) fn to_decide(held: &Held) -> String {
+    if held.diff.is_some() && !held.changes.iter().any(Change::is_cut) {
+        return changes(held);
     }
+    whole(held)
 }
 
-fn whole(held: &Held) -> Result<(), Failure> {
-    changes(held)?;
-    definition(held.definition.as_ref())
+const WHAT_CHANGED: &str = "\nwhat changed\n";
+const WHAT_IT_SAYS: &str = "\nwhat it says\n";
+
+fn whole(held: &Held) -> String {
+    changes(held) + &definition(held.definition.as_ref())
 }
 
 /// Why it is held, what changed in it and what is suspicious.
-fn changes(held: &Held) -> Result<(), Failure> {
-    title(held)?;
+fn changes(held: &Held) -> String {
+    let mut text = title(held);
     if let Some(diff) = &held.diff {
-        heading("what changed")?;
-        print::changes(diff)?;
+        text.push_str(WHAT_CHANGED);
+        text.push_str(&print::changes(&folded(diff)));
     } else if held.why == "changed" {
-        heading("what changed")?;
-        print::data("  the definition is too large for that to be kept\n")?;
+        text.push_str(WHAT_CHANGED);
+        text.push_str("  the definition is too large for that to be kept\n");
     }
-    findings(&held.findings)
+    text + &findings(&held.findings)
 }
 
-fn title(held: &Held) -> Result<(), Failure> {
-    let title = format!("{} is held back: {}", held.title(), held.reason());
-    print::data(&format!("{title}\nsince        {}\n", held.since()))?;
-    print::data(&format!("fingerprint  {}\n", held.fingerprint))
+fn title(held: &Held) -> String {
+    let (title, reason) = (held.title(), held.reason());
+    let (since, fingerprint) = (held.since(), &held.fingerprint);
+    format!("{title} is held back: {reason}\nsince        {since}\nfingerprint  {fingerprint}\n")
 }
 
-fn approved(tool: &Approved) -> Result<(), Failure> {
+fn approved(tool: &Approved) -> String {
     let (name, since) = (print::one_line(&tool.name), tool.since());
-    print::data(&format!("{name} is approved\nsince        {since}\n"))?;
-    print::data(&format!("fingerprint  {}\n", tool.fingerprint))?;
-    findings(&tool.findings)?;
-    definition(tool.definition.as_ref())
+    format!(
+        "{name} is approved\nsince        {since}\nfingerprint  {}\n{}{}",
+        tool.fingerprint,
+        findings(&tool.findings),
+        definition(tool.definition.as_ref())
+    )
 }
 
-fn findings(findings: &[Finding]) -> Result<(), Failure> {
+fn findings(findings: &[Finding]) -> String {
     if findings.is_empty() {
-        return Ok(());
+        return String::new();
     }
-    heading("what is suspicious")?;
-    let mut text = String::new();
+    let mut text = "\nwhat is suspicious\n".to_owned();
     for finding in findings {
         let (word, colour) = match finding.severity.as_str() {
             "hidden" => ("hidden", Colour::Red),
@@ -161,19 +163,15 @@ fn findings(findings: &[Finding]) -> Result<(), Failure> {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {word}: {}\n      {excerpt}", finding.sentence());
     }
-    print::data(&text)
+    text
 }
 
-fn definition(definition: Option<&Raw>) -> Result<(), Failure> {
-    heading("what it says")?;
-    match definition {
-        Some(definition) => print::data(&readable(definition)),
-        None => print::data("  it is too large to be kept; only its fingerprint is\n"),
-    }
-}
-
-fn heading(text: &str) -> Result<(), Failure> {
-    print::data(&format!("\n{text}\n"))
+fn definition(definition: Option<&Raw>) -> String {
+    let says = match definition {
+        Some(definition) => folded(&readable(definition)),
+        None => "  it is too large to be kept; only its fingerprint is\n".to_owned(),
+    };
+    format!("{WHAT_IT_SAYS}{says}")
 }
 
 fn advise(held: &Held) {

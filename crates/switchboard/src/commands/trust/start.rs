@@ -17,6 +17,9 @@ pub(in crate::commands) struct Start {
     pub(super) fingerprint: String,
     #[serde(default)]
     settings: Map<String, Value>,
+    /// The secrets and variables of the gateway that it would get.
+    #[serde(default)]
+    references: Vec<String>,
 }
 
 impl Start {
@@ -34,6 +37,10 @@ impl Start {
             };
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{:<11}  {}{note}", visible_line(key), words(value));
+        }
+        if !self.references.is_empty() {
+            let references = visible_line(&self.references.join(" "));
+            let _ = writeln!(text, "gets         {references}");
         }
         text
     }
@@ -74,13 +81,15 @@ mod tests {
     fn every_setting_is_printed() {
         let start: Start = serde_json::from_str(
             r#"{"program": "sh -c 'a b'", "fingerprint": "f00", "settings":
-                {"cwd": "/a b", "env": ["KEY", "x\u001b"], "inheritEnv": true, "pids": 9}}"#,
+                {"cwd": "/a b", "env": ["KEY", "x\u001b"], "inheritEnv": true, "pids": 9},
+                "references": ["${secret:gh}", "${env:HOME}"]}"#,
         )
         .unwrap();
         assert_eq!(
             start.lines(),
             "program      sh -c 'a b'\nfingerprint  f00\ncwd          '/a b'\n\
-             env          KEY $'x\\U0000001B' (names only)\ninheritEnv   true\npids         9\n"
+             env          KEY $'x\\U0000001B' (names only)\ninheritEnv   true\npids         9\n\
+             gets         ${secret:gh} ${env:HOME}\n"
         );
     }
 }
