@@ -322,7 +322,12 @@ impl Gateway {
     }
 
     pub(crate) fn clients(&self) -> usize {
-        self.sessions.count() + self.pipes.load(Relaxed)
+        self.sessions.count() + self.pipes()
+    }
+
+    /// The clients with a pipe or a stream of their own.
+    pub(crate) fn pipes(&self) -> usize {
+        self.pipes.load(Relaxed)
     }
 
     /// Where it listens for HTTP.

@@ -244,7 +244,8 @@ async fn admit(
             Peer::Refused(stranger) => return Err(Away::Peer(stranger.clone())),
         }
     }
-    if !visit.know() {
+    // A client of which nothing is asked has shown nothing: it keeps no place from those that have.
+    if principal == Principal::Owner && !visit.know() {
         return Err(Away::Crowd);
     }
     Ok(admitted)
@@ -379,7 +380,7 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
         let message = "the gateway is stopping; the next one takes you in";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
     }
-    if gateway.clients() >= PIPES_MAX {
+    if gateway.pipes() >= PIPES_MAX {
         let message = "too many clients are there already; try again later";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
     }
