@@ -156,6 +156,7 @@ async fn route(
     let mut router = inner.router.clone();
     let mut request = request.map(AxumBody::new);
     let extensions = request.extensions_mut();
+    extensions.insert(principal);
     extensions.insert(actor);
     extensions.insert(Knock {
         entrance: Arc::clone(&inner.entrance),
