@@ -161,7 +161,11 @@ impl Hosted {
                 .ok();
             let tcp = Ports::bind(address)
                 .await
-                .inspect_err(|error| tracing::info!("Not listening on {address}: {error}"))
+                .inspect_err(|error| {
+                    tracing::warn!(
+                        "Clients over HTTP cannot join: cannot listen on {address}: {error}"
+                    );
+                })
                 .ok();
             runtime::open_doors(&host, &token, socket, tcp);
             host.watch_config();
