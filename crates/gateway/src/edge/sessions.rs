@@ -11,6 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustc_hash::FxHashMap;
+
 use super::tape::Tape;
 use crate::{
     caller::{Caller, Principal},
@@ -79,7 +81,8 @@ impl HttpSession {
 /// All sessions over HTTP.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    by_id: RwLock<HashMap<Arc<str>, Arc<HttpSession>>>,
+    /// The ids are random and ours, so that nobody can choose them to collide.
+    by_id: RwLock<FxHashMap<Arc<str>, Arc<HttpSession>>>,
     began: Instant,
 }
 
