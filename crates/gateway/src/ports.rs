@@ -1,6 +1,6 @@
 //! The port of the gateway, on every address where a browser looks for the console.
 //!
-//! The console has a name under `localhost`, which browsers find at 127.0.0.1 and at ::1, at whichever answers first. A
+//! The console has a name under `localhost`, which browsers find at 127.0.0.1 and at `::1`, at whichever answers first. A
 //! program that has the port at one of them would be given the keys of links. So the gateway takes the port at both.
 
 use std::{
