@@ -54,12 +54,16 @@ async function show() {
   }
   const shell = document.getElementById("shell");
   const out = document.getElementById("signed-out");
-  if (sessionIsOver() && page) {
+  const over = sessionIsOver();
+  if (over && page) {
     // What is on the page, and what somebody has written there, stays.
     pause();
     out.hidden = false;
+    const command = h("code", null, "switchboard console");
     fill(out, h("div", { class: "session-over callout", "data-tone": "warn", role: "alert" }, h("strong", null, "You are signed out: "),
-      "a session lasts 24 hours, and this one is over or not known to the gateway any more. What is on this page stays. Run ", h("code", null, "switchboard console"), " in a terminal and open its link in this browser: this page then goes on."));
+      over === "gateway"
+        ? ["the gateway was started again, and its console is at another address. What is on this page stays, but it cannot go on. Run ", command, " in a terminal and open its link."]
+        : ["a session lasts 24 hours, and this one is over or not known to the gateway any more. What is on this page stays. Run ", command, " in a terminal and open its link in this browser: this page then goes on."]));
     return;
   }
   shell.hidden = !signedIn();
@@ -96,7 +100,7 @@ function signedOut(place, failure) {
     failure ? h("div", { class: "callout", "data-tone": "bad", role: "alert" }, h("strong", null, "You could not be signed in. "), failure) : null,
     h("p", null, "You are signed out. To sign in, run this in a terminal on the machine of the gateway, and open the link that it prints:"),
     h("pre", { class: "command" }, h("code", null, "switchboard console")),
-    h("p", { class: "muted" }, "The link works once, and only for a short while. This browser then stays signed in for 24 hours, or until you sign out."),
+    h("p", { class: "muted" }, "The link works once, and only for a short while. This browser then stays signed in for 24 hours, until you sign out, or until the gateway stops: its console has another address in each run."),
   ));
 }
 

@@ -12,10 +12,11 @@ export function signedIn() {
   return token() !== null;
 }
 
-let isOver = false;
+// How the session ended: "session", or "gateway" if the gateway was started again, at another name.
+let over = null;
 
 function keep(value) {
-  isOver = false;
+  over = null;
   // The gateway has just made this session.
   proven = Promise.resolve(true);
   write(TOKEN, value);
@@ -23,21 +24,21 @@ function keep(value) {
 }
 
 export function forget() {
-  isOver = false;
+  over = null;
   write(TOKEN, null);
   tell();
 }
 
 // The gateway does not know the token any more: nobody has signed out here.
-export function expire() {
+export function expire(how = "session") {
   if (!signedIn()) return;
-  isOver = true;
+  over = how;
   write(TOKEN, null);
   tell();
 }
 
 export function sessionIsOver() {
-  return isOver && !signedIn();
+  return signedIn() ? null : over;
 }
 
 // Ends the session, at the gateway too.
@@ -98,8 +99,8 @@ async function challenge() {
     cache: "no-store",
     signal: AbortSignal.timeout(PROOF_MS),
   });
-  if (response.status === 404) {
-    expire();
+  if (response.status === 404 || response.status === 403) {
+    expire(response.status === 404 ? "session" : "gateway");
     return false;
   }
   const { proof } = await response.json();

@@ -6,6 +6,7 @@
 
 use std::{
     collections::VecDeque,
+    net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
@@ -31,9 +32,24 @@ const ID_CHARS: usize = 16;
 /// Stands in front of a nonce that is signed, so that the signature is good for nothing else.
 const PROOF: &str = "switchboard console\n";
 
-/// The keys that have been given out, and the sessions.
-#[derive(Default)]
-pub(crate) struct Console(Mutex<Inner>);
+/// The domain whose names are this machine for every browser.
+const DOMAIN: &str = "localhost";
+/// The port that browsers leave out.
+const HTTP_PORT: u16 = 80;
+
+/// Why there is no console.
+pub(crate) fn no_console(taken: SocketAddr) -> String {
+    format!("another program listens on {taken}, where a browser may look for the console")
+}
+/// What a person can do about it.
+pub(crate) const NO_CONSOLE_HINT: &str = "end that program and start the gateway again, or choose another port with `listen` in the configuration or `serve --listen`";
+
+/// The name of the console in this run, the keys that have been given out, and the sessions.
+pub(crate) struct Console {
+    /// What a browser keeps for an address, it keeps for this name, which no other program had.
+    name: String,
+    inner: Mutex<Inner>,
+}
 
 #[derive(Default)]
 struct Inner {
@@ -108,6 +124,22 @@ pub(crate) enum Refused {
 }
 
 impl Console {
+    /// `None` if there is no randomness.
+    pub(crate) fn new() -> Option<Self> {
+        Some(Self {
+            name: format!("{}.{DOMAIN}", secret()?),
+            inner: Mutex::default(),
+        })
+    }
+
+    /// The name and this port, as browsers send them.
+    pub(crate) fn host(&self, port: u16) -> Box<str> {
+        match port {
+            HTTP_PORT => self.name.as_str().into(),
+            port => format!("{}:{port}", self.name).into(),
+        }
+    }
+
     /// A new key, which ends with the session that asks for it; `None` if there is no randomness.
     pub(crate) fn key(&self, by: Option<&Signed>, now: SystemTime) -> Option<String> {
         let secret = secret()?;
@@ -210,7 +242,7 @@ impl Console {
 
     /// What is good now.
     fn lock(&self, now: SystemTime) -> MutexGuard<'_, Inner> {
-        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let Inner { keys, sessions } = &mut *guard;
         sessions.retain(|session| session.until > now);
         let is_there = |id: &Arc<str>| sessions.iter().any(|session| session.id == *id);
@@ -247,7 +279,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn rig() -> (Console, SystemTime) {
-        (Console::default(), SystemTime::now())
+        (Console::new().unwrap(), SystemTime::now())
     }
 
     fn session(console: &Console, now: SystemTime) -> SignedIn {
@@ -257,6 +289,16 @@ mod tests {
 
     fn is_session(console: &Console, token: &str, now: SystemTime) -> bool {
         console.session(token, now).is_some()
+    }
+
+    #[test]
+    fn name_is_new_in_each_run() {
+        let [one, two] = [(); 2].map(|()| Console::new().unwrap());
+        assert_ne!(one.name, two.name);
+        let label = one.name.strip_suffix(".localhost").unwrap();
+        assert!(label.len() == 32 && label.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert_eq!(*one.host(7777), format!("{}:7777", one.name));
+        assert_eq!(*one.host(80), one.name);
     }
 
     #[test]
@@ -377,7 +419,7 @@ mod tests {
         assert_ne!(console.prove(&one.id, "other", now).unwrap(), proof);
         let other = session(&console, now);
         assert_ne!(console.prove(&other.id, "nonce", now).unwrap(), proof);
-        assert_eq!(Console::default().prove(&one.id, "nonce", now), None);
+        assert_eq!(Console::new().unwrap().prove(&one.id, "nonce", now), None);
     }
 
     #[test]
@@ -385,7 +427,7 @@ mod tests {
         let (console, now) = rig();
         let one = session(&console, now);
         let (id, secret) = one.token.split_once('.').unwrap();
-        assert!(Console::default().session(&one.token, now).is_none());
+        assert!(Console::new().unwrap().session(&one.token, now).is_none());
         for wrong in [
             String::new(),
             id.to_owned(),

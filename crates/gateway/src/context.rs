@@ -123,7 +123,7 @@ impl Context {
             audience: Audience::default(),
             parking: Parking::new(Seal::new()?, PARKED)?,
             seal: Seal::new()?,
-            console: Console::default(),
+            console: Console::new()?,
             reads: Reads::default(),
             logs,
             metrics: Metrics::default(),

@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, SystemTime},
@@ -23,7 +23,7 @@ use tokio::{
 use crate::{
     approvals,
     audit::Actor,
-    console::Signed,
+    console::{Signed, no_console},
     context::Context,
     edge::{
         pipe,
@@ -35,6 +35,7 @@ use crate::{
     logs::Logs,
     notify,
     pace::AFTER_FIRST_ANSWERS,
+    ports::Ports,
     session::Session,
     shelf::Shelf,
     supervisor::{Supervisor, Upstreams},
@@ -53,11 +54,19 @@ pub struct Gateway {
     stage: watch::Sender<Stage>,
     pipes: AtomicUsize,
     pipes_changed: watch::Sender<()>,
-    address: Mutex<Option<SocketAddr>>,
+    listening: OnceLock<Listening>,
     config_problem: Mutex<Option<Arc<str>>>,
     /// Held from the reading of the configuration file until it is applied, so that no change undoes
     /// another.
     changing: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// Where it listens for HTTP.
+#[derive(Debug)]
+struct Listening {
+    address: SocketAddr,
+    /// The name and port of the console, or the address at which another program has the port.
+    console: Result<Box<str>, SocketAddr>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,7 +143,7 @@ impl Gateway {
             stage: watch::Sender::new(Stage::Running),
             pipes: AtomicUsize::new(0),
             pipes_changed: watch::Sender::new(()),
-            address: Mutex::default(),
+            listening: OnceLock::new(),
             config_problem: Mutex::default(),
             changing: Arc::default(),
         });
@@ -313,31 +322,54 @@ impl Gateway {
     }
 
     pub(crate) fn clients(&self) -> usize {
-        self.sessions.count() + self.pipes.load(Relaxed)
+        self.sessions.count() + self.pipes()
+    }
+
+    /// The clients with a pipe or a stream of their own.
+    pub(crate) fn pipes(&self) -> usize {
+        self.pipes.load(Relaxed)
     }
 
     /// Where it listens for HTTP.
     pub fn address(&self) -> Option<SocketAddr> {
-        *self.address.lock().unwrap_or_else(PoisonError::into_inner)
+        self.listening.get().map(|listening| listening.address)
     }
 
-    /// A link that opens the console at this address, once; `None` if there is no randomness.
-    pub fn console_link(&self, address: SocketAddr) -> Option<String> {
-        self.console_link_by(None, address)
+    /// The name and port of the console, as a browser sends them.
+    pub(crate) fn console_host(&self) -> Option<&str> {
+        self.listening.get()?.console.as_deref().ok()
+    }
+
+    /// The address at which another program has the port, so that there is no console.
+    pub(crate) fn console_taken(&self) -> Option<SocketAddr> {
+        self.listening.get()?.console.as_ref().err().copied()
+    }
+
+    /// A link that opens the console, once; `None` if there is no console, or no randomness.
+    pub fn console_link(&self) -> Option<String> {
+        self.console_link_by(None)
     }
 
     /// The same for a session of the console.
-    pub(crate) fn console_link_by(
-        &self,
-        session: Option<&Signed>,
-        address: SocketAddr,
-    ) -> Option<String> {
+    pub(crate) fn console_link_by(&self, session: Option<&Signed>) -> Option<String> {
+        let host = self.console_host()?;
         let key = self.context.console.key(session, SystemTime::now())?;
-        Some(format!("http://{address}/#sign-in={key}"))
+        Some(format!("http://{host}/#sign-in={key}"))
     }
 
-    pub(crate) fn set_address(&self, address: SocketAddr) {
-        *self.address.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
+    /// Takes note of where it listens, the first time.
+    pub(crate) fn listens(&self, ports: &Ports) {
+        let console = match ports.taken {
+            Some(taken) => {
+                tracing::warn!("There is no console: {}.", no_console(taken));
+                Err(taken)
+            }
+            None => Ok(self.context.console.host(ports.address.port())),
+        };
+        let _ = self.listening.set(Listening {
+            address: ports.address,
+            console,
+        });
     }
 
     pub(crate) async fn changing(&self) -> tokio::sync::OwnedMutexGuard<()> {

@@ -57,6 +57,7 @@ mod notify;
 mod pace;
 mod park;
 mod peer;
+mod ports;
 mod problem;
 mod question;
 mod random;
@@ -85,6 +86,7 @@ mod watch;
 
 pub use gateway::{Gateway, StartError};
 pub use health::{Health, Part, PartState, Reason, ServerState};
+pub use ports::Ports;
 pub use reload::ChangeError;
 pub use server::{Doors, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
 pub use status::{ServerStatus, Status, describe};

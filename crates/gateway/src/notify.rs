@@ -10,7 +10,6 @@ mod webhook;
 use std::{
     collections::VecDeque,
     ffi::OsString,
-    net::SocketAddr,
     path::PathBuf,
     sync::{Arc, Weak},
     time::{Duration, SystemTime},
@@ -79,8 +78,8 @@ impl Megaphone {
 #[derive(Debug, Clone)]
 pub(crate) struct Now {
     config: Arc<Config>,
-    /// Where the console is.
-    address: Option<SocketAddr>,
+    /// The name and port of the console.
+    console: Option<Box<str>>,
     /// The folder of secrets.
     secrets: PathBuf,
 }
@@ -111,7 +110,7 @@ fn now(gateway: &Weak<Gateway>) -> Option<Now> {
     let context = gateway.context();
     Some(Now {
         config: context.config.load_full(),
-        address: gateway.address(),
+        console: gateway.console_host().map(Into::into),
         secrets: context.home.secrets(),
     })
 }
@@ -153,7 +152,7 @@ where
                 return;
             };
             let approvals = &now.config.approvals;
-            let console = console(now.address, &event.data["approval"]);
+            let console = console(now.console.as_deref(), &event.data["approval"]);
             if kind == ESCALATED
                 && approvals.notify == Notify::Auto
                 && shown.len() < SHOWN_MAX
@@ -198,7 +197,7 @@ where
 }
 
 /// Where the console shows the approval.
-fn console(address: Option<SocketAddr>, approval: &Value) -> Option<String> {
+fn console(host: Option<&str>, approval: &Value) -> Option<String> {
     let id = approval["id"].as_str().unwrap_or_default();
     let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let page = if is_id {
@@ -206,7 +205,7 @@ fn console(address: Option<SocketAddr>, approval: &Value) -> Option<String> {
     } else {
         String::new()
     };
-    Some(format!("http://{}/#approvals{page}", address?))
+    Some(format!("http://{}/#approvals{page}", host?))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use switchboard_config::McpAuth;
 use switchboard_wire::{code, percent};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::{net::UnixListener, task::JoinSet};
 use tower_service::Service;
 
 use crate::{
@@ -27,6 +27,7 @@ use crate::{
     },
     gateway::Gateway,
     peer::{Peer, Stranger},
+    ports::Ports,
     problem::Problem,
     view::{Face, View},
 };
@@ -83,14 +84,22 @@ impl Doors {
         }))
     }
 
-    /// Serves clients on this machine until the gateway stops.
-    pub async fn serve_tcp(&self, listener: TcpListener) {
-        if let Ok(address) = listener.local_addr() {
-            self.0.gateway.set_address(address);
-        }
+    /// Serves clients on this machine until the gateway stops. The gateway knows its address from the call on.
+    pub fn serve_tcp(&self, ports: Ports) -> impl Future<Output = ()> + Send + use<> {
+        self.0.gateway.listens(&ports);
         let inner = Arc::clone(&self.0);
-        let route = move |visit, request| route(Arc::clone(&inner), visit, request);
-        connection::accept_tcp(&self.0.entrance, listener, route).await;
+        async move {
+            let mut accepting = JoinSet::new();
+            for listener in ports.listeners {
+                let inner = Arc::clone(&inner);
+                accepting.spawn(async move {
+                    let entrance = Arc::clone(&inner.entrance);
+                    let route = move |visit, request| route(Arc::clone(&inner), visit, request);
+                    connection::accept_tcp(&entrance, listener, route).await;
+                });
+            }
+            accepting.join_all().await;
+        }
     }
 
     /// Serves clients of this user until the gateway stops.
@@ -147,6 +156,7 @@ async fn route(
     let mut router = inner.router.clone();
     let mut request = request.map(AxumBody::new);
     let extensions = request.extensions_mut();
+    extensions.insert(principal);
     extensions.insert(actor);
     extensions.insert(Knock {
         entrance: Arc::clone(&inner.entrance),
@@ -235,7 +245,8 @@ async fn admit(
             Peer::Refused(stranger) => return Err(Away::Peer(stranger.clone())),
         }
     }
-    if !visit.know() {
+    // A client of which nothing is asked has shown nothing: it keeps no place from those that have.
+    if principal == Principal::Owner && !visit.know() {
         return Err(Away::Crowd);
     }
     Ok(admitted)
@@ -247,7 +258,8 @@ fn admit_tcp(
     is_mcp: bool,
     request: &Request<Incoming>,
 ) -> Result<(Principal, Option<Signed>), TurnedAway> {
-    gate::check_origin(request.uri(), request.headers())?;
+    let console = inner.gateway.console_host();
+    gate::check_origin(console, request.uri(), request.headers())?;
     let open = api::is_open(request.uri().path())
         || (is_mcp && inner.gateway.context().config.load().auth.mcp == McpAuth::None);
     let Err(away) = gate::check_token(&inner.token, request.headers()) else {
@@ -255,7 +267,7 @@ fn admit_tcp(
     };
     // The console looks and decides; it is no client of MCP.
     if let Some(session) = session(inner, request).filter(|_| !is_mcp) {
-        gate::check_own_page(request.headers())?;
+        gate::check_own_page(console, request.headers())?;
         return Ok((Principal::Owner, Some(session)));
     }
     if open {
@@ -291,7 +303,7 @@ fn turn_away(away: &Away, is_mcp: bool) -> Response<Answer> {
     let (status, message) = match away {
         Away::Gate(TurnedAway::Host) => (
             StatusCode::FORBIDDEN,
-            "this gateway serves its own machine only: the Host header has to be a loopback address",
+            "this gateway serves its own machine only: the Host header has to be a loopback address, or the name in the link that `switchboard console` prints, which is another in each run",
         ),
         Away::Gate(TurnedAway::Origin) => (
             StatusCode::FORBIDDEN,
@@ -299,7 +311,7 @@ fn turn_away(away: &Away, is_mcp: bool) -> Response<Answer> {
         ),
         Away::Gate(TurnedAway::Page) => (
             StatusCode::FORBIDDEN,
-            "a session of the console is for the console's own page: the Origin header has to be this gateway's own address",
+            "a session of the console is for the console's own page: Host and Origin have to be the address in the link that `switchboard console` prints",
         ),
         Away::Gate(TurnedAway::Token) => (
             StatusCode::UNAUTHORIZED,
@@ -369,7 +381,7 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
         let message = "the gateway is stopping; the next one takes you in";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
     }
-    if gateway.clients() >= PIPES_MAX {
+    if gateway.pipes() >= PIPES_MAX {
         let message = "too many clients are there already; try again later";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
     }

@@ -8,6 +8,7 @@ use switchboard_config::{Memory, Server, Start, Transport};
 use switchboard_store::Status as StoreStatus;
 
 use crate::{
+    console::{NO_CONSOLE_HINT, no_console},
     gateway::Gateway,
     health::{Health, Part, PartState},
     scrub, time,
@@ -113,6 +114,15 @@ impl Gateway {
                 name: Memory::NAME.to_owned(),
                 state: PartState::Error { message },
                 note: Some(action),
+            });
+        }
+        if let Some(taken) = self.console_taken() {
+            parts.push(Part {
+                name: "console".to_owned(),
+                state: PartState::Error {
+                    message: no_console(taken).into(),
+                },
+                note: Some(NO_CONSOLE_HINT.into()),
             });
         }
         Status {

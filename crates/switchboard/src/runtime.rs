@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, bail};
 use switchboard_config::Home;
 use switchboard_files::{Access, Links, write_private};
-use switchboard_gateway::{Doors, Gateway};
+use switchboard_gateway::{Doors, Gateway, Ports};
 use tokio::{
     net::UnixListener,
     signal::unix::{Signal, SignalKind, signal},
@@ -239,7 +239,7 @@ pub(crate) fn open_doors(
     gateway: &Arc<Gateway>,
     token: &str,
     socket: Option<UnixListener>,
-    tcp: Option<tokio::net::TcpListener>,
+    tcp: Option<Ports>,
 ) -> Doors {
     let doors = Doors::new(Arc::clone(gateway), token);
     if let Some(socket) = socket {
@@ -247,8 +247,7 @@ pub(crate) fn open_doors(
         tokio::spawn(async move { doors.serve_socket(socket).await });
     }
     if let Some(tcp) = tcp {
-        let doors = doors.clone();
-        tokio::spawn(async move { doors.serve_tcp(tcp).await });
+        tokio::spawn(doors.serve_tcp(tcp));
     }
     doors
 }

@@ -9,11 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 use switchboard_config::{Config, Environment, Home, Started};
-use switchboard_gateway::Gateway;
-use tokio::net::TcpListener;
+use switchboard_gateway::{Gateway, Ports};
 use tracing::level_filters::LevelFilter;
 
 use crate::{
@@ -89,7 +88,7 @@ async fn serve(
 ) -> anyhow::Result<()> {
     let signals = Signals::listen()?;
     let token = runtime::token(&home)?;
-    let tcp = TcpListener::bind(address).await.map_err(|error| {
+    let tcp = Ports::bind(address).await.map_err(|error| {
         let advice = match error.kind() {
             io::ErrorKind::AddrInUse => {
                 "another program has it; choose another with `listen` in the configuration or --listen"
@@ -99,12 +98,12 @@ async fn serve(
         anyhow::Error::new(error).context(format!("cannot listen on {address}: {advice}"))
     })?;
     let socket = runtime::bind_socket(&home)?;
-    let address = tcp.local_addr().context("cannot tell where it listens")?;
+    let address = tcp.address();
     let home = Arc::new(home);
     let gateway = Gateway::start(Arc::clone(&home), config, environment, None)?;
     let doors = runtime::open_doors(&gateway, &token, Some(socket), Some(tcp));
     gateway.watch_config();
-    announce(&home, address, gateway.console_link(address).as_deref());
+    announce(&home, address, gateway.console_link().as_deref());
     runtime::until_stopped(&gateway, signals).await;
     doors.closed().await;
     // A leftover socket does no harm, but one that is gone says at once that nobody is there.

@@ -7,8 +7,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
 use switchboard_config::{Config, Environment, Home, Started};
-use switchboard_gateway::{Face, Gateway, View};
-use tokio::{net::TcpListener, time::Instant};
+use switchboard_gateway::{Face, Gateway, Ports, View};
+use tokio::time::Instant;
 use tracing::level_filters::LevelFilter;
 
 pub(crate) use self::pipes::{Reader, Writer};
@@ -159,9 +159,13 @@ impl Hosted {
             let socket = runtime::bind_socket(&place)
                 .inspect_err(|error| tracing::warn!("Others cannot join: {error:#}"))
                 .ok();
-            let tcp = TcpListener::bind(address)
+            let tcp = Ports::bind(address)
                 .await
-                .inspect_err(|error| tracing::info!("Not listening on {address}: {error}"))
+                .inspect_err(|error| {
+                    tracing::warn!(
+                        "Clients over HTTP cannot join: cannot listen on {address}: {error}"
+                    );
+                })
                 .ok();
             runtime::open_doors(&host, &token, socket, tcp);
             host.watch_config();

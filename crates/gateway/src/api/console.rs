@@ -14,7 +14,7 @@ use super::ask::{MaySay, read_json};
 use crate::{
     audit::{Actor, Event},
     connection::Knock,
-    console::{Listed, Refused, Signed},
+    console::{Listed, NO_CONSOLE_HINT, Refused, Signed, no_console},
     edge::gate,
     gateway::Gateway,
     problem::Problem,
@@ -48,7 +48,7 @@ pub(super) async fn sign_in(
     Extension(knock): Extension<Knock>,
     request: Request,
 ) -> Result<Json<SignedIn>, Problem> {
-    let Key { key } = read_open(request).await?;
+    let Key { key } = read_open(&gateway, request).await?;
     let context = gateway.context();
     if context.console.is_key(&key, SystemTime::now()) {
         actor.peer = knock.peer().await?;
@@ -93,7 +93,7 @@ pub(super) async fn prove(
     Extension(knock): Extension<Knock>,
     request: Request,
 ) -> Result<Json<Proof>, Problem> {
-    let Challenge { session, nonce } = read_open(request).await?;
+    let Challenge { session, nonce } = read_open(&gateway, request).await?;
     if !NONCE_CHARS.contains(&nonce.len()) {
         let detail = format!(
             "`nonce` has to have {} to {} bytes",
@@ -112,10 +112,13 @@ pub(super) async fn prove(
     Ok(Json(Proof { proof }))
 }
 
-/// The body of a request that anybody may send: JSON, from the console's own page or from a program.
-async fn read_open<T: serde::de::DeserializeOwned>(request: Request) -> Result<T, Problem> {
-    if gate::check_own_page(request.headers()).is_err() {
-        let detail = "only the console's own page signs in: the Origin header has to be this gateway's own address";
+/// The body of a request that anybody may send: JSON to the console's own address, from its page or from a program.
+async fn read_open<T: serde::de::DeserializeOwned>(
+    gateway: &Gateway,
+    request: Request,
+) -> Result<T, Problem> {
+    if gate::check_own_page(gateway.console_host(), request.headers()).is_err() {
+        let detail = "only the console's own page signs in: open the link that `switchboard console` prints as it is, with its name";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
     if !request.headers().contains_key(CONTENT_TYPE) {
@@ -135,12 +138,16 @@ pub(super) async fn link(
     Extension(actor): Extension<Actor>,
     session: Option<Extension<Signed>>,
 ) -> Result<Json<Link>, Problem> {
-    let Some(address) = gateway.address() else {
+    if gateway.address().is_none() {
         let detail = "this gateway listens on its socket only, so that no browser can reach it; end it, and `switchboard serve` starts one with a console";
         return Err(Problem::new(StatusCode::CONFLICT, detail));
-    };
+    }
+    if let Some(taken) = gateway.console_taken() {
+        let detail = format!("{}; {}", no_console(taken), NO_CONSOLE_HINT);
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
     let session = session.as_deref();
-    let url = gateway.console_link_by(session, address);
+    let url = gateway.console_link_by(session);
     let url = url.ok_or_else(no_randomness)?;
     gateway.context().audit.record(Event {
         what: "link-made",

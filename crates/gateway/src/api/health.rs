@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State, response::IntoResponse};
+use axum::{
+    Json,
+    extract::{Extension, State},
+    response::IntoResponse,
+};
 use hyper::StatusCode;
 use serde::Serialize;
 
 use crate::{
+    caller::Principal,
     gateway::Gateway,
     health::{Part, PartState},
 };
@@ -18,11 +23,12 @@ pub(super) async fn alive() -> &'static str {
 #[derive(Serialize)]
 struct Readiness {
     ready: bool,
-    parts: Vec<Named>,
+    /// For its owner: the names of servers are nobody else's business.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<Vec<Named>>,
 }
 
-/// A part by its name and state. Whoever has the token is told why elsewhere: reasons quote what servers
-/// say, which may be secrets.
+/// A part by its name and state. The status says why.
 #[derive(Serialize)]
 struct Named {
     name: String,
@@ -43,14 +49,19 @@ impl From<Part> for Named {
 }
 
 /// Servers that are not up do not count: the first call starts them, and the others are served.
-pub(super) async fn ready(State(gateway): State<Arc<Gateway>>) -> impl IntoResponse {
+pub(super) async fn ready(
+    State(gateway): State<Arc<Gateway>>,
+    Extension(principal): Extension<Principal>,
+) -> impl IntoResponse {
     let ready = gateway.context().store.status().is_ready() && !gateway.is_stopping();
     let status = if ready {
         StatusCode::OK
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let parts = gateway.status().parts.into_iter().map(Named::from);
-    let parts = parts.collect();
+    let parts = (principal == Principal::Owner).then(|| {
+        let parts = gateway.status().parts.into_iter();
+        parts.map(Named::from).collect()
+    });
     (status, Json(Readiness { ready, parts }))
 }

@@ -3,6 +3,10 @@
 //! A web page that a person happens to visit can make their browser talk to a port of this machine.
 //! So the request must be meant for this machine (Host), must not come from a foreign page (Origin),
 //! and must carry the token.
+//!
+//! A browser keeps what a page left at an address (a service worker, a cached file), and the page may have been of
+//! another program that had the port before. So the console is at a name that is new in each run: `own` is that name
+//! with the port, and only there are sessions opened and used.
 
 use std::net::IpAddr;
 
@@ -47,7 +51,12 @@ impl std::fmt::Debug for Token {
 }
 
 /// Checks Host and Origin.
-pub(crate) fn check_origin(uri: &Uri, headers: &HeaderMap) -> Result<(), TurnedAway> {
+pub(crate) fn check_origin(
+    own: Option<&str>,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), TurnedAway> {
+    let is_local = |authority: &str| is_local(authority) || own == Some(authority);
     let mut hosts = headers
         .get_all(HOST)
         .iter()
@@ -68,18 +77,17 @@ pub(crate) fn check_origin(uri: &Uri, headers: &HeaderMap) -> Result<(), TurnedA
     all.then_some(()).ok_or(TurnedAway::Origin)
 }
 
-/// Checks that, if a page sent it, the page is one of this very door: the Origin is what the Host names.
-/// A page of another port is another program's.
-pub(crate) fn check_own_page(headers: &HeaderMap) -> Result<(), TurnedAway> {
+/// Checks that it is meant for the console's own address and, if a page sent it, that the page is from there.
+/// A page of another port, or of another name, may be another program's.
+pub(crate) fn check_own_page(own: Option<&str>, headers: &HeaderMap) -> Result<(), TurnedAway> {
+    let own = own.ok_or(TurnedAway::Page)?;
     let mut hosts = headers.get_all(HOST).iter();
-    let host = hosts.next().filter(|_| hosts.next().is_none());
-    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let own = |origin: &HeaderValue| {
-        let origin = origin.to_str().unwrap_or_default();
-        let named = origin.strip_prefix("http://");
-        !host.is_empty() && named.is_some_and(|named| named.eq_ignore_ascii_case(host))
+    let is_meant = hosts.next().is_some_and(|host| host == own) && hosts.next().is_none();
+    let is_own = |origin: &HeaderValue| {
+        let named = origin.as_bytes().strip_prefix(b"http://");
+        named == Some(own.as_bytes())
     };
-    let all = headers.get_all(ORIGIN).iter().all(own);
+    let all = is_meant && headers.get_all(ORIGIN).iter().all(is_own);
     all.then_some(()).ok_or(TurnedAway::Page)
 }
 
@@ -123,6 +131,8 @@ fn is_local(authority: &str) -> bool {
 mod tests {
     use super::*;
 
+    const OWN: &str = "0123.localhost:7777";
+
     fn with(name: hyper::header::HeaderName, value: &'static str) -> HeaderMap {
         HeaderMap::from_iter([
             (HOST, HeaderValue::from_static("localhost:7777")),
@@ -159,8 +169,27 @@ mod tests {
     }
 
     #[test]
+    fn only_the_name_of_this_run_is_local() {
+        let uri = Uri::from_static("/");
+        let check = |host| check_origin(Some(OWN), &uri, &with(HOST, host));
+        assert_eq!(check(OWN), Ok(()));
+        for other in [
+            "0123.localhost:7778",
+            "0123.localhost",
+            "4567.localhost:7777",
+            "x.0123.localhost:7777",
+            "0123.localhost:7777.example.com",
+        ] {
+            assert_eq!(check(other), Err(TurnedAway::Host), "{other}");
+        }
+        let checked = check_origin(None, &uri, &with(HOST, OWN));
+        assert_eq!(checked, Err(TurnedAway::Host));
+    }
+
+    #[test]
     fn foreign_pages_and_hosts_are_turned_away() {
         let uri = Uri::from_static("/mcp");
+        let check_origin = |uri: &Uri, headers: &HeaderMap| check_origin(Some(OWN), uri, headers);
         assert_eq!(
             check_origin(&uri, &with(ORIGIN, "https://example.com")),
             Err(TurnedAway::Origin)
@@ -183,40 +212,60 @@ mod tests {
     #[test]
     fn each_of_two_origins_is_checked() {
         let uri = Uri::from_static("/mcp");
+        let check_origin = |uri: &Uri, headers: &HeaderMap| check_origin(Some(OWN), uri, headers);
         let mut two = with(ORIGIN, "http://localhost:3000");
         two.append(ORIGIN, HeaderValue::from_static("https://example.com"));
         assert_eq!(check_origin(&uri, &two), Err(TurnedAway::Origin));
     }
 
     #[test]
-    fn only_a_page_of_this_very_port_is_its_own() {
-        for own in ["http://localhost:7777", "http://LOCALHOST:7777"] {
-            assert_eq!(check_own_page(&with(ORIGIN, own)), Ok(()), "{own}");
-        }
-        assert_eq!(check_own_page(&with(AUTHORIZATION, "x")), Ok(()));
+    fn only_a_page_of_this_very_address_is_its_own() {
+        let check = |headers: &HeaderMap| check_own_page(Some(OWN), headers);
+        let with = |origin: &'static str| {
+            HeaderMap::from_iter([
+                (HOST, HeaderValue::from_static(OWN)),
+                (ORIGIN, HeaderValue::from_static(origin)),
+            ])
+        };
+        let own = with("http://0123.localhost:7777");
+        assert_eq!(check(&own), Ok(()));
+        assert_eq!(check_own_page(None, &own), Err(TurnedAway::Page));
         for other in [
-            "http://localhost:3000",
-            "http://localhost",
-            "https://localhost:7777",
+            "http://0123.localhost:3000",
+            "http://0123.localhost",
+            "https://0123.localhost:7777",
+            "http://4567.localhost:7777",
+            "http://localhost:7777",
             "http://127.0.0.1:7777",
-            "http://localhost:7777.example.com",
-            "http://localhost:77777",
-            "localhost:7777",
+            "http://0123.localhost:7777.example.com",
+            "0123.localhost:7777",
             "null",
             "",
         ] {
-            let checked = check_own_page(&with(ORIGIN, other));
-            assert_eq!(checked, Err(TurnedAway::Page), "{other}");
+            assert_eq!(check(&with(other)), Err(TurnedAway::Page), "{other}");
         }
-        let mut two = with(ORIGIN, "http://localhost:7777");
+        let mut two = own.clone();
         two.append(ORIGIN, HeaderValue::from_static("http://localhost:3000"));
-        assert_eq!(check_own_page(&two), Err(TurnedAway::Page));
-        let mut two = with(ORIGIN, "http://localhost:7777");
-        two.append(HOST, HeaderValue::from_static("localhost:7777"));
-        assert_eq!(check_own_page(&two), Err(TurnedAway::Page));
-        let mut none = with(ORIGIN, "http://");
+        assert_eq!(check(&two), Err(TurnedAway::Page));
+        let mut two = own.clone();
+        two.append(HOST, HeaderValue::from_static(OWN));
+        assert_eq!(check(&two), Err(TurnedAway::Page));
+        let mut none = own;
         none.remove(HOST);
-        assert_eq!(check_own_page(&none), Err(TurnedAway::Page));
+        assert_eq!(check(&none), Err(TurnedAway::Page));
+    }
+
+    #[test]
+    fn program_names_the_address_of_the_console_too() {
+        for (host, checked) in [
+            (OWN, Ok(())),
+            ("127.0.0.1:7777", Err(TurnedAway::Page)),
+            ("localhost:7777", Err(TurnedAway::Page)),
+            ("4567.localhost:7777", Err(TurnedAway::Page)),
+        ] {
+            let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
+            assert_eq!(check_own_page(Some(OWN), &headers), checked, "{host}");
+        }
     }
 
     #[test]

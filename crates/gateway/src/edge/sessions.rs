@@ -2,7 +2,8 @@
 //! again.
 
 use std::{
-    collections::VecDeque,
+    cmp::Reverse,
+    collections::{HashMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -13,7 +14,13 @@ use std::{
 use rustc_hash::FxHashMap;
 
 use super::tape::Tape;
-use crate::{caller::Principal, random::secret, session::Session, shown::Shown, view::View};
+use crate::{
+    caller::{Caller, Principal},
+    random::secret,
+    session::Session,
+    shown::Shown,
+    view::View,
+};
 
 /// A session over HTTP.
 #[derive(Debug)]
@@ -79,7 +86,8 @@ pub(crate) struct Sessions {
     began: Instant,
 }
 
-/// The most sessions at a time; beyond it those that have been silent the longest end.
+/// The most sessions of a principal at a time; beyond it one of the client that has the most ends, the one that has been
+/// silent the longest.
 const SESSIONS_MAX: usize = 10_000;
 /// A session without a sign of life for so long is ended.
 const SILENT: Duration = Duration::from_hours(1);
@@ -109,13 +117,23 @@ impl Sessions {
         });
         let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
         let mut ended = None;
-        if by_id.len() >= SESSIONS_MAX {
-            let oldest = by_id
-                .values()
-                .filter(|session| !session.is_busy())
-                .min_by_key(|session| session.last_seen.load(Relaxed))
-                .map(|session| Arc::clone(&session.id));
-            ended = by_id.remove(&oldest?);
+        let caller = &session.session.caller;
+        let own = || {
+            let is_own = |known: &&Arc<_>| client_of(known).principal == caller.principal;
+            by_id.values().filter(is_own)
+        };
+        if by_id.len() >= SESSIONS_MAX && own().count() >= SESSIONS_MAX {
+            let mut of_client = HashMap::<&str, usize>::new();
+            for known in own() {
+                *of_client.entry(&client_of(known).client).or_default() += 1;
+            }
+            let crowds = |known: &&Arc<HttpSession>| {
+                let last_seen = known.last_seen.load(Relaxed);
+                (of_client[&*client_of(known).client], Reverse(last_seen))
+            };
+            let idle = own().filter(|known| !known.is_busy());
+            let dispensable = idle.max_by_key(crowds).map(|known| Arc::clone(&known.id));
+            ended = by_id.remove(&dispensable?);
         }
         by_id.insert(id, Arc::clone(&session));
         drop(by_id);
@@ -181,24 +199,38 @@ impl Sessions {
     }
 }
 
+/// The client of a session.
+fn client_of(session: &HttpSession) -> &Caller {
+    &session.session.caller
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
+    use switchboard_client::Raw;
+
     use super::*;
-    use crate::caller::Caller;
     use crate::view::Face;
 
     const OWNER: Principal = Principal::Owner;
 
     fn open(sessions: &Sessions) -> Option<Arc<HttpSession>> {
-        let caller = Caller::new(1, "a".into(), OWNER);
-        sessions.open(
-            Session::open(View::All(Face::Direct), caller, None),
-            Shown::NOTHING,
-        )
+        open_as(sessions, "a", OWNER)
+    }
+
+    fn open_as(
+        sessions: &Sessions,
+        client: &str,
+        principal: Principal,
+    ) -> Option<Arc<HttpSession>> {
+        let caller = Caller::new(1, "".into(), principal);
+        let params = serde_json::json!({ "clientInfo": { "name": client, "version": "1" } });
+        let params = Raw::from_value(&params).unwrap();
+        let session = Session::open(View::All(Face::Direct), caller, Some(&params));
+        sessions.open(session, Shown::NOTHING)
     }
 
     #[test]
@@ -227,6 +259,34 @@ mod tests {
                 .get(&busy.id, &View::All(Face::Direct), OWNER)
                 .is_some()
         );
+    }
+
+    #[test]
+    fn strangers_end_no_session_of_the_owner() {
+        let sessions = Sessions::new();
+        let idle = open(&sessions).unwrap();
+        for _ in 0..SESSIONS_MAX + 10 {
+            assert!(open_as(&sessions, "a", Principal::Anyone).is_some());
+        }
+        assert_eq!(sessions.count(), SESSIONS_MAX + 1);
+        let view = View::All(Face::Direct);
+        assert!(sessions.get(&idle.id, &view, OWNER).is_some());
+    }
+
+    #[test]
+    fn client_with_the_most_sessions_makes_room() {
+        let sessions = Sessions::new();
+        let idle: Vec<_> = (0..2)
+            .map(|_| open_as(&sessions, "few", OWNER).unwrap())
+            .collect();
+        for _ in 0..SESSIONS_MAX + 10 {
+            assert!(open_as(&sessions, "many", OWNER).is_some());
+        }
+        assert_eq!(sessions.count(), SESSIONS_MAX);
+        let view = View::All(Face::Direct);
+        for idle in idle {
+            assert!(sessions.get(&idle.id, &view, OWNER).is_some());
+        }
     }
 
     #[test]

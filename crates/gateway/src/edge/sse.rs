@@ -25,7 +25,7 @@ pub(crate) const MESSAGES: &str = "/sse/messages/";
 
 /// Messages of one client that wait to be read; then it waits to send more.
 const INBOX_DEPTH: usize = 64;
-/// The most streams at a time.
+/// The most streams of a principal at a time.
 const STREAMS_MAX: usize = 4_096;
 
 /// The open streams, by their names.
@@ -98,7 +98,8 @@ impl Streams {
     fn add(&self, inbox: Inbox) -> Option<String> {
         let name = secret()?;
         let mut streams = self.lock();
-        if streams.len() >= STREAMS_MAX {
+        let is_own = |known: &&Inbox| known.principal == inbox.principal;
+        if streams.values().filter(is_own).count() >= STREAMS_MAX {
             return None;
         }
         streams.insert(name.clone(), inbox);

@@ -77,7 +77,7 @@ fn begin(events: &Megaphone, approvals: Approvals, path: &Path) -> Arc<Mutex<App
             };
             Some(Now {
                 config: Arc::new(config),
-                address: Some(([127, 0, 0, 1], 7777).into()),
+                console: Some("0123.localhost:7777".into()),
                 secrets: "/none".into(),
             })
         },
@@ -164,7 +164,7 @@ async fn an_address_is_told_with_a_signature() {
         body["data"],
         json!({
             "approval": {"id": "k7f3q2mz", "server": "files", "summary": "Delete <all>"},
-            "console": "http://127.0.0.1:7777/#approvals/k7f3q2mz",
+            "console": "http://0123.localhost:7777/#approvals/k7f3q2mz",
         })
     );
     // Another configuration counts at once.
@@ -177,7 +177,10 @@ async fn an_address_is_told_with_a_signature() {
     check_signature(&second, b"another", "a secret in base64");
     let body: Value = serde_json::from_str(&second.1).unwrap();
     assert_eq!(body["type"], "approval.created");
-    assert_eq!(body["data"]["console"], "http://127.0.0.1:7777/#approvals");
+    assert_eq!(
+        body["data"]["console"],
+        "http://0123.localhost:7777/#approvals"
+    );
     assert_ne!(
         header(&first.0, "webhook-id"),
         header(&second.0, "webhook-id")
@@ -353,7 +356,7 @@ async fn the_desktop_gets_exact_arguments() {
             "--urgency=critical",
             "--",
             "Switchboard waits for you",
-            "files: Delete &lt;all&gt;\nhttp://127.0.0.1:7777/#approvals/bbbb",
+            "files: Delete &lt;all&gt;\nhttp://0123.localhost:7777/#approvals/bbbb",
         ]
     );
 }

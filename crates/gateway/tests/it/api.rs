@@ -77,14 +77,17 @@ async fn ready_means_that_the_store_is() {
 }
 
 #[tokio::test]
-async fn readiness_says_no_more_than_names_and_states() {
+async fn readiness_names_parts_with_the_token_only() {
     let rig = Rig::with(json!({ "parked": { "command": "/does/not/exist" } })).await;
     rig.until("/api/v1/status", |status| {
         let part = status["parts"].as_array().unwrap().last().unwrap();
         status["servers"][0]["state"] == "parked" && part["message"].is_string()
     })
     .await;
-    let ready = rig.ask_with("GET", "/readyz", "", "").await.json();
+    rig.until("/readyz", |answer| answer["ready"] == true).await;
+    let open = rig.ask_with("GET", "/readyz", "", "").await.json();
+    assert_eq!(open, json!({ "ready": true }));
+    let ready = rig.get("/readyz").await.json();
     let parts = ready["parts"].as_array().unwrap();
     assert!(
         parts.contains(&json!({ "name": "server:parked", "state": "error" })),

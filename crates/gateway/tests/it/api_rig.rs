@@ -4,11 +4,11 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use switchboard_config::{Config, Environment, Home};
-use switchboard_gateway::{Doors, Gateway};
+use switchboard_gateway::{Doors, Gateway, Ports};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    net::{TcpStream, UnixListener, UnixStream},
     time::timeout,
 };
 
@@ -23,6 +23,8 @@ pub(crate) struct Rig {
     pub(crate) home: Arc<Home>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) port: u16,
+    /// The name and port of the console.
+    pub(crate) console: String,
 }
 
 /// The entry of a server that works.
@@ -74,17 +76,20 @@ impl Rig {
         let gateway =
             Gateway::start(Arc::clone(&home), config, environment, Some(FIXTURE.into())).unwrap();
         let doors = Doors::new(Arc::clone(&gateway), TOKEN);
-        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = tcp.local_addr().unwrap().port();
+        let tcp = Ports::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let port = tcp.address().port();
         let socket = UnixListener::bind(home.socket()).unwrap();
         let second = doors.clone();
-        tokio::spawn(async move { doors.serve_tcp(tcp).await });
+        tokio::spawn(doors.serve_tcp(tcp));
         tokio::spawn(async move { second.serve_socket(socket).await });
+        let link = gateway.console_link().unwrap();
+        let (console, _) = link.split_once("/#").unwrap();
         Self {
             folder,
             home,
-            gateway,
             port,
+            console: console.strip_prefix("http://").unwrap().to_owned(),
+            gateway,
         }
     }
 

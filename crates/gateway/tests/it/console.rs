@@ -13,13 +13,22 @@ async fn key(rig: &Rig) -> String {
     assert_eq!(answer.status, 200, "{answer:?}");
     let link = answer.json()["url"].as_str().unwrap().to_owned();
     let (address, key) = link.split_once("/#sign-in=").unwrap();
-    assert_eq!(address, format!("http://127.0.0.1:{}", rig.port));
+    assert_eq!(address, format!("http://{}", rig.console));
     key.to_owned()
+}
+
+/// These headers, and the address of the console if they name none.
+fn to_console(rig: &Rig, headers: &str) -> String {
+    if headers.contains("Host: ") {
+        return headers.to_owned();
+    }
+    format!("Host: {}\r\n{headers}", rig.console)
 }
 
 async fn sign_in(rig: &Rig, headers: &str, key: &str) -> Answer {
     let body = json!({ "key": key }).to_string();
-    rig.ask_with("POST", SIGN_IN, headers, &body).await
+    let headers = to_console(rig, headers);
+    rig.ask_with("POST", SIGN_IN, &headers, &body).await
 }
 
 async fn session(rig: &Rig) -> String {
@@ -30,6 +39,7 @@ async fn session(rig: &Rig) -> String {
 
 /// Asks with a session, and further headers.
 async fn ask(rig: &Rig, method: &str, path: &str, session: &str, headers: &str) -> Answer {
+    let headers = to_console(rig, headers);
     let headers = format!("Authorization: Bearer {session}\r\n{headers}");
     rig.ask_with(method, path, &headers, "").await
 }
@@ -74,7 +84,9 @@ async fn wrong_keys_open_nothing_and_lock_nobody_out() {
     let long = "x".repeat(5_000);
     sign_in(&rig, JSON, &long).await.problem(413);
     for body in ["", "{}", "[]", "{\"key\":1}", "{\"key\":\"x\",\"by\":1}"] {
-        rig.ask_with("POST", SIGN_IN, JSON, body).await.problem(400);
+        let headers = to_console(&rig, JSON);
+        let answer = rig.ask_with("POST", SIGN_IN, &headers, body).await;
+        answer.problem(400);
     }
     for _ in 0..50 {
         sign_in(&rig, JSON, "wrong").await.problem(401);
@@ -87,13 +99,14 @@ async fn wrong_keys_open_nothing_and_lock_nobody_out() {
 async fn what_a_foreign_page_can_send_gets_nothing() {
     let rig = Rig::with(json!({})).await;
     let key = key(&rig).await;
-    let host = format!("localhost:{}", rig.port);
+    let host = rig.console.clone();
     // A page of another port may say that it is JSON; the browser says where it comes from.
     for origin in [
         "http://localhost:3000",
         "http://127.0.0.1:3000",
         &format!("https://{host}"),
         &format!("http://127.0.0.1:{}", rig.port),
+        &format!("http://localhost:{}", rig.port),
         "null",
         "https://example.com",
     ] {
@@ -121,10 +134,62 @@ async fn what_a_foreign_page_can_send_gets_nothing() {
 }
 
 #[tokio::test]
+async fn key_and_session_are_good_at_the_name_of_the_run_only() {
+    let rig = Rig::with(json!({})).await;
+    let (session, key) = (session(&rig).await, key(&rig).await);
+    let (id, _) = session.split_once('.').unwrap();
+    let challenge = json!({ "session": id, "nonce": "n".repeat(32) }).to_string();
+    let port = rig.port;
+    for (host, why) in [
+        (format!("127.0.0.1:{port}"), "own page"),
+        (format!("localhost:{port}"), "own page"),
+        (format!("[::1]:{port}"), "own page"),
+        (format!("{}.localhost:{port}", "0".repeat(32)), "each run"),
+        (rig.console.replace(&format!(":{port}"), ""), "each run"),
+    ] {
+        let page = format!("Host: {host}\r\nOrigin: http://{host}\r\n");
+        let program = format!("Host: {host}\r\n");
+        for headers in [&page, &program] {
+            let detail = sign_in(&rig, &format!("{JSON}{headers}"), &key).await;
+            let detail = detail.problem(403);
+            assert!(detail.contains(why), "{host}: {detail}");
+            let headers_json = format!("{JSON}{headers}");
+            rig.ask_with("POST", "/api/v1/console/prove", &headers_json, &challenge)
+                .await
+                .problem(403);
+            ask(&rig, "GET", "/api/v1/status", &session, headers)
+                .await
+                .problem(403);
+        }
+    }
+    assert_eq!(sign_in(&rig, JSON, &key).await.status, 200);
+    // The token is good under every name of this machine.
+    for host in [format!("127.0.0.1:{port}"), rig.console.clone()] {
+        let headers = format!("Host: {host}\r\n");
+        let answer = ask(&rig, "GET", "/api/v1/status", TOKEN, &headers).await;
+        assert_eq!(answer.status, 200, "{host}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn console_has_another_name_in_the_next_run() {
+    let rig = Rig::with(json!({})).await;
+    let before = rig.console.clone();
+    let rig = rig.restarted(|_| {}).await;
+    let name = |host: &str| host.split_once(':').unwrap().0.to_owned();
+    assert_ne!(name(&before), name(&rig.console));
+    let headers = format!("Host: {before}\r\n");
+    let detail = rig.ask_with("GET", "/", &headers, "").await.problem(403);
+    assert!(detail.contains("`switchboard console`"), "{detail}");
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn a_session_is_for_the_page_of_this_very_port() {
     let rig = Rig::with(json!({})).await;
     let session = session(&rig).await;
-    let host = format!("localhost:{}", rig.port);
+    let host = rig.console.clone();
     let path = "/api/v1/status";
     let own = format!("Host: {host}\r\nOrigin: http://{host}\r\n");
     let answer = ask(&rig, "GET", path, &session, &own).await;
@@ -201,10 +266,10 @@ async fn ended_session_loses_its_streams() {
     let paths = ["/api/v1/events", "/api/v1/servers/a/logs?follow=true"];
     let mut ended = Vec::new();
     for path in paths {
-        ended.push(rig.follow_as(&one, path, "").await);
+        ended.push(rig.follow_as(&one, path, &to_console(&rig, "")).await);
     }
     let mut others = [
-        rig.follow_as(&two, paths[0], "").await,
+        rig.follow_as(&two, paths[0], &to_console(&rig, "")).await,
         rig.follow(paths[0]).await,
     ];
     let answer = ask(&rig, "POST", "/api/v1/console/sign-out", &one, "").await;
@@ -246,7 +311,8 @@ async fn gateway_proves_a_session_to_its_page() {
     let (id, _) = session.split_once('.').unwrap();
     let prove = async |id: &str, nonce: &str| {
         let body = json!({ "session": id, "nonce": nonce }).to_string();
-        rig.ask_with("POST", "/api/v1/console/prove", JSON, &body)
+        let headers = to_console(&rig, JSON);
+        rig.ask_with("POST", "/api/v1/console/prove", &headers, &body)
             .await
     };
     let proof = prove(id, &"n".repeat(32)).await;

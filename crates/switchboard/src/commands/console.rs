@@ -36,6 +36,9 @@ pub(crate) struct Console {
     json: bool,
 }
 
+/// The address of a console is a name under `localhost`.
+const BROWSERS: &str = "open it in Chromium, Chrome, Edge or Firefox, which look for this name on this machine only; for other browsers there are `switchboard status`, `trust` and `approvals`";
+
 /// What opens an address on this system.
 const OPENER: &str = if cfg!(target_os = "macos") {
     "open"
@@ -67,6 +70,7 @@ pub(crate) fn run(home: &Home, args: &Console) -> Result<(), Failure> {
         print::json(&link)?;
     } else {
         print::data(&format!("{url}\n"))?;
+        print::hint(BROWSERS);
     }
     if args.open {
         open(home, &url).map_err(|error| {
@@ -98,12 +102,15 @@ fn sessions(link: &Link, json: bool) -> Result<(), Failure> {
 }
 
 /// Opens a link by a private file that leads to it: every user of the machine can read the arguments of a program, and
-/// whoever is first to use the link is the owner.
+/// whoever is first to use the link is the owner. A browser that may ask the network for the name is not led there: the
+/// answer may be the address of another machine.
 fn open(home: &Home, url: &str) -> io::Result<()> {
     let page = format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>Switchboard</title>\n<script>location.replace(\"{url}\")</script>\n\
-         <a href=\"{url}\">Open the console</a>\n"
+         <title>Switchboard</title>\n\
+         <p>Open the link that <code>switchboard console</code> prints in Chromium, Chrome, Edge or Firefox: this browser \
+         may ask the network for its name.</p>\n\
+         <script>if (/(Chrome|Chromium|Firefox)\\//.test(navigator.userAgent)) location.replace(\"{url}\")</script>\n"
     );
     let environment = programs::environment();
     let path = environment.get("PATH").unwrap_or_default();

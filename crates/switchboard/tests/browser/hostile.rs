@@ -191,7 +191,7 @@ fn what_servers_and_clients_say_is_text_on_every_page() {
         check(&browser, vector, &[vector]);
     }
     assert_eq!(browser.complaints(), [""; 0]);
-    assert_eq!(browser.requests_elsewhere(&place.address), [""; 0]);
+    assert_eq!(browser.requests_elsewhere(&place.console), [""; 0]);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn what_a_server_asks_is_text_in_approvals() {
     }
     assert!(seen > 2 * VECTORS.len(), "{seen}");
     assert_eq!(browser.complaints(), [""; 0]);
-    assert_eq!(browser.requests_elsewhere(&place.address), [""; 0]);
+    assert_eq!(browser.requests_elsewhere(&place.console), [""; 0]);
     drop(place);
     let _ = call.join();
 }

@@ -20,6 +20,7 @@ mod impostor;
 mod memory;
 mod pages;
 mod place;
+mod squatter;
 #[path = "../clients/support/tools.rs"]
 mod tools;
 mod vectors;

@@ -441,5 +441,5 @@ fn what_is_remembered_is_text_wherever_it_is_shown() {
     }
     browser.screenshot("hostile-entity");
     assert_eq!(browser.complaints(), [""; 0]);
-    assert_eq!(browser.requests_elsewhere(&place.address), [""; 0]);
+    assert_eq!(browser.requests_elsewhere(&place.console), [""; 0]);
 }

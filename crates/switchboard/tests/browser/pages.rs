@@ -151,7 +151,7 @@ fn every_page_opens_and_nothing_complains() {
     complaints.extend(browser.complaints());
     assert!(complaints.is_empty(), "{complaints:#?}");
     assert!(barriers.is_empty(), "{barriers}");
-    let elsewhere = browser.requests_elsewhere(&place.address);
+    let elsewhere = browser.requests_elsewhere(&place.console);
     assert!(elsewhere.is_empty(), "{elsewhere:?}");
     let answer = place.post(&format!("/api/v1/approvals/{id}/reject"), &json!({}));
     assert_eq!(answer.status, 200, "{answer:?}");

@@ -29,6 +29,8 @@ pub(crate) struct Place {
     pub(crate) address: String,
     /// The link that was printed.
     pub(crate) link: String,
+    /// `NAME:PORT` of the console.
+    pub(crate) console: String,
     token: String,
 }
 
@@ -99,6 +101,8 @@ impl Place {
         };
         let address = line("MCP      http://");
         let link = line("Console  ");
+        let (console, _) = link.split_once("/#").unwrap();
+        let console = console.strip_prefix("http://").unwrap().to_owned();
         line("API ");
         line("Token ");
         let token = fs::read_to_string(path("home/run/token")).unwrap();
@@ -106,6 +110,7 @@ impl Place {
             gateway,
             address: address.strip_suffix("/mcp").unwrap().to_owned(),
             link,
+            console,
             token: token.trim().to_owned(),
             dir,
         }
@@ -143,7 +148,7 @@ impl Place {
     }
 
     pub(crate) fn url(&self, page: &str) -> String {
-        format!("http://{}/#{page}", self.address)
+        format!("http://{}/#{page}", self.console)
     }
 
     /// Opens the console in a browser, signed in.

@@ -12,6 +12,7 @@ const ATTACK: &str = r#"
 sb=$1 home=$2 out=$3
 until [ -f "$out/go" ]; do sleep 0.05; done
 id=$(cat "$out/go"); token=$(cat "$home/run/token"); port=$(cat "$out/port")
+host=127.0.0.1:$port
 new='{"name":"evil2","server":{"command":"/bin/true"}}'
 
 # Over the socket: as itself, without its environment, and as a daemon without its environment.
@@ -34,8 +35,8 @@ export -f attempt everything; export sb home out id
 # Over TCP with the token.
 send() {
   exec 3<>"/dev/tcp/127.0.0.1/$port"
-  printf '%s %s HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s' \
-    "$2" "$3" "$port" "$token" "${#4}" "$4" >&3
+  printf '%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s' \
+    "$2" "$3" "$host" "$token" "${#4}" "$4" >&3
   timeout 20 cat <&3 >"$out/.tcp-$1"
   exec 3>&-
   mv "$out/.tcp-$1" "$out/tcp-$1"
@@ -46,7 +47,7 @@ send link POST /api/v1/console/link ''
 send status GET /api/v1/status ''
 
 # With what it may have found of the console, and by guessing.
-token=none
+token=none host=$(cat "$out/host")
 send key POST /api/v1/console/sign-in "{\"key\":\"$(cat "$out/key")\"}"
 send prove POST /api/v1/console/prove "{\"session\":\"$(cat "$out/session")\",\"nonce\":\"0123456789abcdef\"}"
 send guess POST /api/v1/console/sign-in '{"key":"0123456789abcdef"}'
@@ -61,20 +62,22 @@ fn pending(serve: &Serve<'_>) -> Vec<Value> {
     list["approvals"].as_array().unwrap().clone()
 }
 
-/// A fresh key of the console.
-fn key(serve: &Serve<'_>) -> String {
+/// The address of the console and a fresh key.
+fn link(serve: &Serve<'_>) -> (String, String) {
     let link = serve
         .http()
         .ask("POST", "/api/v1/console/link", &[], b"")
         .json();
-    let (_, key) = link["url"].as_str().unwrap().split_once('=').unwrap();
-    key.to_owned()
+    let url = link["url"].as_str().unwrap().strip_prefix("http://");
+    let (host, key) = url.unwrap().split_once("/#sign-in=").unwrap();
+    (host.to_owned(), key.to_owned())
 }
 
-fn sign_in(serve: &Serve<'_>, key: &str) -> Answer {
+fn sign_in(serve: &Serve<'_>, (host, key): &(String, String)) -> Answer {
     let body = json!({ "key": key }).to_string();
     let path = "/api/v1/console/sign-in";
-    serve.http().ask("POST", path, &[], body.as_bytes())
+    let headers = [("Host", host.as_str())];
+    serve.http().ask("POST", path, &headers, body.as_bytes())
 }
 
 #[test]
@@ -100,10 +103,11 @@ fn server_is_refused_at_every_door() {
     let asked = within(SOON, "a call waits", || pending(&serve).pop());
     let port = serve.address.port().to_string();
     fs::write(out.join("port"), port).unwrap();
-    let unused = key(&serve);
-    let session = sign_in(&serve, &key(&serve)).json()["token"].clone();
+    let unused = link(&serve);
+    let session = sign_in(&serve, &link(&serve)).json()["token"].clone();
     let (session, _) = session.as_str().unwrap().split_once('.').unwrap();
-    fs::write(out.join("key"), &unused).unwrap();
+    fs::write(out.join("host"), &unused.0).unwrap();
+    fs::write(out.join("key"), &unused.1).unwrap();
     fs::write(out.join("session"), session).unwrap();
     fs::write(out.join(".go"), asked["id"].as_str().unwrap()).unwrap();
     fs::rename(out.join(".go"), out.join("go")).unwrap();

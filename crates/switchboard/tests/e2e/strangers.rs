@@ -154,3 +154,29 @@ fn readers_of_long_results_that_stall_are_let_go() {
     });
     serve.stop();
 }
+
+#[test]
+fn clients_without_a_token_leave_room_for_the_owner() {
+    /// A quarter of these are for connections that have shown the token.
+    const OPEN_FILES: u64 = 256;
+    let few = Rlimit {
+        current: Some(OPEN_FILES),
+        maximum: Some(OPEN_FILES),
+    };
+    setrlimit(Resource::Nofile, few).unwrap();
+    let home = Home::new(json!({}));
+    home.set_config(json!({ "mcpServers": {}, "auth": { "mcp": "none" } }));
+    let serve = home.serve();
+    let _crowd: Vec<_> = (0..OPEN_FILES / 4)
+        .map(|_| {
+            let mut http = serve.http();
+            http.send("GET", "/sse", &[("Authorization", "")], b"")
+                .unwrap();
+            assert_eq!(http.head().unwrap().status, 200);
+            http
+        })
+        .collect();
+    assert_eq!(serve.http().get("/api/v1/status").status, 200);
+    serve.client().tools();
+    serve.stop();
+}

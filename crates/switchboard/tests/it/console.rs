@@ -3,22 +3,25 @@
 use std::{
     fs,
     io::{Read as _, Write as _},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt as _,
+    process::Stdio,
 };
 
-use crate::support::{Gateway, Place, json};
+use crate::support::{Gateway, Place, json, until};
 
 /// What the gateway says to the key of a link.
 fn sign_in(gateway: &Gateway, link: &str) -> String {
-    let (address, key) = link.split_once("/#sign-in=").unwrap();
-    assert_eq!(address, format!("http://{}", gateway.address));
+    let (host, key) = link.split_once("/#sign-in=").unwrap();
+    let host = host.strip_prefix("http://").unwrap();
+    let (name, port) = host.split_once(':').unwrap();
+    assert!(name.ends_with(".localhost"), "{link}");
+    assert!(gateway.address.ends_with(&format!(":{port}")), "{link}");
     let body = format!("{{\"key\":\"{key}\"}}");
     let mut stream = TcpStream::connect(&gateway.address).unwrap();
     let head = format!(
-        "POST /api/v1/console/sign-in HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\
+        "POST /api/v1/console/sign-in HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        gateway.address,
         body.len()
     );
     stream.write_all((head + &body).as_bytes()).unwrap();
@@ -42,7 +45,11 @@ fn a_fresh_link_can_be_asked_for() {
     let place = Place::new();
     let gateway = Gateway::start(&place, &[]);
     let done = place.run(&["console"]);
-    assert_eq!((done.code, &*done.err), (Some(0), ""), "{done:?}");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.err.contains("Chromium") && done.err.contains("Firefox"),
+        "{done:?}"
+    );
     let link = done.out.strip_suffix('\n').unwrap();
     assert_ne!(link, gateway.console);
     let other = json(&place, &["console", "--json"]);
@@ -50,6 +57,34 @@ fn a_fresh_link_can_be_asked_for() {
         let answer = sign_in(&gateway, link);
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     }
+}
+
+/// A browser may look for the console there.
+#[test]
+fn other_program_at_the_port_leaves_no_console() {
+    let other = TcpListener::bind("[::1]:0").unwrap();
+    let taken = other.local_addr().unwrap();
+    let listen = format!("127.0.0.1:{}", taken.port());
+    let place = Place::new();
+    let mut serve = place
+        .command(&["serve", "--listen", &listen])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the gateway answers", || {
+        place.run(&["status"]).code == Some(0)
+    });
+    let done = place.run(&["console"]);
+    assert_eq!((done.code, &*done.out), (Some(1), ""), "{done:?}");
+    assert!(done.err.contains(&taken.to_string()), "{done:?}");
+    for command in ["status", "doctor"] {
+        let done = place.run(&[command]);
+        let said = format!("{}{}", done.out, done.err);
+        assert!(said.contains(&taken.to_string()), "{done:?}");
+    }
+    serve.kill().unwrap();
+    serve.wait().unwrap();
 }
 
 #[test]

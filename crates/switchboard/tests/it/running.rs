@@ -320,3 +320,24 @@ fn a_refused_token_is_to_be_renewed() {
     let fix = "fix: the token was refused: renew it, put it into DIR/home/secrets/key, and run `switchboard restart far`\n";
     assert!(done.out.contains(fix), "{done:?}");
 }
+
+#[test]
+fn port_that_stdio_cannot_have_is_logged() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    let place = Place::new();
+    place.write_config(&format!("{{ \"listen\": \"{taken}\" }}"));
+    let log = place.write("stdio.err", "");
+    let mut stdio = place
+        .command(&["stdio"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    until("the port is named", || {
+        fs::read_to_string(&log).unwrap().contains(&taken)
+    });
+    drop(stdio.stdin.take());
+    assert!(stdio.wait().unwrap().success());
+}
