@@ -558,12 +558,18 @@ async fn tell_news(gateway: Arc<Gateway>, session: Arc<HttpSession>, tape: Arc<T
             tape.put(encode::notification(said, None));
         }
         tokio::select! {
-            letter = session.session.mailbox.next() => drop(tape.put(letter)),
+            letter = letter(&session, &tape) => drop(tape.put(letter)),
             changed = changes.changed() => if changed.is_err() { return },
             () = tape.left_by(player) => return,
             () = gateway.stopped() => return tape.close(),
         }
     }
+}
+
+/// The next letter of a session, once its tape has room for it.
+async fn letter(session: &HttpSession, tape: &Tape) -> Bytes {
+    tape.room().await;
+    session.session.mailbox.next().await
 }
 
 fn delete(
