@@ -539,6 +539,7 @@ fn get(
         return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
     };
     if stream == 0 {
+        session.keep_general();
         let number = player.number();
         tokio::spawn(tell_news(Arc::clone(gateway), session, tape, number));
     }

@@ -12,6 +12,7 @@ pub(crate) mod pipe;
 pub(crate) mod places;
 pub(crate) mod sessions;
 pub(crate) mod sse;
+pub(crate) mod stock;
 pub(crate) mod tape;
 mod work;
 
