@@ -200,6 +200,11 @@ impl Asks {
         Some((number, answer))
     }
 
+    /// Whether the client has been asked something that it has not answered.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.lock().is_empty()
+    }
+
     fn begun(&self, elicitation: &str) {
         if elicitation.len() > ELICITATION_ID_BYTES {
             return;

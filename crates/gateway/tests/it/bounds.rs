@@ -1,9 +1,22 @@
 //! Memory that one client or one server can take: bounded in bytes.
 
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
+
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    time::{Duration, sleep, timeout},
+};
+
 use crate::{
-    api_rig::Rig,
-    mcp_rig::Web,
+    api_rig::{PATIENCE, Rig, TOKEN},
+    mcp_rig::{Pipe, Web, server},
     stage_rig::{Stage, tool},
 };
 
@@ -15,6 +28,11 @@ async fn staged(stage: &Stage) -> Rig {
     rig.until("/api/v1/servers/s", |server| server["tools"] == 1)
         .await;
     rig
+}
+
+/// A result of this many bytes.
+fn long_result(bytes: usize) -> String {
+    json!({ "content": [{ "type": "text", "text": "x".repeat(bytes) }] }).to_string()
 }
 
 async fn first_event(rig: &Rig, web: &Web<'_>) -> Value {
@@ -61,5 +79,122 @@ async fn elicitation_complete_skips_sessions_never_asked() {
     stage.tell_with("notifications/message", short).await;
     let event = first_event(&rig, &web).await;
     assert_eq!(event["method"], "notifications/message");
+    rig.stop().await;
+}
+
+async fn send_batch(rig: &Rig, session: &str, batch: &[Value]) -> crate::api_rig::Answer {
+    let headers = format!(
+        "Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: {session}\r\n"
+    );
+    let body = Value::from(batch).to_string();
+    rig.ask_with("POST", "/mcp", &headers, &body).await
+}
+
+#[tokio::test]
+async fn batch_over_http_has_a_most_messages() {
+    let rig = Rig::with(json!({})).await;
+    let web = Web::open(&rig, "/mcp", "2025-03-26").await;
+    let session = web.session.as_deref().unwrap();
+    let ping = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+    let batch: Vec<_> = (0..129).map(ping).collect();
+    let refused = send_batch(&rig, session, &batch).await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(refused.body.contains("128"), "{refused:?}");
+    let taken = send_batch(&rig, session, &batch[1..]).await;
+    assert_eq!(taken.json().as_array().unwrap().len(), 128);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn batch_answers_have_a_most_bytes() {
+    let stage = Stage::new(&[tool("t", "Does.")]);
+    stage.set_result("t", &long_result(MIB));
+    let rig = staged(&stage).await;
+    let call = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "t", "arguments": {} } });
+    let batch: Vec<_> = (0..24).map(call).collect();
+    let check = |answers: &Value| {
+        let answers = answers.as_array().unwrap();
+        assert_eq!(answers.len(), 24);
+        let (fine, refused): (Vec<_>, Vec<_>) = answers
+            .iter()
+            .partition(|answer| answer.get("result").is_some());
+        assert_eq!(fine.len(), 15);
+        for answer in refused {
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(message.contains("batch"), "{message}");
+            assert!(answer["id"].is_u64(), "{answer}");
+        }
+    };
+    let web = Web::open(&rig, "/mcp/s/s", "2025-03-26").await;
+    let session = web.session.as_deref().unwrap().to_owned();
+    let headers = format!(
+        "Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\nMcp-Session-Id: {session}\r\n"
+    );
+    let body = Value::from(batch.as_slice()).to_string();
+    let answer = rig.ask_with("POST", "/mcp/s/s", &headers, &body).await;
+    assert_eq!(answer.status, 200);
+    check(&answer.json());
+    let mut pipe = Pipe::open_as(&rig, server("s"), "2025-03-26").await;
+    pipe.send_text(&body).await;
+    check(&pipe.next_line().await);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn unread_pipe_is_read_no_further() {
+    const REQUESTS: usize = 16;
+    let stage = Stage::new(&[tool("t", "Does.")]);
+    stage.set_result("t", &long_result(5 * MIB));
+    let rig = staged(&stage).await;
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    let (reader, writer) = tokio::io::split(theirs);
+    let gateway = Arc::clone(&rig.gateway);
+    tokio::spawn(async move { gateway.serve_pipe(server("s"), None, reader, writer).await });
+    let (reader, mut writer) = tokio::io::split(ours);
+    let mut lines = BufReader::new(reader);
+    let call = |id: usize, argument: &str| {
+        let params = json!({ "name": "t", "arguments": { "a": argument } });
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        format!("{call}\n")
+    };
+    // The answer is longer than what may wait to be written, and its beginning shows that it does.
+    writer.write_all(call(0, "").as_bytes()).await.unwrap();
+    let beginning = timeout(PATIENCE, lines.fill_buf()).await.unwrap().unwrap();
+    assert!(!beginning.is_empty());
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    let writing = tokio::spawn(async move {
+        let argument = "y".repeat(4 * MIB);
+        for id in 1..=REQUESTS {
+            let call = call(id, &argument);
+            writer.write_all(call.as_bytes()).await.unwrap();
+            counted.fetch_add(1, Relaxed);
+        }
+        writer
+    });
+    // Until nothing is taken any more.
+    let mut before = usize::MAX;
+    let settling = async {
+        while before != sent.load(Relaxed) || before == 0 {
+            before = sent.load(Relaxed);
+            sleep(Duration::from_secs(2)).await;
+        }
+    };
+    timeout(2 * PATIENCE, settling).await.unwrap();
+    assert!(before <= 10, "{before} requests were taken");
+    // The client reads again: every request is answered.
+    let mut answered = BTreeSet::new();
+    let reading = async {
+        while answered.len() < REQUESTS + 1 {
+            let mut line = Vec::new();
+            assert!(lines.read_until(b'\n', &mut line).await.unwrap() > 0);
+            let head = String::from_utf8_lossy(&line[..64]).into_owned();
+            let id = head.split_once("\"id\":").unwrap().1;
+            let id = id.split_once(',').unwrap().0.to_owned();
+            assert!(answered.insert(id), "{head}");
+        }
+    };
+    timeout(4 * PATIENCE, reading).await.unwrap();
+    drop(writing.await.unwrap());
     rig.stop().await;
 }
