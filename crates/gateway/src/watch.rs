@@ -21,6 +21,7 @@ use crate::{
     context::Context,
     failure::Failure,
     mailbox::{Mailbox, News},
+    translate,
     upstream::Upstream,
 };
 
@@ -167,6 +168,10 @@ impl Upstream {
             asked.map_err(|error| match error {
                 Error::NotOffered { what } => {
                     Failure::invalid_params(format!("the server does not offer {what}"))
+                }
+                Error::Server(error) if error.code == translate::URL_ELICITATION_REQUIRED => {
+                    let message = "the server wants a person to open an address first, and nobody is asked for a subscription";
+                    Failure::invalid_params(message)
                 }
                 error => Failure::of(&self.name, error),
             })?;
