@@ -38,7 +38,7 @@ fn long_result(bytes: usize) -> String {
 async fn first_event(rig: &Rig, web: &Web<'_>) -> Value {
     let session = web.session.as_deref().unwrap();
     let headers = format!("Accept: text/event-stream\r\nMcp-Session-Id: {session}\r\n");
-    let mut events = rig.follow_with("/mcp", &headers).await;
+    let mut events = rig.follow_with("/mcp/s/s", &headers).await;
     loop {
         let data = events.next().await.unwrap().data;
         if !data.is_empty() {
@@ -51,7 +51,7 @@ async fn first_event(rig: &Rig, web: &Web<'_>) -> Value {
 async fn long_log_message_is_dropped_for_sessions() {
     let stage = Stage::new(&[tool("t", "Does.")]);
     let rig = staged(&stage).await;
-    let web = Web::open(&rig, "/mcp", "2025-11-25").await;
+    let web = Web::open(&rig, "/mcp/s/s", "2025-11-25").await;
     web.result("logging/setLevel", json!({ "level": "info" }))
         .await;
     let message = |data: &str| json!({ "level": "error", "data": data });
@@ -65,20 +65,33 @@ async fn long_log_message_is_dropped_for_sessions() {
 }
 
 #[tokio::test]
-async fn elicitation_complete_skips_sessions_never_asked() {
-    let stage = Stage::new(&[tool("t", "Does.")]);
+async fn elicitation_complete_goes_to_the_asked_session() {
+    let stage = Stage::new(&[tool("fail", "Fails.")]);
     let rig = staged(&stage).await;
-    let web = Web::open(&rig, "/mcp", "2025-11-25").await;
-    web.result("logging/setLevel", json!({ "level": "info" }))
-        .await;
+    let able = json!({ "elicitation": { "form": {}, "url": {} } });
+    let path = "/mcp/s/s";
+    let asked = Web::open_able(&rig, path, "2025-11-25", true, able.clone()).await;
+    let other = Web::open_able(&rig, path, "2025-11-25", true, able).await;
+    let address = json!({ "mode": "url", "elicitationId": "e1", "url": "https://example.com/x", "message": "Sign in." });
+    let error =
+        json!({ "code": -32042, "message": "first this", "data": { "elicitations": [address] } });
+    let params = json!({ "name": "fail", "arguments": { "error": error } });
+    let answer = asked.ask("tools/call", params).await.json;
+    assert_eq!(answer["error"]["code"], -32042, "{answer}");
+    for web in [&asked, &other] {
+        web.result("logging/setLevel", json!({ "level": "info" }))
+            .await;
+    }
     let complete = json!({ "elicitationId": "e1" });
     stage
         .tell_with("notifications/elicitation/complete", complete)
         .await;
     let short = json!({ "level": "error", "data": "short" });
     stage.tell_with("notifications/message", short).await;
-    let event = first_event(&rig, &web).await;
-    assert_eq!(event["method"], "notifications/message");
+    let event = first_event(&rig, &asked).await;
+    assert_eq!(event["params"]["elicitationId"], "e1", "{event}");
+    let event = first_event(&rig, &other).await;
+    assert_eq!(event["method"], "notifications/message", "{event}");
     rig.stop().await;
 }
 
