@@ -1,9 +1,10 @@
 //! The audit log of what the approvals machine does not see: denied calls, sign-ins, changed servers.
 //!
-//! Recording never waits: events pass through a bounded queue to one task, which writes them in batches. Events that
-//! do not fit or cannot be written are counted, and the next batch says how many are missing. Of an event that servers
-//! and strangers can cause at will, one source gets a number of entries per minute; the rest become one entry that
-//! counts them.
+//! Events pass through a bounded queue to one task, which writes them in batches. The gateway records what others cause
+//! without waiting: events that do not fit or cannot be written are counted, and the next batch says how many are
+//! missing. An act of the owner takes its room in the queue before it is done, and fails if there is none. Of an event
+//! that can be caused at will, one source gets a number of entries per minute; the rest become one entry that counts
+//! them.
 
 use std::{
     collections::HashMap,
@@ -17,10 +18,10 @@ use std::{
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use switchboard_store::{Change, Entry, Store};
+use switchboard_store::{Change, Entry, Store, StoreError};
 use tokio::{
     sync::{mpsc, oneshot},
-    time::{sleep_until, timeout},
+    time::{sleep, sleep_until, timeout},
 };
 
 use crate::scrub;
@@ -32,8 +33,15 @@ const BATCH: usize = 64;
 /// The wait for the store when the gateway stops.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The kinds of events that servers and strangers can cause at will. The owner's own acts are always written.
-const AT_WILL: [&str; 3] = ["denied", "peer-refused", "refused"];
+/// The wait of an act for room in the queue.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(5);
+/// The times that a write with acts is tried while the store is busy, and the pause in between.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The kinds of events that can be caused at will: by servers and strangers, and console links, which change nothing.
+/// The owner's other acts are written one by one.
+const AT_WILL: [&str; 4] = ["denied", "link-made", "peer-refused", "refused"];
 /// Events of such a kind and one source that are written one by one in a minute.
 const SINGLE: u64 = 30;
 /// The time after which events that were only counted become an entry.
@@ -139,8 +147,41 @@ pub(crate) struct PeerProcess {
     pub(crate) program: Option<Arc<str>>,
 }
 
+/// Room in the queue for what is recorded of one act.
+#[derive(Debug)]
+pub(crate) struct Room {
+    place: mpsc::OwnedPermit<Order>,
+    repeats: Arc<Mutex<Repeats>>,
+}
+
+/// There is no room in the queue.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "this was not done: the audit log has no room for it, since other entries wait for the disk; try again"
+)]
+pub(crate) struct NoRoom;
+
+impl Room {
+    /// Records the act.
+    pub(crate) fn record(self, events: impl IntoIterator<Item = Event>) {
+        let now = Instant::now();
+        let mut repeats = lock(&self.repeats);
+        let events = events.into_iter();
+        let events: Vec<_> = events
+            .filter(|event| repeats.admit(now, event.what, &event.subject))
+            .collect();
+        drop(repeats);
+        if !events.is_empty() {
+            self.place.send(Order::Act(SystemTime::now(), events));
+        }
+    }
+}
+
+#[derive(Debug)]
 enum Order {
     Record(SystemTime, Event),
+    /// All events of an act of the owner.
+    Act(SystemTime, Vec<Event>),
     Flush(oneshot::Sender<()>),
 }
 
@@ -163,7 +204,18 @@ impl Audit {
         }
     }
 
-    /// Records an event without waiting.
+    /// Takes room for an act of the owner. Waits for it for a bounded time.
+    pub(crate) async fn room(&self) -> Result<Room, NoRoom> {
+        let place = timeout(ROOM_TIMEOUT, self.queue.clone().reserve_owned());
+        // An error means that there is no room in time, or that the gateway ends.
+        let place = place.await.ok().and_then(Result::ok).ok_or(NoRoom)?;
+        Ok(Room {
+            place,
+            repeats: Arc::clone(&self.repeats),
+        })
+    }
+
+    /// Records an event that others cause, without waiting.
     pub(crate) fn record(&self, event: Event) {
         if !lock(&self.repeats).admit(Instant::now(), event.what, &event.subject) {
             return;
@@ -213,9 +265,15 @@ async fn write(
         }
         let mut changes = Vec::with_capacity(batch.len() + 1);
         let mut flushed = Vec::new();
+        let mut acts = false;
         for order in batch.drain(..) {
             match order {
                 Order::Record(at, event) => changes.push(Change::Audit(entry(at, event))),
+                Order::Act(at, events) => {
+                    acts = true;
+                    let entries = events.into_iter().map(|event| entry(at, event));
+                    changes.extend(entries.map(Change::Audit));
+                }
                 Order::Flush(done) => flushed.push(done),
             }
         }
@@ -234,7 +292,7 @@ async fn write(
             changes.push(Change::Audit(gap(lost)));
         }
         if !changes.is_empty()
-            && let Err(error) = store.write(changes).await
+            && let Err(error) = commit(&store, changes, acts).await
         {
             tracing::error!(%error, "Cannot write to the audit log.");
             missed.fetch_add(lost + events, Relaxed);
@@ -244,6 +302,19 @@ async fn write(
             let _ = done.send(());
         }
     }
+}
+
+/// Writes the entries. Those with acts wait while the store is busy.
+async fn commit(store: &Store, changes: Vec<Change>, acts: bool) -> Result<(), StoreError> {
+    if acts {
+        for _ in 0..TRIES {
+            match store.write(changes.clone()).await {
+                Err(StoreError::Busy) => sleep(PAUSE).await,
+                written => return written,
+            }
+        }
+    }
+    store.write(changes).await
 }
 
 /// The entry of an event, without known secrets.
@@ -368,13 +439,69 @@ mod tests {
         let store = Store::open(folder.path().join("audit.db"));
         let audit = Audit::start(store.clone());
         for n in 0..3 * SINGLE {
-            audit.record(Event {
+            let room = audit.room().await.unwrap();
+            room.record([Event {
                 what: "trust",
                 ..denied(&format!("bank:tool{n}"))
-            });
+            }]);
         }
         audit.flush().await;
         assert_eq!(entries(&store).await.len() as u64, 3 * SINGLE);
+    }
+
+    #[tokio::test]
+    async fn act_is_written_when_the_queue_is_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("audit.db"));
+        let audit = Audit::start(store.clone());
+        // The task cannot run in between: nothing here awaits.
+        for n in 0..QUEUE + 100 {
+            audit.record(denied(&format!("bank{}:pay", n % 100)));
+        }
+        let act = |what, subject: &str| Event {
+            what,
+            ..denied(subject)
+        };
+        let room = audit.room().await.unwrap();
+        room.record([act("server-added", "a"), act("server-removed", "b")]);
+        audit.flush().await;
+        let entries = entries(&store).await;
+        let has = |what: &str| entries.iter().any(|entry| &*entry.what == what);
+        assert!(has("missed") && has("server-added") && has("server-removed"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn act_without_room_is_refused_in_time() {
+        let (queue, _orders) = mpsc::channel(1);
+        let audit = Audit {
+            queue,
+            missed: Arc::default(),
+            repeats: Arc::default(),
+        };
+        let taken = audit.room().await.unwrap();
+        assert!(audit.room().await.is_err());
+        // An act that fails gives its room back.
+        drop(taken);
+        audit.room().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn repeated_console_link_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("audit.db"));
+        let audit = Audit::start(store.clone());
+        for _ in 0..2_000 {
+            let room = audit.room().await.unwrap();
+            room.record([Event {
+                what: "link-made",
+                ..denied("console")
+            }]);
+        }
+        audit.flush().await;
+        let entries = entries(&store).await;
+        assert_eq!(entries.len() as u64, SINGLE + 1);
+        let wanted = format!(r#"{{"repeated":{}}}"#, 2_000 - SINGLE);
+        assert_eq!(&*entries.last().unwrap().body, wanted);
     }
 
     #[tokio::test]

@@ -475,6 +475,13 @@ impl Way<'_> {
                 self.park_again(elicitations)
             }
             Err(Failure::Answered(error)) => {
+                if error.code == translate::URL_ELICITATION_REQUIRED
+                    && let Some(line) = self.errand.line
+                {
+                    for address in human::addresses(&error) {
+                        line.asked_for(Some(&address));
+                    }
+                }
                 Err(Failure::Answered(translate::error(error, of, client.era())))
             }
             Err(failure) => Err(failure),

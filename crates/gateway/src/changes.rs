@@ -6,14 +6,15 @@ use serde_json::json;
 use switchboard_config::{Approvals, Config, Server, Transport};
 
 use crate::{
-    audit::{Actor, Audit, Event},
+    audit::{Actor, Event},
     identity::{Field, Value, fields},
 };
 
-/// Records what differs between two configurations.
-pub(crate) fn record(audit: &Audit, old: &Config, new: &Config, actor: Option<&Actor>) {
-    let record = |what, subject: Arc<str>, details| {
-        audit.record(Event {
+/// The events of what differs between two configurations.
+pub(crate) fn events(old: &Config, new: &Config, actor: Option<&Actor>) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut record = |what, subject: Arc<str>, details| {
+        events.push(Event {
             what,
             subject,
             actor: actor.cloned(),
@@ -59,6 +60,7 @@ pub(crate) fn record(audit: &Audit, old: &Config, new: &Config, actor: Option<&A
     if !keys.is_empty() {
         record("config-changed", "gateway".into(), json!({ "keys": keys }));
     }
+    events
 }
 
 /// Rules that are named in one entry.

@@ -22,7 +22,7 @@ use tokio::{
 
 use crate::{
     approvals,
-    audit::Actor,
+    audit::{Actor, Room},
     console::{Signed, no_console},
     context::Context,
     edge::{
@@ -182,18 +182,21 @@ impl Gateway {
 
     /// Makes the servers what this configuration wants.
     pub async fn apply(&self, config: Config) {
-        self.apply_as(config, None).await;
+        // The file has been changed already: there is no act to refuse.
+        let room = self.context.audit.room().await.ok();
+        self.apply_as(config, None, room).await;
     }
 
     /// The same on behalf of an actor.
-    pub(crate) async fn apply_as(&self, config: Config, actor: Option<Actor>) {
+    pub(crate) async fn apply_as(&self, config: Config, actor: Option<Actor>, room: Option<Room>) {
         self.set_config_problem(None);
         let config = config.with_memory();
         let embeddings = config.search.embeddings.clone();
         let before = self.context.config.load().search.embeddings.clone();
         // On its own, so that it is carried through even if whoever asked for it leaves.
         let supervisor = Arc::clone(&self.supervisor);
-        let applying = tokio::spawn(async move { supervisor.apply(config, actor.as_ref()).await });
+        let applying = async move { supervisor.apply(config, actor.as_ref(), room).await };
+        let applying = tokio::spawn(applying);
         // An error means that the runtime ends.
         let _ = applying.await;
         self.context.memory.set(&self.context.config.load());

@@ -2,7 +2,7 @@
 //! answer, in order, and a client of an older revision can be asked.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -70,6 +70,14 @@ impl Line {
             .is_some_and(|asks| !asks.closed.load(Relaxed))
     }
 
+    /// The client is asked to have this address opened: it hears when that has ended.
+    pub(crate) fn asked_for(&self, elicitation: Option<&Raw>) {
+        let id = elicitation.and_then(|params| params.member(ELICITATION_ID)?.to_text());
+        if let (Some(asks), Some(id)) = (&self.asks, id) {
+            asks.begun(&id);
+        }
+    }
+
     /// Asks the client. Dropping the future takes the question back.
     pub(crate) async fn ask(
         &self,
@@ -88,6 +96,9 @@ impl Line {
             asks,
             number,
         };
+        if question == method::ELICITATION {
+            self.asked_for(params);
+        }
         let message = encode::request(&Id::from(number), question, params);
         if !self.outlet.put(message) {
             return refused("the client does not read what it is sent");
@@ -163,12 +174,19 @@ pub(crate) struct Asks {
     last: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
     closed: AtomicBool,
+    /// The names of the addresses that it was asked to have opened, the oldest first.
+    elicitations: Mutex<VecDeque<Box<str>>>,
 }
 
 type Waiting = oneshot::Sender<Result<Raw, ErrorObject>>;
 
 /// The most questions to one client at a time.
 const ASKS_MAX: usize = 256;
+/// The name of an address that a client is asked to have opened.
+pub(crate) const ELICITATION_ID: &str = "elicitationId";
+/// The most addresses of one client whose end it can be told, and the most bytes of the name of one.
+const ELICITATIONS_MAX: usize = 64;
+const ELICITATION_ID_BYTES: usize = 256;
 
 impl Asks {
     fn open(&self) -> Option<(u64, oneshot::Receiver<Result<Raw, ErrorObject>>)> {
@@ -180,6 +198,38 @@ impl Asks {
         }
         waiting.insert(number, sender);
         Some((number, answer))
+    }
+
+    /// Whether the client has been asked something that it has not answered.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.lock().is_empty()
+    }
+
+    fn begun(&self, elicitation: &str) {
+        if elicitation.len() > ELICITATION_ID_BYTES {
+            return;
+        }
+        let mut elicitations = self.elicitations();
+        if elicitations.len() >= ELICITATIONS_MAX {
+            elicitations.pop_front();
+        }
+        elicitations.push_back(elicitation.into());
+    }
+
+    /// Whether the client was asked to have the address of this name opened, and has not heard of its end.
+    pub(crate) fn ended(&self, elicitation: Option<&str>) -> bool {
+        let Some(elicitation) = elicitation else {
+            return false;
+        };
+        let mut elicitations = self.elicitations();
+        let known = elicitations.iter().position(|one| **one == *elicitation);
+        known.is_some_and(|at| elicitations.remove(at).is_some())
+    }
+
+    fn elicitations(&self) -> MutexGuard<'_, VecDeque<Box<str>>> {
+        self.elicitations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The client has answered something.
@@ -263,6 +313,30 @@ mod tests {
         let said = paper.0.lock().unwrap();
         assert!(said[1].contains("notifications/cancelled"), "{said:?}");
         assert!(said[1].contains(r#""requestId":1"#), "{said:?}");
+    }
+
+    #[tokio::test]
+    async fn end_of_an_elicitation_is_told_once() {
+        let asks = Arc::new(Asks::default());
+        let line = Line::new(
+            Arc::new(Paper::default()),
+            Some(Arc::clone(&asks)),
+            Reason::default(),
+        );
+        let params = Raw::parse(r#"{"mode":"url","elicitationId":"e1"}"#).unwrap();
+        let (_, ()) = tokio::join!(line.ask(method::ELICITATION, Some(&params)), async {
+            tokio::task::yield_now().await;
+            assert!(!asks.ended(None) && !asks.ended(Some("e2")));
+            assert!(asks.ended(Some("e1")) && !asks.ended(Some("e1")));
+            asks.close();
+        });
+        for n in 0..=ELICITATIONS_MAX {
+            asks.begun(&n.to_string());
+        }
+        assert!(!asks.ended(Some("0")) && asks.ended(Some("1")));
+        let long = "x".repeat(ELICITATION_ID_BYTES + 1);
+        asks.begun(&long);
+        assert!(!asks.ended(Some(&long)));
     }
 
     #[tokio::test]

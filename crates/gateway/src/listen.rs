@@ -8,8 +8,16 @@ use switchboard_wire::{encode, meta, method};
 use tokio::sync::watch;
 
 use crate::{
-    call::gate::may_watch, caller::Caller, desk::locate_resource, failure::Failure,
-    gateway::Gateway, mailbox::Mailbox, shown::Shown, upstream::Upstream, view::View, watch::Watch,
+    call::gate::may_watch,
+    caller::Caller,
+    desk::locate_resource,
+    failure::Failure,
+    gateway::Gateway,
+    mailbox::{Mailbox, News},
+    shown::Shown,
+    upstream::Upstream,
+    view::View,
+    watch::Watch,
 };
 
 /// An open stream. Dropping it ends what was asked of servers for it.
@@ -113,8 +121,10 @@ impl Listening {
                     }
                     let now = Shown::now(gateway.context(), &self.view);
                     for said in now.changes_since(self.shown) {
-                        if self.wanted.has(said) {
-                            self.mailbox.tell(None, said, None);
+                        if self.wanted.has(said)
+                            && let Some(news) = News::new(None, said, None)
+                        {
+                            self.mailbox.tell(&news);
                         }
                     }
                     self.shown = now;

@@ -39,6 +39,9 @@ pub enum ChangeError {
     /// What is in the file, or would be, is no configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The audit log has no room for the change.
+    #[error("cannot change the configuration: {0}")]
+    Audit(String),
 }
 
 impl Gateway {
@@ -94,13 +97,15 @@ impl Gateway {
     ) -> Result<(), ChangeError> {
         let path = self.context().home.config_file().to_owned();
         let changing = self.changing().await;
+        let room = self.context().audit.room().await;
+        let room = room.map_err(|error| ChangeError::Audit(error.to_string()))?;
         // Whoever asked may be gone before the file is written: the work keeps the others out itself.
         let work = move || (change_file(path, edit), changing);
         let (config, _changing) = match tokio::task::spawn_blocking(work).await {
             Ok((changed, changing)) => (changed?, changing),
             Err(_) => return Ok(()),
         };
-        self.apply_as(config, actor).await;
+        self.apply_as(config, actor, Some(room)).await;
         Ok(())
     }
 

@@ -12,8 +12,8 @@ use switchboard_wire::method;
 use crate::{
     caller::{About, Caller, Guest, Logs, answers},
     handshake,
-    line::{Asks, Cancel, Cancelled, Line},
-    mailbox::Mailbox,
+    line::{Asks, Cancel, Cancelled, ELICITATION_ID, Line},
+    mailbox::{Mailbox, News},
     upstream::Upstream,
     view::View,
     watch::Watch,
@@ -177,6 +177,14 @@ impl Audience {
     /// A server says something of which it does not say to which call it belongs. Who might not be meant
     /// does not hear it.
     pub(crate) fn hear(&self, server: &Upstream, said: &str, params: Option<&Raw>) {
+        let Some(news) = News::new(None, said, params) else {
+            return;
+        };
+        let ended = match said {
+            method::ELICITATION_COMPLETE => params.and_then(|params| params.member(ELICITATION_ID)),
+            _ => None,
+        };
+        let ended = ended.and_then(|id| id.to_text());
         let members: Vec<_> = lock(&self.0).values().filter_map(Weak::upgrade).collect();
         for session in members {
             let sees = session.view.sees(&server.name);
@@ -189,8 +197,12 @@ impl Audience {
                     .is_some_and(|(level, params)| Logs::From(level).wants(params)),
                 _ => true,
             };
-            if sees && wants && may_be_meant {
-                session.mailbox.tell(None, said, params);
+            if sees
+                && wants
+                && may_be_meant
+                && (said != method::ELICITATION_COMPLETE || session.asks.ended(ended.as_deref()))
+            {
+                session.mailbox.tell(&news);
             }
         }
     }

@@ -11,7 +11,7 @@ use switchboard_config::{Config, Server};
 use tokio::{sync::Mutex, task::JoinSet, time::timeout};
 
 use crate::{
-    audit::Actor,
+    audit::{Actor, Room},
     changes,
     context::Context,
     upstream::{Known, Upstream},
@@ -113,15 +113,21 @@ impl Supervisor {
         self.upstreams.load().get(name).cloned()
     }
 
-    /// Makes the servers what this configuration wants.
-    pub(crate) async fn apply(&self, config: Config, actor: Option<&Actor>) {
+    /// Makes the servers what this configuration wants, and records what has changed: in this room, if there is any.
+    pub(crate) async fn apply(&self, config: Config, actor: Option<&Actor>, room: Option<Room>) {
         let phase = self.reconciling.lock().await;
         if *phase == Phase::Stopping {
             return;
         }
         let old = self.context.config.swap(Arc::new(config));
         let new = self.context.config.load_full();
-        changes::record(&self.context.audit, &old, &new, actor);
+        let events = changes::events(&old, &new, actor);
+        match room {
+            Some(room) => room.record(events),
+            None => events
+                .into_iter()
+                .for_each(|event| self.context.audit.record(event)),
+        }
         // Before a server can be called that the rules are about.
         let approvals = &self.context.approvals;
         approvals.set_policy(|policy| policy.under(&new));

@@ -16,8 +16,13 @@ use switchboard_client::{Client, Error, Raw};
 use switchboard_wire::method;
 
 use crate::{
-    call::gate::may_hear, caller::Caller, context::Context, failure::Failure, mailbox::Mailbox,
-    translate, upstream::Upstream,
+    call::gate::may_hear,
+    caller::Caller,
+    context::Context,
+    failure::Failure,
+    mailbox::{Mailbox, News},
+    translate,
+    upstream::Upstream,
 };
 
 /// What is watched of one server.
@@ -79,12 +84,17 @@ impl Watched {
                 .flat_map(|(_, watchers)| watchers.iter().cloned())
                 .collect()
         };
+        let news = |params| {
+            let about = Some(Arc::clone(&about));
+            News::new(about, method::RESOURCE_UPDATED, Some(params))
+        };
+        let (Some(own), Some(exposed)) = (news(params), news(&exposed)) else {
+            return;
+        };
         let permitted = |watcher: &&Watcher| may_hear(context, &watcher.caller, server, &uri);
         for watcher in concerned.iter().filter(permitted) {
-            let params = if watcher.exposed { &exposed } else { params };
-            watcher
-                .mailbox
-                .tell(Some(&about), method::RESOURCE_UPDATED, Some(params));
+            let news = if watcher.exposed { &exposed } else { &own };
+            watcher.mailbox.tell(news);
         }
     }
 

@@ -50,26 +50,25 @@ pub(super) async fn sign_in(
 ) -> Result<Json<SignedIn>, Problem> {
     let Key { key } = read_open(&gateway, request).await?;
     let context = gateway.context();
-    if context.console.is_key(&key, SystemTime::now()) {
-        actor.peer = knock.peer().await?;
+    if !context.console.is_key(&key, SystemTime::now()) {
+        return Err(no_key());
     }
+    actor.peer = knock.peer().await?;
+    let room = context.audit.room().await?;
     match context.console.sign_in(&key, SystemTime::now()) {
         Ok(session) => {
-            context.audit.record(Event {
+            room.record([Event {
                 what: "signed-in",
                 subject: session.id,
                 actor: Some(actor),
                 details: json!({}),
-            });
+            }]);
             Ok(Json(SignedIn {
                 token: session.token,
                 expires_at: session.until,
             }))
         }
-        Err(Refused::Key) => {
-            let detail = "this link was used before, is too old, or is of a gateway that has stopped; `switchboard console` prints a new one";
-            Err(Problem::new(StatusCode::UNAUTHORIZED, detail))
-        }
+        Err(Refused::Key) => Err(no_key()),
         Err(Refused::Random) => Err(no_randomness()),
     }
 }
@@ -147,14 +146,15 @@ pub(super) async fn link(
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
     let session = session.as_deref();
+    let room = gateway.context().audit.room().await?;
     let url = gateway.console_link_by(session);
     let url = url.ok_or_else(no_randomness)?;
-    gateway.context().audit.record(Event {
+    room.record([Event {
         what: "link-made",
         subject: "console".into(),
         actor: Some(actor),
         details: json!({}),
-    });
+    }]);
     Ok(Json(Link { url }))
 }
 
@@ -196,16 +196,20 @@ pub(super) async fn sign_out(
     }
     let context = gateway.context();
     let session = session.filter(|_| !which.all);
+    let room = context.audit.room().await?;
     let ended = context.console.sign_out(session, SystemTime::now());
-    for id in &ended {
-        context.audit.record(Event {
-            what: "signed-out",
-            subject: Arc::clone(id),
-            actor: Some(actor.clone()),
-            details: json!({}),
-        });
-    }
+    room.record(ended.iter().map(|id| Event {
+        what: "signed-out",
+        subject: Arc::clone(id),
+        actor: Some(actor.clone()),
+        details: json!({}),
+    }));
     Ok(Json(SignedOut { ended: ended.len() }))
+}
+
+fn no_key() -> Problem {
+    let detail = "this link was used before, is too old, or is of a gateway that has stopped; `switchboard console` prints a new one";
+    Problem::new(StatusCode::UNAUTHORIZED, detail)
 }
 
 fn no_randomness() -> Problem {

@@ -8,7 +8,9 @@ use switchboard_client::Raw;
 use switchboard_config::{ConfigError, EditError, Problem as ConfigProblem};
 use switchboard_store::StoreError;
 
-use crate::{failure::Failure, gateway::Gateway, problem::Problem, reload::ChangeError};
+use crate::{
+    audit::NoRoom, failure::Failure, gateway::Gateway, problem::Problem, reload::ChangeError,
+};
 
 /// What is tried again soon.
 const SOON: Duration = Duration::from_secs(1);
@@ -74,8 +76,17 @@ impl From<ChangeError> for Problem {
             ChangeError::Edit(error) => error.into(),
             // The file was wrong before, or the change would make it so: what is there stays.
             ChangeError::Config(error) => configuration(StatusCode::CONFLICT, &error),
+            ChangeError::Audit(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).retry_after(SOON)
+            }
             other => Self::new(StatusCode::INTERNAL_SERVER_ERROR, other.to_string()),
         }
+    }
+}
+
+impl From<NoRoom> for Problem {
+    fn from(error: NoRoom) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).retry_after(SOON)
     }
 }
 

@@ -184,12 +184,13 @@ pub(super) async fn restart(
         let server = Arc::clone(&upstream.name);
         return Err(Failure::Disabled { server }.into());
     }
-    gateway.context().audit.record(Event {
+    let room = gateway.context().audit.room().await?;
+    room.record([Event {
         what: "server-restarted",
         subject: Arc::clone(&upstream.name),
         actor: Some(actor),
         details: serde_json::json!({}),
-    });
+    }]);
     upstream.restart().await;
     Ok(Json(gateway.server_status(&upstream)))
 }

@@ -29,12 +29,18 @@ pub(super) async fn stop(
     State(gateway): State<Arc<Gateway>>,
     Extension(actor): Extension<Actor>,
 ) -> (StatusCode, Json<Stopping>) {
-    gateway.context().audit.record(Event {
+    let audit = &gateway.context().audit;
+    let event = Event {
         what: "stop-requested",
         subject: "gateway".into(),
         actor: Some(actor),
         details: serde_json::json!({}),
-    });
+    };
+    match audit.room().await {
+        Ok(room) => room.record([event]),
+        // The gateway stops in any case, and counts what it could not record.
+        Err(_) => audit.record(event),
+    }
     tokio::spawn(async move { gateway.stop().await });
     (StatusCode::ACCEPTED, Json(Stopping { state: "stopping" }))
 }

@@ -246,6 +246,7 @@ async fn decide(
     let context = Arc::clone(gateway.context());
     let settings = upstream.settings();
     let approved = about_to_be_approved(&gateway, &upstream, &decision).await?;
+    let room = context.audit.room().await?;
     let decided = context
         .shelf
         .decide(&upstream.name, &settings, decision.clone());
@@ -263,12 +264,12 @@ async fn decide(
         Decision::Reject(seen) => Some(seen.tool.as_str()),
         Decision::ApproveThese(_) | Decision::RejectThese(_) => None,
     };
-    context.audit.record(audit::Event {
+    room.record([audit::Event {
         what: "trust",
         subject: Arc::clone(&upstream.name),
         actor: Some(actor),
         details: serde_json::json!({ "tool": tool, "decision": decision.as_str() }),
-    });
+    }]);
     for tool in &approved {
         crate::approvals::trust::forget(&context, &upstream.name, tool).await;
     }

@@ -8,7 +8,10 @@ use std::{
     collections::{HashMap, VecDeque},
     future::Future,
     pin::pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -17,9 +20,14 @@ use switchboard_client::{ErrorObject, Id, Reason};
 use switchboard_wire::{
     Era, Frame, Message, Notification, Request, Response, code, encode, meta, method,
 };
-use tokio::{task::JoinSet, time::timeout};
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 
-use super::{batch_of, client_key, era_of, heed, modern_fault, nameless, reply, withdrawn};
+use super::{
+    BATCH_MAX, BatchAnswers, client_key, era_of, heed, modern_fault, nameless, reply, withdrawn,
+};
 use crate::{
     caller::{Caller, Guest, Principal, said},
     desk::{self, Inquiry},
@@ -34,8 +42,15 @@ use crate::{
 
 /// Requests of one client under way; more of them wait, up to so many, and those after them are refused.
 /// What the client says besides is always heard: some of those under way may wait for it.
-const IN_FLIGHT_MAX: usize = 128;
+const IN_FLIGHT_MAX: usize = BATCH_MAX;
 const WAITING_MAX: usize = 4_096;
+/// The most bytes of requests under way, unless it is one alone, and of those that wait. Beyond that the client is
+/// not read.
+const IN_FLIGHT_BYTES: usize = 32 * 1024 * 1024;
+const WAITING_BYTES: usize = 32 * 1024 * 1024;
+/// How often a client that is not read is looked at: it is read again when it has been asked something, since requests
+/// under way wait for its answer. Requests are refused then.
+const LOOK: Duration = Duration::from_secs(1);
 /// Listen streams of one client.
 const LISTENING_MAX: usize = 64;
 /// A client that has closed its end is still given the answers that come within this time.
@@ -70,10 +85,46 @@ pub(crate) struct Conversation<S> {
     /// Requests that can be withdrawn. Those that have ended are swept when there are many.
     in_flight: HashMap<Id, Cancel>,
     tasks: JoinSet<()>,
+    /// The bytes of requests under way, and of answers that wait for the client.
+    held: Arc<AtomicUsize>,
     /// Requests that wait for others to be answered.
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
     listening: JoinSet<()>,
     sink: Arc<S>,
+}
+
+/// A request that waits.
+struct Waiting {
+    request: Request,
+    bytes: usize,
+}
+
+/// Bytes that count as long as this lives.
+struct Held {
+    bytes: usize,
+    all: Arc<AtomicUsize>,
+}
+
+impl Held {
+    fn new(all: &Arc<AtomicUsize>, bytes: usize) -> Self {
+        all.fetch_add(bytes, Relaxed);
+        Self {
+            bytes,
+            all: Arc::clone(all),
+        }
+    }
+
+    fn grow(&mut self, bytes: usize) {
+        self.all.fetch_add(bytes, Relaxed);
+        self.bytes += bytes;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Relaxed);
+    }
 }
 
 impl<S: Sink> Conversation<S> {
@@ -90,7 +141,9 @@ impl<S: Sink> Conversation<S> {
             session: None,
             in_flight: HashMap::new(),
             tasks: JoinSet::new(),
+            held: Arc::default(),
             waiting: VecDeque::new(),
+            waiting_bytes: 0,
             listening: JoinSet::new(),
             sink,
         }
@@ -111,8 +164,10 @@ impl<S: Sink> Conversation<S> {
         let sink = Arc::clone(&self.sink);
         loop {
             let session = self.session.clone();
+            let crowded = self.waiting_bytes > WAITING_BYTES;
+            let crowded = crowded.then(|| (&*sink, session.as_deref()));
             tokio::select! {
-                message = source.next() => match message {
+                message = next(&mut source, crowded) => match message {
                     None => break,
                     Some(Ok(frame)) => self.frame(frame).await,
                     Some(Err(error)) => self.sink.say(encode::error(None, &error)).await,
@@ -166,16 +221,17 @@ impl<S: Sink> Conversation<S> {
     }
 
     async fn frame(&mut self, frame: Bytes) {
+        let bytes = frame.len();
         match Frame::parse(frame) {
-            Ok(Frame::Single(message)) => self.message(message).await,
-            Ok(Frame::Batch(messages)) => self.batch(messages).await,
+            Ok(Frame::Single(message)) => self.message(message, bytes).await,
+            Ok(Frame::Batch(messages)) => self.batch(messages, bytes).await,
             Err(error) => self.refuse(None, error.code(), &error.to_string()).await,
         }
     }
 
-    async fn message(&mut self, message: Message) {
+    async fn message(&mut self, message: Message, bytes: usize) {
         match message {
-            Message::Request(request) => self.request(request).await,
+            Message::Request(request) => self.request(request, bytes).await,
             Message::Notification(notification) => self.notification(&notification),
             Message::Response(response) => self.answered(response),
         }
@@ -189,7 +245,8 @@ impl<S: Sink> Conversation<S> {
 
     fn notification(&mut self, notification: &Notification) {
         if let Some((id, why)) = withdrawn(notification) {
-            self.waiting.retain(|request| request.id != id);
+            self.waiting.retain(|waiting| waiting.request.id != id);
+            self.waiting_bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
             if let Some(cancel) = self.in_flight.remove(&id) {
                 cancel.cancel(why.as_deref());
             }
@@ -198,7 +255,12 @@ impl<S: Sink> Conversation<S> {
         }
     }
 
-    async fn request(&mut self, request: Request) {
+    /// Whether a request of this many bytes fits beside those under way.
+    fn fits(&self, bytes: usize) -> bool {
+        self.tasks.is_empty() || self.held.load(Relaxed) + bytes <= IN_FLIGHT_BYTES
+    }
+
+    async fn request(&mut self, request: Request, bytes: usize) {
         let id = request.id.clone();
         let era = era_of(request.params.as_ref());
         if request.method == method::INITIALIZE && era == Era::Legacy {
@@ -206,10 +268,14 @@ impl<S: Sink> Conversation<S> {
         }
         let listens = era == Era::Modern && request.method == method::LISTEN;
         // A client that does not read is not given more to keep; and nobody overtakes those who wait.
-        let busy =
-            self.tasks.len() >= IN_FLIGHT_MAX || self.sink.is_full() || !self.waiting.is_empty();
-        if !listens && busy && self.waiting.len() < WAITING_MAX {
-            return self.waiting.push_back(request);
+        let busy = self.tasks.len() >= IN_FLIGHT_MAX
+            || self.sink.is_full()
+            || !self.waiting.is_empty()
+            || !self.fits(bytes);
+        let may_wait = self.waiting.len() < WAITING_MAX && self.waiting_bytes <= WAITING_BYTES;
+        if !listens && busy && may_wait {
+            self.waiting_bytes += bytes;
+            return self.waiting.push_back(Waiting { request, bytes });
         }
         let room = if listens {
             self.listening.len() < LISTENING_MAX
@@ -220,11 +286,11 @@ impl<S: Sink> Conversation<S> {
             let message = "this client has too much under way; wait for some of it to end";
             return self.refuse(Some(&id), code::INTERNAL, message).await;
         }
-        self.begin(era, listens, request).await;
+        self.begin(era, listens, request, bytes).await;
     }
 
     /// Begins to answer a request.
-    async fn begin(&mut self, era: Era, listens: bool, request: Request) {
+    async fn begin(&mut self, era: Era, listens: bool, request: Request, bytes: usize) {
         let id = request.id.clone();
         let Some((cancelled, reason)) = self.take_in(&id) else {
             let message = "a request of this id is still under way";
@@ -242,10 +308,14 @@ impl<S: Sink> Conversation<S> {
             return;
         }
         let answer = self.answer(era, request, reason);
+        let mut held = Held::new(&self.held, bytes);
         self.tasks.spawn(async move {
             tokio::select! {
                 biased;
-                message = answer => sink.say(message).await,
+                message = answer => {
+                    held.grow(message.len());
+                    sink.say(message).await;
+                }
                 // Withdrawn: there is no answer. (An error means that nobody can withdraw it any more.)
                 Ok(()) = cancelled => {}
             }
@@ -253,11 +323,14 @@ impl<S: Sink> Conversation<S> {
     }
 
     async fn next_waiting(&mut self) {
+        let fits = |waiting: &Waiting| self.fits(waiting.bytes);
         if !self.sink.is_full()
-            && let Some(request) = self.waiting.pop_front()
+            && self.waiting.front().is_some_and(fits)
+            && let Some(Waiting { request, bytes }) = self.waiting.pop_front()
         {
+            self.waiting_bytes -= bytes;
             let era = era_of(request.params.as_ref());
-            self.begin(era, false, request).await;
+            self.begin(era, false, request, bytes).await;
         }
     }
 
@@ -363,9 +436,13 @@ impl<S: Sink> Conversation<S> {
     }
 
     /// Several messages at once, which only 2025-03-26 has. They are answered at once, too.
-    async fn batch(&mut self, messages: Vec<Result<Message, switchboard_wire::EnvelopeError>>) {
+    async fn batch(
+        &mut self,
+        messages: Vec<Result<Message, switchboard_wire::EnvelopeError>>,
+        bytes: usize,
+    ) {
         let batches = |session: &Arc<Session>| session.about().revision.facts().batches;
-        if messages.len() + self.tasks.len() > IN_FLIGHT_MAX {
+        if messages.len() + self.tasks.len() > IN_FLIGHT_MAX || !self.fits(bytes) {
             let message = "this client has too much under way; send a smaller batch, later";
             return self.refuse(None, code::INTERNAL, message).await;
         }
@@ -373,22 +450,23 @@ impl<S: Sink> Conversation<S> {
             let message = "this revision has no batches; send one message at a time";
             return self.refuse(None, code::INVALID_REQUEST, message).await;
         }
-        let mut answers = Vec::new();
+        let mut answers = BatchAnswers::default();
         let mut asked = JoinSet::new();
         for message in messages {
             match message {
                 Ok(Message::Request(request)) => {
-                    let Some((cancelled, reason)) = self.take_in(&request.id) else {
+                    let id = request.id.clone();
+                    let Some((cancelled, reason)) = self.take_in(&id) else {
                         let message = "a request of this id is still under way";
                         let error = ErrorObject::new(code::INVALID_REQUEST, message);
-                        answers.push(encode::error(Some(&request.id), &error));
+                        answers.refuse(Some(&id), &error);
                         continue;
                     };
                     let answer = self.answer(Era::Legacy, request, reason);
                     asked.spawn(async move {
                         tokio::select! {
                             biased;
-                            answer = answer => Some(answer),
+                            answer = answer => Some((id, answer)),
                             Ok(()) = cancelled => None,
                         }
                     });
@@ -397,17 +475,21 @@ impl<S: Sink> Conversation<S> {
                 Ok(Message::Response(response)) => self.answered(response),
                 Err(error) => {
                     let error = ErrorObject::new(error.code(), error.to_string());
-                    answers.push(encode::error(None, &error));
+                    answers.refuse(None, &error);
                 }
             }
         }
         let sink = Arc::clone(&self.sink);
+        let mut held = Held::new(&self.held, bytes);
         self.tasks.spawn(async move {
             while let Some(answer) = asked.join_next().await {
-                answers.extend(answer.ok().flatten());
+                if let Ok(Some((id, answer))) = answer {
+                    answers.put(&id, answer);
+                }
             }
-            if !answers.is_empty() {
-                sink.say(batch_of(&answers)).await;
+            if let Some(message) = answers.into_message() {
+                held.grow(message.len());
+                sink.say(message).await;
             }
         });
     }
@@ -418,10 +500,57 @@ impl<S: Sink> Conversation<S> {
     }
 }
 
+/// The next message of a client. One that is `crowded` by its requests is read when it has been asked something and has
+/// read its answers.
+async fn next<S: Sink>(
+    source: &mut impl Source,
+    crowded: Option<(&S, Option<&Session>)>,
+) -> Option<Result<Bytes, ErrorObject>> {
+    if let Some((sink, session)) = crowded {
+        while !session.is_some_and(|session| session.asks.is_asked()) {
+            sleep(LOOK).await;
+        }
+        sink.room().await;
+    }
+    source.next().await
+}
+
 /// What the client is to be told, once there is something.
 async fn letter(session: Option<&Session>) -> Bytes {
     match session {
         Some(session) => session.mailbox.next().await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{edge::tape::Tape, view::Face};
+
+    struct Ready;
+
+    impl Source for Ready {
+        async fn next(&mut self) -> Option<Result<Bytes, ErrorObject>> {
+            Some(Ok(Bytes::new()))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn crowded_client_is_read_once_it_is_asked() {
+        let caller = Caller::new(1, "a".into(), Principal::Owner);
+        let session = Session::open(View::All(Face::Direct), caller, None);
+        let sink = Tape::new();
+        let crowded = Some((&*sink, Some(&*session)));
+        let mut source = Ready;
+        let unread = timeout(Duration::from_mins(1), next(&mut source, crowded));
+        assert!(unread.await.is_err());
+        let line = session.line();
+        tokio::select! {
+            answer = line.ask(method::ROOTS_LIST, None) => panic!("{answer:?}"),
+            message = next(&mut source, crowded) => assert!(message.is_some()),
+        }
+        let free = None::<(&Tape, _)>;
+        assert!(next(&mut source, free).await.is_some());
     }
 }

@@ -18,7 +18,7 @@ use switchboard_wire::{Era, Frame, Message, Request, code, encode, header, limit
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
-    batch_of,
+    BATCH_MAX, BatchAnswers,
     body::Answer,
     era_of, heed, modern_fault, nameless, reply,
     sessions::HttpSession,
@@ -451,7 +451,11 @@ impl Visitor<'_> {
             let message = "this revision has no batches; send one message at a time";
             return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
         }
-        let mut answers = Vec::new();
+        if messages.len() > BATCH_MAX {
+            let message = format!("a batch has at most {BATCH_MAX} messages; send several batches");
+            return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, &message);
+        }
+        let mut answers = BatchAnswers::default();
         let mut asked = JoinSet::new();
         for message in messages {
             match message {
@@ -465,10 +469,14 @@ impl Visitor<'_> {
                             inquiry.line = None;
                             let (gateway, view) = (Arc::clone(self.gateway), self.view.clone());
                             let work = work(gateway, view, caller, inquiry, ongoing);
-                            asked.spawn(async move { work.await.map(|answer| reply(&id, answer)) });
+                            asked.spawn(async move {
+                                let answer = work.await?;
+                                let answer = reply(&id, answer);
+                                Some((id, answer))
+                            });
                         }
                         Err(not_taken) => {
-                            answers.push(encode::error(Some(&id), &not_taken_error(not_taken)));
+                            answers.refuse(Some(&id), &not_taken_error(not_taken));
                         }
                     }
                 }
@@ -479,23 +487,24 @@ impl Visitor<'_> {
                 }
                 Err(error) => {
                     let error = ErrorObject::new(error.code(), error.to_string());
-                    answers.push(encode::error(None, &error));
+                    answers.refuse(None, &error);
                 }
             }
         }
         // On its own: to lose the connection is not to withdraw what was asked over it.
         let gathering = tokio::spawn(async move {
             while let Some(answer) = asked.join_next().await {
-                answers.extend(answer.ok().flatten());
+                if let Ok(Some((id, answer))) = answer {
+                    answers.put(&id, answer);
+                }
             }
-            answers
+            answers.into_message()
         });
         // An error means that the runtime ends.
-        let answers = gathering.await.unwrap_or_default();
-        if answers.is_empty() {
-            return status(StatusCode::ACCEPTED);
+        match gathering.await.ok().flatten() {
+            Some(answers) => json(answers),
+            None => status(StatusCode::ACCEPTED),
         }
-        json(batch_of(&answers))
     }
 
     fn text(&self, name: &str) -> Option<&str> {
@@ -539,6 +548,7 @@ fn get(
         return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
     };
     if stream == 0 {
+        session.keep_general();
         let number = player.number();
         tokio::spawn(tell_news(Arc::clone(gateway), session, tape, number));
     }
@@ -558,12 +568,18 @@ async fn tell_news(gateway: Arc<Gateway>, session: Arc<HttpSession>, tape: Arc<T
             tape.put(encode::notification(said, None));
         }
         tokio::select! {
-            letter = session.session.mailbox.next() => drop(tape.put(letter)),
+            letter = letter(&session, &tape) => drop(tape.put(letter)),
             changed = changes.changed() => if changed.is_err() { return },
             () = tape.left_by(player) => return,
             () = gateway.stopped() => return tape.close(),
         }
     }
+}
+
+/// The next letter of a session, once its tape has room for it.
+async fn letter(session: &HttpSession, tape: &Tape) -> Bytes {
+    tape.room().await;
+    session.session.mailbox.next().await
 }
 
 fn delete(

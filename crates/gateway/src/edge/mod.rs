@@ -12,6 +12,7 @@ pub(crate) mod pipe;
 pub(crate) mod places;
 pub(crate) mod sessions;
 pub(crate) mod sse;
+pub(crate) mod stock;
 pub(crate) mod tape;
 mod work;
 
@@ -97,17 +98,54 @@ fn reply(id: &Id, answer: Result<Raw, ErrorObject>) -> Bytes {
     }
 }
 
-/// Several answers in one message, as 2025-03-26 has it.
-fn batch_of(answers: &[Bytes]) -> Bytes {
-    let mut body = vec![b'['];
-    for (n, answer) in answers.iter().enumerate() {
-        if n > 0 {
-            body.push(b',');
+/// The most messages in one batch.
+const BATCH_MAX: usize = 128;
+/// The most bytes of the answers to one batch.
+const BATCH_BYTES: usize = 16 * 1024 * 1024;
+
+/// The answers to a batch, which 2025-03-26 has.
+#[derive(Debug, Default)]
+struct BatchAnswers {
+    answers: Vec<Bytes>,
+    bytes: usize,
+}
+
+impl BatchAnswers {
+    /// Takes in the answer to this request. One that does not fit becomes an error.
+    fn put(&mut self, id: &Id, answer: Bytes) {
+        if self.bytes + answer.len() <= BATCH_BYTES {
+            return self.push(answer);
         }
-        body.extend_from_slice(answer);
+        let message = format!(
+            "the answer does not fit: the answers to one batch have at most {BATCH_BYTES} bytes; send the request alone"
+        );
+        let error = ErrorObject::new(code::INTERNAL, message);
+        self.refuse(Some(id), &error);
     }
-    body.push(b']');
-    body.into()
+
+    /// Takes in an error of the request of this id, if that is known.
+    fn refuse(&mut self, id: Option<&Id>, error: &ErrorObject) {
+        self.push(encode::error(id, error));
+    }
+
+    fn push(&mut self, answer: Bytes) {
+        self.bytes += answer.len();
+        self.answers.push(answer);
+    }
+
+    /// All of them in one message; `None` if there are none.
+    fn into_message(self) -> Option<Bytes> {
+        if self.answers.is_empty() {
+            return None;
+        }
+        let mut body = Vec::with_capacity(self.bytes + self.answers.len() + 1);
+        for answer in &self.answers {
+            body.push(if body.is_empty() { b'[' } else { b',' });
+            body.extend_from_slice(answer);
+        }
+        body.push(b']');
+        Some(body.into())
+    }
 }
 
 /// Draws a number that tells one client from another.
@@ -131,6 +169,23 @@ pub(crate) fn nameless() -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answer_beyond_the_batch_limit_becomes_an_error() {
+        let mut answers = BatchAnswers::default();
+        let long = Bytes::from(vec![b'1'; BATCH_BYTES - 10]);
+        answers.put(&Id::from(1), long.clone());
+        answers.put(&Id::from(2), long.clone());
+        answers.put(&Id::from(3), Bytes::from_static(b"3"));
+        let message = answers.into_message().unwrap();
+        let rest = std::str::from_utf8(&message[1 + long.len()..]).unwrap();
+        assert!(
+            rest.starts_with(r#",{"jsonrpc":"2.0","id":2,"error""#),
+            "{rest}"
+        );
+        assert!(rest.contains("does not fit"), "{rest}");
+        assert_eq!(BatchAnswers::default().into_message(), None);
+    }
 
     #[test]
     fn escaped_protocol_version_is_read() {

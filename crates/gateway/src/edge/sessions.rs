@@ -13,7 +13,10 @@ use std::{
 
 use rustc_hash::FxHashMap;
 
-use super::tape::Tape;
+use super::{
+    stock::{STOCK_BYTES, Stock},
+    tape::Tape,
+};
 use crate::{
     caller::{Caller, Principal},
     random::secret,
@@ -33,6 +36,7 @@ pub(crate) struct HttpSession {
     pub(crate) general: Arc<Tape>,
     /// The streams of the last requests, the oldest first.
     streams: Mutex<VecDeque<(u64, Arc<Tape>)>>,
+    stock: Arc<Stock>,
     last_stream: AtomicU64,
     /// Milliseconds since the sessions began.
     last_seen: AtomicU64,
@@ -52,7 +56,9 @@ impl HttpSession {
 
     /// The tape is being played, and may have to be played again.
     pub(crate) fn keep(&self, number: u64, tape: Arc<Tape>) {
+        tape.keep_in(&self.stock);
         let mut streams = lock(&self.streams);
+        streams.retain(|(_, tape)| !tape.is_gone());
         streams.push_back((number, tape));
         let crowded = |streams: &VecDeque<(u64, Arc<Tape>)>| {
             let bytes: usize = streams.iter().map(|(_, tape)| tape.bytes()).sum();
@@ -73,6 +79,11 @@ impl HttpSession {
         found.map(|(_, tape)| Arc::clone(tape))
     }
 
+    /// The stream of what belongs to no request is being played.
+    pub(crate) fn keep_general(&self) {
+        self.general.keep_in(&self.stock);
+    }
+
     fn is_busy(&self) -> bool {
         self.session.is_busy() || Arc::strong_count(&self.general) > 1
     }
@@ -83,6 +94,7 @@ impl HttpSession {
 pub(crate) struct Sessions {
     /// The ids are random and ours, so that nobody can choose them to collide.
     by_id: RwLock<FxHashMap<Arc<str>, Arc<HttpSession>>>,
+    stock: Arc<Stock>,
     began: Instant,
 }
 
@@ -91,13 +103,14 @@ pub(crate) struct Sessions {
 const SESSIONS_MAX: usize = 10_000;
 /// A session without a sign of life for so long is ended.
 const SILENT: Duration = Duration::from_hours(1);
-/// How often the silent ones are looked for.
-pub(crate) const SWEEP: Duration = Duration::from_mins(10);
+/// How often silent sessions and ended streams are looked for.
+pub(crate) const SWEEP: Duration = Duration::from_mins(5);
 
 impl Sessions {
     pub(crate) fn new() -> Self {
         Self {
             by_id: RwLock::default(),
+            stock: Stock::new(STOCK_BYTES),
             began: Instant::now(),
         }
     }
@@ -112,6 +125,7 @@ impl Sessions {
             shown: Mutex::new(shown),
             general: Tape::named(0, primes),
             streams: Mutex::default(),
+            stock: Arc::clone(&self.stock),
             last_stream: AtomicU64::new(0),
             last_seen: AtomicU64::new(self.now()),
         });
@@ -143,8 +157,9 @@ impl Sessions {
         Some(session)
     }
 
-    /// Ends the sessions that have been silent for too long.
+    /// Ends the sessions that have been silent for too long, and drops streams that ended a while before.
     pub(crate) fn sweep(&self) {
+        self.stock.sweep(tokio::time::Instant::now());
         let silent = u64::try_from(SILENT.as_millis()).unwrap_or(u64::MAX);
         let now = self.now();
         let stays = |session: &HttpSession| {

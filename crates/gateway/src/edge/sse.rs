@@ -23,8 +23,8 @@ use crate::{caller::Principal, gateway::Gateway, random::secret, view::View};
 /// Messages go to this path with the name of the stream after it.
 pub(crate) const MESSAGES: &str = "/sse/messages/";
 
-/// Messages of one client that wait to be read; then it waits to send more.
-const INBOX_DEPTH: usize = 64;
+/// Messages of one client that wait to be read; then it waits to send more. Each may be as long as a frame.
+const INBOX_DEPTH: usize = 4;
 /// The most streams of a principal at a time.
 const STREAMS_MAX: usize = 4_096;
 

@@ -13,9 +13,10 @@ use std::{
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::{
     sync::Notify,
-    time::{Interval, interval_at},
+    time::{Instant, Interval, interval_at},
 };
 
+use super::stock::{Stock, TAPE_BYTES};
 use crate::line::Outlet;
 
 /// A stream of events.
@@ -43,7 +44,22 @@ struct Inner {
     /// Which player plays: a new one ends the one before.
     player: u64,
     playing: bool,
+    /// When it ended, or its last player left.
+    left: Option<Instant>,
+    keeping: Keeping,
     waker: Option<Waker>,
+}
+
+/// Where the bytes of a tape count.
+#[derive(Debug, Default)]
+enum Keeping {
+    /// With the request that it belongs to.
+    #[default]
+    Own,
+    /// With those that can be played again.
+    Stock(Arc<Stock>),
+    /// Nowhere: it is played to its end, if it is being played, and not kept.
+    Dropped,
 }
 
 /// What has been played is kept up to this, to be heard again.
@@ -98,7 +114,43 @@ impl Tape {
         let mut inner = self.lock();
         self.write(&mut inner, message);
         inner.finished = true;
-        inner.wake();
+        inner.left = Some(Instant::now());
+        written(inner);
+    }
+
+    /// Counts it with the tapes that can be played again, unless it is.
+    pub(super) fn keep_in(self: &Arc<Self>, stock: &Arc<Stock>) {
+        let mut inner = self.lock();
+        if matches!(inner.keeping, Keeping::Stock(_)) {
+            return;
+        }
+        stock.grow(inner.bytes + TAPE_BYTES);
+        inner.keeping = Keeping::Stock(Arc::clone(stock));
+        drop(inner);
+        stock.put(self);
+    }
+
+    /// Drops what is on it. One that is being played loses it when it has been played.
+    pub(super) fn forget(&self) {
+        let mut inner = self.lock();
+        inner.leave_stock();
+        inner.keeping = Keeping::Dropped;
+        if !inner.playing {
+            inner.clear();
+        }
+    }
+
+    /// Whether it was dropped, and is not played.
+    pub(super) fn is_gone(&self) -> bool {
+        let inner = self.lock();
+        matches!(inner.keeping, Keeping::Dropped) && !inner.playing
+    }
+
+    /// Whether it has ended, and has not been played for this long.
+    pub(super) fn is_over(&self, now: Instant, long: Duration) -> bool {
+        let inner = self.lock();
+        let left = inner.left.filter(|_| inner.finished && !inner.playing);
+        left.is_some_and(|left| now.duration_since(left) >= long)
     }
 
     /// How much is on it.
@@ -110,6 +162,7 @@ impl Tape {
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         inner.finished = true;
+        inner.left = Some(Instant::now());
         inner.wake();
     }
 
@@ -120,7 +173,7 @@ impl Tape {
             return;
         }
         self.write(&mut inner, message);
-        inner.wake();
+        written(inner);
     }
 
     /// An event of another kind than a message.
@@ -157,7 +210,7 @@ impl Tape {
         Player {
             tape: Arc::clone(self),
             number: inner.player,
-            alive: interval_at(tokio::time::Instant::now() + KEEP_ALIVE, KEEP_ALIVE),
+            alive: interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE),
         }
     }
 
@@ -222,6 +275,25 @@ impl Tape {
     }
 }
 
+/// Wakes the player of a tape that was written to, and makes room for what was written.
+fn written(mut inner: MutexGuard<'_, Inner>) {
+    inner.wake();
+    let stock = match &inner.keeping {
+        Keeping::Stock(stock) if stock.is_over() => Some(Arc::clone(stock)),
+        _ => None,
+    };
+    drop(inner);
+    if let Some(stock) = stock {
+        stock.make_room();
+    }
+}
+
+impl Drop for Tape {
+    fn drop(&mut self) {
+        self.lock().leave_stock();
+    }
+}
+
 impl Outlet for Tape {
     fn put(&self, message: Bytes) -> bool {
         let mut inner = self.lock();
@@ -229,7 +301,7 @@ impl Outlet for Tape {
             return false;
         }
         self.write(&mut inner, &message);
-        inner.wake();
+        written(inner);
         true
     }
 
@@ -246,8 +318,42 @@ impl Inner {
     }
 
     fn push(&mut self, event: Bytes) {
+        if matches!(self.keeping, Keeping::Dropped) && !self.playing {
+            self.first += 1;
+            self.unplayed = self.first;
+            return;
+        }
         self.bytes += event.len();
+        if let Keeping::Stock(stock) = &self.keeping {
+            stock.grow(event.len());
+        }
         self.events.push_back(event);
+    }
+
+    /// Takes the oldest event off.
+    fn pop(&mut self) -> bool {
+        let Some(old) = self.events.pop_front() else {
+            return false;
+        };
+        self.first += 1;
+        self.bytes -= old.len();
+        if let Keeping::Stock(stock) = &self.keeping {
+            stock.shrink(old.len());
+        }
+        true
+    }
+
+    fn clear(&mut self) {
+        while self.pop() {}
+        self.events = VecDeque::new();
+        self.unplayed = self.unplayed.max(self.first);
+    }
+
+    /// Its bytes count with the others no more.
+    fn leave_stock(&mut self) {
+        if let Keeping::Stock(stock) = std::mem::take(&mut self.keeping) {
+            stock.shrink(self.bytes + TAPE_BYTES);
+        }
     }
 
     fn wake(&mut self) {
@@ -266,13 +372,7 @@ impl Inner {
         let at = usize::try_from(self.unplayed.checked_sub(self.first)?).ok()?;
         let event = self.events.get(at)?.clone();
         self.unplayed += 1;
-        while self.first < self.unplayed
-            && (!keeps || self.is_crowded())
-            && let Some(old) = self.events.pop_front()
-        {
-            self.first += 1;
-            self.bytes -= old.len();
-        }
+        while self.first < self.unplayed && (!keeps || self.is_crowded()) && self.pop() {}
         Some(event)
     }
 }
@@ -321,6 +421,10 @@ impl Drop for Player {
         let mut inner = self.tape.lock();
         if inner.player == self.number {
             inner.playing = false;
+            inner.left = Some(Instant::now());
+            if matches!(inner.keeping, Keeping::Dropped) {
+                inner.clear();
+            }
             drop(inner);
             self.tape.changed.notify_waiters();
         }

@@ -12,6 +12,7 @@ mod api_config;
 mod api_rig;
 mod api_servers;
 mod api_streams;
+mod bounds;
 mod console;
 mod containers;
 mod events;

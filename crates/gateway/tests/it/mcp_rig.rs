@@ -246,6 +246,11 @@ impl Pipe {
         }
     }
 
+    /// The next line, whatever it is.
+    pub(crate) async fn next_line(&mut self) -> Value {
+        self.read().await.json
+    }
+
     async fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Said {
         if let Some(at) = self.aside.iter().position(|said| is_it(&said.json)) {
             return self.aside.remove(at);

@@ -1,0 +1,213 @@
+//! Memory that one client or one server can take: bounded in bytes.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    time::{Duration, sleep, timeout},
+};
+
+use crate::{
+    api_rig::{PATIENCE, Rig, TOKEN},
+    mcp_rig::{Pipe, Web, server},
+    stage_rig::{Stage, tool},
+};
+
+const MIB: usize = 1024 * 1024;
+
+async fn staged(stage: &Stage) -> Rig {
+    let entry = stage.entry_with(&json!({ "trust": "always" }));
+    let rig = Rig::with(json!({ "s": entry })).await;
+    rig.until("/api/v1/servers/s", |server| server["tools"] == 1)
+        .await;
+    rig
+}
+
+/// A result of this many bytes.
+fn long_result(bytes: usize) -> String {
+    json!({ "content": [{ "type": "text", "text": "x".repeat(bytes) }] }).to_string()
+}
+
+async fn first_event(rig: &Rig, web: &Web<'_>) -> Value {
+    let session = web.session.as_deref().unwrap();
+    let headers = format!("Accept: text/event-stream\r\nMcp-Session-Id: {session}\r\n");
+    let mut events = rig.follow_with("/mcp/s/s", &headers).await;
+    loop {
+        let data = events.next().await.unwrap().data;
+        if !data.is_empty() {
+            return serde_json::from_str(&data).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn long_log_message_is_dropped_for_sessions() {
+    let stage = Stage::new(&[tool("t", "Does.")]);
+    let rig = staged(&stage).await;
+    let web = Web::open(&rig, "/mcp/s/s", "2025-11-25").await;
+    web.result("logging/setLevel", json!({ "level": "info" }))
+        .await;
+    let message = |data: &str| json!({ "level": "error", "data": data });
+    let long = message(&"x".repeat(MIB));
+    stage.tell_with("notifications/message", long).await;
+    let short = message("short");
+    stage.tell_with("notifications/message", short).await;
+    let event = first_event(&rig, &web).await;
+    assert_eq!(event["params"]["data"], "short");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn elicitation_complete_goes_to_the_asked_session() {
+    let stage = Stage::new(&[tool("fail", "Fails.")]);
+    let rig = staged(&stage).await;
+    let able = json!({ "elicitation": { "form": {}, "url": {} } });
+    let path = "/mcp/s/s";
+    let asked = Web::open_able(&rig, path, "2025-11-25", true, able.clone()).await;
+    let other = Web::open_able(&rig, path, "2025-11-25", true, able).await;
+    let address = json!({ "mode": "url", "elicitationId": "e1", "url": "https://example.com/x", "message": "Sign in." });
+    let error =
+        json!({ "code": -32042, "message": "first this", "data": { "elicitations": [address] } });
+    let params = json!({ "name": "fail", "arguments": { "error": error } });
+    let answer = asked.ask("tools/call", params).await.json;
+    assert_eq!(answer["error"]["code"], -32042, "{answer}");
+    for web in [&asked, &other] {
+        web.result("logging/setLevel", json!({ "level": "info" }))
+            .await;
+    }
+    let complete = json!({ "elicitationId": "e1" });
+    stage
+        .tell_with("notifications/elicitation/complete", complete)
+        .await;
+    let short = json!({ "level": "error", "data": "short" });
+    stage.tell_with("notifications/message", short).await;
+    let event = first_event(&rig, &asked).await;
+    assert_eq!(event["params"]["elicitationId"], "e1", "{event}");
+    let event = first_event(&rig, &other).await;
+    assert_eq!(event["method"], "notifications/message", "{event}");
+    rig.stop().await;
+}
+
+async fn send_batch(rig: &Rig, session: &str, batch: &[Value]) -> crate::api_rig::Answer {
+    let headers = format!(
+        "Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: {session}\r\n"
+    );
+    let body = Value::from(batch).to_string();
+    rig.ask_with("POST", "/mcp", &headers, &body).await
+}
+
+#[tokio::test]
+async fn batch_over_http_has_a_most_messages() {
+    let rig = Rig::with(json!({})).await;
+    let web = Web::open(&rig, "/mcp", "2025-03-26").await;
+    let session = web.session.as_deref().unwrap();
+    let ping = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+    let batch: Vec<_> = (0..129).map(ping).collect();
+    let refused = send_batch(&rig, session, &batch).await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(refused.body.contains("128"), "{refused:?}");
+    let taken = send_batch(&rig, session, &batch[1..]).await;
+    assert_eq!(taken.json().as_array().unwrap().len(), 128);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn batch_answers_have_a_most_bytes() {
+    let stage = Stage::new(&[tool("t", "Does.")]);
+    stage.set_result("t", &long_result(MIB));
+    let rig = staged(&stage).await;
+    let call = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "t", "arguments": {} } });
+    let batch: Vec<_> = (0..24).map(call).collect();
+    let check = |answers: &Value| {
+        let answers = answers.as_array().unwrap();
+        assert_eq!(answers.len(), 24);
+        let (fine, refused): (Vec<_>, Vec<_>) = answers
+            .iter()
+            .partition(|answer| answer.get("result").is_some());
+        assert_eq!(fine.len(), 15);
+        for answer in refused {
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(message.contains("batch"), "{message}");
+            assert!(answer["id"].is_u64(), "{answer}");
+        }
+    };
+    let web = Web::open(&rig, "/mcp/s/s", "2025-03-26").await;
+    let session = web.session.as_deref().unwrap().to_owned();
+    let headers = format!(
+        "Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\nMcp-Session-Id: {session}\r\n"
+    );
+    let body = Value::from(batch.as_slice()).to_string();
+    let answer = rig.ask_with("POST", "/mcp/s/s", &headers, &body).await;
+    assert_eq!(answer.status, 200);
+    check(&answer.json());
+    let mut pipe = Pipe::open_as(&rig, server("s"), "2025-03-26").await;
+    pipe.send_text(&body).await;
+    check(&pipe.next_line().await);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn unread_pipe_is_read_no_further() {
+    const REQUESTS: usize = 16;
+    let stage = Stage::new(&[tool("t", "Does.")]);
+    stage.set_result("t", &long_result(5 * MIB));
+    let rig = staged(&stage).await;
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    let (reader, writer) = tokio::io::split(theirs);
+    let gateway = Arc::clone(&rig.gateway);
+    tokio::spawn(async move { gateway.serve_pipe(server("s"), None, reader, writer).await });
+    let (reader, mut writer) = tokio::io::split(ours);
+    let mut lines = BufReader::new(reader);
+    let call = |id: usize, argument: &str| {
+        let params = json!({ "name": "t", "arguments": { "a": argument } });
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        format!("{call}\n")
+    };
+    // The answer is longer than what may wait to be written, and its beginning shows that it does.
+    writer.write_all(call(0, "").as_bytes()).await.unwrap();
+    let beginning = timeout(PATIENCE, lines.fill_buf()).await.unwrap().unwrap();
+    assert!(!beginning.is_empty());
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    let writing = tokio::spawn(async move {
+        let argument = "y".repeat(4 * MIB);
+        for id in 1..=REQUESTS {
+            let call = call(id, &argument);
+            writer.write_all(call.as_bytes()).await.unwrap();
+            counted.fetch_add(1, Relaxed);
+        }
+        writer
+    });
+    // Until nothing is taken any more.
+    let mut before = usize::MAX;
+    let settling = async {
+        while before != sent.load(Relaxed) || before == 0 {
+            before = sent.load(Relaxed);
+            sleep(Duration::from_secs(2)).await;
+        }
+    };
+    timeout(2 * PATIENCE, settling).await.unwrap();
+    assert!(before <= 10, "{before} requests were taken");
+    // The client reads again: every request is answered.
+    let mut answered = BTreeSet::new();
+    let reading = async {
+        while answered.len() < REQUESTS + 1 {
+            let mut line = Vec::new();
+            assert!(lines.read_until(b'\n', &mut line).await.unwrap() > 0);
+            let head = String::from_utf8_lossy(&line[..64]).into_owned();
+            let id = head.split_once("\"id\":").unwrap().1;
+            let id = id.split_once(',').unwrap().0.to_owned();
+            assert!(answered.insert(id), "{head}");
+        }
+    };
+    timeout(4 * PATIENCE, reading).await.unwrap();
+    drop(writing.await.unwrap());
+    rig.stop().await;
+}
