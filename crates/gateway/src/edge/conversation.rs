@@ -25,7 +25,7 @@ use crate::{
     desk::{self, Inquiry},
     gateway::Gateway,
     handshake,
-    line::{Cancel, Cancelled, Line, Outlet},
+    line::{Cancel, Cancelled, Line, Outlet, withdrawal},
     listen::Listening,
     session::Session,
     shown::Shown,
@@ -142,7 +142,7 @@ impl<S: Sink> Conversation<S> {
             }
         }
         if let Some(session) = &self.session {
-            session.asks.close();
+            self.withdraw(session.asks.close());
         }
         self.listening.abort_all();
         let _ = timeout(LAST_ANSWERS, self.finish()).await;
@@ -266,7 +266,7 @@ impl<S: Sink> Conversation<S> {
         let answer = handshake::initialize(&self.gateway, &self.view, handshake::negotiate(params));
         if answer.is_ok() {
             if let Some(before) = self.session.take() {
-                before.end();
+                self.withdraw(before.end());
             }
             let session = Session::open(self.view.clone(), self.caller.clone(), params);
             self.caller.client = Arc::clone(&session.caller.client);
@@ -274,6 +274,14 @@ impl<S: Sink> Conversation<S> {
             self.session = Some(session);
         }
         self.sink.say(reply(&request.id, answer)).await;
+    }
+
+    /// Takes questions back, which nobody waits for any more.
+    fn withdraw(&self, questions: Vec<u64>) {
+        for number in questions {
+            // One that does not fit is not missed: the client does not read.
+            self.sink.put(withdrawal(number));
+        }
     }
 
     /// Takes a request in, so that it can be withdrawn; `None` if its id is in use.
