@@ -96,6 +96,12 @@ impl<S: Sink> Conversation<S> {
         }
     }
 
+    /// The client came over HTTP.
+    pub(crate) fn over_http(mut self) -> Self {
+        self.caller = self.caller.over_http();
+        self
+    }
+
     /// The client works in this folder.
     pub(crate) fn working_in(mut self, project: Option<Arc<str>>) -> Self {
         self.caller.project = project;
