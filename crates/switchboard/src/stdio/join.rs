@@ -288,7 +288,7 @@ async fn up(
         while let Some(frame) = incoming.next_frame() {
             match frame {
                 Ok(frame) => {
-                    if let Some(frame) = memory.borrow_mut().from_client(frame) {
+                    if let Some(frame) = memory.borrow_mut().client_says(frame) {
                         put_line(&mut lines, &frame);
                     }
                 }
@@ -327,7 +327,7 @@ async fn down(
     loop {
         lines.clear();
         while let Some(Ok(frame)) = outgoing.next_frame() {
-            if memory.borrow_mut().from_gateway(&frame) {
+            if memory.borrow_mut().gateway_says(&frame) {
                 put_line(&mut lines, &frame);
             }
         }

@@ -72,7 +72,7 @@ impl Memory {
 
     /// Takes in a frame of the client. Returns what goes on to the gateway: not the answers to questions that it did
     /// not ask, or does not ask any more.
-    pub(super) fn from_client(&mut self, frame: Bytes) -> Option<Bytes> {
+    pub(super) fn client_says(&mut self, frame: Bytes) -> Option<Bytes> {
         match Frame::parse(frame.clone()) {
             Ok(Frame::Single(message)) => self.sent(message).then_some(frame),
             Ok(Frame::Batch(messages)) => {
@@ -125,7 +125,7 @@ impl Memory {
     }
 
     /// Takes in a frame of the gateway. Returns if the client is to see it.
-    pub(super) fn from_gateway(&mut self, frame: &Bytes) -> bool {
+    pub(super) fn gateway_says(&mut self, frame: &Bytes) -> bool {
         match Frame::parse(frame.clone()) {
             Ok(Frame::Single(message)) => self.received(message),
             Ok(Frame::Batch(messages)) => {
@@ -268,12 +268,12 @@ mod tests {
     const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}"#;
 
     fn sends(memory: &mut Memory, text: &str) -> Option<String> {
-        let on = memory.from_client(Bytes::copy_from_slice(text.as_bytes()))?;
+        let on = memory.client_says(Bytes::copy_from_slice(text.as_bytes()))?;
         Some(String::from_utf8(on.to_vec()).unwrap())
     }
 
     fn sees(memory: &mut Memory, text: &str) -> bool {
-        memory.from_gateway(&Bytes::copy_from_slice(text.as_bytes()))
+        memory.gateway_says(&Bytes::copy_from_slice(text.as_bytes()))
     }
 
     /// A request and its answer.
