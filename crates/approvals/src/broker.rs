@@ -37,6 +37,7 @@ use switchboard_wire::Raw;
 use crate::{
     decision::{Decision, Refusal},
     record::{Ask, Id, Record, Status, Usage},
+    room::Room,
     step::{Event, Model, Step, became, by_rule, outcome, step},
 };
 
@@ -45,12 +46,19 @@ pub type Asker = u64;
 /// Somebody who has decided and wants to know whether that holds.
 pub type Decider = u64;
 
-/// The most requests at a time, of all servers and of one.
+/// The most requests at a time.
 pub const OPEN_MAX: usize = 10_000;
 /// The most requests of one server at a time.
 pub const OPEN_EACH: usize = 2_000;
 /// The most bytes of requests at a time.
 pub const BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The number of clients that can take all of that together. A client gets less than a server, so that others can
+/// still call it.
+pub const SHARES: usize = 8;
+/// The most bytes of one request of a client, and of a form.
+pub const REQUEST_BYTES: usize = 1024 * 1024;
+/// The most bytes of one request for a model's answer, which may have pictures.
+pub const SAMPLING_BYTES: usize = 4 * REQUEST_BYTES;
 /// How long an answer is kept that nobody waits for, in milliseconds.
 pub const KEEP: u64 = 10 * 60 * 1000;
 /// The most decisions that wait while a change of a request is being written.
@@ -210,9 +218,7 @@ pub struct Broker {
     keys: BTreeSet<(Arc<str>, Id)>,
     askers: HashMap<Asker, Id>,
     timers: BTreeSet<(u64, Id)>,
-    bytes: usize,
-    /// How many requests there are of each server.
-    servers: HashMap<Arc<str>, usize>,
+    room: Room,
     /// How many wait for a person, as it is written.
     waiting: usize,
     model: Model,
@@ -385,17 +391,9 @@ impl Broker {
             }
             return self.happen(now, &known, Event::Attach(Box::new(ask)));
         }
-        let of_it = self.servers.get(&ask.server).copied();
-        let full = if self.entries.len() >= OPEN_MAX || self.bytes >= BYTES_MAX {
-            Some("too many requests wait for a person")
-        } else if of_it.unwrap_or(0) >= OPEN_EACH {
-            Some("too many requests of this server wait for a person")
-        } else if self.entries.contains_key(id) {
-            Some("the name of the request is taken")
-        } else {
-            None
-        };
-        if let Some(why) = full {
+        let taken = self.entries.contains_key(id);
+        let taken = taken.then_some("the name of the request is taken");
+        if let Some(why) = self.room.refuses(&ask).or(taken) {
             return self.turn_away(asker, id, why);
         }
         self.askers.insert(asker, Arc::clone(id));
@@ -429,13 +427,9 @@ impl Broker {
 
     fn insert(&mut self, record: Record, asker: Option<Asker>, is_new: bool) {
         let id = Arc::clone(&record.id);
-        self.bytes += weight(&record);
+        self.room.take(&record.ask);
         self.keys
             .insert((Arc::clone(&record.ask.key), Arc::clone(&id)));
-        *self
-            .servers
-            .entry(Arc::clone(&record.ask.server))
-            .or_default() += 1;
         let entry = Entry {
             record: Arc::new(record),
             asker,
@@ -458,15 +452,8 @@ impl Broker {
                 self.reply(decider, Err(Refusal::Unknown));
             }
         }
-        self.bytes = self.bytes.saturating_sub(weight(&entry.record));
+        self.room.give_back(&entry.record.ask);
         self.waiting -= usize::from(entry.waits());
-        let server = &entry.record.ask.server;
-        if let Some(left) = self.servers.get_mut(server) {
-            *left -= 1;
-            if *left == 0 {
-                self.servers.remove(server);
-            }
-        }
         self.keys
             .remove(&(Arc::clone(&entry.record.ask.key), Arc::clone(id)));
         if let Some(at) = entry.timer {
@@ -760,8 +747,4 @@ impl Broker {
             self.effects.push(Effect::Reply { decider, result });
         }
     }
-}
-
-fn weight(record: &Record) -> usize {
-    record.ask.request.as_bytes().len() + 1024
 }

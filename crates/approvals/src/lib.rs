@@ -9,6 +9,7 @@ mod decision;
 pub mod form;
 mod json;
 mod record;
+mod room;
 pub mod rules;
 mod step;
 mod words;
@@ -17,6 +18,6 @@ pub use broker::{Broker, Effect, Fault, Input, Outcome};
 pub use decision::{Decision, Refusal};
 pub use json::says_twice;
 pub use record::{
-    Action, Arguments, Ask, Decided, Id, Kind, Patience, Peer, Record, Remember, Scope, Source,
-    Status, Usage,
+    Action, Arguments, Ask, Decided, Holder, Id, Kind, Patience, Peer, Record, Remember, Scope,
+    Source, Status, Usage,
 };

@@ -298,6 +298,9 @@ pub struct Ask {
     /// Which of the client's sessions that is; good for as long as the gateway runs.
     #[serde(default)]
     pub session: u64,
+    /// The client whose share of the room this takes; good for as long as the gateway runs.
+    #[serde(skip)]
+    pub holder: Holder,
     /// The folder that the client works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<Arc<str>>,
@@ -320,6 +323,15 @@ pub struct Ask {
     /// How long a person may take; for ever, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<Patience>,
+}
+
+/// A client, as far as clients can be told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    /// Its number; 0 if it is none.
+    pub client: u64,
+    /// It came over HTTP, where one client can pass for many.
+    pub is_web: bool,
 }
 
 /// How long a person may take, in milliseconds.

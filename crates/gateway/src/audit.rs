@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use switchboard_store::{Change, Entry, Store, StoreError};
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{Notify, mpsc, oneshot},
     time::{sleep, sleep_until, timeout},
 };
 
@@ -44,6 +44,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 const AT_WILL: [&str; 4] = ["denied", "link-made", "peer-refused", "refused"];
 /// Events of such a kind and one source that are written one by one in a minute.
 const SINGLE: u64 = 30;
+/// Calls that a person is asked about, of all clients, that are written one by one in a minute. A client can take any
+/// name.
+const ASKED: u64 = 300;
 /// The time after which events that were only counted become an entry.
 const COUNTED: Duration = Duration::from_mins(1);
 /// Kinds and sources that are told apart; the rest are counted together.
@@ -55,14 +58,20 @@ pub(crate) struct Audit {
     queue: mpsc::Sender<Order>,
     missed: Arc<AtomicU64>,
     repeats: Arc<Mutex<Repeats>>,
+    /// Rings when an event is only counted that does not come through the queue.
+    counted: Arc<Notify>,
 }
 
 /// Tells events that are written from those that are only counted. Time is handed in.
 #[derive(Debug, Default)]
-struct Repeats(HashMap<(&'static str, Arc<str>), Counted>);
+struct Repeats {
+    sources: HashMap<(&'static str, Arc<str>), Counted>,
+    /// The calls that a person is asked about and that are written one by one.
+    asked: Option<Counted>,
+}
 
 /// The events of one kind and source since a time.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Counted {
     since: Instant,
     events: u64,
@@ -77,11 +86,32 @@ impl Repeats {
         let source = subject
             .split_once(':')
             .map_or(subject, |(server, _)| server);
+        self.count(now, what, source, false)
+    }
+
+    /// Takes in a call of this client that a person is asked about. `true` says that it is to be written.
+    fn admit_asked(&mut self, now: Instant, client: &str) -> bool {
+        let fresh = Counted {
+            since: now,
+            events: 0,
+        };
+        let mut all = self
+            .asked
+            .filter(|all| now < all.since + COUNTED)
+            .unwrap_or(fresh);
+        let admitted = self.count(now, "asked", client, all.events >= ASKED);
+        all.events += u64::from(admitted);
+        self.asked = Some(all);
+        admitted
+    }
+
+    /// Counts an event. `true` says that it is to be written, which it is not if there is no room.
+    fn count(&mut self, now: Instant, what: &'static str, source: &str, full: bool) -> bool {
         let mut key = (what, Arc::from(source));
-        if self.0.len() >= SOURCES && !self.0.contains_key(&key) {
+        if self.sources.len() >= SOURCES && !self.sources.contains_key(&key) {
             key = ("", "others".into());
         }
-        let counted = self.0.entry(key).or_insert(Counted {
+        let counted = self.sources.entry(key).or_insert(Counted {
             since: now,
             events: 0,
         });
@@ -91,20 +121,23 @@ impl Repeats {
                 events: 0,
             };
         }
+        if full {
+            counted.events = counted.events.max(SINGLE);
+        }
         counted.events += 1;
         counted.events <= SINGLE
     }
 
     /// When the next minute of a source is over.
     fn due(&self) -> Option<Instant> {
-        let minutes = self.0.values().map(|counted| counted.since + COUNTED);
+        let minutes = self.sources.values().map(|counted| counted.since + COUNTED);
         minutes.min()
     }
 
     /// The entries that are due by then: kind, source, and the number of events that were only counted.
     fn take(&mut self, by: Instant) -> Vec<(&'static str, Arc<str>, u64)> {
         let mut taken = Vec::new();
-        self.0.retain(|(what, source), counted| {
+        self.sources.retain(|(what, source), counted| {
             let over = by >= counted.since + COUNTED;
             if over && counted.events > SINGLE {
                 taken.push((*what, Arc::clone(source), counted.events - SINGLE));
@@ -191,16 +224,19 @@ impl Audit {
         let (queue, orders) = mpsc::channel(QUEUE);
         let missed = Arc::new(AtomicU64::new(0));
         let repeats = Arc::<Mutex<Repeats>>::default();
+        let counted = Arc::new(Notify::new());
         tokio::spawn(write(
             store,
             orders,
             Arc::clone(&missed),
             Arc::clone(&repeats),
+            Arc::clone(&counted),
         ));
         Self {
             queue,
             missed,
             repeats,
+            counted,
         }
     }
 
@@ -226,6 +262,16 @@ impl Audit {
         }
     }
 
+    /// Counts a call of this client that a person is asked about. `true` says that it gets an entry of its own.
+    pub(crate) fn admits_asked(&self, client: &str) -> bool {
+        let client = scrub::brief(client);
+        let admitted = lock(&self.repeats).admit_asked(Instant::now(), &client);
+        if !admitted {
+            self.counted.notify_one();
+        }
+        admitted
+    }
+
     /// Waits until everything recorded so far is in the store, for a bounded time.
     pub(crate) async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
@@ -247,6 +293,7 @@ async fn write(
     mut orders: mpsc::Receiver<Order>,
     missed: Arc<AtomicU64>,
     repeats: Arc<Mutex<Repeats>>,
+    counted_elsewhere: Arc<Notify>,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     let mut open = true;
@@ -262,6 +309,7 @@ async fn write(
         tokio::select! {
             received = orders.recv_many(&mut batch, BATCH) => open = received > 0,
             () = minute => {}
+            () = counted_elsewhere.notified() => {}
         }
         let mut changes = Vec::with_capacity(batch.len() + 1);
         let mut flushed = Vec::new();
@@ -477,6 +525,7 @@ mod tests {
             queue,
             missed: Arc::default(),
             repeats: Arc::default(),
+            counted: Arc::default(),
         };
         let taken = audit.room().await.unwrap();
         assert!(audit.room().await.is_err());
@@ -540,7 +589,30 @@ mod tests {
         // A new minute, and few events: nothing is counted, and nothing is kept for long.
         assert_eq!(flood(&mut repeats, began + COUNTED, 5), 5);
         assert!(repeats.take(began + 2 * COUNTED).is_empty());
-        assert!(repeats.0.is_empty());
+        assert!(repeats.sources.is_empty());
+    }
+
+    #[test]
+    fn asked_calls_are_bounded_for_each_client_and_for_all() {
+        let began = Instant::now();
+        let mut repeats = Repeats::default();
+        let mut flood = |now, client: &str| {
+            (0..100)
+                .filter(|_| repeats.admit_asked(now, client))
+                .count() as u64
+        };
+        for client in 0..ASKED / SINGLE {
+            assert_eq!(flood(began, &client.to_string()), SINGLE);
+        }
+        assert_eq!(flood(began, "another"), 0);
+        assert_eq!(flood(began + COUNTED, "yet another"), SINGLE);
+        let counts = repeats.take(began + COUNTED);
+        let of = |client: &str| {
+            let of = counts.iter().find(|(_, source, _)| &**source == client);
+            of.map(|(what, _, events)| (*what, *events))
+        };
+        assert_eq!(of("0"), Some(("asked", 100 - SINGLE)));
+        assert_eq!(of("another"), Some(("asked", 100)));
     }
 
     #[tokio::test]

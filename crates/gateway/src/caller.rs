@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use switchboard_approvals::Holder;
 use switchboard_client::{Raw, Revision, model::LogLevel};
 use switchboard_wire::{Era, meta, method};
 
@@ -22,6 +23,8 @@ pub(crate) struct Caller {
     /// Tells them apart where one is to be asked. A client of 2026-07-28 over HTTP may use as many
     /// connections as it likes, and is known by what it says of itself.
     pub(crate) person: u64,
+    /// The client whose share of the room for requests to a person its calls take.
+    pub(crate) holder: Holder,
     /// What the client calls itself. For display only.
     pub(crate) client: Arc<str>,
     pub(crate) principal: Principal,
@@ -35,10 +38,20 @@ impl Caller {
         Self {
             key,
             person: key,
+            holder: Holder {
+                client: key,
+                is_web: false,
+            },
             client,
             principal,
             project: None,
         }
+    }
+
+    /// The same client over HTTP.
+    pub(crate) const fn over_http(mut self) -> Self {
+        self.holder.is_web = true;
+        self
     }
 }
 

@@ -15,6 +15,8 @@ use switchboard_client::{ErrorObject, Id, Raw, Reason};
 use switchboard_wire::{Outcome, Response, code, encode, method};
 use tokio::sync::oneshot;
 
+use crate::context::Context;
+
 /// Takes messages for a client, in order, without waiting.
 pub(crate) trait Outlet: Send + Sync {
     /// Whether there was room for it.
@@ -162,15 +164,21 @@ struct Asked<'a> {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         if self.asks.lock().remove(&self.number).is_some() {
-            let params = Raw::object([("requestId", Raw::number(self.number))]);
-            self.line.tell(method::CANCELLED, &params);
+            self.line.put(withdrawal(self.number));
         }
     }
 }
 
+/// The message that takes a question back.
+pub(crate) fn withdrawal(number: u64) -> Bytes {
+    let params = Raw::object([("requestId", Raw::number(number))]);
+    encode::notification(method::CANCELLED, Some(&params))
+}
+
 /// What a client has been asked and not answered.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Asks {
+    /// Begins at random: a late answer to a question of another session, or of another gateway, answers none here.
     last: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
     closed: AtomicBool,
@@ -187,6 +195,18 @@ pub(crate) const ELICITATION_ID: &str = "elicitationId";
 /// The most addresses of one client whose end it can be told, and the most bytes of the name of one.
 const ELICITATIONS_MAX: usize = 64;
 const ELICITATION_ID_BYTES: usize = 256;
+
+impl Default for Asks {
+    fn default() -> Self {
+        Self {
+            // 31 bits: some clients read no number beyond 32.
+            last: AtomicU64::new(Context::random() >> 33),
+            waiting: Mutex::default(),
+            closed: AtomicBool::new(false),
+            elicitations: Mutex::default(),
+        }
+    }
+}
 
 impl Asks {
     fn open(&self) -> Option<(u64, oneshot::Receiver<Result<Raw, ErrorObject>>)> {
@@ -244,11 +264,11 @@ impl Asks {
         }
     }
 
-    /// The client has left: nobody waits for it any more.
-    pub(crate) fn close(&self) {
+    /// The session is over: nobody waits for the client any more. Returns the numbers of the questions that were open.
+    pub(crate) fn close(&self) -> Vec<u64> {
         let mut waiting = self.lock();
         self.closed.store(true, Relaxed);
-        waiting.clear();
+        waiting.drain().map(|(number, _)| number).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
@@ -273,8 +293,20 @@ mod tests {
         }
     }
 
-    fn response(json: &'static str) -> Response {
-        match Frame::parse(Bytes::from_static(json.as_bytes())) {
+    impl Paper {
+        /// The number of the question that was put down at this place.
+        fn number(&self, at: usize) -> u64 {
+            let message = self.0.lock().unwrap()[at].clone();
+            match Frame::parse(message) {
+                Ok(Frame::Single(Message::Request(request))) => request.id.as_u64().unwrap(),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn response(id: u64, outcome: &str) -> Response {
+        let json = format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#);
+        match Frame::parse(json) {
             Ok(Frame::Single(Message::Response(response))) => response,
             other => panic!("{other:?}"),
         }
@@ -287,11 +319,10 @@ mod tests {
         let line = Line::new(paper.clone(), Some(Arc::clone(&asks)), Reason::default());
         let (one, two, ()) = tokio::join!(line.ask("a", None), line.ask("b", None), async {
             tokio::task::yield_now().await;
-            asks.answered(response(r#"{"jsonrpc":"2.0","id":2,"result":{"two":2}}"#));
-            asks.answered(response(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#));
-            asks.answered(response(
-                r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}"#,
-            ));
+            let (one, two) = (paper.number(0), paper.number(1));
+            asks.answered(response(two, r#""result":{"two":2}"#));
+            asks.answered(response(two + 1, r#""result":{}"#));
+            asks.answered(response(one, r#""error":{"code":-1,"message":"no"}"#));
         });
         assert_eq!(one.unwrap_err().code, -1);
         assert_eq!(two.unwrap().as_str(), r#"{"two":2}"#);
@@ -310,9 +341,13 @@ mod tests {
             .await
         );
         drop(question);
+        let number = paper.number(0);
         let said = paper.0.lock().unwrap();
         assert!(said[1].contains("notifications/cancelled"), "{said:?}");
-        assert!(said[1].contains(r#""requestId":1"#), "{said:?}");
+        assert!(
+            said[1].contains(&format!(r#""requestId":{number}}}"#)),
+            "{said:?}"
+        );
     }
 
     #[tokio::test]
@@ -347,7 +382,16 @@ mod tests {
             Some(Arc::clone(&asks)),
             Reason::default(),
         );
-        let (answer, ()) = tokio::join!(line.ask("a", None), async { asks.close() });
+        let (answer, open) = tokio::join!(line.ask("a", None), async { asks.close() });
         assert!(answer.unwrap_err().message.contains("left"));
+        assert_eq!(open.len(), 1);
+    }
+
+    #[test]
+    fn sessions_number_their_questions_apart() {
+        let first: std::collections::HashSet<u64> =
+            (0..64).map(|_| Asks::default().open().unwrap().0).collect();
+        assert!(first.len() > 60, "{first:?}");
+        assert!(first.iter().all(|number| *number <= 1 << 31), "{first:?}");
     }
 }

@@ -152,12 +152,14 @@ impl Session {
         drop(watch);
     }
 
-    /// The client has left, and with it everything it has under way.
-    pub(crate) fn end(&self) {
-        self.asks.close();
+    /// Ends the session, and with it everything that it has under way. Returns the numbers of the questions that the
+    /// client has not answered.
+    pub(crate) fn end(&self) -> Vec<u64> {
+        let open = self.asks.close();
         lock(&self.in_flight).clear();
         let watches = std::mem::take(&mut *lock(&self.watches));
         drop(watches);
+        open
     }
 }
 

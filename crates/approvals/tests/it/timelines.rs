@@ -1,8 +1,8 @@
 //! What happens when, to the millisecond.
 
 use switchboard_approvals::{
-    Action, Broker, Input, Kind, Outcome, Refusal,
-    broker::{Change, KEEP, OPEN_EACH},
+    Action, Ask, Broker, Input, Kind, Outcome, Refusal,
+    broker::{BYTES_MAX, Change, KEEP, OPEN_EACH, OPEN_MAX, REQUEST_BYTES, SHARES},
 };
 use switchboard_wire::Raw;
 
@@ -403,4 +403,79 @@ fn there_is_room_for_so_many_of_one_server_and_again_when_one_is_over() {
     world.raise(10_003, ask(Kind::ToolCall, "more"));
     assert_eq!(full(&world), 1);
     assert_eq!(world.broker.waiting(), OPEN_EACH + 1);
+}
+
+/// Those who were told that there is no room.
+fn turned_away(world: &World) -> Vec<u64> {
+    let away = world.seen.iter().filter_map(|(_, seen)| match seen {
+        Seen::Delivered(asker, Outcome::Unavailable(_)) => Some(*asker),
+        _ => None,
+    });
+    away.collect()
+}
+
+/// A request of this client and length.
+fn long(client: u64, asker: u64, bytes: usize) -> Ask {
+    let mut ask = ask(Kind::ToolCall, &format!("{client} {asker}"));
+    ask.holder.client = client;
+    let arguments = Raw::object([("a", Raw::string(&"x".repeat(bytes)))]);
+    ask.request = Raw::object([("name", Raw::string("t")), ("arguments", arguments)]);
+    ask
+}
+
+#[test]
+fn one_client_leaves_room_for_the_others() {
+    let mut world = World::new();
+    for asker in 1..=18 {
+        world.raise(asker, long(7, asker, 900_000));
+    }
+    let fit = (BYTES_MAX / SHARES / 900_000) as u64;
+    assert_eq!(turned_away(&world), (fit + 1..=18).collect::<Vec<_>>());
+    let before = turned_away(&world).len();
+    world.raise(100, long(8, 100, 900_000));
+    assert_eq!(turned_away(&world).len(), before);
+    // Whoever leaves makes room, for the same client as well.
+    world.input(Input::Leave(1));
+    world.raise(101, long(7, 101, 900_000));
+    assert_eq!(turned_away(&world).len(), before);
+    assert_eq!(world.broker.waiting() as u64, fit + 1);
+}
+
+#[test]
+fn requests_of_one_client_are_counted() {
+    let mut world = World::new();
+    let most = (OPEN_MAX / SHARES) as u64;
+    for asker in 1..=most + 1 {
+        world.raise(asker, long(7, asker, 1));
+    }
+    assert_eq!(turned_away(&world), [most + 1]);
+}
+
+#[test]
+fn clients_over_http_leave_room_for_pipes() {
+    let mut world = World::new();
+    let web = |client: u64| {
+        let mut ask = long(client, client, 1);
+        ask.holder.is_web = true;
+        ask.server = client.to_string().into();
+        ask
+    };
+    let most = (OPEN_MAX / 2) as u64;
+    for client in 1..=most + 1 {
+        world.raise(client, web(client));
+    }
+    assert_eq!(turned_away(&world), [most + 1]);
+    world.raise(most + 2, long(most + 2, most + 2, 1));
+    assert_eq!(turned_away(&world), [most + 1]);
+    world.input(Input::Leave(1));
+    world.raise(most + 3, web(most + 3));
+    assert_eq!(turned_away(&world), [most + 1]);
+}
+
+#[test]
+fn request_that_is_too_long_is_not_asked() {
+    let mut world = World::new();
+    world.raise(1, long(7, 1, REQUEST_BYTES));
+    assert_eq!(turned_away(&world), [1]);
+    assert_eq!(world.broker.waiting(), 0);
 }

@@ -6,8 +6,8 @@ use std::{
 };
 
 use switchboard_approvals::{
-    Action, Ask, Broker, Decision, Effect, Fault, Input, Kind, Outcome, Patience, Record, Refusal,
-    broker::Change,
+    Action, Ask, Broker, Decision, Effect, Fault, Holder, Input, Kind, Outcome, Patience, Record,
+    Refusal, broker::Change,
 };
 use switchboard_wire::Raw;
 
@@ -31,6 +31,7 @@ pub(crate) fn ask(kind: Kind, key: &str) -> Ask {
         identity: None,
         client: Some("c".into()),
         session: 1,
+        holder: Holder::default(),
         project: None,
         allowed_by: None,
         summary: "asks".into(),

@@ -33,6 +33,8 @@ use crate::{
 /// Whoever calls through here has one turn among the clients of a server. No client has this key.
 const KEY: u64 = 0;
 const CLIENT: &str = "api";
+/// Likewise, of the room for requests to a person.
+const HOLDER: u64 = u64::MAX;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -131,7 +133,8 @@ pub(super) async fn call(
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     let (view, tool) = locate(&gateway, &name).await?;
-    let caller = Caller::new(KEY, CLIENT.into(), Principal::Owner);
+    let mut caller = Caller::new(KEY, CLIENT.into(), Principal::Owner).over_http();
+    caller.holder.client = HOLDER;
     let inquiry = Inquiry {
         guest: Guest::stranger(),
         session: None,

@@ -1,6 +1,6 @@
 //! What is written down of a request: the request itself, and what the audit log says of it.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use serde::Serialize;
 use switchboard_approvals::{Record, broker::Change};
@@ -14,10 +14,12 @@ use crate::scrub;
 /// The most bytes of one payload in an entry of the audit log.
 const PAYLOAD_BYTES: usize = 8 * 1024;
 
-/// Everything that is to be written when this has happened to a request.
-pub(super) fn changes(record: &Record, why: Change, now: u64) -> Vec<store::Change> {
+/// Everything that is to be written when this has happened to a request. `counted` says that no entry of the audit log
+/// tells that it was asked; such an entry counts it.
+pub(super) fn changes(record: &Record, why: Change, counted: bool, now: u64) -> Vec<store::Change> {
+    let kept = kept(record);
     // A record is plain data: writing it as JSON does not fail.
-    let mut body = serde_json::to_string(record).unwrap_or_default();
+    let mut body = serde_json::to_string(&*kept).unwrap_or_default();
     // An open request is kept to the byte, because it may still be carried out.
     if !record.is_live() {
         body = scrub::json(&body).into_owned();
@@ -35,12 +37,25 @@ pub(super) fn changes(record: &Record, why: Change, now: u64) -> Vec<store::Chan
     };
     let was = record.version - 1;
     let mut changes = vec![store::Change::Approval { row, was }];
-    changes.extend(entry(record, why, now).map(store::Change::Audit));
+    changes.extend(entry(record, why, counted, now).map(store::Change::Audit));
     if why == Change::Decided {
         let remembered = policy::remembered(record, now);
         changes.extend(remembered.map(store::Change::Remember));
     }
     changes
+}
+
+/// A request as it is kept. One that is over, and about which no person decided, is cut: a client can make many.
+fn kept(record: &Record) -> Cow<'_, Record> {
+    let undecided = record.decided.is_none() && record.agreed.is_none();
+    if record.is_live() || !undecided || record.ask.request.as_bytes().len() <= PAYLOAD_BYTES {
+        return Cow::Borrowed(record);
+    }
+    let mut record = record.clone();
+    record.ask.request = redact(&record.ask.request, PAYLOAD_BYTES);
+    // The address of a resource is a part of the request.
+    record.ask.tool = record.ask.tool.map(|tool| scrub::brief(&tool).into());
+    Cow::Owned(record)
 }
 
 /// What the audit log says of a request.
@@ -103,7 +118,7 @@ struct Agreed<'a> {
     edits: Option<Raw>,
 }
 
-fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
+fn entry(record: &Record, why: Change, counted: bool, now: u64) -> Option<Entry> {
     let what = match why {
         Change::Created => "asked",
         Change::Decided => "decided",
@@ -114,8 +129,16 @@ fn entry(record: &Record, why: Change, now: u64) -> Option<Entry> {
         Change::Escalated => "escalated",
         Change::Resumed | Change::Orphaned | Change::Forgotten => return None,
     };
+    let by_itself = matches!(
+        why,
+        Change::Created | Change::Expired | Change::Withdrawn | Change::Escalated
+    );
+    if counted && by_itself {
+        return None;
+    }
     let payload = |raw: &Raw| redact(raw, PAYLOAD_BYTES);
-    let asked = (why == Change::Created).then(|| payload(&record.ask.request));
+    let shows_request = why == Change::Created || (counted && why == Change::Decided);
+    let asked = shows_request.then(|| payload(&record.ask.request));
     let decided = record
         .decided
         .as_ref()
@@ -172,6 +195,72 @@ mod tests {
 
     use super::*;
 
+    fn body(record: &Record) -> Arc<str> {
+        match changes(record, Change::Resumed, false, 0).remove(0) {
+            store::Change::Approval { row, .. } => row.body,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn entry_of(record: &Record, why: Change, counted: bool) -> Option<String> {
+        let mut changes = changes(record, why, counted, 0).into_iter();
+        changes.find_map(|change| match change {
+            store::Change::Audit(entry) => Some(format!("{} {}", entry.what, entry.body)),
+            _ => None,
+        })
+    }
+
+    fn long() -> Record {
+        let long = "x".repeat(50_000);
+        let ask = format!(
+            r#"{{"kind":"tool_call","server":"s","summary":"","request":{{"name":"t","arguments":{{"a":"{long}"}}}},"key":"k"}}"#
+        );
+        Record::new("a".into(), serde_json::from_str(&ask).unwrap(), 0)
+    }
+
+    #[test]
+    fn undecided_request_is_cut_once_it_is_over() {
+        let mut record = long();
+        assert!(body(&record).len() > 50_000);
+        for status in [Status::Withdrawn, Status::TimedOut] {
+            record.status = status;
+            let closed = body(&record);
+            assert!(closed.len() < 2 * PAYLOAD_BYTES, "{}", closed.len());
+            let read: Record = serde_json::from_str(&closed).unwrap();
+            assert_eq!(read.ask.request.member("name").unwrap().as_str(), "\"t\"");
+        }
+        record.status = Status::Approved;
+        record.decided =
+            Some(serde_json::from_str(r#"{"action":"approve","by":"ann","at":1}"#).unwrap());
+        assert!(body(&record).len() > 50_000);
+    }
+
+    #[test]
+    fn counted_request_has_an_entry_once_a_person_decides() {
+        let mut record = long();
+        for why in [
+            Change::Created,
+            Change::Escalated,
+            Change::Withdrawn,
+            Change::Expired,
+        ] {
+            assert!(entry_of(&record, why, false).is_some(), "{why:?}");
+            assert_eq!(entry_of(&record, why, true), None, "{why:?}");
+        }
+        record.decided =
+            Some(serde_json::from_str(r#"{"action":"approve","by":"ann","at":1}"#).unwrap());
+        let plain = entry_of(&record, Change::Decided, false).unwrap();
+        assert!(
+            plain.starts_with("decided ") && !plain.contains("request"),
+            "{plain}"
+        );
+        let whole = entry_of(&record, Change::Decided, true).unwrap();
+        assert!(
+            whole.starts_with("decided ") && whole.contains("request"),
+            "{whole}"
+        );
+    }
+
     #[test]
     fn closed_request_is_kept_without_known_secrets() {
         const VALUE: &str = "kept-while-open-8Zq1";
@@ -180,10 +269,6 @@ mod tests {
             r#"{{"kind":"trust","server":"s","summary":"","request":{{"why":"my key is {VALUE}"}},"key":"k"}}"#
         );
         let mut record = Record::new("a".into(), serde_json::from_str(&ask).unwrap(), 0);
-        let body = |record: &Record| match changes(record, Change::Resumed, 0).remove(0) {
-            store::Change::Approval { row, .. } => row.body,
-            other => panic!("{other:?}"),
-        };
         assert!(body(&record).contains(VALUE));
         record.status = Status::Withdrawn;
         let closed = body(&record);

@@ -2,7 +2,7 @@
 //! that.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     future::pending,
     sync::{Arc, LazyLock, Weak},
     time::Duration,
@@ -10,7 +10,7 @@ use std::{
 
 use switchboard_approvals::{
     Ask, Broker, Decision, Effect, Fault, Id, Input, Outcome, Record, Refusal,
-    broker::{Asker, Change, Decider},
+    broker::{Asker, Change, Decider, OPEN_MAX},
 };
 use switchboard_client::throttle::Limited;
 use switchboard_config::{Approvals as Settings, Notify};
@@ -59,6 +59,8 @@ pub(crate) struct Driver {
     /// What each of these is about, for the case that it does not come to its end.
     doing: HashMap<task::Id, Doing>,
     models: HashMap<Id, AbortHandle>,
+    /// The open requests that the audit log only counts.
+    counted: HashSet<Id>,
     /// Who leaves now does so because the gateway stops, and withdraws nothing.
     stopping: bool,
 }
@@ -95,7 +97,7 @@ const WRITE_WITHIN: Duration = Duration::from_secs(10);
 /// The most that is waited for after it was given up, with all else that is under way.
 const LATE_MAX: usize = 2_000;
 /// The most that an earlier run can have left behind.
-const LOADED_MAX: usize = 2 * switchboard_approvals::broker::OPEN_MAX;
+const LOADED_MAX: usize = 2 * OPEN_MAX;
 
 impl Driver {
     pub(super) fn new(
@@ -114,6 +116,7 @@ impl Driver {
             work: JoinSet::new(),
             doing: HashMap::new(),
             models: HashMap::new(),
+            counted: HashSet::new(),
             stopping: false,
         }
     }
@@ -291,7 +294,9 @@ impl Driver {
             Effect::Write { record, why } => {
                 let what = Doing::Write(Arc::clone(&record.id));
                 let now = self.clock.now();
-                self.begin(what, write(context.store.clone(), record, why, now));
+                let counted = self.is_counted(context, &record, why);
+                let store = context.store.clone();
+                self.begin(what, write(store, record, why, counted, now));
             }
             Effect::Tell { why, record } => self.tell(context, why, &record),
             Effect::Deliver { asker, outcome, .. } => {
@@ -313,6 +318,29 @@ impl Driver {
                     let _ = waiting.send(result);
                 }
             }
+        }
+    }
+
+    /// Tests if the audit log only counts a request, because its client asks so much.
+    fn is_counted(&mut self, context: &Context, record: &Record, why: Change) -> bool {
+        let id = &record.id;
+        if why == Change::Created {
+            let client = record.ask.client.as_deref();
+            let admitted = client.is_none_or(|client| context.audit.admits_asked(client));
+            if !admitted {
+                if self.counted.len() >= OPEN_MAX {
+                    // Some could not be written, and are not there any more.
+                    let open: HashSet<_> = self.broker.records().map(|open| &open.id).collect();
+                    self.counted.retain(|id| open.contains(id));
+                }
+                self.counted.insert(Arc::clone(id));
+            }
+            return !admitted;
+        }
+        if record.is_live() {
+            self.counted.contains(id)
+        } else {
+            self.counted.remove(id)
         }
     }
 
@@ -352,8 +380,8 @@ static SLOW: LazyLock<Limited> = LazyLock::new(Limited::default);
 static FAILED: LazyLock<Limited> = LazyLock::new(Limited::default);
 
 /// Writes down what became of a request, and says what came of that before anybody has waited too long.
-async fn write(store: Store, record: Arc<Record>, why: Change, now: u64) -> Done {
-    let changes = audit::changes(&record, why, now);
+async fn write(store: Store, record: Arc<Record>, why: Change, counted: bool, now: u64) -> Done {
+    let changes = audit::changes(&record, why, counted, now);
     let to = store.clone();
     let mut writing = tokio::spawn(async move { to.write(changes).await });
     let Ok(written) = timeout(WRITE_WITHIN, &mut writing).await else {
@@ -512,7 +540,8 @@ mod tests {
             serde_json::from_str(ask).unwrap(),
             0,
         ));
-        let writing = write(store.clone(), Arc::clone(&record), Change::Created, 0);
+        let (to, new) = (store.clone(), Arc::clone(&record));
+        let writing = write(to, new, Change::Created, false, 0);
         let Done::Doubtful(doubtful, _, Some(writing)) = writing.await else {
             panic!("the disk was waited for");
         };

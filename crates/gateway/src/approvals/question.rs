@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
-use switchboard_approvals::{Ask, Kind, Patience, form::Form, rules::digest};
+use switchboard_approvals::{Ask, Holder, Kind, Patience, form::Form, rules::digest};
 use switchboard_client::Raw;
 use switchboard_config::Approvals as Settings;
 use switchboard_wire::method;
@@ -16,9 +16,6 @@ use crate::{
 
 /// The most characters of a summary.
 const SUMMARY_CHARS: usize = 200;
-/// The most bytes of what is put to a person.
-pub(crate) const REQUEST_BYTES: usize = 4 * 1024 * 1024;
-
 /// About whom and for whom a person is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct About {
@@ -69,6 +66,10 @@ impl About {
             tool: self.tool.clone(),
             identity: self.identity.clone(),
             session: self.caller.as_ref().map_or(0, |caller| caller.person),
+            holder: self
+                .caller
+                .as_ref()
+                .map_or_else(Holder::default, |caller| caller.holder),
             project: self.project().map(Arc::from),
             client,
             summary: summary(kind, request, request).unwrap_or_default().into(),

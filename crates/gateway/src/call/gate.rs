@@ -11,6 +11,7 @@ use std::{
 
 use switchboard_approvals::{
     Ask, Outcome,
+    broker::REQUEST_BYTES,
     rules::{Action, Case, Kind, Verdict},
 };
 use switchboard_client::{InputRequired, Raw};
@@ -22,10 +23,7 @@ use super::{
     completion::{completed, expanded},
 };
 use crate::{
-    approvals::{
-        policy::hints,
-        question::{About, REQUEST_BYTES},
-    },
+    approvals::{policy::hints, question::About},
     audit::Event,
     caller::Caller,
     context::Context,

@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use switchboard_approvals::{Ask, Outcome, form::Form};
+use switchboard_approvals::{Ask, Outcome, broker::SAMPLING_BYTES, form::Form};
 use switchboard_client::{ErrorObject, InputRequired, Raw, Reason};
 use switchboard_config::Route;
 use switchboard_wire::{Era, code, meta, method};
@@ -26,7 +26,7 @@ use super::{
     ruling::{self, Asker, REJECTED, Ruling},
 };
 use crate::{
-    approvals::question::{About, REQUEST_BYTES},
+    approvals::question::About,
     asking::CallCount,
     context::Context,
     failure::{Failure, codes},
@@ -265,7 +265,7 @@ impl Person {
         ruling: &Ruling,
     ) -> Result<Raw, ErrorObject> {
         let refused = |code, message: &str| Err(ErrorObject::new(code, message));
-        if params.is_some_and(|params| params.as_bytes().len() > REQUEST_BYTES) {
+        if params.is_some_and(|params| params.as_bytes().len() > SAMPLING_BYTES) {
             return refused(
                 code::INVALID_PARAMS,
                 "this is too long to be put to a person",

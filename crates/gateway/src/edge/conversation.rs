@@ -33,7 +33,7 @@ use crate::{
     desk::{self, Inquiry},
     gateway::Gateway,
     handshake,
-    line::{Cancel, Cancelled, Line, Outlet},
+    line::{Cancel, Cancelled, Line, Outlet, withdrawal},
     listen::Listening,
     session::Session,
     shown::Shown,
@@ -149,6 +149,12 @@ impl<S: Sink> Conversation<S> {
         }
     }
 
+    /// The client came over HTTP.
+    pub(crate) fn over_http(mut self) -> Self {
+        self.caller = self.caller.over_http();
+        self
+    }
+
     /// The client works in this folder.
     pub(crate) fn working_in(mut self, project: Option<Arc<str>>) -> Self {
         self.caller.project = project;
@@ -197,7 +203,7 @@ impl<S: Sink> Conversation<S> {
             }
         }
         if let Some(session) = &self.session {
-            session.asks.close();
+            self.withdraw(session.asks.close());
         }
         self.listening.abort_all();
         let _ = timeout(LAST_ANSWERS, self.finish()).await;
@@ -339,7 +345,7 @@ impl<S: Sink> Conversation<S> {
         let answer = handshake::initialize(&self.gateway, &self.view, handshake::negotiate(params));
         if answer.is_ok() {
             if let Some(before) = self.session.take() {
-                before.end();
+                self.withdraw(before.end());
             }
             let session = Session::open(self.view.clone(), self.caller.clone(), params);
             self.caller.client = Arc::clone(&session.caller.client);
@@ -347,6 +353,14 @@ impl<S: Sink> Conversation<S> {
             self.session = Some(session);
         }
         self.sink.say(reply(&request.id, answer)).await;
+    }
+
+    /// Takes questions back, which nobody waits for any more.
+    fn withdraw(&self, questions: Vec<u64>) {
+        for number in questions {
+            // One that does not fit is not missed: the client does not read.
+            self.sink.put(withdrawal(number));
+        }
     }
 
     /// Takes a request in, so that it can be withdrawn; `None` if its id is in use.

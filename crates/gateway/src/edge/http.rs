@@ -13,6 +13,7 @@ use hyper::{
     header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
 };
 use rustc_hash::FxBuildHasher;
+use switchboard_approvals::Holder;
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
 use switchboard_wire::{Era, Frame, Message, Request, code, encode, header, limits, meta, method};
 use tokio::{task::JoinSet, time::timeout};
@@ -173,7 +174,7 @@ impl Visitor<'_> {
         if !fine {
             return response;
         }
-        let caller = Caller::new(super::client_key(), nameless(), self.principal);
+        let caller = Caller::new(super::client_key(), nameless(), self.principal).over_http();
         let session = Session::open(self.view.clone(), caller, params);
         let context = self.gateway.context();
         let shown = Shown::now(context, &self.view);
@@ -268,20 +269,25 @@ impl Visitor<'_> {
     }
 
     fn caller(&self, peer: &Peer, request: &Request) -> Caller {
-        let (client, person) = match peer {
+        let (client, named) = match peer {
             Peer::Session(session) => return session.session.caller.clone(),
-            Peer::Stranger => (nameless(), self.key),
+            Peer::Stranger => (nameless(), None),
             Peer::Modern => {
                 let info = said(request.params.as_ref(), meta::CLIENT_INFO);
-                let person = info.as_ref().map_or(self.key, |info| {
-                    FxBuildHasher.hash_one((self.principal, info.as_bytes()))
-                });
-                (handshake::client_name(info.as_ref()), person)
+                let named = info
+                    .as_ref()
+                    .map(|info| FxBuildHasher.hash_one((self.principal, info.as_bytes())));
+                (handshake::client_name(info.as_ref()), named)
             }
         };
         Caller {
             key: self.key,
-            person,
+            person: named.unwrap_or(self.key),
+            holder: Holder {
+                // Those without a name have one share together: each of their connections may be the same client's.
+                client: named.unwrap_or_else(|| FxBuildHasher.hash_one(self.principal)),
+                is_web: true,
+            },
             client,
             principal: self.principal,
             project: None,
@@ -297,6 +303,7 @@ impl Visitor<'_> {
             Err(not_taken) => return not_taken_response(&id, not_taken),
         };
         let era = inquiry.guest.era();
+        let stays = matches!(peer, Peer::Session(_));
         let work = work(
             Arc::clone(self.gateway),
             self.view,
@@ -304,7 +311,7 @@ impl Visitor<'_> {
             inquiry,
             ongoing,
         );
-        let mut work = Unhurried::new(work, era);
+        let mut work = Unhurried::new(work, stays);
         let answer = tokio::select! {
             biased;
             answer = &mut work => answer,
@@ -319,7 +326,7 @@ impl Visitor<'_> {
         };
         if let Some(stream) = stream.filter(|stream| !stream.tape.is_blank()) {
             // Something was said, and the answer was there before anybody looked.
-            let work = Unhurried::new(std::future::ready(Some(answer)), era);
+            let work = Unhurried::new(std::future::ready(Some(answer)), stays);
             return stream.play(id, work);
         }
         let http = match (&answer, era) {
@@ -491,17 +498,23 @@ impl Visitor<'_> {
                 }
             }
         }
-        // On its own: to lose the connection is not to withdraw what was asked over it.
-        let gathering = tokio::spawn(async move {
+        let gathering = async move {
             while let Some(answer) = asked.join_next().await {
                 if let Ok(Some((id, answer))) = answer {
                     answers.put(&id, answer);
                 }
             }
             answers.into_message()
-        });
-        // An error means that the runtime ends.
-        match gathering.await.ok().flatten() {
+        };
+        let answers = if session.is_some() {
+            // On its own: to lose the connection is not to withdraw what a session asked over it.
+            let gathering = tokio::spawn(gathering);
+            // An error means that the runtime ends.
+            gathering.await.ok().flatten()
+        } else {
+            gathering.await
+        };
+        match answers {
             Some(answers) => json(answers),
             None => status(StatusCode::ACCEPTED),
         }

@@ -55,7 +55,7 @@ pub(crate) fn open(gateway: &Arc<Gateway>, view: View, principal: Principal) -> 
     let gateway = Arc::clone(gateway);
     tokio::spawn(async move {
         let conversation =
-            Conversation::new(Arc::clone(&gateway), view, principal, Arc::clone(&tape));
+            Conversation::new(Arc::clone(&gateway), view, principal, Arc::clone(&tape)).over_http();
         let messages = Messages {
             inbox,
             tape: Arc::clone(&tape),

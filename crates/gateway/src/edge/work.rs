@@ -9,7 +9,6 @@ use std::{
 
 use hyper::Response;
 use switchboard_client::{ErrorObject, Id, Raw, Reason};
-use switchboard_wire::Era;
 
 use super::{
     body::Answer,
@@ -59,13 +58,14 @@ impl Stream {
         }
         let player = tape.play();
         tokio::spawn(async move {
-            let answer = match work.era {
-                Era::Legacy => (&mut work).await,
-                // A client of 2026-07-28 that hangs up means it.
-                Era::Modern => tokio::select! {
+            let answer = if work.stays {
+                (&mut work).await
+            } else {
+                // A client that hangs up and cannot come back has left.
+                tokio::select! {
                     answer = &mut work => answer,
                     () = tape.abandoned() => None,
-                },
+                }
             };
             match answer {
                 Some(answer) => tape.finish(&reply(&id, answer)),
@@ -144,21 +144,21 @@ pub(super) async fn work(
 
 type Work = Pin<Box<dyn Future<Output = Option<Result<Raw, ErrorObject>>> + Send>>;
 
-/// Work that, in the older revisions, goes on when nobody waits for it any more: to lose a connection is
-/// not to withdraw what was asked over it.
+/// Work that, in a session, goes on when nobody waits for it any more: to lose a connection is not to withdraw what
+/// was asked over it. A client without a session cannot come back for the answer, so its work ends.
 pub(super) struct Unhurried {
     work: Option<Work>,
-    era: Era,
+    stays: bool,
 }
 
 impl Unhurried {
     pub(super) fn new(
         work: impl Future<Output = Option<Result<Raw, ErrorObject>>> + Send + 'static,
-        era: Era,
+        stays: bool,
     ) -> Self {
         Self {
             work: Some(Box::pin(work)),
-            era,
+            stays,
         }
     }
 }
@@ -178,7 +178,7 @@ impl Future for Unhurried {
 
 impl Drop for Unhurried {
     fn drop(&mut self) {
-        if self.era == Era::Legacy
+        if self.stays
             && let Some(work) = self.work.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {

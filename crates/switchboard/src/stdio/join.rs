@@ -4,15 +4,13 @@
 //! process joins the next one or becomes it, opens the conversation anew as the client once did, and
 //! the client goes on: what was under way is answered with an error, nothing else is lost.
 
-use std::{cell::RefCell, collections::HashSet, io, pin::pin, sync::Arc, time::Duration};
+use std::{cell::RefCell, io, pin::pin, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use bytes::{Bytes, BytesMut};
 use switchboard_config::{Config, Home};
 use switchboard_gateway::{Gateway, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
-use switchboard_wire::{
-    ErrorObject, Frame, Id, Message, Raw, Splitter, code, encode, limits, method,
-};
+use switchboard_wire::{ErrorObject, Raw, Splitter, code, encode, limits, method, put_line};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
     net::UnixStream,
@@ -23,6 +21,7 @@ use tokio::{
 
 use super::{
     Client, Hosted,
+    memory::Memory,
     pipes::{self, Reader, Writer},
 };
 use crate::runtime::Lock;
@@ -38,8 +37,6 @@ const READ_BYTES: usize = 16 * 1024;
 const LOCAL_BYTES: usize = 64 * 1024;
 /// What a request is answered with whose gateway left.
 const GATEWAY_LEFT: i64 = -32004;
-/// The id of the `initialize` that is repeated to the next gateway.
-const AGAIN: &str = "\"switchboard-again\"";
 
 pub(super) async fn pause() {
     sleep(PAUSE).await;
@@ -122,7 +119,7 @@ pub(super) async fn relay(home: Home, client: Client, link: Link) -> anyhow::Res
         incoming: Splitter::new(limits::FRAME_BYTES),
         reader,
         writer,
-        memory: RefCell::default(),
+        memory: RefCell::new(Memory::new()?),
     };
     let mut link = Some(link);
     loop {
@@ -222,7 +219,7 @@ impl Relay {
             rest,
             hosted,
         } = link;
-        let opening = self.memory.borrow().opening();
+        let opening = self.memory.borrow_mut().opening();
         if let Some(opening) = opening
             && writer.write_all(&opening).await.is_err()
         {
@@ -256,14 +253,20 @@ impl Relay {
         }
     }
 
-    /// Answers what the gateway that left no longer can.
+    /// Answers what the gateway that left no longer can, and takes back what it had asked.
     async fn answer_lost(&mut self) -> anyhow::Result<()> {
         let message =
             "the gateway left during the call, which may have been carried out; try again";
         let error = ErrorObject::new(GATEWAY_LEFT, message);
         let lost = self.memory.borrow_mut().lost();
-        for id in lost {
-            say(&mut self.writer, &encode::error(Some(&id), &error))
+        let withdrawn = lost.questions.iter().map(|id| {
+            let params = Raw::object([("requestId", id.raw().clone())]);
+            encode::notification(method::CANCELLED, Some(&params))
+        });
+        let requests = lost.requests.iter();
+        let failed = requests.map(|id| encode::error(Some(id), &error));
+        for message in withdrawn.chain(failed) {
+            say(&mut self.writer, &message)
                 .await
                 .context("the client left")?;
         }
@@ -285,9 +288,9 @@ async fn up(
         while let Some(frame) = incoming.next_frame() {
             match frame {
                 Ok(frame) => {
-                    memory.borrow_mut().asked(&frame);
-                    lines.extend_from_slice(&frame);
-                    lines.extend_from_slice(b"\n");
+                    if let Some(frame) = memory.borrow_mut().client_says(frame) {
+                        put_line(&mut lines, &frame);
+                    }
                 }
                 Err(too_large) => {
                     let message = format!("a message is longer than {} bytes", too_large.limit);
@@ -324,9 +327,8 @@ async fn down(
     loop {
         lines.clear();
         while let Some(Ok(frame)) = outgoing.next_frame() {
-            if memory.borrow_mut().answered(&frame) {
-                lines.extend_from_slice(&frame);
-                lines.extend_from_slice(b"\n");
+            if memory.borrow_mut().gateway_says(&frame) {
+                put_line(&mut lines, &frame);
             }
         }
         if !lines.is_empty()
@@ -353,123 +355,4 @@ async fn say(writer: &mut Writer, frame: &[u8]) -> io::Result<()> {
     writer.write_all(frame).await?;
     writer.write_all(b"\n").await?;
     writer.flush().await
-}
-
-/// What has to be known of a conversation to take it up with another gateway.
-#[derive(Default)]
-struct Memory {
-    /// The parameters of `initialize`, once the client has opened that way.
-    opened: Option<Raw>,
-    /// Whether it was answered: if not, it is repeated as the client sent it.
-    initialize: Option<Id>,
-    in_flight: HashSet<Id>,
-}
-
-impl Memory {
-    fn asked(&mut self, frame: &Bytes) {
-        let Ok(frame) = Frame::parse(frame.clone()) else {
-            return;
-        };
-        let messages = match frame {
-            Frame::Single(message) => vec![message],
-            Frame::Batch(messages) => messages.into_iter().flatten().collect(),
-        };
-        for message in messages {
-            if let Message::Notification(notification) = &message
-                && notification.method == method::CANCELLED
-                && let Some(params) = &notification.params
-                && let Some(id) = params.member("requestId").and_then(Id::from_raw)
-            {
-                // Nobody waits for it any more.
-                self.in_flight.remove(&id);
-            }
-            if let Message::Request(request) = message {
-                if request.method == method::INITIALIZE {
-                    self.opened.clone_from(&request.params);
-                    self.initialize = Some(request.id.clone());
-                }
-                self.in_flight.insert(request.id);
-            }
-        }
-    }
-
-    /// Whether the client is to see this.
-    fn answered(&mut self, frame: &Bytes) -> bool {
-        let Ok(Frame::Single(Message::Response(response))) = Frame::parse(frame.clone()) else {
-            return true;
-        };
-        let Some(id) = response.id else { return true };
-        if id.raw().as_str() == AGAIN {
-            return false;
-        }
-        if self.initialize.as_ref() == Some(&id) {
-            self.initialize = None;
-        }
-        self.in_flight.remove(&id);
-        true
-    }
-
-    /// The requests that are lost with a gateway.
-    fn lost(&mut self) -> Vec<Id> {
-        // One that has not been answered is repeated, not given up.
-        let opening = self.initialize.clone();
-        let lost = self.in_flight.drain();
-        lost.filter(|id| opening.as_ref() != Some(id)).collect()
-    }
-
-    /// What opens the conversation with another gateway.
-    fn opening(&self) -> Option<Bytes> {
-        let params = self.opened.as_ref()?;
-        let again = Raw::parse(AGAIN).ok().and_then(Id::from_raw)?;
-        let id = self.initialize.clone().unwrap_or(again);
-        let mut lines = BytesMut::new();
-        lines.extend_from_slice(&encode::request(&id, method::INITIALIZE, Some(params)));
-        lines.extend_from_slice(b"\n");
-        if self.initialize.is_none() {
-            lines.extend_from_slice(&encode::notification(method::INITIALIZED, None));
-            lines.extend_from_slice(b"\n");
-        }
-        Some(lines.freeze())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bytes(text: &'static str) -> Bytes {
-        Bytes::from_static(text.as_bytes())
-    }
-
-    #[test]
-    fn a_conversation_is_opened_again_and_the_client_does_not_see_it() {
-        let mut memory = Memory::default();
-        assert!(memory.opening().is_none());
-        memory.asked(&bytes(
-            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#,
-        ));
-        assert!(memory.answered(&bytes(r#"{"jsonrpc":"2.0","id":0,"result":{}}"#)));
-        memory.asked(&bytes(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#));
-        assert_eq!(memory.lost(), [Id::from(1)]);
-        let opening = memory.opening().unwrap();
-        let opening = std::str::from_utf8(&opening).unwrap();
-        assert!(opening.contains("switchboard-again") && opening.contains("2025-06-18"));
-        assert!(!memory.answered(&bytes(
-            r#"{"jsonrpc":"2.0","id":"switchboard-again","result":{}}"#
-        )));
-    }
-
-    #[test]
-    fn an_opening_that_was_not_answered_is_repeated_as_it_was() {
-        let mut memory = Memory::default();
-        memory.asked(&bytes(
-            r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#,
-        ));
-        assert!(memory.lost().is_empty());
-        let opening = memory.opening().unwrap();
-        assert_eq!(
-            std::str::from_utf8(&opening).unwrap().trim_end(),
-            r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#
-        );
-    }
 }

@@ -32,5 +32,6 @@ mod stdio;
 mod stop;
 mod strangers;
 mod support;
+mod takeover;
 #[path = "../clients/support/tools.rs"]
 mod tools;

@@ -134,3 +134,47 @@ async fn addresses_in_the_log_are_short_and_without_passwords() {
     }
     rig.stop().await;
 }
+
+/// A client that asks without end fills neither the log nor the store; what a person decides is written all the same.
+#[tokio::test]
+async fn requests_of_a_busy_client_are_counted() {
+    let (_stage, rig) = staged(asks_deletions()).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let long = "x".repeat(50_000);
+    let mut withdrawn = Vec::new();
+    for n in 0..40 {
+        let call = client
+            .send_call("delete_file", json!({ "n": n, "long": long }))
+            .await;
+        let asked = rig.one_waiting().await["id"].clone();
+        client
+            .tell("notifications/cancelled", json!({ "requestId": call }))
+            .await;
+        withdrawn.push(rig.until_status(&asked, "withdrawn").await);
+    }
+    for one in &withdrawn {
+        let kept = one["request"].to_string();
+        assert!(kept.len() < 10_000, "{} bytes are kept", kept.len());
+    }
+    let call = client.send_call("delete_file", json!({ "n": 40 })).await;
+    let asked = rig.one_waiting().await["id"].clone();
+    rig.decided(&asked, "approve", json!({})).await;
+    client.finish(&call).await;
+    let entries = |log: Value, what: &str| -> Vec<Value> {
+        let entries = log["entries"].as_array().unwrap().clone();
+        let of = entries.into_iter().filter(|entry| entry["what"] == what);
+        of.collect()
+    };
+    let log = rig.get("/api/v1/audit?limit=1000").await.json();
+    assert_eq!(entries(log.clone(), "asked").len(), 30);
+    assert_eq!(entries(log.clone(), "withdrawn").len(), 30);
+    let decided = entries(log, "decided");
+    assert_eq!(decided.len(), 1);
+    assert_eq!(decided[0]["subject"], asked);
+    assert_eq!(decided[0]["body"]["request"]["arguments"]["n"], 40);
+    let rig = rig.restarted(|_| {}).await;
+    let log = rig.get("/api/v1/audit?limit=1000").await.json();
+    let counted = entries(log, "asked").pop().unwrap();
+    assert_eq!(counted["body"], json!({ "repeated": 11 }), "{counted}");
+    rig.stop().await;
+}

@@ -189,3 +189,36 @@ async fn a_caller_over_rest_that_hangs_up_takes_its_question_along() {
     assert_eq!(stage.calls(), 0);
     rig.stop().await;
 }
+
+/// A client of an older revision that keeps no session cannot come back for the answer.
+#[tokio::test]
+async fn client_without_session_that_hangs_up_takes_its_question_along() {
+    let (stage, rig) = staged(asks_deletions()).await;
+    let mut events = rig.follow(EVENTS).await;
+    for (tool, arguments) in calls() {
+        for (accept, batch) in [
+            ("application/json", false),
+            ("application/json, text/event-stream", false),
+            ("application/json", true),
+        ] {
+            let params = json!({ "name": tool, "arguments": arguments });
+            let call =
+                json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+            let body = if batch { json!([call]) } else { call };
+            let body = body.to_string();
+            let head = format!(
+                "POST /mcp/s/s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
+                 Content-Type: application/json\r\nAccept: {accept}\r\n\
+                 Content-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let mut stream = TcpStream::connect(("127.0.0.1", rig.port)).await.unwrap();
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let asked = events.until("approval.created").await;
+            drop(stream);
+            is_withdrawn(&rig, &mut events, &asked).await;
+        }
+    }
+    assert_eq!(stage.calls_of("delete_file").len(), 0);
+    rig.stop().await;
+}

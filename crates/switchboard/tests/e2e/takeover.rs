@@ -1,0 +1,164 @@
+//! A client whose gateway leaves: what it had open with that one is not taken up by the next.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{Home, SOON, pipe::Pipe, within};
+
+/// Speaks 2025-06-18. Its tools ask the client and return what it did; it says at once that a resource which is
+/// watched has changed, and logs the level that it is given.
+const ASKING: &str = r#"#!/bin/sh
+say() { printf '%s\n' "$1"; }
+tool() { printf '{"name":"%s","inputSchema":{"type":"object"}}' "$1"; }
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/^.*"id":\([0-9][0-9]*\).*$/\1/p')
+  done="{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}"
+  case $line in
+    *'"server/discover"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"unknown\"}}" ;;
+    *'"initialize"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{},\"logging\":{},\"resources\":{\"subscribe\":true}},\"serverInfo\":{\"name\":\"asking\",\"version\":\"1\"}}}" ;;
+    *'"tools/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[$(tool greet),$(tool wipe)]}}" ;;
+    *'"resources/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"resources\":[{\"uri\":\"note://a\",\"name\":\"a\"}]}}" ;;
+    *'"resources/templates/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"resourceTemplates\":[]}}" ;;
+    *'"resources/subscribe"'*) say "$done"; say '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"note://a"}}' ;;
+    *'"logging/setLevel"'*) say "$done"; say '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"heard"}}' ;;
+    *'"tools/call"'*)
+      case $line in *'"greet"'*) name=greet ;; *) name=wipe ;; esac
+      say "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"$name\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}"
+      while IFS= read -r answer; do
+        case $answer in *'"id":"q"'*) break ;; esac
+      done
+      did=$(printf '%s' "$answer" | sed -n 's/^.*"action":"\([a-z]*\)".*$/\1/p')
+      say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"$did\"}]}}" ;;
+  esac
+done
+"#;
+
+fn home() -> Home {
+    let home = Home::new(json!({}));
+    let path = home.path("asking.sh");
+    fs::write(&path, ASKING).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    home.set_config(json!({
+        "mcpServers": { "q": { "command": path } },
+        "approvals": { "notify": "off" },
+    }));
+    home
+}
+
+fn initialize(pipe: &mut Pipe) {
+    let params = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": { "elicitation": {} },
+        "clientInfo": { "name": "e2e-asked", "version": "1.0" },
+    });
+    let answer = pipe.request("initialize", params);
+    assert!(answer["result"].is_object(), "{answer}");
+    pipe.tell("notifications/initialized", json!({}));
+}
+
+fn open(home: &Home) -> Pipe {
+    let mut pipe = Pipe::start(home);
+    initialize(&mut pipe);
+    pipe
+}
+
+/// Calls a tool, and gives the call's id and the question that it asks.
+fn ask(pipe: &mut Pipe, tool: &str) -> (Value, Value) {
+    let call = pipe.begin_call(tool, json!({}));
+    let question = pipe.until_told("elicitation/create");
+    let about = tool.trim_start_matches("q__");
+    assert_eq!(question["params"]["message"], about, "{question}");
+    (call, question["id"].clone())
+}
+
+fn answer(pipe: &mut Pipe, question: &Value, action: &str) {
+    let result = json!({ "action": action, "content": {} });
+    pipe.say(&json!({ "jsonrpc": "2.0", "id": question, "result": result }).to_string());
+}
+
+fn until_withdrawn(pipe: &mut Pipe, question: &Value) {
+    let told = pipe.until_told("notifications/cancelled");
+    assert_eq!(told["params"]["requestId"], *question, "{told}");
+}
+
+/// The answer to a question that is over goes to no other.
+fn wipe_gets_its_own_answer(pipe: &mut Pipe, before: &Value) {
+    let (call, question) = ask(pipe, "q__wipe");
+    assert_ne!(question, *before);
+    assert!(question.as_u64().unwrap() < 1 << 53, "{question}");
+    answer(pipe, before, "accept");
+    answer(pipe, &question, "decline");
+    let done = pipe.finish(&call);
+    assert_eq!(done["result"]["content"][0]["text"], "decline", "{done}");
+}
+
+fn question_ends_with_its_gateway(signal: Signal) {
+    let home = home();
+    let mut serve = home.serve();
+    serve.until_known("q");
+    let mut pipe = open(&home);
+    let (call, question) = ask(&mut pipe, "q__greet");
+    serve.signal(signal);
+    serve.ended();
+    until_withdrawn(&mut pipe, &question);
+    let lost = pipe.finish(&call);
+    assert!(lost["error"].is_object(), "{lost}");
+    wipe_gets_its_own_answer(&mut pipe, &question);
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+}
+
+#[test]
+fn question_ends_with_a_gateway_that_is_killed() {
+    question_ends_with_its_gateway(Signal::KILL);
+}
+
+#[test]
+fn question_ends_with_a_gateway_that_stops() {
+    question_ends_with_its_gateway(Signal::TERM);
+}
+
+#[test]
+fn question_ends_with_its_session() {
+    let home = home();
+    let serve = home.serve();
+    serve.until_known("q");
+    let mut pipe = open(&home);
+    let (_, question) = ask(&mut pipe, "q__greet");
+    initialize(&mut pipe);
+    until_withdrawn(&mut pipe, &question);
+    wipe_gets_its_own_answer(&mut pipe, &question);
+    serve.stop();
+}
+
+#[test]
+fn subscription_and_level_outlive_the_gateway() {
+    let home = home();
+    let mut serve = home.serve();
+    serve.until_known("q");
+    let mut pipe = open(&home);
+    let uri = within(SOON, "the resource is known", || {
+        let list = pipe.request("resources/list", json!({}));
+        list["result"]["resources"][0]["uri"]
+            .as_str()
+            .map(str::to_owned)
+    });
+    let ask = |pipe: &mut Pipe, method: &str, params: Value| {
+        let answer = pipe.request(method, params);
+        assert!(answer["result"].is_object(), "{answer}");
+    };
+    ask(&mut pipe, "resources/subscribe", json!({ "uri": uri }));
+    ask(&mut pipe, "logging/setLevel", json!({ "level": "warning" }));
+    let told = pipe.until_told("notifications/resources/updated");
+    assert_eq!(told["params"]["uri"], *uri, "{told}");
+    pipe.until_told("notifications/message");
+    serve.signal(Signal::KILL);
+    serve.ended();
+    let told = pipe.until_told("notifications/resources/updated");
+    assert_eq!(told["params"]["uri"], *uri, "{told}");
+    pipe.until_told("notifications/message");
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+}
