@@ -18,6 +18,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Value, json};
 use switchboard_store::{Change, Entry, Store};
+use switchboard_wire::with_hint;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{sleep_until, timeout},
@@ -236,7 +237,7 @@ async fn write(
         if !changes.is_empty()
             && let Err(error) = store.write(changes).await
         {
-            tracing::error!(%error, "Cannot write to the audit log.");
+            tracing::error!(error = %with_hint(&error, error.hint()), "Cannot write to the audit log.");
             missed.fetch_add(lost + events, Relaxed);
         }
         for done in flushed {

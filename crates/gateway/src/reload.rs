@@ -1,10 +1,11 @@
 //! The configuration while the gateway runs: read again when its file changes, and changed on behalf
 //! of a user.
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, io, path::PathBuf, sync::Arc, time::Duration};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use switchboard_config::{Config, ConfigError, ConfigLock, EditError, LockError, Written};
+use switchboard_wire::with_hint;
 use tokio::{
     sync::mpsc,
     time::{sleep, timeout},
@@ -34,11 +35,23 @@ pub enum ChangeError {
         source: io::Error,
     },
     /// Another process holds the file, or its lock cannot be taken.
-    #[error("cannot change the configuration: {0}; try again")]
+    #[error("cannot change the configuration: {0}")]
     Lock(#[from] LockError),
     /// What is in the file, or would be, is no configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
+}
+
+impl ChangeError {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Edit(error) => error.hint(),
+            Self::Config(error) => error.hint(),
+            Self::Lock(_) => Some("try again".into()),
+            Self::File { .. } => None,
+        }
+    }
 }
 
 impl Gateway {
@@ -56,7 +69,7 @@ impl Gateway {
                 Ok(())
             }
             Ok(Err(error)) => {
-                self.refuse_config(&error.to_string());
+                self.refuse_config(&with_hint(&error, error.hint()));
                 Err(error)
             }
             // Reading it panicked, or the runtime ends.
@@ -81,7 +94,10 @@ impl Gateway {
             // A file that cannot be applied has been reported.
             let _ = self.reload().await;
         } else if **self.context().config.load() != Config::default() {
-            let problem = format!("{} is gone or empty; what was in it stays", path.display());
+            let problem = format!(
+                "{} is gone or empty, and what was in it stays",
+                path.display()
+            );
             self.refuse_config(&problem);
         }
     }

@@ -67,8 +67,10 @@ pub(super) async fn sign_in(
             }))
         }
         Err(Refused::Key) => {
-            let detail = "this link was used before, is too old, or is of a gateway that has stopped; `switchboard console` prints a new one";
-            Err(Problem::new(StatusCode::UNAUTHORIZED, detail))
+            let detail =
+                "this link was used before, is too old, or is of a gateway that has stopped";
+            Err(Problem::new(StatusCode::UNAUTHORIZED, detail)
+                .hint("`switchboard console` prints a new one"))
         }
         Err(Refused::Random) => Err(no_randomness()),
     }
@@ -105,8 +107,8 @@ pub(super) async fn prove(
     let console = &gateway.context().console;
     let proof = console.prove(&session, &nonce, SystemTime::now());
     let proof = proof.ok_or_else(|| {
-        let detail = "this session has ended; `switchboard console` prints a link to sign in again";
-        Problem::new(StatusCode::NOT_FOUND, detail)
+        Problem::new(StatusCode::NOT_FOUND, "this session has ended")
+            .hint("`switchboard console` prints a link to sign in again")
     })?;
     knock.peer().await?;
     Ok(Json(Proof { proof }))
@@ -136,8 +138,9 @@ pub(super) async fn link(
     session: Option<Extension<Signed>>,
 ) -> Result<Json<Link>, Problem> {
     let Some(address) = gateway.address() else {
-        let detail = "this gateway listens on its socket only, so that no browser can reach it; end it, and `switchboard serve` starts one with a console";
-        return Err(Problem::new(StatusCode::CONFLICT, detail));
+        let detail = "this gateway listens on its socket only, so that no browser can reach it";
+        return Err(Problem::new(StatusCode::CONFLICT, detail)
+            .hint("end it, and `switchboard serve` starts one with a console"));
     };
     let session = session.as_deref();
     let url = gateway.console_link_by(session, address);
@@ -202,6 +205,6 @@ pub(super) async fn sign_out(
 }
 
 fn no_randomness() -> Problem {
-    let detail = "the system gives no random numbers; try again";
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+    let detail = "the system gives no random numbers";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("try again")
 }

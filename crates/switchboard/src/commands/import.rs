@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use switchboard_clients::{Client, Dirs, Error, Found, Imported, read, read_file, read_project};
 use switchboard_config::{Config, EditError, Home, Reference, Server, add_server, remove_server};
+use switchboard_wire::with_hint;
 
 use super::{
     agree::CHANGE,
@@ -180,7 +181,7 @@ fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, F
         Ok(found) => found,
         Err(Error::NotConfigured { .. }) if project && !of_project.is_empty() => Vec::new(),
         Err(error @ Error::NotConfigured { .. }) if !of_project.is_empty() => {
-            let failure = Failure::new(error.to_string());
+            let failure = Failure::new(with_hint(&error, error.hint()));
             return Err(failure.hint("this folder has one; --project takes its servers over"));
         }
         Err(error) => return Err(error.into()),
@@ -353,8 +354,9 @@ impl Merge {
             match add_server(&self.text, name, &entry) {
                 Ok(text) => self.text = text,
                 Err(error @ (EditError::Name(_) | EditError::Entry { .. })) => {
+                    let why = with_hint(&error, error.hint());
                     self.notes
-                        .push(format!("{owner}: `{name}` is left out: {error}"));
+                        .push(format!("{owner}: `{name}` is left out: {why}"));
                     continue;
                 }
                 Err(error) => return Err(error.into()),
