@@ -23,10 +23,10 @@ pub(crate) struct Problem {
     title: &'static str,
     status: u16,
     /// The message: what failed, and why.
-    detail: String,
+    detail: Box<str>,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
+    hint: Option<Box<str>>,
     /// What a program may want to know of this problem in particular.
     #[serde(flatten)]
     members: BTreeMap<&'static str, Raw>,
@@ -44,7 +44,7 @@ impl Problem {
             kind: "about:blank",
             title: status.canonical_reason().unwrap_or("Problem"),
             status: status.as_u16(),
-            detail: detail.into(),
+            detail: detail.into().into(),
             hint: None,
             members: BTreeMap::new(),
             retry_after: None,
@@ -53,13 +53,13 @@ impl Problem {
 
     /// With advice.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(hint.into().into());
         self
     }
 
     /// With advice, if there is any.
     pub(crate) fn maybe_hint(mut self, hint: Option<Cow<'_, str>>) -> Self {
-        self.hint = hint.map(Cow::into_owned);
+        self.hint = hint.map(Box::from);
         self
     }
 

@@ -54,15 +54,11 @@ pub(super) fn unknown_server(gateway: &Gateway, name: &str) -> Problem {
         .map(|name| (name.clone(), serde_json::Value::Null))
         .collect();
     let text = serde_json::json!({ "mcpServers": servers }).to_string();
-    match switchboard_config::remove_server(&text, name) {
-        Err(error) => {
-            Problem::new(StatusCode::NOT_FOUND, error.to_string()).maybe_hint(error.hint())
-        }
-        Ok(_) => {
-            let detail = format!("there is no server {name:?} any more");
-            Problem::new(StatusCode::NOT_FOUND, detail)
-        }
+    if let Err(error) = switchboard_config::remove_server(&text, name) {
+        return Problem::new(StatusCode::NOT_FOUND, error.to_string()).maybe_hint(error.hint());
     }
+    let detail = format!("there is no server {name:?} any more");
+    Problem::new(StatusCode::NOT_FOUND, detail)
 }
 
 /// The query of the address.
