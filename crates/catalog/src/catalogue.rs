@@ -17,7 +17,6 @@ use crate::{
 pub struct Catalogue {
     /// In the order of their names.
     parts: Vec<Arc<ServerPart>>,
-    by_name: HashMap<Arc<str>, usize>,
     lists: [Merged; 4],
 }
 
@@ -58,7 +57,10 @@ impl Catalogue {
 
     /// The part of one server.
     pub fn server(&self, name: &str) -> Option<&Arc<ServerPart>> {
-        self.parts.get(*self.by_name.get(name)?)
+        let at = self
+            .parts
+            .binary_search_by(|part| (**part.name()).cmp(name));
+        self.parts.get(at.ok()?)
     }
 
     /// Every tool.
@@ -166,14 +168,8 @@ impl Catalogue {
     }
 
     fn merge(parts: Vec<Arc<ServerPart>>) -> Self {
-        let by_name: HashMap<_, _> = parts
-            .iter()
-            .enumerate()
-            .map(|(at, part)| (part.name().clone(), at))
-            .collect();
         let mut catalogue = Self {
             parts,
-            by_name,
             lists: Default::default(),
         };
         for kind in Kind::ALL {

@@ -4,12 +4,9 @@
 //! to is an exposed URI, and the way back is to strip the prefix. Inside results, the prefix is put in
 //! where a URI begins; every other byte stays.
 
-use std::{borrow::Cow, fmt::Write, sync::LazyLock};
+use std::{borrow::Cow, fmt::Write};
 
-use memchr::memmem::Finder;
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use switchboard_wire::{Raw, percent};
+use switchboard_wire::{Name, Raw, is_alike, percent};
 
 const SCHEME: &str = "switchboard://";
 
@@ -28,47 +25,28 @@ pub fn expose_uri(server: &str, uri: &str) -> String {
 
 /// A result of `resources/read` for the direct view: the URI of each of its contents is exposed.
 pub fn expose_read_result(server: &str, result: &Raw) -> Raw {
-    #[derive(Deserialize)]
-    struct ReadResult<'a> {
-        #[serde(borrow)]
-        contents: Vec<Resource<'a>>,
-    }
-    // What has not the shape that the protocol gives it is handed on as it is.
-    let Ok(ReadResult { contents }) = result.read() else {
-        return result.clone();
-    };
-    let uris = contents.iter().filter_map(|resource| resource.uri);
+    let contents = members(result, "contents").flat_map(|contents| each(&contents));
+    let uris = contents.flat_map(|resource| members(&resource, "uri").collect::<Vec<_>>());
     insert(server, result, uris)
 }
 
 /// A result of `tools/call` or `prompts/get` for the direct view: the URIs of linked and embedded
 /// resources are exposed. A result without any is the same `Raw`, and cost one search for a word.
 pub fn expose_content(server: &str, result: &Raw) -> Raw {
-    static HAS_RESOURCE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"resource"));
-    if HAS_RESOURCE.find(result.as_bytes()).is_none() {
+    static RESOURCE: Name = Name::prefix("resource");
+    if !result.may_name(&RESOURCE) {
         return result.clone();
     }
-    let mut uris = Vec::new();
-    let Ok(Holder { content, messages }) = result.read() else {
-        return result.clone();
-    };
-    collect(content, &mut uris);
-    if let Some(messages) = messages
-        && let Ok(messages) = serde_json::from_str::<Vec<Holder<'_>>>(messages.get())
-    {
-        for message in messages {
-            collect(message.content, &mut uris);
-        }
-    }
-    insert(server, result, uris.into_iter())
+    let messages = members(result, "messages").flat_map(|messages| each(&messages));
+    let holders = messages.chain([result.clone()]);
+    let content = holders.flat_map(|holder| members(&holder, "content").collect::<Vec<_>>());
+    let blocks = content.flat_map(|content| each(&content));
+    insert(server, result, blocks.flat_map(|block| uris(&block)))
 }
 
 /// The parameters of `notifications/resources/updated` for the direct view: their URI is exposed.
 pub fn expose_updated(server: &str, params: &Raw) -> Raw {
-    match params.read() {
-        Ok(Resource { uri }) => insert(server, params, uri.into_iter()),
-        Err(_) => params.clone(),
-    }
+    insert(server, params, members(params, "uri"))
 }
 
 /// The server's name and its own URI.
@@ -77,71 +55,47 @@ pub(crate) fn split(exposed: &str) -> Option<(Cow<'_, str>, &str)> {
     Some((percent::decode(server)?, uri))
 }
 
-/// What may have content: a tool's result, or a message of a prompt; or else messages.
-#[derive(Deserialize)]
-struct Holder<'a> {
-    #[serde(borrow, default)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    messages: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Content<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    uri: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    resource: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Resource<'a> {
-    #[serde(borrow, default)]
-    uri: Option<&'a RawValue>,
-}
-
-/// The URIs in content, which is one block or a list of them.
-fn collect<'a>(content: Option<&'a RawValue>, uris: &mut Vec<&'a RawValue>) {
-    let Some(text) = content.map(RawValue::get) else {
-        return;
+/// The URIs in a block of content. A server decides which of two members of one name its reader takes, so each
+/// counts.
+fn uris(block: &Raw) -> Vec<Raw> {
+    let is_of = |wanted: &str| {
+        members(block, "type").any(|kind| kind.to_text().is_some_and(|kind| kind == wanted))
     };
-    let blocks = if text.starts_with('[') {
-        serde_json::from_str(text)
-    } else {
-        serde_json::from_str(text).map(|block| vec![block])
-    };
-    for block in blocks.unwrap_or_default() {
-        let Content {
-            kind,
-            uri,
-            resource,
-        } = block;
-        match kind.map(RawValue::get) {
-            Some("\"resource_link\"") => uris.extend(uri),
-            Some("\"resource\"") => uris.extend(resource.and_then(|resource| {
-                let resource: Resource<'_> = serde_json::from_str(resource.get()).ok()?;
-                resource.uri
-            })),
-            _ => {}
-        }
+    let mut uris = Vec::new();
+    if is_of("resource_link") {
+        uris.extend(members(block, "uri"));
     }
+    if is_of("resource") {
+        let resources = members(block, "resource");
+        uris.extend(resources.flat_map(|resource| members(&resource, "uri").collect::<Vec<_>>()));
+    }
+    uris
+}
+
+/// Every member of this name, in any spelling that some reader takes for it.
+fn members(of: &Raw, name: &str) -> impl Iterator<Item = Raw> {
+    let members = of.members().unwrap_or_default().into_iter();
+    members.filter_map(move |(key, value)| is_alike(&key, name).then_some(value))
+}
+
+/// The elements of a list; anything else stands for itself.
+fn each(list: &Raw) -> Vec<Raw> {
+    list.elements().unwrap_or_else(|| vec![list.clone()])
 }
 
 /// Puts the prefix in front of these strings, which are slices of `whole`.
-fn insert<'a>(server: &str, whole: &'a Raw, uris: impl Iterator<Item = &'a RawValue>) -> Raw {
+fn insert(server: &str, whole: &Raw, uris: impl Iterator<Item = Raw>) -> Raw {
     let text = whole.as_bytes();
     // Where each begins, behind its quote.
     let mut places: Vec<usize> = uris
-        .map(RawValue::get)
-        .filter(|uri| uri.starts_with('"'))
-        .map(|uri| uri.as_ptr() as usize - text.as_ptr() as usize + 1)
+        .filter(|uri| uri.as_str().starts_with('"'))
+        .map(|uri| uri.as_bytes().as_ptr() as usize - text.as_ptr() as usize + 1)
         .collect();
     if places.is_empty() {
         return whole.clone();
     }
     places.sort_unstable();
+    places.dedup();
     let prefix = prefix(server);
     let mut out = Vec::with_capacity(text.len() + places.len() * prefix.len());
     let mut done = 0;

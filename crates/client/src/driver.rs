@@ -1,13 +1,13 @@
 //! The driver: one task a connection. It carries events in and actions out, and decides nothing.
 
 use std::{
-    collections::HashMap,
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
+use rustc_hash::FxHashMap;
 use switchboard_machine::{
     Action, Call, CallError, Event, Inbound, Machine, Moment, Reply, SendOutcome, State, Telemetry,
 };
@@ -147,7 +147,7 @@ impl Driver {
             violations: Throttle::new(BURST, EVERY),
             started,
             link: Link::None,
-            callers: HashMap::new(),
+            callers: FxHashMap::default(),
             stop_waiters: Vec::new(),
             exited: false,
         };
@@ -228,7 +228,7 @@ struct Hands {
     violations: Throttle,
     started: Instant,
     link: Link,
-    callers: HashMap<u64, (Caller, tracing::Span)>,
+    callers: FxHashMap<u64, (Caller, tracing::Span)>,
     stop_waiters: Vec<oneshot::Sender<()>>,
     exited: bool,
 }

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use hyper::{
     Request, Response, StatusCode, body::Incoming, server::conn::http1, service::service_fn,
 };
@@ -268,16 +269,18 @@ async fn accept<S, N, R, F>(
         };
         match accepted {
             Ok((stream, far_end)) => {
-                let visit = Visit {
-                    door,
-                    key: client_key(),
-                    patience: Patience::default(),
-                    place: entrance.at(door).places.take(),
-                    far_end,
-                    peer: OnceCell::new(),
-                };
-                let (entrance, route) = (Arc::clone(entrance), route.clone());
-                tokio::spawn(async move { serve(&entrance, Arc::new(visit), stream, route).await });
+                let (served, route) = (Arc::clone(entrance), route.clone());
+                entrance.at(door).places.spawn(|place| async move {
+                    let visit = Visit {
+                        door,
+                        key: client_key(),
+                        patience: Patience::default(),
+                        place,
+                        far_end,
+                        peer: OnceCell::new(),
+                    };
+                    serve(&served, Arc::new(visit), stream, route).await;
+                });
             }
             Err(error) => {
                 if let Some(times) = errors.count() {
@@ -318,8 +321,9 @@ where
 {
     let stream = Patient::new(stream, visit.patience.clone());
     let service = service_fn(|request| {
-        let answer = route(Arc::clone(&visit), request);
-        async move { Ok::<_, Infallible>(answer.await) }
+        let (visit, route) = (Arc::clone(&visit), &route);
+        // Made where it is awaited: a future of this size is not worth moving.
+        async move { Ok::<_, Infallible>(route(visit, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -328,10 +332,12 @@ where
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = pin!(connection);
+    // Looked at when it is ready, and not whenever the connection is.
+    let mut stopped = FuturesUnordered::from_iter([until(&entrance.gateway, visit.door)]);
     let ended = tokio::select! {
+        biased;
         ended = &mut connection => Some(ended),
-        () = until(&entrance.gateway, visit.door) => None,
-        () = visit.place.evicted() => return,
+        _ = stopped.next() => None,
     };
     let ended = if let Some(ended) = ended {
         ended

@@ -254,10 +254,7 @@ impl Room<'_> {
                 let result = self
                     .errand(&server, method::TOOLS_CALL, name, params)
                     .await?;
-                let result = self.with_tasks(&server, result);
-                let result = switchboard_catalog::expose_content(&server, &result);
-                let result = translate::content(result, self.guest.revision());
-                Ok(self.fit(&server, result, None, Structured::Keep).await)
+                Ok(self.deliver(&server, result, None, Structured::Keep).await)
             }
             View::Server(server) => {
                 let upstream = upstream(self.gateway, server)?;
@@ -274,8 +271,7 @@ impl Room<'_> {
                 let result = self
                     .errand(server, method::TOOLS_CALL, name, params)
                     .await?;
-                let result = self.with_tasks(server, result);
-                Ok(translate::content(result, self.guest.revision()))
+                Ok(self.deliver(server, result, None, Structured::Keep).await)
             }
         }
     }
@@ -501,7 +497,13 @@ impl Room<'_> {
         let params = renamed(&params, "taskId", &task)?;
         let name = task.as_str().into();
         let result = self.errand(&server, method, name, params).await?;
-        Ok(self.expose_tasks(&server, result))
+        let result = self.expose_tasks(&server, result);
+        // The result of the tool is all of it, or a part of what is said of the task.
+        let Some(inner) = result.member("result").filter(Raw::is_object) else {
+            return Ok(self.deliver(&server, result, None, Structured::Keep).await);
+        };
+        let inner = self.deliver(&server, inner, None, Structured::Keep).await;
+        Ok(result.with_member("result", &inner).unwrap_or(result))
     }
 
     /// Whether the client of this request has said that it knows tasks.
@@ -517,6 +519,27 @@ impl Room<'_> {
         let params = params.unwrap_or_else(Raw::empty_object);
         let result = self.errand(server, method::TASKS_LIST, "".into(), params);
         Ok(self.expose_tasks(server, result.await?))
+    }
+
+    /// A tool's result as this view gives it out: with names of tasks and addresses that lead back to its server,
+    /// in the words of the client's revision, and no longer than an agent takes.
+    async fn deliver(
+        &self,
+        server: &str,
+        result: Raw,
+        own_bytes: Option<usize>,
+        structured: Structured,
+    ) -> Raw {
+        let result = self.with_tasks(server, result);
+        let revision = self.guest.revision();
+        match self.view {
+            View::Server(_) => translate::content(result, revision),
+            View::All(_) => {
+                let result = switchboard_catalog::expose_content(server, &result);
+                let result = translate::content(result, revision);
+                self.fit(server, result, own_bytes, structured).await
+            }
+        }
     }
 
     /// The result of a call, which may be a task to come back for.

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
+use rustc_hash::FxHashMap;
 use switchboard_client::{Id, Raw, Reason, model::LogLevel};
 use switchboard_wire::method;
 
@@ -27,7 +28,8 @@ pub(crate) struct Session {
     level: Mutex<Option<LogLevel>>,
     pub(crate) asks: Arc<Asks>,
     pub(crate) mailbox: Arc<Mailbox>,
-    in_flight: Mutex<HashMap<Id, Cancel>>,
+    /// At most [`IN_FLIGHT_MAX`], so ids that collide cost their client little.
+    in_flight: Mutex<FxHashMap<Id, Cancel>>,
     watches: Mutex<HashMap<String, Watch>>,
 }
 

@@ -72,6 +72,7 @@ pub(crate) fn result(result: Raw, of: &str, upstream: Revision, client: Revision
     let result = match (upstream.era(), client.era()) {
         (Era::Modern, Era::Legacy) => without_type(result),
         (Era::Legacy, Era::Modern) => {
+            let result = without_rounds(result);
             let result = match of {
                 method::RESOURCES_READ => with_cache_hints(result),
                 _ => result,
@@ -94,6 +95,19 @@ fn without_type(result: Raw) -> Raw {
         return result;
     }
     result.without(&["resultType"])
+}
+
+/// A result without the words of 2026-07-28 that ask for input: an older server asks by requests, which are judged
+/// on their way.
+fn without_rounds(result: Raw) -> Raw {
+    static INPUT_REQUESTS: Name = Name::new("inputRequests");
+    static REQUEST_STATE: Name = Name::new("requestState");
+    let result = without_type(result);
+    if result.may_name(&INPUT_REQUESTS) || result.may_name(&REQUEST_STATE) {
+        result.without(&[INPUT_REQUESTS.as_str(), REQUEST_STATE.as_str()])
+    } else {
+        result
+    }
 }
 
 /// What 2026-07-28 wants to know of a result that could be kept, if its server does not say: that it is

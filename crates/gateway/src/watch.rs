@@ -17,7 +17,7 @@ use switchboard_wire::method;
 
 use crate::{
     call::gate::may_hear, caller::Caller, context::Context, failure::Failure, mailbox::Mailbox,
-    upstream::Upstream,
+    translate, upstream::Upstream,
 };
 
 /// What is watched of one server.
@@ -158,6 +158,10 @@ impl Upstream {
             asked.map_err(|error| match error {
                 Error::NotOffered { what } => {
                     Failure::invalid_params(format!("the server does not offer {what}"))
+                }
+                Error::Server(error) if error.code == translate::URL_ELICITATION_REQUIRED => {
+                    let message = "the server wants a person to open an address first, and nobody is asked for a subscription";
+                    Failure::invalid_params(message)
                 }
                 error => Failure::of(&self.name, error),
             })?;

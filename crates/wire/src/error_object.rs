@@ -2,9 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::Deserialize;
-
-use crate::{Raw, with_hint};
+use crate::{Raw, is_alike, with_hint};
 
 /// The error codes that have a meaning in MCP.
 pub mod code {
@@ -87,29 +85,34 @@ impl ErrorObject {
         }
     }
 
-    /// Reads an error object. It is lenient, because somebody waits for the answer: what cannot be
+    /// Reads an error object. It is lenient, because a caller waits for the answer: a member that cannot be
     /// read is left out, and [`raw`](Self::raw) still has it.
+    ///
+    /// Readers differ in which of two members of one name they take, so an object that has its code, message or
+    /// data twice is replaced by one that has each once, the last.
     pub fn from_raw(raw: Raw) -> Self {
-        #[derive(Deserialize, Default)]
-        #[serde(default)]
-        struct View {
-            code: Option<Raw>,
-            message: Option<Raw>,
-            data: Option<Raw>,
+        let mut found: [Option<Raw>; 3] = [None, None, None];
+        let mut ambiguous = false;
+        for (name, value) in raw.members().unwrap_or_default() {
+            let Some(n) = MEMBERS.iter().position(|member| is_alike(&name, member)) else {
+                continue;
+            };
+            ambiguous |= name != MEMBERS[n] || found[n].is_some();
+            if name == MEMBERS[n] {
+                found[n] = Some(value);
+            }
         }
-        // A struct is read from an array too, its members in their order; that is no error object.
-        let view: Option<View> = raw.is_object().then(|| raw.read().ok()).flatten();
-        let view = view.unwrap_or_default();
+        let [code, message, data] = found;
+        let code = code.and_then(|code| read_code(&code)).unwrap_or_default();
+        let message = message.and_then(|message| message.to_text());
+        let message = message.unwrap_or_default();
+        if ambiguous {
+            return Self::build(code, message, data);
+        }
         Self {
-            code: view
-                .code
-                .and_then(|code| code.read().ok())
-                .unwrap_or_default(),
-            message: view
-                .message
-                .and_then(|message| message.to_text())
-                .unwrap_or_default(),
-            data: view.data,
+            code,
+            message,
+            data,
             raw,
         }
     }
@@ -139,6 +142,26 @@ impl ErrorObject {
             raw,
         }
     }
+}
+
+/// The members of an error object that are read.
+const MEMBERS: [&str; 3] = ["code", "message", "data"];
+
+/// A code in any spelling that some reader takes for a whole number: `-32042`, `-32042.0`, `"-32042"`.
+fn read_code(code: &Raw) -> Option<i64> {
+    let text = code.to_text();
+    let spelled = text.as_deref().unwrap_or(code.as_str()).trim();
+    if let Ok(code) = spelled.parse() {
+        return Some(code);
+    }
+    let number: f64 = spelled.parse().ok()?;
+    // The codes of MCP are far below what a float holds exactly.
+    let is_code = number.fract() == 0.0 && number.abs() <= f64::from(i32::MAX);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "it is whole and within i32"
+    )]
+    is_code.then_some(number as i64)
 }
 
 impl fmt::Debug for ErrorObject {
@@ -173,6 +196,54 @@ mod tests {
         assert_eq!((text.code, text.raw().as_str()), (0, "\"boom\""));
         let array = ErrorObject::from_raw(Raw::parse("[-32600,\"boom\"]").unwrap());
         assert_eq!((array.code, array.message.as_str()), (0, ""));
+    }
+
+    #[test]
+    fn codes_are_read_in_every_spelling() {
+        for spelled in [
+            "-32042",
+            "-32042.0",
+            "-3.2042e4",
+            "-320420e-1",
+            "\"-32042\"",
+            "\" -32042.0\"",
+        ] {
+            let raw = Raw::parse(format!(r#"{{"code":{spelled},"message":"m"}}"#)).unwrap();
+            let error = ErrorObject::from_raw(raw.clone());
+            assert_eq!((error.code, error.raw()), (-32042, &raw), "{spelled}");
+        }
+        for odd in [
+            "-32042.5", "\"x\"", "1e400", "\"NaN\"", "\"inf\"", "null", "[1]",
+        ] {
+            let raw = Raw::parse(format!(r#"{{"code":{odd}}}"#)).unwrap();
+            assert_eq!(ErrorObject::from_raw(raw).code, 0, "{odd}");
+        }
+    }
+
+    #[test]
+    fn doubled_members_are_sent_once_as_they_were_read() {
+        for (said, passed) in [
+            (
+                r#"{"code":0,"code":-32042,"message":"m","data":1}"#,
+                r#"{"code":-32042,"message":"m","data":1}"#,
+            ),
+            (
+                r#"{"code":-1,"data":{},"message":"m","data":[1.0],"x":2}"#,
+                r#"{"code":-1,"message":"m","data":[1.0]}"#,
+            ),
+            (
+                r#"{"code":-1,"Code":-32042,"message":"m"}"#,
+                r#"{"code":-1,"message":"m"}"#,
+            ),
+            (
+                r#"{"c\u006fde":-1,"code":-2,"message":"m"}"#,
+                r#"{"code":-2,"message":"m"}"#,
+            ),
+        ] {
+            let error = ErrorObject::from_raw(Raw::parse(said).unwrap());
+            assert_eq!(error.raw().as_str(), passed, "{said}");
+            assert_eq!(ErrorObject::from_raw(error.raw().clone()), error);
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ use memchr::{
 #[derive(Debug)]
 pub struct Name {
     name: &'static str,
+    is_prefix: bool,
     quoted: OnceLock<Finder<'static>>,
 }
 
@@ -29,6 +30,16 @@ impl Name {
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
+            is_prefix: false,
+            quoted: OnceLock::new(),
+        }
+    }
+
+    /// The same for every string that begins with `name`.
+    pub const fn prefix(name: &'static str) -> Self {
+        Self {
+            name,
+            is_prefix: true,
             quoted: OnceLock::new(),
         }
     }
@@ -41,7 +52,8 @@ impl Name {
     /// Tests if the string may occur in `json`. `false` is certain.
     pub(crate) fn may_be_in(&self, json: &[u8]) -> bool {
         let quoted = self.quoted.get_or_init(|| {
-            let quoted = format!("\"{}\"", self.name);
+            let end = if self.is_prefix { "" } else { "\"" };
+            let quoted = format!("\"{}{end}", self.name);
             Finder::new(&quoted).into_owned()
         });
         quoted.find(json).is_some() || self.may_be_escaped_in(json)
@@ -68,6 +80,7 @@ mod tests {
     fn escaped_names_are_found() {
         static TASK: Name = Name::new("taskId");
         static VERSION: Name = Name::new("a/version");
+        static RESOURCE: Name = Name::prefix("resource");
         for (name, json, expected) in [
             (&TASK, r#"{"taskId":1}"#, true),
             (&TASK, r#"{"task\u0049d":1}"#, true),
@@ -80,6 +93,10 @@ mod tests {
             (&VERSION, r#"{"a\/version":1}"#, true),
             (&VERSION, r#"{"a\u002Fversion":1}"#, true),
             (&VERSION, r#"{"a":"\n"}"#, false),
+            (&RESOURCE, r#"{"type":"resource_link"}"#, true),
+            (&RESOURCE, r#"{"type":"re\u0073ource"}"#, true),
+            (&RESOURCE, r#"{"a":"resourceful"}"#, true),
+            (&RESOURCE, r#"{"a":"a resource"}"#, false),
         ] {
             assert_eq!(name.may_be_in(json.as_bytes()), expected, "{json}");
         }

@@ -61,7 +61,7 @@ fn a_read_result_has_its_uris_exposed() {
         "[]",
         "1",
         r#"{"contents":7}"#,
-        r#"{"contents":[7,{"uri":"a"}]}"#,
+        r#"{"contents":[7,{"uri":8}]}"#,
     ] {
         assert_eq!(expose_read_result("s", &raw(odd)).as_str(), odd);
     }
@@ -76,6 +76,35 @@ fn links_and_embedded_resources_of_a_tool_result_are_exposed() {
         expose_content("s", &result).as_str(),
         r#"{"content":[{"type":"text","text":"\"resource","uri":"no"},{"type":"resource_link","uri":"switchboard://s/u:1","name":"x"},{"uri":"no","resource":{"text":"","uri":"switchboard://s/u:2"},"type":"resource"},{"type":"resource"},{"type":"resource","resource":3}],"structuredContent":{"type":"resource_link","uri":"no"}}"#
     );
+}
+
+/// Readers differ in what they make of these, and some find a link.
+#[test]
+fn links_in_odd_spellings_are_exposed() {
+    for (said, exposed) in [
+        (
+            r#"{"content":[{"type":"\u0072esource_link","uri":"u"}]}"#,
+            r#"{"content":[{"type":"\u0072esource_link","uri":"+u"}]}"#,
+        ),
+        (
+            r#"{"content":[{"type":"text","type":"resource_link","uri":"u","uri":"v"}]}"#,
+            r#"{"content":[{"type":"text","type":"resource_link","uri":"+u","uri":"+v"}]}"#,
+        ),
+        (
+            r#"{"content":[],"content":[{"type":"resource_link","u\u0072i":"u"}]}"#,
+            r#"{"content":[],"content":[{"type":"resource_link","u\u0072i":"+u"}]}"#,
+        ),
+        (
+            r#"{"Content":[7,{"Type":"resource","Resource":{"URI":"u"}}]}"#,
+            r#"{"Content":[7,{"Type":"resource","Resource":{"URI":"+u"}}]}"#,
+        ),
+    ] {
+        let exposed = exposed.replace('+', "switchboard://s/");
+        assert_eq!(expose_content("s", &raw(said)).as_str(), exposed);
+    }
+    let read = r#"{"contents":[7,{"uri":"u","uri":"v"}]}"#;
+    let exposed = r#"{"contents":[7,{"uri":"switchboard://s/u","uri":"switchboard://s/v"}]}"#;
+    assert_eq!(expose_read_result("s", &raw(read)).as_str(), exposed);
 }
 
 #[test]

@@ -426,6 +426,16 @@ pub(super) fn names_progress(params: Option<&Raw>) -> bool {
     said(params, meta::PROGRESS_TOKEN).is_some()
 }
 
+/// Parameters without the client's token for progress, for a request that is not accompanied.
+fn without_progress_token(params: Raw) -> Raw {
+    if !names_progress(Some(&params)) {
+        return params;
+    }
+    let meta = params.member(meta::META).unwrap_or_else(Raw::empty_object);
+    let meta = meta.without(&[meta::PROGRESS_TOKEN]);
+    params.with_member(meta::META, &meta).unwrap_or(params)
+}
+
 /// The token under which a client wants to hear of progress.
 pub(super) fn progress_token(params: Option<&Raw>) -> Option<Raw> {
     let token = params?.member(meta::META)?.member(meta::PROGRESS_TOKEN)?;
@@ -454,7 +464,7 @@ impl Task {
         params: Option<Raw>,
         patience: Duration,
     ) -> Result<Created, switchboard_client::Error> {
-        let params = params.unwrap_or_else(Raw::empty_object);
+        let params = without_progress_token(params.unwrap_or_else(Raw::empty_object));
         // What is no object is refused by the connection.
         let params = params
             .with_member("task", &Raw::empty_object())

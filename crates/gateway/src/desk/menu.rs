@@ -218,13 +218,11 @@ impl Room<'_> {
         if let Some(question) = question.filter(|_| went_well(&result)) {
             self.teach(question, &server, &tool);
         }
-        let result = self.with_tasks(&server, result);
-        let result = translate::content(result, self.guest.revision());
         let own_limit = outer
             .member("max_bytes")
             .and_then(|most| most.read_owned().ok());
         Ok(self
-            .fit(&server, result, own_limit, Structured::MayGo)
+            .deliver(&server, result, own_limit, Structured::MayGo)
             .await)
     }
 

@@ -10,7 +10,8 @@ use std::{
 };
 
 use tokio::{
-    sync::{Notify, OwnedSemaphorePermit, Semaphore, watch},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    task::AbortHandle,
     time::Instant,
 };
 
@@ -33,8 +34,8 @@ pub(crate) struct Places {
 #[derive(Debug, Default)]
 struct Strangers {
     next: u64,
-    /// The oldest first.
-    by_age: BTreeMap<u64, Arc<Notify>>,
+    /// The oldest first. A connection that is about to start has no task yet.
+    by_age: BTreeMap<u64, Option<AbortHandle>>,
 }
 
 /// One connection.
@@ -42,7 +43,6 @@ struct Strangers {
 pub(crate) struct Place {
     places: Arc<Places>,
     number: u64,
-    evicted: Arc<Notify>,
     known: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
@@ -60,23 +60,30 @@ impl Places {
         })
     }
 
-    /// A place for a new connection. It may cost the oldest stranger its own.
-    pub(crate) fn take(self: &Arc<Self>) -> Place {
-        let evicted = Arc::new(Notify::new());
-        let mut strangers = self.strangers();
-        while strangers.by_age.len() >= self.strangers_max {
-            strangers.evict();
-        }
-        let number = strangers.next;
-        strangers.next += 1;
-        strangers.by_age.insert(number, Arc::clone(&evicted));
-        drop(strangers);
+    /// Serves a new connection in a task of its own. It may cost the oldest stranger its place.
+    pub(crate) fn spawn<F>(self: &Arc<Self>, serve: impl FnOnce(Place) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let number = {
+            let mut strangers = self.strangers();
+            if strangers.by_age.len() >= self.strangers_max {
+                strangers.evict();
+            }
+            let number = strangers.next;
+            strangers.next += 1;
+            strangers.by_age.insert(number, None);
+            number
+        };
         self.count.send_modify(|count| *count += 1);
-        Place {
+        let task = tokio::spawn(serve(Place {
             places: Arc::clone(self),
             number,
-            evicted,
             known: Mutex::default(),
+        }));
+        // It may be known, or at its end, by now.
+        if let Some(stranger) = self.strangers().by_age.get_mut(&number) {
+            *stranger = Some(task.abort_handle());
         }
     }
 
@@ -101,14 +108,19 @@ impl Places {
 
 impl Strangers {
     fn evict(&mut self) {
-        if let Some((_, oldest)) = self.by_age.pop_first() {
-            oldest.notify_one();
+        if let Some(oldest) = self.by_age.first_entry()
+            && oldest.get().is_some()
+            && let Some(task) = oldest.remove()
+        {
+            // In place of a signal that each connection would have to look at all the time.
+            task.abort();
         }
     }
 }
 
 impl Place {
-    /// The connection has shown who it is, and keeps its place. `false` if there are too many of those.
+    /// The connection has shown who it is, and keeps its place. `false` if there are too many of those, or another
+    /// connection has the place already.
     pub(crate) fn know(&self) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_some() {
@@ -117,23 +129,14 @@ impl Place {
         let Ok(permit) = Arc::clone(&self.places.known).try_acquire_owned() else {
             return false;
         };
-        *known = Some(permit);
-        self.places.strangers().by_age.remove(&self.number);
-        true
-    }
-
-    /// Waits until another connection gets the place.
-    pub(crate) async fn evicted(&self) {
-        self.evicted.notified().await;
-        if self
-            .known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
-        {
-            // It became known in the same moment.
-            std::future::pending::<()>().await;
-        }
+        let is_here = self
+            .places
+            .strangers()
+            .by_age
+            .remove(&self.number)
+            .is_some();
+        *known = is_here.then_some(permit);
+        is_here
     }
 }
 
@@ -166,40 +169,68 @@ impl Seldom {
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::{advance, timeout};
+    use tokio::{
+        sync::oneshot,
+        time::{advance, timeout},
+    };
 
     use super::*;
 
-    async fn is_evicted(place: &Place) -> bool {
-        timeout(Duration::from_millis(1), place.evicted())
-            .await
-            .is_ok()
+    /// A connection that lasts until it is evicted or closed.
+    struct Connection {
+        place: Arc<Place>,
+        close: oneshot::Sender<()>,
+    }
+
+    async fn connect(places: &Arc<Places>) -> Connection {
+        let (started, place) = oneshot::channel();
+        let (close, closed) = oneshot::channel();
+        places.spawn(|place| async move {
+            let place = Arc::new(place);
+            let _ = started.send(Arc::clone(&place));
+            let _ = closed.await;
+        });
+        let place = place.await.unwrap();
+        Connection { place, close }
+    }
+
+    async fn is_evicted(connection: &mut Connection) -> bool {
+        let closed = connection.close.closed();
+        timeout(Duration::from_millis(1), closed).await.is_ok()
     }
 
     #[tokio::test(start_paused = true)]
     async fn oldest_stranger_makes_room() {
         let places = Places::for_open_files(Some(24));
-        let known = places.take();
-        assert!(known.know());
-        let first: Vec<_> = (0..3).map(|_| places.take()).collect();
-        assert!(!is_evicted(&first[0]).await);
-        let _next = places.take();
-        assert!(is_evicted(&first[0]).await);
-        assert!(!is_evicted(&first[1]).await);
-        assert!(!is_evicted(&known).await);
+        let mut known = connect(&places).await;
+        assert!(known.place.know());
+        let mut first = [
+            connect(&places).await,
+            connect(&places).await,
+            connect(&places).await,
+        ];
+        assert!(!is_evicted(&mut first[0]).await);
+        let _next = connect(&places).await;
+        assert!(is_evicted(&mut first[0]).await);
+        assert!(!first[0].place.know());
+        assert!(!is_evicted(&mut first[1]).await);
+        assert!(!is_evicted(&mut known).await);
         places.evict();
-        assert!(is_evicted(&first[1]).await);
+        assert!(is_evicted(&mut first[1]).await);
     }
 
     #[tokio::test(start_paused = true)]
     async fn known_connections_are_bounded_and_counted() {
         let places = Places::for_open_files(Some(8));
-        let (first, second) = (places.take(), places.take());
-        let third = places.take();
-        assert!(first.know() && first.know() && second.know());
-        assert!(!third.know());
+        let first = connect(&places).await;
+        assert!(first.place.know() && first.place.know());
+        let second = connect(&places).await;
+        assert!(second.place.know());
+        let third = connect(&places).await;
+        assert!(!third.place.know());
         drop(first);
-        assert!(third.know());
+        tokio::task::yield_now().await;
+        assert!(third.place.know());
         drop((second, third));
         timeout(Duration::from_secs(1), places.empty())
             .await

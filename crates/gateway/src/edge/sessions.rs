@@ -2,13 +2,15 @@
 //! again.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
+
+use rustc_hash::FxHashMap;
 
 use super::tape::Tape;
 use crate::{caller::Principal, random::secret, session::Session, shown::Shown, view::View};
@@ -72,7 +74,8 @@ impl HttpSession {
 /// All sessions over HTTP.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    by_id: RwLock<HashMap<Arc<str>, Arc<HttpSession>>>,
+    /// The ids are random and ours, so that nobody can choose them to collide.
+    by_id: RwLock<FxHashMap<Arc<str>, Arc<HttpSession>>>,
     began: Instant,
 }
 

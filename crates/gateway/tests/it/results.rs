@@ -451,3 +451,72 @@ async fn a_task_outlives_the_rule_that_denies_its_tool() {
     assert_eq!(text_of(&result), "done", "{result}");
     rig.stop().await;
 }
+
+/// A server whose tool `job` works as a task only.
+async fn with_a_task(config: Value) -> (Stage, Rig) {
+    let mut job = tool("job", "Works.");
+    job["execution"] = json!({ "taskSupport": "required" });
+    let stage = Stage::new(&[job]);
+    let capabilities = r#"{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}}"#;
+    stage.set_answer(
+        "initialize",
+        &format!(
+            r#""result":{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"serverInfo":{{"name":"stage","version":"1"}}}}"#
+        ),
+    );
+    stage.set_result("job", r#"{"task":{"taskId":"t1","status":"working"}}"#);
+    let mut config = config;
+    config["mcpServers"] = json!({ "s": stage.entry() });
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 1).await;
+    (stage, rig)
+}
+
+/// Tokens for progress are the gateway's own: a client's could be that of another client's call.
+#[tokio::test]
+async fn token_for_progress_of_a_task_stays_here() {
+    let (stage, rig) = with_a_task(json!({})).await;
+    for revision in [LEGACY, MODERN] {
+        let mut pipe = Pipe::open_as(&rig, direct(), revision).await;
+        let mut params =
+            json!({ "name": "s__job", "arguments": {}, "_meta": { "progressToken": 4, "a/b": 1 } });
+        if revision == MODERN {
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(MODERN);
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        }
+        let result = pipe.result("tools/call", params).await;
+        assert_eq!(text_of(&result), "done");
+        let calls = stage.calls_of("job");
+        let meta = &calls.last().unwrap()["_meta"];
+        assert_eq!(meta["progressToken"], Value::Null, "{revision} {meta}");
+        assert_eq!(meta["a/b"], 1, "{revision} {meta}");
+    }
+    rig.stop().await;
+}
+
+/// A link in a result is one of the server that gave the result, in whichever way it comes.
+#[tokio::test]
+async fn links_in_results_of_tasks_lead_to_their_server() {
+    let (stage, rig) = with_a_task(json!({})).await;
+    let link = r#"{"content":[{"type":"resource_link","uri":"switchboard://memory/memory://digest","name":"Report"}]}"#;
+    stage.set_answer("tasks/result", &format!(r#""result":{link}"#));
+    let inner = format!(r#""result":{{"taskId":"t1","status":"completed","result":{link}}}"#);
+    stage.set_answer("tasks/get", &inner);
+    let exposed = "switchboard://s/switchboard://memory/memory://digest";
+    for view in [direct(), search()] {
+        let mut pipe = Pipe::open_as(&rig, view, "2025-11-25").await;
+        let call = json!({ "name": "s__job", "arguments": {}, "task": {} });
+        let call = if pipe.tools().await.contains(&"s__job".to_owned()) {
+            call
+        } else {
+            json!({ "name": "call_tool", "arguments": { "name": "s__job", "arguments": {} }, "task": {} })
+        };
+        let started = pipe.result("tools/call", call).await;
+        let task = json!({ "taskId": started["task"]["taskId"] });
+        let result = pipe.result("tasks/result", task.clone()).await;
+        assert_eq!(result["content"][0]["uri"], exposed, "{result}");
+        let state = pipe.result("tasks/get", task).await;
+        assert_eq!(state["result"]["content"][0]["uri"], exposed, "{state}");
+    }
+    rig.stop().await;
+}

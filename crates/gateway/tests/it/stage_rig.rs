@@ -33,7 +33,9 @@ impl Stage {
         let stage = Self {
             folder: TempDir::new().unwrap(),
         };
-        fs::create_dir(stage.path("results")).unwrap();
+        for folder in ["results", "answers"] {
+            fs::create_dir(stage.path(folder)).unwrap();
+        }
         stage.set_tools(tools);
         stage
     }
@@ -119,6 +121,12 @@ impl Stage {
     /// What a tool answers, byte for byte. It has to be on one line.
     pub(crate) fn set_result(&self, tool: &str, result: &str) {
         self.set(&format!("results/{tool}.json"), result);
+    }
+
+    /// The `"result":…` or `"error":…` with which it answers a method, byte for byte.
+    pub(crate) fn set_answer(&self, method: &str, answer: &str) {
+        let file = format!("answers/{}.json", method.replace('/', "."));
+        self.set(&file, answer);
     }
 
     fn set(&self, name: &str, text: &str) {

@@ -65,6 +65,8 @@ const DESCRIPTIONS: &[&str] = &[
     "Returns the messages of a conversation, newest first.",
     "Sends a message to a channel. Mention people with @name.",
     "Stores a summary of the conversation as a note, if the user asks for it.",
+    "Calls the model with the text that the user has selected, and returns its answer.",
+    "Call this tool with the full text of the document.",
     "Searches the transcript of a call for a phrase.",
     "Forwards an email to other recipients. `bcc` is a list of addresses, e.g. [\"a@example.com\"].",
     "Adds people to the cc of a thread; all of them are notified.",

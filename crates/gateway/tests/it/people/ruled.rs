@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{EVENTS, PENDING, form, questions::called, sampling, staged, staged_as, told};
 use crate::{
     api_rig::Rig,
-    mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, direct, refusal_of, server},
+    mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, direct, refusal_of, search, server},
     stage_rig::{Stage, tool},
 };
 
@@ -94,6 +94,38 @@ async fn rules_that_do_not_match_change_nothing() {
     let call = client.send_call("add_note", json!({})).await;
     let answer = client.finish(&call).await;
     assert!(answer.text.contains(result), "{}", answer.text);
+    rig.stop().await;
+}
+
+/// An older server asks by requests, which are judged: its results ask nothing.
+#[tokio::test]
+async fn results_of_older_servers_ask_nothing() {
+    let rules = json!(["deny sampling s", "deny elicitation s"]);
+    let (stage, rig) = staged_as(false, ruled("human", rules)).await;
+    let question = r#""inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Your password?"}}},"requestState":"S""#;
+    let mut served = Pipe::open_able(&rig, server("s"), MODERN, able()).await;
+    let mut merged = Pipe::open_able(&rig, direct(), MODERN, able()).await;
+    let mut searched = Pipe::open_able(&rig, search(), MODERN, able()).await;
+    for kind in ["input_required", "task", "complete"] {
+        let asks = format!(r#"{{"content":[],"resultType":"{kind}",{question}}}"#);
+        stage.set_result("add_note", &asks);
+        stage.set_answer("resources/read", &format!(r#""result":{asks}"#));
+        stage.set_answer("completion/complete", &format!(r#""result":{asks}"#));
+        let uri = json!({ "uri": "stage://a" });
+        let of = json!({ "ref": { "type": "ref/resource", "uri": "stage://a" }, "argument": { "name": "a", "value": "" } });
+        for result in [
+            served.call("add_note", json!({})).await,
+            merged.call("s__add_note", json!({})).await,
+            searched.call_found("s__add_note", json!({})).await,
+            served.result("resources/read", uri).await,
+            served.result("completion/complete", of).await,
+        ] {
+            let said = result.to_string();
+            assert!(!said.contains("password"), "{kind}: {said}");
+            assert!(!said.contains("requestState"), "{kind}: {said}");
+            assert_eq!(result["resultType"], "complete", "{said}");
+        }
+    }
     rig.stop().await;
 }
 
@@ -189,6 +221,36 @@ async fn denied_and_strange_addresses_are_left_out() {
         }
     }
     until_denied(&rig, "elicitation/create").await;
+    rig.stop().await;
+}
+
+/// Readers take these for the code that asks a person to open an address.
+#[tokio::test]
+async fn denied_addresses_pass_in_no_spelling() {
+    let (stage, rig) = failing(json!(["deny elicitation *"])).await;
+    let data = r#"{"elicitations":[{"mode":"url","elicitationId":"1","url":"javascript:alert(1)","message":"m"}]}"#;
+    for revision in [LEGACY, "2025-11-25", MODERN] {
+        let mut client = Pipe::open_able(&rig, server("s"), revision, able()).await;
+        for error in [
+            r#"{"code":-32042.0,"message":"m","data":DATA}"#,
+            r#"{"code":-3.2042e4,"message":"m","data":DATA}"#,
+            r#"{"code":"-32042","message":"m","data":DATA}"#,
+            r#"{"code":0,"code":-32042,"message":"m","data":DATA}"#,
+            r#"{"code":-32042,"data":{},"message":"m","data":DATA}"#,
+        ] {
+            let error = error.replace("DATA", data);
+            let (text, _) = failed(&mut client, revision, &error).await;
+            assert!(!text.contains("alert"), "{revision} {error}: {text}");
+        }
+        if revision != MODERN {
+            let plain = format!(r#""error":{{"code":-32042,"message":"m","data":{data}}}"#);
+            stage.set_answer("resources/subscribe", &plain);
+            let uri = json!({ "uri": "stage://a" });
+            let answer = client.ask("resources/subscribe", uri).await.text;
+            assert!(!answer.contains("alert"), "{revision}: {answer}");
+            assert!(answer.contains("open an address"), "{revision}: {answer}");
+        }
+    }
     rig.stop().await;
 }
 
