@@ -1,6 +1,6 @@
 //! What a person decides, and what that makes of a request.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use switchboard_wire::Raw;
 
@@ -62,8 +62,13 @@ pub enum Refusal {
     #[error("it was decided already")]
     Late(Box<Record>),
     /// The decision does not fit the request.
-    #[error("{0}")]
-    Unfit(String),
+    #[error("{message}")]
+    Unfit {
+        /// The reason.
+        message: String,
+        /// Advice for the user.
+        hint: Option<Cow<'static, str>>,
+    },
     /// The content does not fit the form.
     #[error("the content does not fit the form")]
     Content(Vec<Problem>),
@@ -114,13 +119,15 @@ fn check_remember(record: &Record, decision: &Decision) -> Result<(), Refusal> {
         ));
     }
     if remember.scope == Scope::Project && record.ask.project.is_none() {
-        return Err(unfit(
-            "it is not known in which folder this client works; remember it for the session, or always",
+        return Err(advised(
+            "it is not known in which folder this client works",
+            "remember it for the session, or always",
         ));
     }
     if remember.scope == Scope::Session && record.ask.session == 0 {
-        return Err(unfit(
-            "this caller has no session; remember it always, perhaps for some time",
+        return Err(advised(
+            "this caller has no session",
+            "remember it always, perhaps for some time",
         ));
     }
     Ok(())
@@ -140,7 +147,17 @@ fn decided(decision: &Decision, action: Action, now: u64) -> Decided {
 }
 
 fn unfit(message: impl Into<String>) -> Refusal {
-    Refusal::Unfit(message.into())
+    Refusal::Unfit {
+        message: message.into(),
+        hint: None,
+    }
+}
+
+fn advised(message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Refusal {
+    Refusal::Unfit {
+        message: message.into(),
+        hint: Some(hint.into()),
+    }
 }
 
 /// Approved or rejected, with changes to these members at most.
@@ -212,8 +229,9 @@ fn sampling(next: &mut Record, decision: &Decision, can_generate: bool) -> Resul
             check_edits(decision.edits.as_ref(), &EDITABLE)?;
             check_sampling(decision.edits.as_ref())?;
             if !can_generate {
-                return Err(unfit(
-                    "no model is configured that could answer; answer yourself with `respond`, or set `sampling.provider` in switchboard.json",
+                return Err(advised(
+                    "no model is configured that could answer",
+                    "answer yourself with `respond`, or set `sampling.provider` in switchboard.json",
                 ));
             }
             next.status = Status::Generating;
@@ -233,8 +251,9 @@ fn sampling(next: &mut Record, decision: &Decision, can_generate: bool) -> Resul
 
 fn elicitation(next: &mut Record, decision: &Decision) -> Result<Action, Refusal> {
     if decision.edits.is_some() {
-        return Err(unfit(
-            "a question cannot be edited; answer it with `content`",
+        return Err(advised(
+            "a question cannot be edited",
+            "answer it with `content`",
         ));
     }
     let plain = |action: &str| Raw::object([("action", Raw::string(action))]);
@@ -279,9 +298,10 @@ fn check_edits(edits: Option<&Raw>, editable: &[&str]) -> Result<(), Refusal> {
         Some((name, _)) => {
             let name = &name[..name.floor_char_boundary(60)];
             let editable = editable.join("`, `");
-            Err(unfit(format!(
-                "`{name}` cannot be edited here; what can be is `{editable}`"
-            )))
+            Err(advised(
+                format!("`{name}` cannot be edited here"),
+                format!("what can be is `{editable}`"),
+            ))
         }
     }
 }

@@ -10,8 +10,13 @@ use crate::{Kind, digest::Digest, limits};
 
 /// A cursor that was not given out for this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the cursor was not given out for this list; ask for the list again, without a cursor")]
+#[error("the cursor was not given out for this list")]
 pub struct BadCursor;
+
+impl BadCursor {
+    /// Advice for the caller, apart from the message.
+    pub const HINT: &str = "ask for the list again, without a cursor";
+}
 
 /// Which view a cursor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -68,28 +68,28 @@ impl Held {
 #[non_exhaustive]
 pub enum SnapshotError {
     /// The file is something else.
-    #[error("not a snapshot of a server's tools; it is left alone")]
+    #[error("not a snapshot of a server's tools, so it is left alone")]
     NotASnapshot,
     /// The file was written by another version of this program.
     #[error(
-        "a snapshot of version {0}, which this program does not read; the server is asked again"
+        "a snapshot of version {0}, which this program does not read, so the server is asked again"
     )]
     Version(u64),
     /// The file is not what was written: cut off, or changed.
-    #[error("the snapshot is damaged; the server is asked again")]
+    #[error("the snapshot is damaged, so the server is asked again")]
     Damaged,
     /// The checksum is right, yet the first line is not what this program writes.
-    #[error("the head of the snapshot cannot be read; the server is asked again")]
+    #[error("the head of the snapshot cannot be read, so the server is asked again")]
     Head(#[source] serde_json::Error),
     /// The checksum is right, yet an item is not JSON.
-    #[error("an item of the snapshot cannot be read; the server is asked again")]
+    #[error("an item of the snapshot cannot be read, so the server is asked again")]
     Item(#[source] RawError),
     /// More than [`limits::SNAPSHOT_BYTES`].
     #[error("{0} bytes are too many for a snapshot (at most {max})", max = limits::SNAPSHOT_BYTES)]
     TooLarge(u64),
     /// The file has the name of another server's snapshot.
     #[error(
-        "the snapshot of {server:?} is in a file that is not called {expected:?}; it is left alone"
+        "the snapshot of {server:?} is in a file that is not called {expected:?}, so it is left alone"
     )]
     Misplaced {
         /// Whose snapshot it is.

@@ -123,7 +123,8 @@ pub(crate) fn free_id(backups: &Path, client: &str) -> Result<String, Error> {
         .map(|stamp| format!("{stamp}-{client}"))
         .ok_or_else(|| Error::Unfit {
             file: backups.to_owned(),
-            why: "has no room for another backup; move some away",
+            why: "has no room for another backup",
+            fix: Some("move some away"),
         })
 }
 

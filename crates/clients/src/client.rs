@@ -153,8 +153,9 @@ mod tests {
             ("gemini-cli", "did you mean `gemini`?"),
             ("emacs-of-old", "the clients are claude-desktop, "),
         ] {
-            let error = given.parse::<Client>().unwrap_err().to_string();
-            assert!(error.contains(answer), "{error}");
+            let error = given.parse::<Client>().unwrap_err();
+            assert_eq!(error.to_string(), format!("there is no client `{given}`"));
+            assert!(error.hint().unwrap().contains(answer), "{error:?}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong, as a value.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use crate::client::Client;
 #[non_exhaustive]
 pub enum Error {
     /// There is no client of this name.
-    #[error("there is no client `{given}`; {}", suggestion(*nearest))]
+    #[error("there is no client `{given}`")]
     UnknownClient {
         /// What was asked for.
         given: String,
@@ -19,10 +20,10 @@ pub enum Error {
         nearest: Option<Client>,
     },
     /// The home folder is not known.
-    #[error("the home folder is not known; set HOME")]
+    #[error("the home folder is not known")]
     NoHome,
     /// None of the client's files is there.
-    #[error("{} has no configuration here; looked at {}", client.title(), Paths(looked))]
+    #[error("{} has no configuration here", client.title())]
     NotConfigured {
         /// Which client.
         client: Client,
@@ -45,8 +46,10 @@ pub enum Error {
     Unfit {
         /// Which file.
         file: PathBuf,
-        /// In which way, and what to do.
+        /// In which way.
         why: &'static str,
+        /// What to do about it.
+        fix: Option<&'static str>,
     },
     /// A file is not what its format wants.
     #[error("{}:{line}:{column}: {message}", file.display())]
@@ -61,10 +64,7 @@ pub enum Error {
         message: String,
     },
     /// The name for the gateway's entry is taken by something else.
-    #[error(
-        "{} has another server called `{name}` ({holder}); choose another name for the gateway",
-        file.display()
-    )]
+    #[error("{} has another server called `{name}` ({holder})", file.display())]
     NameTaken {
         /// Which file.
         file: PathBuf,
@@ -80,7 +80,7 @@ pub enum Error {
         why: String,
     },
     /// The file is no longer what the plan was made from.
-    #[error("{} has changed in the meantime; look at the new difference and try again", file.display())]
+    #[error("{} has changed in the meantime", file.display())]
     Changed {
         /// Which file.
         file: PathBuf,
@@ -92,11 +92,7 @@ pub enum Error {
         client: Option<Client>,
     },
     /// What was done cannot be undone any more.
-    #[error(
-        "{} has changed since the gateway was taken out; what it was before is in {}",
-        file.display(),
-        backup.display()
-    )]
+    #[error("{} has changed since the gateway was taken out", file.display())]
     CannotUndo {
         /// Which file.
         file: PathBuf,
@@ -104,7 +100,7 @@ pub enum Error {
         backup: PathBuf,
     },
     /// The note that belongs to a backup cannot be understood.
-    #[error("{} is no note about a backup; move it away", file.display())]
+    #[error("{} is no note about a backup", file.display())]
     Manifest {
         /// The note.
         file: PathBuf,
@@ -130,6 +126,26 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::UnknownClient { nearest, .. } => suggestion(*nearest).into(),
+            Self::NoHome => "set HOME".into(),
+            Self::NotConfigured { looked, .. } => format!("looked at {}", Paths(looked)).into(),
+            Self::Unfit { fix, .. } => (*fix)?.into(),
+            Self::NameTaken { .. } => "choose another name for the gateway".into(),
+            Self::Changed { .. } => "look at the new difference and try again".into(),
+            Self::CannotUndo { backup, .. } => {
+                format!("what it was before is in {}", backup.display()).into()
+            }
+            Self::Manifest { .. } => "move it away".into(),
+            Self::Io { .. }
+            | Self::Syntax { .. }
+            | Self::Gateway { .. }
+            | Self::NothingToUndo { .. } => return None,
+        })
+    }
+
     /// What kind of trouble this is.
     pub const fn kind(&self) -> ErrorKind {
         match self {

@@ -13,22 +13,26 @@ pub(crate) const FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The text of a file; `None` if there is none.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
-    let unfit = |why| Error::Unfit {
+    let unfit = |why, fix| Error::Unfit {
         file: path.to_owned(),
         why,
+        fix,
     };
     let bytes = match switchboard_files::read(path, FILE_BYTES, Links::Follow) {
         Err(error) if is_missing(&error) => return Ok(None),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            return Err(unfit("is not a file"));
+            return Err(unfit("is not a file", None));
         }
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            return Err(unfit("is larger than 8 MiB, which no configuration is"));
+            return Err(unfit(
+                "is larger than 8 MiB, which no configuration is",
+                None,
+            ));
         }
         bytes => bytes.map_err(Error::io("read", path))?,
     };
-    let text = String::from_utf8(bytes).map_err(|_| unfit("is not UTF-8 text; save it as such"))?;
-    Ok(Some(text))
+    let not_text = |_| unfit("is not UTF-8 text", Some("save it as such"));
+    String::from_utf8(bytes).map(Some).map_err(not_text)
 }
 
 /// Replaces a file so that a reader sees the old or the new text and never a part. A new file can

@@ -90,7 +90,8 @@ fn read_text(
     if text.trim().is_empty() {
         return Err(Error::Unfit {
             file: file.to_owned(),
-            why: "is empty; there is nothing to take over",
+            why: "is empty, so there is nothing to take over",
+            fix: None,
         });
     }
     let mut found = Found {
@@ -302,5 +303,6 @@ fn anonymous_keys(file: &Path, text: &str) -> Result<&'static [&'static str], Er
         file: file.to_owned(),
         why: "has no servers in any form that is known: mcpServers, servers, context_servers, \
               mcp or mcp_servers",
+        fix: None,
     })
 }

@@ -163,5 +163,6 @@ fn beside(backups: &Path, name: &str) -> Result<PathBuf, Error> {
     Err(Error::Unfit {
         file: backups.join(name),
         why: "is not a backup",
+        fix: None,
     })
 }

@@ -4,13 +4,13 @@
 //! A change is a few patches at offsets that the parser found. The result is read again before it
 //! is given out, so that no edit can make a file that the next start cannot read.
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 use serde_json::Value;
 
 use crate::json::{self, Json, Member, Node, skip_trivia};
 use crate::layout::{Layout, entry_text, key_text, line_start, same_line_end};
-use crate::load::lines;
+use crate::load::{lines, only_hint};
 use crate::name::{NameError, check_server_name};
 use crate::nearest::nearest;
 use crate::parse;
@@ -32,7 +32,7 @@ pub enum EditError {
         problems: Vec<Problem>,
     },
     /// Something is no object that has to be one.
-    #[error("{what} is not an object, so it cannot be changed; mend the configuration first")]
+    #[error("{what} is not an object, so it cannot be changed")]
     Shape {
         /// What it is.
         what: String,
@@ -49,19 +49,36 @@ pub enum EditError {
         problems: Vec<Problem>,
     },
     /// There is a server of this name.
-    #[error("there is a server {name:?} already; remove it first, or choose another name")]
+    #[error("there is a server {name:?} already")]
     Exists {
         /// The server.
         name: String,
     },
     /// There is no server of this name.
-    #[error("there is no server {name:?}{}", meant(nearest.as_deref()))]
+    #[error("there is no server {name:?}")]
     Missing {
         /// The server.
         name: String,
         /// The server that may be meant.
         nearest: Option<String>,
     },
+}
+
+impl EditError {
+    /// Advice for the user, apart from the message. Several problems have it in their lines.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Text { .. } => return None,
+            Self::Shape { .. } => "mend the configuration first".into(),
+            Self::Name(error) => return error.hint(),
+            Self::Entry { problems, .. } => return only_hint(problems),
+            Self::Exists { .. } => "remove it first, or choose another name".into(),
+            Self::Missing { nearest, .. } => match nearest {
+                Some(name) => format!("did you mean {name:?}?").into(),
+                None => "`switchboard list` shows the names".into(),
+            },
+        })
+    }
 }
 
 /// Adds a server behind the others. An empty text becomes a configuration.
@@ -343,6 +360,9 @@ fn comma_after(text: &str, end: usize) -> Option<usize> {
 }
 
 fn messages(problems: &[Problem]) -> String {
+    if let [problem] = problems {
+        return problem.message.clone();
+    }
     let messages: Vec<_> = problems
         .iter()
         .map(|problem| match &problem.hint {
@@ -351,11 +371,4 @@ fn messages(problems: &[Problem]) -> String {
         })
         .collect();
     messages.join("; ")
-}
-
-fn meant(nearest: Option<&str>) -> String {
-    match nearest {
-        Some(name) => format!("; did you mean {name:?}?"),
-        None => "; `switchboard list` shows the names".to_owned(),
-    }
 }

@@ -1,5 +1,6 @@
 //! Where things are: the configuration file and the folders for everything else.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,12 +33,11 @@ pub struct Home {
 pub enum HomeError {
     /// Neither a home nor a user's folder is known.
     #[error(
-        "no home: neither --home nor SWITCHBOARD_HOME is given and the user's folder is unknown; \
-         give --home DIR"
+        "no home: neither --home nor SWITCHBOARD_HOME is given and the user's folder is unknown"
     )]
     Unknown,
     /// A path was given and cannot be used.
-    #[error("cannot use {what} {path:?}; give the path of a folder or file that you may write to")]
+    #[error("cannot use {what} {path:?}")]
     Path {
         /// Where the path came from.
         what: &'static str,
@@ -48,7 +48,7 @@ pub enum HomeError {
         source: io::Error,
     },
     /// A folder cannot be made, or not with the mode it needs.
-    #[error("cannot prepare the folder {}; check who owns it, or give another --home DIR", path.display())]
+    #[error("cannot prepare the folder {}", path.display())]
     Create {
         /// The folder.
         path: PathBuf,
@@ -57,10 +57,7 @@ pub enum HomeError {
         source: io::Error,
     },
     /// The directory of a server cannot be made, or is not the user's alone.
-    #[error(
-        "cannot prepare the directory {}: {reason}; move away what is there, or give the server a \"cwd\"",
-        path.display()
-    )]
+    #[error("cannot prepare the directory {}: {reason}", path.display())]
     ServerDir {
         /// The directory.
         path: PathBuf,
@@ -69,13 +66,28 @@ pub enum HomeError {
     },
     /// The socket's path would be longer than systems allow.
     #[error(
-        "the path {} has {} bytes, and a socket's may have {SOCKET_PATH_MAX}; give a shorter --home DIR",
+        "the path {} has {} bytes, and a socket's may have {SOCKET_PATH_MAX}",
         path.display(), path.as_os_str().len()
     )]
     TooLong {
         /// The socket's path.
         path: PathBuf,
     },
+}
+
+impl HomeError {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Unknown => "give --home DIR".into(),
+            Self::Path { .. } => "give the path of a folder or file that you may write to".into(),
+            Self::Create { .. } => "check who owns it, or give another --home DIR".into(),
+            Self::ServerDir { .. } => {
+                "move away what is there, or give the server a \"cwd\"".into()
+            }
+            Self::TooLong { .. } => "give a shorter --home DIR".into(),
+        })
+    }
 }
 
 impl Home {

@@ -345,12 +345,12 @@ impl<'a> Reader<'a, '_> {
                     self.at += 2;
                     units.push(self.four_digits(start)?);
                 }
-                match char::decode_utf16(units.iter().copied()).next() {
-                    Some(Ok(character)) => character,
-                    _ => {
-                        return Err(self.fail(start, "this is half a character; write both halves"));
-                    }
-                }
+                let Some(Ok(character)) = char::decode_utf16(units.iter().copied()).next() else {
+                    let (message, hint) = ("this is half a character", "write both halves");
+                    self.problems.add_with_hint(start, message, hint);
+                    return Err(Broken);
+                };
+                character
             }
             _ => {
                 let (message, hint) = ("a string has no such escape", "write \\\\ for a backslash");

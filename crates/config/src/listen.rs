@@ -1,5 +1,6 @@
 //! The address to listen on.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Why an address is not one to listen on.
@@ -11,10 +12,22 @@ pub(crate) enum ListenError {
     /// Others could reach it.
     #[error(
         "the gateway listens on this machine only, as it has no TLS yet and anybody on the network \
-         could use every server; use 127.0.0.1:PORT, and a tunnel or a proxy with TLS to reach it \
-         from elsewhere"
+         could use every server"
     )]
     NotLoopback,
+}
+
+impl ListenError {
+    /// Advice for the user, apart from the message.
+    pub(crate) fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::NotLoopback => {
+                "use 127.0.0.1:PORT, and a tunnel or a proxy with TLS to reach it from elsewhere"
+                    .into()
+            }
+            Self::Address => return None,
+        })
+    }
 }
 
 /// Reads an address to listen on: `127.0.0.1:7777`, `[::1]:7777` or `localhost:7777`. Port 0 takes

@@ -1,5 +1,6 @@
 //! From a file to a configuration.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file is there and cannot be read.
-    #[error("cannot read {}; check that it is a file and that you may read it", path.display())]
+    #[error("cannot read {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -30,7 +31,7 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// Another user could have written the file.
-    #[error("{} is not trusted: {why}; {fix}", path.display())]
+    #[error("{} is not trusted: {why}", path.display())]
     Unsafe {
         /// The file, or the folder that holds it.
         path: PathBuf,
@@ -40,11 +41,22 @@ pub enum ConfigError {
         fix: String,
     },
     /// The file is wrong; every problem on a line of its own.
-    #[error("{}", lines(problems))]
+    #[error("{}", messages(problems))]
     Invalid {
         /// All that was found, in the order of the file.
         problems: Vec<Problem>,
     },
+}
+
+impl ConfigError {
+    /// Advice for the user, apart from the message. Of several problems, each has it in its line.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Read { .. } => "check that it is a file and that you may read it".into(),
+            Self::Unsafe { fix, .. } => fix.into(),
+            Self::Invalid { problems } => return only_hint(problems),
+        })
+    }
 }
 
 /// Reads a configuration and reports everything that is wrong with it, in the order of the text.
@@ -166,6 +178,22 @@ fn not_text(bytes: &[u8], valid: usize, name: &str) -> Vec<Problem> {
         "save the file as UTF-8",
     );
     problems.report(name, &text)
+}
+
+/// One problem without its advice, or several with theirs.
+fn messages(problems: &[Problem]) -> String {
+    match problems {
+        [problem] => problem.alone(),
+        _ => lines(problems),
+    }
+}
+
+/// The advice of a problem that is the only one.
+pub(crate) fn only_hint(problems: &[Problem]) -> Option<Cow<'_, str>> {
+    match problems {
+        [problem] => problem.hint.as_deref().map(Cow::Borrowed),
+        _ => None,
+    }
 }
 
 pub(crate) fn lines(problems: &[Problem]) -> String {

@@ -1,5 +1,7 @@
 //! What a server may be called.
 
+use std::borrow::Cow;
+
 /// The longest name, in characters.
 const NAME_MAX: usize = 64;
 
@@ -10,22 +12,32 @@ const RESERVED: &str = "switchboard";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// There is no name.
-    #[error("a server's name is empty; give it one")]
+    #[error("a server's name is empty")]
     Empty,
     /// The name is too long.
-    #[error("a server's name has more than {NAME_MAX} characters; shorten it")]
+    #[error("a server's name has more than {NAME_MAX} characters")]
     TooLong,
     /// The name has a character that would break addresses or logs.
-    #[error("a server's name may not contain / or control characters; replace them")]
+    #[error("a server's name may not contain / or control characters")]
     Character,
     /// The name means a folder in addresses.
-    #[error("a server cannot be called . or ..; choose another name")]
+    #[error("a server cannot be called . or ..")]
     Dots,
     /// The name is the gateway's own.
-    #[error(
-        "a server cannot be called {RESERVED}, as the gateway's own tools are; choose another name"
-    )]
+    #[error("a server cannot be called {RESERVED}, as the gateway's own tools are")]
     Reserved,
+}
+
+impl NameError {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Empty => "give it one".into(),
+            Self::TooLong => "shorten it".into(),
+            Self::Character => "replace them".into(),
+            Self::Dots | Self::Reserved => "choose another name".into(),
+        })
+    }
 }
 
 /// Checks that a server can be called so: 1 to 64 characters, no control characters, no `/`,

@@ -1,6 +1,6 @@
 //! One thing that is wrong with a configuration, and where.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// One thing that is wrong with a configuration, and where.
 ///
@@ -19,8 +19,9 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Problem {
+    /// The problem without its advice.
+    pub(crate) fn alone(&self) -> String {
         let Self {
             file,
             line,
@@ -28,7 +29,13 @@ impl fmt::Display for Problem {
             message,
             ..
         } = self;
-        write!(f, "{file}:{line}:{column}: {message}")?;
+        format!("{file}:{line}:{column}: {message}")
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.alone())?;
         match &self.hint {
             Some(hint) => write!(f, "; {hint}"),
             None => Ok(()),
@@ -59,12 +66,13 @@ impl Problems {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        self.push(at, message.into(), Some(hint.into()));
+        self.push(at, message.into(), Some(Cow::Owned(hint.into())));
     }
 
-    fn push(&mut self, at: usize, message: String, hint: Option<String>) {
+    /// Notes a problem, and what to do about it if that is known.
+    pub(crate) fn push(&mut self, at: usize, message: String, hint: Option<Cow<'_, str>>) {
         if self.has_room() {
-            self.found.push((at, message, hint));
+            self.found.push((at, message, hint.map(Cow::into_owned)));
         } else {
             self.one_more();
         }

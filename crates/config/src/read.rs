@@ -35,7 +35,10 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
     if let Some(address) = block.text("listen") {
         match parse_listen(address) {
             Ok(address) => config.listen = Some(address),
-            Err(error) => problems.add(block.at("listen"), format!("\"listen\": {error}")),
+            Err(error) => {
+                let message = format!("\"listen\": {error}");
+                problems.push(block.at("listen"), message, error.hint());
+            }
         }
     }
     if let Some(block) = block.block("approvals") {
@@ -84,7 +87,7 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
     {
         for member in servers {
             if let Err(error) = check_server_name(&member.key) {
-                problems.add(member.at, error.to_string());
+                problems.push(member.at, error.to_string(), error.hint());
             }
             if let Some(server) = server::read(member, problems) {
                 config
@@ -99,7 +102,7 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
 fn rule(node: &Node<'_>, problems: &mut Problems) -> serde_json::Value {
     let written = to_value(node, problems);
     if let Err(error) = switchboard_approvals::rules::Rule::parse(&written) {
-        problems.add(node.start, format!("\"rules\": {error}"));
+        problems.push(node.start, format!("\"rules\": {error}"), error.hint());
     }
     written
 }

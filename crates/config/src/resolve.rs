@@ -3,6 +3,7 @@
 //! The configuration keeps the references; values are fetched when a server is started, so that
 //! they are in no file, log or comparison that does not need them.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,7 +25,7 @@ const SECRET_MAX: u64 = 64 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// A variable is not set.
-    #[error("{place}: the variable {name} is not set; set it where the gateway is started")]
+    #[error("{place}: the variable {name} is not set")]
     Variable {
         /// Where the reference is.
         place: String,
@@ -32,7 +33,7 @@ pub enum ResolveError {
         name: String,
     },
     /// A variable holds bytes that are not text.
-    #[error("{place}: the variable {name} is not UTF-8 text; set it to text")]
+    #[error("{place}: the variable {name} is not UTF-8 text")]
     VariableText {
         /// Where the reference is.
         place: String,
@@ -40,7 +41,7 @@ pub enum ResolveError {
         name: String,
     },
     /// A secret's file cannot be read.
-    #[error("{place}: cannot read the secret {name}; put it into the file {}, with mode 600", path.display())]
+    #[error("{place}: cannot read the secret {name}")]
     Secret {
         /// Where the reference is.
         place: String,
@@ -53,7 +54,7 @@ pub enum ResolveError {
         source: io::Error,
     },
     /// Others may read a secret's file.
-    #[error("{place}: others may read the secret {name} (mode {mode:o}); run: chmod 600 '{}'", path.display())]
+    #[error("{place}: others may read the secret {name} (mode {mode:o})")]
     Exposed {
         /// Where the reference is.
         place: String,
@@ -65,7 +66,7 @@ pub enum ResolveError {
         mode: u32,
     },
     /// A secret's file holds no secret.
-    #[error("{place}: the secret {name} {what}; write it into {} again", path.display())]
+    #[error("{place}: the secret {name} {what}")]
     Content {
         /// Where the reference is.
         place: String,
@@ -77,7 +78,7 @@ pub enum ResolveError {
         what: &'static str,
     },
     /// The string cannot be taken apart. [`parse`](crate::parse) refuses such a configuration.
-    #[error("{place}: {message}; {hint}")]
+    #[error("{place}: {message}")]
     Malformed {
         /// Where the reference is.
         place: String,
@@ -86,6 +87,22 @@ pub enum ResolveError {
         /// What to write instead.
         hint: String,
     },
+}
+
+impl ResolveError {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Variable { .. } => "set it where the gateway is started".into(),
+            Self::VariableText { .. } => "set it to text".into(),
+            Self::Secret { path, .. } => {
+                format!("put it into the file {}, with mode 600", path.display()).into()
+            }
+            Self::Exposed { path, .. } => format!("run: chmod 600 '{}'", path.display()).into(),
+            Self::Content { path, .. } => format!("write it into {} again", path.display()).into(),
+            Self::Malformed { hint, .. } => hint.into(),
+        })
+    }
 }
 
 /// A part of the configuration with its references replaced, and the secrets that it now holds.

@@ -1,13 +1,13 @@
 // Asks the gateway. Its errors are problems (RFC 9457), which become a Problem here.
 
 import { doubt, expire, prove, token } from "./session.js";
-import { noteTime } from "./words.js";
+import { noteTime, problemText } from "./words.js";
 
 const PATIENCE_MS = 30_000;
 
 export class Problem extends Error {
   constructor(status, body) {
-    super(text(body.detail) ?? text(body.title) ?? `The gateway answered with ${status}.`);
+    super(problemText(body) ?? text(body.title) ?? `The gateway answered with ${status}.`);
     this.status = status;
     this.body = body;
   }

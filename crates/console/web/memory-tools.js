@@ -30,7 +30,7 @@ export async function ask(tool, wanted = {}) {
     const answer = await post(path("tools", "call"), { name: `${SERVER}:${tool}`, arguments: sent }, { patience: PATIENCE_MS });
     if (!answer?.isError) return answer?.structuredContent ?? {};
     const said = answer._meta?.["switchboard/error"];
-    throw new Problem(200, { detail: said?.message ?? answer.content?.[0]?.text, kind: said?.kind });
+    throw new Problem(200, { detail: said?.message ?? answer.content?.[0]?.text, hint: said?.hint, kind: said?.kind });
   } finally {
     off();
   }

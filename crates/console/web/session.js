@@ -1,5 +1,7 @@
 // Who is signed in: a token in this browser's storage, got for the one-time key of a sign-in link.
 
+import { problemText } from "./words.js";
+
 const TOKEN = "switchboard.token";
 const PROOF_MS = 10_000;
 const watchers = new Set();
@@ -65,7 +67,7 @@ export async function exchange(key) {
   });
   const said = await response.json().catch(() => ({}));
   if (!response.ok || typeof said.token !== "string") {
-    throw new Error(said.detail ?? `The gateway answered with ${response.status}.`);
+    throw new Error(problemText(said) ?? `The gateway answered with ${response.status}.`);
   }
   keep(said.token);
 }

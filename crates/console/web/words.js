@@ -1,4 +1,4 @@
-// Times, sizes and numbers in words, and the one clock that keeps them true while they are on the page.
+// Times, sizes, numbers and problems in words, and the one clock that keeps them true while they are on the page.
 
 import { h, say } from "./dom.js";
 
@@ -27,6 +27,12 @@ export function gatewayTime() {
 // A moment of another day, with its year unless that is this one.
 function day(date) {
   return (date.getFullYear() === new Date(gatewayTime()).getFullYear() ? DAY : YEAR).format(date);
+}
+
+// A problem of the gateway as one text: what failed, and what to do. Null if it says nothing.
+export function problemText({ detail, hint }) {
+  const parts = [detail, hint].filter((part) => typeof part === "string" && part);
+  return parts.join("; ") || null;
 }
 
 export function number(value) {

@@ -1,16 +1,20 @@
 //! Why a server could not be started.
 
 use std::{
+    borrow::Cow,
     io,
     path::{Path, PathBuf},
 };
+
+const INVALID: &str = "its arguments or its environment are not valid";
+const GUARD_FAILED: &str = "the guard that looks after it failed";
 
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// The program itself did not start.
-    #[error("cannot start `{program}`: {}", .failure.advice(.cwd))]
+    #[error("cannot start `{program}`: {}", .failure.reason(.cwd))]
     Start {
         /// The program.
         program: String,
@@ -23,9 +27,7 @@ pub enum LaunchError {
         source: io::Error,
     },
     /// What was asked for can be given to no program.
-    #[error(
-        "cannot start `{program}`: its arguments or its environment are not valid; check the server's settings"
-    )]
+    #[error("cannot start `{program}`: {INVALID}")]
     Invalid {
         /// The program.
         program: String,
@@ -34,7 +36,7 @@ pub enum LaunchError {
         source: io::Error,
     },
     /// The process that was to look after it did not start, or was killed, so that it was not started or has been ended.
-    #[error("cannot start `{program}`: the guard that looks after it failed; try again")]
+    #[error("cannot start `{program}`: {GUARD_FAILED}")]
     Guard {
         /// The program.
         program: String,
@@ -87,29 +89,54 @@ impl StartFailure {
         Self::ALL.into_iter().find(|failure| failure.word() == word)
     }
 
-    fn advice(self, cwd: &Path) -> String {
+    fn reason(self, cwd: &Path) -> Cow<'static, str> {
         match self {
-            Self::NotFound => "command not found; check the spelling and PATH".to_owned(),
+            Self::NotFound => "command not found".into(),
             Self::Interpreter => {
-                "the interpreter named in its first line, or its loader, was not found; install it"
-                    .to_owned()
+                "the interpreter named in its first line, or its loader, was not found".into()
             }
-            Self::PermissionDenied => {
-                "permission denied; make the file executable, or check who may run it".to_owned()
-            }
-            Self::NotExecutable => {
-                "not a program for this system; check that the file is what it should be".to_owned()
-            }
+            Self::PermissionDenied => "permission denied".into(),
+            Self::NotExecutable => "not a program for this system".into(),
             Self::WorkingDirectory => format!(
-                "the working directory `{}` is missing or cannot be entered; create it or change the setting",
+                "the working directory `{}` is missing or cannot be entered",
                 cwd.display()
-            ),
-            Self::Other => "the system refused; try again when it has room".to_owned(),
+            )
+            .into(),
+            Self::Other => "the system refused".into(),
+        }
+    }
+
+    fn hint(self) -> &'static str {
+        match self {
+            Self::NotFound => "check the spelling and PATH",
+            Self::Interpreter => "install it",
+            Self::PermissionDenied => "make the file executable, or check who may run it",
+            Self::NotExecutable => "check that the file is what it should be",
+            Self::WorkingDirectory => "create it or change the setting",
+            Self::Other => "try again when it has room",
         }
     }
 }
 
 impl LaunchError {
+    /// The message without the program.
+    pub fn reason(&self) -> Cow<'_, str> {
+        match self {
+            Self::Start { failure, cwd, .. } => failure.reason(cwd),
+            Self::Invalid { .. } => INVALID.into(),
+            Self::Guard { .. } => GUARD_FAILED.into(),
+        }
+    }
+
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Start { failure, .. } => failure.hint().into(),
+            Self::Invalid { .. } => "check the server's settings".into(),
+            Self::Guard { .. } => "try again".into(),
+        })
+    }
+
     /// Whether trying again is of no use until a person has changed something.
     pub fn is_permanent(&self) -> bool {
         match self {

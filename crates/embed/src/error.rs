@@ -1,6 +1,7 @@
 //! Why a model cannot be used.
 
 use std::{
+    borrow::Cow,
     io,
     path::{Path, PathBuf},
 };
@@ -10,7 +11,7 @@ use std::{
 #[non_exhaustive]
 pub enum ModelError {
     /// A file of the model is missing or unreadable.
-    #[error("cannot read {path:?}: is the model's folder complete, and may it be read?")]
+    #[error("cannot read {path:?}")]
     Read {
         /// Which file.
         path: PathBuf,
@@ -19,7 +20,7 @@ pub enum ModelError {
         source: io::Error,
     },
     /// A file of the model is not JSON, or not of the expected shape.
-    #[error("{path:?} is not the description of a model: fetch the model again")]
+    #[error("{path:?} is not the description of a model")]
     Json {
         /// Which file.
         path: PathBuf,
@@ -28,7 +29,7 @@ pub enum ModelError {
         source: serde_json::Error,
     },
     /// A file is larger than any model for which this program is made.
-    #[error("{path:?} has {bytes} bytes, at most {most} are read: choose a smaller model")]
+    #[error("{path:?} has {bytes} bytes, and at most {most} are read")]
     TooLarge {
         /// Which file.
         path: PathBuf,
@@ -46,7 +47,7 @@ pub enum ModelError {
         what: String,
     },
     /// The weights are not what the model's description promises.
-    #[error("{path:?} is damaged or belongs to another model: {what}; fetch the model again")]
+    #[error("{path:?} is damaged or belongs to another model: {what}")]
     Damaged {
         /// Which file.
         path: PathBuf,
@@ -60,9 +61,7 @@ pub enum ModelError {
     #[error("the table of word vectors cannot be used: {0}")]
     Table(String),
     /// Two vectors of different lengths were to be compared: they are of different models.
-    #[error(
-        "a vector of {found} numbers, where {expected} were expected: compute it with the same model as the others"
-    )]
+    #[error("a vector of {found} numbers, where {expected} were expected")]
     Dimensions {
         /// The length of the others.
         expected: usize,
@@ -72,6 +71,17 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Read { .. } => "check that the model's folder is complete and may be read".into(),
+            Self::Json { .. } | Self::Damaged { .. } => "fetch the model again".into(),
+            Self::TooLarge { .. } => "choose a smaller model".into(),
+            Self::Dimensions { .. } => "compute it with the same model as the others".into(),
+            Self::Unsupported { .. } | Self::Vocabulary(_) | Self::Table(_) => return None,
+        })
+    }
+
     pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Read { path, source }

@@ -19,6 +19,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Value, json};
 use switchboard_store::{Change, Entry, Store, StoreError};
+use switchboard_wire::with_hint;
 use tokio::{
     sync::{Notify, mpsc, oneshot},
     time::{sleep, sleep_until, timeout},
@@ -190,7 +191,7 @@ pub(crate) struct Room {
 /// There is no room in the queue.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "this was not done: the audit log has no room for it, since other entries wait for the disk; try again"
+    "this was not done: the audit log has no room for it, since other entries wait for the disk"
 )]
 pub(crate) struct NoRoom;
 
@@ -342,7 +343,7 @@ async fn write(
         if !changes.is_empty()
             && let Err(error) = commit(&store, changes, acts).await
         {
-            tracing::error!(%error, "Cannot write to the audit log.");
+            tracing::error!(error = %with_hint(&error, error.hint()), "Cannot write to the audit log.");
             missed.fetch_add(lost + events, Relaxed);
         }
         for done in flushed {

@@ -199,7 +199,9 @@ impl Knock {
     pub(crate) async fn peer(&self) -> Result<Option<PeerProcess>, Problem> {
         match self.entrance.peer(&self.visit).await {
             Peer::Welcome(process) => Ok(process.clone()),
-            Peer::Refused(stranger) => Err(Problem::new(StatusCode::FORBIDDEN, stranger.message())),
+            Peer::Refused(stranger) => {
+                Err(Problem::new(StatusCode::FORBIDDEN, stranger.message()).hint(stranger.hint()))
+            }
         }
     }
 }

@@ -430,8 +430,8 @@ impl Room<'_> {
     ) -> Result<Raw, Failure> {
         let uri = distinct_text(&required(params)?, &["uri"])?;
         let Some(session) = session else {
-            let message = "only a session can subscribe; open one with `initialize`";
-            return Err(Failure::invalid_params(message));
+            let message = "only a session can subscribe";
+            return Err(Failure::advised(message, "open one with `initialize`"));
         };
         let (upstream, own) = locate_resource(self.gateway, self.view, &uri)?;
         if !session.is_watching(&uri) {
@@ -735,7 +735,7 @@ fn renamed(params: &Raw, member: &str, name: &str) -> Result<Raw, Failure> {
 }
 
 fn bad_cursor() -> Failure {
-    Failure::invalid_params("the cursor is none of this list; ask for its first page without one")
+    Failure::advised(BadCursor.to_string(), BadCursor::HINT)
 }
 
 fn bad_page(_: BadCursor) -> Failure {
@@ -743,11 +743,11 @@ fn bad_page(_: BadCursor) -> Failure {
 }
 
 fn unknown_tool(catalogue: &Catalogue, exposed: &str) -> Failure {
-    let mut message = format!("there is no tool '{}'", cut(exposed));
-    if let Some(near) = catalogue.suggest_tool(exposed) {
-        message = format!("{message}; did you mean '{near}'?");
+    let message = format!("there is no tool '{}'", cut(exposed));
+    match catalogue.suggest_tool(exposed) {
+        Some(near) => Failure::advised(message, &format!("did you mean '{near}'?")),
+        None => Failure::invalid_params(message),
     }
-    Failure::invalid_params(message)
 }
 
 /// Nothing is called this.

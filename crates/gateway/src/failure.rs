@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use switchboard_client::{CallError, Error, ErrorObject, Raw};
 use switchboard_store::Outcome;
 use switchboard_trust::ItemKind;
-use switchboard_wire::{Era, code};
+use switchboard_wire::{Era, code, with_hint};
 
 use crate::{
     health::{Reason, in_logs},
@@ -119,6 +119,11 @@ impl Failure {
         Self::Refused(ErrorObject::new(code::INVALID_PARAMS, message))
     }
 
+    /// Parameters that cannot be used, and advice for the caller.
+    pub(crate) fn advised(message: impl Into<String>, hint: &str) -> Self {
+        Self::Refused(ErrorObject::new(code::INVALID_PARAMS, message).with_hint(hint))
+    }
+
     pub(crate) fn method_not_found(method: &str) -> Self {
         let message = format!("there is no method `{}` here", cut(method));
         Self::Refused(ErrorObject::new(code::METHOD_NOT_FOUND, message))
@@ -176,18 +181,10 @@ impl Failure {
 
     /// The error for a peer.
     pub(crate) fn into_error(self, era: Era) -> ErrorObject {
-        let (code, message, data) = match self {
-            Self::Answered(error) | Self::Refused(error) => return error,
-            other => other.own(Reader::Agent),
-        };
-        let code = match era {
-            Era::Modern if is_own(code) => code + codes::MODERN_OFFSET,
-            Era::Modern | Era::Legacy => code,
-        };
-        match data {
-            Some(data) => ErrorObject::new(code, message).with_data(data),
-            None => ErrorObject::new(code, message),
+        if let Self::Answered(error) | Self::Refused(error) = self {
+            return error;
         }
+        self.own_error(era)
     }
 
     /// The same fact as the result of a tool, for peers of 2026-07-28, to whom these codes mean
@@ -196,7 +193,7 @@ impl Failure {
         if let Self::Answered(error) | Self::Refused(error) = self {
             return Err(error);
         }
-        let (_, message, data) = self.own(Reader::Agent);
+        let ErrorObject { message, data, .. } = self.own_error(Era::Modern);
         let content = Raw::object([
             ("type", Raw::string("text")),
             ("text", Raw::string(&message)),
@@ -209,6 +206,56 @@ impl Failure {
         Ok(Raw::object(members))
     }
 
+    /// The gateway's own error for an agent.
+    fn own_error(&self, era: Era) -> ErrorObject {
+        let (code, message, data) = self.own(Reader::Agent);
+        let code = match era {
+            Era::Modern if is_own(code) => code + codes::MODERN_OFFSET,
+            Era::Modern | Era::Legacy => code,
+        };
+        let mut error = ErrorObject::new(code, message);
+        if let Some(data) = data {
+            error = error.with_data(data);
+        }
+        match self.hint() {
+            Some(hint) => error.with_hint(&hint),
+            None => error,
+        }
+    }
+
+    /// Advice, apart from the message, without known secrets.
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Refused(error) | Self::Memory(error) => error.parts().1?,
+            Self::InitializationFailed { action, .. } => action.as_deref()?.into(),
+            Self::Disabled { server } => {
+                format!("`switchboard enable {server}` switches it on").into()
+            }
+            Self::TimedOut { .. } => "`requestTimeoutMs` of the server sets the limit".into(),
+            Self::Busy { .. } => "try again later, or raise its `maxInFlight`".into(),
+            Self::Crowded => "answer or end some, then try again".into(),
+            Self::Unanswered { .. } => "call it again to ask again".into(),
+            Self::Unapproved { server, item } => format!(
+                "they can look at it with `switchboard trust show {}`",
+                held(server, item.as_deref()).1
+            )
+            .into(),
+            Self::Answered(_)
+            | Self::Initializing { .. }
+            | Self::NotConnected { .. }
+            | Self::Lost { .. }
+            | Self::Broken { .. }
+            | Self::Cancelled
+            | Self::Input { .. }
+            | Self::Indexing { .. }
+            | Self::SearchClosed
+            | Self::Denied { .. }
+            | Self::Rejected { .. }
+            | Self::Unasked { .. } => return None,
+        };
+        Some(scrub::text(&hint).into_owned())
+    }
+
     /// Code, message and data of the gateway's own errors, without known secrets.
     fn own(&self, reader: Reader) -> (i64, String, Option<Raw>) {
         let (code, message, data) = self.composed(reader);
@@ -217,8 +264,9 @@ impl Failure {
 
     fn composed(&self, reader: Reader) -> (i64, String, Option<Raw>) {
         match self {
-            Self::Answered(error) | Self::Refused(error) | Self::Memory(error) => {
-                (error.code, error.message.clone(), error.data.clone())
+            Self::Answered(error) => (error.code, error.message.clone(), error.data.clone()),
+            Self::Refused(error) | Self::Memory(error) => {
+                (error.code, error.parts().0.to_owned(), error.data.clone())
             }
             Self::Initializing {
                 server,
@@ -236,22 +284,17 @@ impl Failure {
             Self::InitializationFailed {
                 server,
                 reason,
-                action,
                 retry_after,
+                ..
             } => {
                 let reason = reader.told(reason, &in_logs(server));
-                let mut message = format!("initialization failed: server '{server}': {reason}");
-                if let Some(action) = action {
-                    message = format!("{message}; {action}");
-                }
+                let message = format!("initialization failed: server '{server}': {reason}");
                 let next = retry_after.map_or_else(|| ("permanent", Raw::from(true)), retry);
                 let data = Raw::object([("part", Raw::string(server)), next]);
                 (codes::INITIALIZATION_FAILED, message, Some(data))
             }
             Self::Disabled { server } => {
-                let message = format!(
-                    "server '{server}' is disabled; `switchboard enable {server}` switches it on"
-                );
+                let message = format!("server '{server}' is disabled");
                 let data = [
                     ("part", Raw::string(server)),
                     ("permanent", Raw::from(true)),
@@ -274,14 +317,12 @@ impl Failure {
             }
             Self::TimedOut { server, after } => {
                 let message = format!(
-                    "server '{server}' did not answer within {after:.1?} and was told to stop; `requestTimeoutMs` of the server sets the limit"
+                    "server '{server}' did not answer within {after:.1?} and was told to stop"
                 );
                 (codes::TIMEOUT, message, Some(named(server)))
             }
             Self::Busy { server, waiting } => {
-                let message = format!(
-                    "server '{server}' is busy and {waiting} calls wait for it; try again later, or raise its `maxInFlight`"
-                );
+                let message = format!("server '{server}' is busy and {waiting} calls wait for it");
                 (codes::BUSY, message, Some(named(server)))
             }
             Self::Indexing { retry_after } => {
@@ -294,7 +335,8 @@ impl Failure {
                 (codes::UNAVAILABLE, message.to_owned(), None)
             }
             Self::Unapproved { server, item } => {
-                let message = unapproved(server, item.as_deref());
+                let (what, _) = held(server, item.as_deref());
+                let message = format!("{what} is held back until a person approves it");
                 (code::INVALID_PARAMS, message, Some(named(server)))
             }
             Self::Denied { .. }
@@ -312,7 +354,7 @@ impl Failure {
                 (code::INTERNAL, message, Some(named(server)))
             }
             Self::Crowded => {
-                let message = "too many calls wait for answers of their clients; answer or end some, then try again";
+                let message = "too many calls wait for answers of their clients";
                 (codes::BUSY, message.to_owned(), None)
             }
         }
@@ -352,7 +394,7 @@ impl Failure {
                 after,
             } => {
                 let message = format!(
-                    "{server}:{} was not {done}: it needs a person's approval, and nobody answered within {} s; call it again to ask again",
+                    "{server}:{} was not {done}: it needs a person's approval, and nobody answered within {} s",
                     cut(tool),
                     after.as_secs_f64()
                 );
@@ -372,9 +414,15 @@ impl Failure {
         (code, message, Some(Raw::object(data)))
     }
 
-    /// What a person reads in the activity log.
+    /// The message for people, and the advice.
+    pub(crate) fn parts(&self) -> (String, Option<String>) {
+        (self.own(Reader::Person).1, self.hint())
+    }
+
+    /// The text for people in the activity log.
     pub(crate) fn message(&self) -> Arc<str> {
-        self.own(Reader::Person).1.into()
+        let (message, hint) = self.parts();
+        with_hint(message, hint).into()
     }
 }
 
@@ -407,8 +455,9 @@ fn retry(after: Duration) -> (&'static str, Raw) {
     ("retryAfterMs", millis(after))
 }
 
-fn unapproved(server: &str, item: Option<&str>) -> String {
-    let (what, name) = match item.map(|item| (ItemKind::of_key(item), item)) {
+/// Names for what is held back: one in words, and one for a command.
+fn held(server: &str, item: Option<&str>) -> (String, String) {
+    match item.map(|item| (ItemKind::of_key(item), item)) {
         Some((ItemKind::Tool, tool)) => (
             format!("tool '{tool}' of server '{server}'"),
             format!("{server}:{tool}"),
@@ -419,10 +468,7 @@ fn unapproved(server: &str, item: Option<&str>) -> String {
             format!("'{server}:{key}'"),
         ),
         None => (format!("server '{server}'"), server.to_owned()),
-    };
-    format!(
-        "{what} is held back until a person approves it; they can look at it with `switchboard trust show {name}`"
-    )
+    }
 }
 
 fn millis(duration: Duration) -> Raw {

@@ -73,7 +73,7 @@ pub(crate) enum FetchError {
     },
     #[error(transparent)]
     Tls(#[from] switchboard_client::http::HttpConfigError),
-    #[error("{address} is not the file that was published; nothing is kept of it")]
+    #[error("{address} is not the file that was published, so nothing is kept of it")]
     Other { address: String },
     #[error("{address} is larger than a model can be here ({BYTES_MAX} bytes)")]
     TooLarge { address: String },

@@ -24,6 +24,7 @@ use switchboard_config::{
 use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Sweep, Tree,
 };
+use switchboard_wire::with_hint;
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -96,7 +97,7 @@ fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, F
         .resolve(name, &context.home.secrets(), &|variable| {
             context.environment.get(variable).map(Into::into)
         })
-        .map_err(permanent)?;
+        .map_err(|error| permanent(with_hint(&error, error.hint())))?;
     // Before anything can fail with one of them in its message.
     scrub::register(&resolved.secrets);
     let resolved = resolved.value;
@@ -133,7 +134,7 @@ fn own_directory(name: &str, server: &Server, home: &Home) -> Result<PathBuf, Fa
     let identity = directory_hash(name, server);
     let created = home.create_server_dir(name, &identity);
     created.map_err(|error| Fault {
-        reason: Reason::plain(&error.to_string()),
+        reason: Reason::plain(&with_hint(&error, error.hint())),
         permanent: false,
     })
 }
@@ -320,11 +321,7 @@ fn to_io(error: &LaunchError) -> io::Error {
     } else {
         io::ErrorKind::Other
     };
-    let message = error.to_string();
-    let advice = message
-        .split_once("`: ")
-        .map_or(&*message, |(_, advice)| advice);
-    io::Error::new(kind, advice)
+    io::Error::new(kind, with_hint(error.reason(), error.hint()))
 }
 
 /// Waits for the end of what a server says, once it has ended. Something that it left behind may hold

@@ -13,6 +13,7 @@ use switchboard_config::Embeddings;
 use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, Role, StaticTable};
 use switchboard_files::{Links, read, write_private};
 use switchboard_search::{Cache, Tool, Vectors};
+use switchboard_wire::with_hint;
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
@@ -128,6 +129,7 @@ struct State {
 
 impl State {
     fn refuse(&mut self, folder: &Path, error: &ModelError) {
+        let error = with_hint(error, error.hint());
         tracing::warn!(folder = %folder.display(), %error, "The sentence model cannot be used.");
         self.problem = Some(format!("{}: {error}", folder.display()).into());
         self.refused = Some(folder.to_owned());

@@ -17,6 +17,7 @@ use std::{
 
 use serde_json::Value;
 use switchboard_config::{Config, Notify};
+use switchboard_wire::with_hint;
 use tokio::{
     sync::broadcast::{self, Receiver, error::RecvError},
     task::JoinSet,
@@ -188,7 +189,7 @@ where
         let webhook = now.config.approvals.webhook.as_ref()?;
         let resolved = webhook.resolve(&now.secrets, &self.env);
         let resolved = resolved.inspect_err(|error| {
-            tracing::warn!(%error, "The webhook is not told.");
+            tracing::warn!(error = %with_hint(error, error.hint()), "The webhook is not told.");
         });
         let resolved = resolved.ok()?;
         crate::scrub::register(&resolved.secrets);

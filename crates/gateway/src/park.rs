@@ -189,8 +189,9 @@ impl<T: Send + 'static> Parking<T> {
 }
 
 pub(crate) fn refused() -> ErrorObject {
-    let message = "`requestState` opens nothing here: it is unknown, used, expired, or of another request; send the request again without it";
-    ErrorObject::new(code::INVALID_PARAMS, message)
+    let message =
+        "`requestState` opens nothing here: it is unknown, used, expired, or of another request";
+    ErrorObject::new(code::INVALID_PARAMS, message).with_hint("send the request again without it")
 }
 
 fn random() -> Option<u128> {

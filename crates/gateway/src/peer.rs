@@ -39,17 +39,25 @@ impl Stranger {
     pub(crate) const fn message(&self) -> &'static str {
         match self {
             Self::Server(_) => {
-                "a server of this gateway, or a process that it started, may not use the gateway; run this from a program that no server has started"
+                "a server of this gateway, or a process that it started, may not use the gateway"
             }
-            Self::User(_) => {
-                "the gateway's socket is for the user that runs the gateway; use it as that user"
-            }
+            Self::User(_) => "the gateway's socket is for the user that runs the gateway",
             Self::Elsewhere => {
-                "the gateway found no process of this machine at the other end of the connection, so it refuses; connect from the same machine, or in WSL from inside of it, and not through a forwarded port"
+                "the gateway found no process of this machine at the other end of the connection, so it refuses"
             }
-            Self::Unknown => {
-                "the gateway could not tell which process is asking, so it refuses; try again"
+            Self::Unknown => "the gateway could not tell which process is asking, so it refuses",
+        }
+    }
+
+    /// Advice for that process.
+    pub(crate) const fn hint(&self) -> &'static str {
+        match self {
+            Self::Server(_) => "run this from a program that no server has started",
+            Self::User(_) => "use it as that user",
+            Self::Elsewhere => {
+                "connect from the same machine, or in WSL from inside of it, and not through a forwarded port"
             }
+            Self::Unknown => "try again",
         }
     }
 

@@ -1,6 +1,6 @@
 //! Errors of the REST interface: RFC 9457 problems.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
 use axum::{
     Json,
@@ -22,7 +22,11 @@ pub(crate) struct Problem {
     kind: &'static str,
     title: &'static str,
     status: u16,
-    detail: String,
+    /// The message: what failed, and why.
+    detail: Box<str>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<Box<str>>,
     /// What a program may want to know of this problem in particular.
     #[serde(flatten)]
     members: BTreeMap<&'static str, Raw>,
@@ -40,10 +44,23 @@ impl Problem {
             kind: "about:blank",
             title: status.canonical_reason().unwrap_or("Problem"),
             status: status.as_u16(),
-            detail: detail.into(),
+            detail: detail.into().into(),
+            hint: None,
             members: BTreeMap::new(),
             retry_after: None,
         }
+    }
+
+    /// With advice.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into().into());
+        self
+    }
+
+    /// With advice, if there is any.
+    pub(crate) fn maybe_hint(mut self, hint: Option<Cow<'_, str>>) -> Self {
+        self.hint = hint.map(Box::from);
+        self
     }
 
     /// With one more member.

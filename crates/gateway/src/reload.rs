@@ -1,16 +1,20 @@
 //! The configuration while the gateway runs: read again when its file changes, and changed on behalf
 //! of a user.
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, io, path::PathBuf, sync::Arc, time::Duration};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use switchboard_config::{Config, ConfigError, ConfigLock, EditError, LockError, Written};
+use switchboard_wire::with_hint;
 use tokio::{
     sync::mpsc,
     time::{sleep, timeout},
 };
 
-use crate::{audit::Actor, gateway::Gateway};
+use crate::{
+    audit::{Actor, NoRoom},
+    gateway::Gateway,
+};
 
 /// Editors write a file in several steps; it is read when they have been quiet for so long.
 const QUIET: Duration = Duration::from_millis(150);
@@ -34,14 +38,26 @@ pub enum ChangeError {
         source: io::Error,
     },
     /// Another process holds the file, or its lock cannot be taken.
-    #[error("cannot change the configuration: {0}; try again")]
+    #[error("cannot change the configuration: {0}")]
     Lock(#[from] LockError),
     /// What is in the file, or would be, is no configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The audit log has no room for the change.
-    #[error("cannot change the configuration: {0}")]
-    Audit(String),
+    #[error("cannot change the configuration: the audit log has no room for it")]
+    Audit,
+}
+
+impl ChangeError {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Edit(error) => error.hint(),
+            Self::Config(error) => error.hint(),
+            Self::Lock(_) | Self::Audit => Some("try again".into()),
+            Self::File { .. } => None,
+        }
+    }
 }
 
 impl Gateway {
@@ -59,7 +75,7 @@ impl Gateway {
                 Ok(())
             }
             Ok(Err(error)) => {
-                self.refuse_config(&error.to_string());
+                self.refuse_config(&with_hint(&error, error.hint()));
                 Err(error)
             }
             // Reading it panicked, or the runtime ends.
@@ -84,7 +100,10 @@ impl Gateway {
             // A file that cannot be applied has been reported.
             let _ = self.reload().await;
         } else if **self.context().config.load() != Config::default() {
-            let problem = format!("{} is gone or empty; what was in it stays", path.display());
+            let problem = format!(
+                "{} is gone or empty, and what was in it stays",
+                path.display()
+            );
             self.refuse_config(&problem);
         }
     }
@@ -98,7 +117,7 @@ impl Gateway {
         let path = self.context().home.config_file().to_owned();
         let changing = self.changing().await;
         let room = self.context().audit.room().await;
-        let room = room.map_err(|error| ChangeError::Audit(error.to_string()))?;
+        let room = room.map_err(|NoRoom| ChangeError::Audit)?;
         // Whoever asked may be gone before the file is written: the work keeps the others out itself.
         let work = move || (change_file(path, edit), changing);
         let (config, _changing) = match tokio::task::spawn_blocking(work).await {

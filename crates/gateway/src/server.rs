@@ -10,7 +10,7 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use switchboard_config::McpAuth;
-use switchboard_wire::{code, percent};
+use switchboard_wire::{code, percent, with_hint};
 use tokio::{net::UnixListener, task::JoinSet};
 use tower_service::Service;
 
@@ -300,6 +300,11 @@ impl From<TurnedAway> for Away {
 }
 
 fn turn_away(away: &Away, is_mcp: bool) -> Response<Answer> {
+    let hint = match away {
+        Away::Gate(_) => None,
+        Away::Peer(stranger) => Some(stranger.hint()),
+        Away::Crowd => Some("close some, or try again later"),
+    };
     let (status, message) = match away {
         Away::Gate(TurnedAway::Host) => (
             StatusCode::FORBIDDEN,
@@ -320,13 +325,15 @@ fn turn_away(away: &Away, is_mcp: bool) -> Response<Answer> {
         Away::Peer(stranger) => (StatusCode::FORBIDDEN, stranger.message()),
         Away::Crowd => (
             StatusCode::SERVICE_UNAVAILABLE,
-            "too many connections are open; close some, or try again later",
+            "too many connections are open",
         ),
     };
     let mut response = if is_mcp {
-        http::refuse(status, code::INVALID_REQUEST, message)
+        let message = with_hint(message, hint);
+        http::refuse(status, code::INVALID_REQUEST, &message)
     } else {
-        Problem::new(status, message).into_answer()
+        let problem = Problem::new(status, message);
+        problem.maybe_hint(hint.map(Into::into)).into_answer()
     };
     if matches!(away, Away::Gate(TurnedAway::Token)) {
         let challenge = HeaderValue::from_static("Bearer realm=\"switchboard\"");
@@ -373,17 +380,20 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
     }
     let path = request.uri().path();
     let Some(view) = view(path.strip_prefix(PIPE_PATH).unwrap_or_default()) else {
-        let message = "there is no such view; try `search`, `direct` or `s/NAME`";
-        return Problem::new(StatusCode::NOT_FOUND, message).into_answer();
+        return Problem::new(StatusCode::NOT_FOUND, "there is no such view")
+            .hint("try `search`, `direct` or `s/NAME`")
+            .into_answer();
     };
     let gateway = Arc::clone(&inner.gateway);
     if gateway.is_stopping() {
-        let message = "the gateway is stopping; the next one takes you in";
+        let message = "the gateway is stopping, and the next one takes you in";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
     }
     if gateway.pipes() >= PIPES_MAX {
-        let message = "too many clients are there already; try again later";
-        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
+        let message = "too many clients are there already";
+        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message)
+            .hint("try again later")
+            .into_answer();
     }
     let project = request.headers().get(PIPE_PROJECT);
     let project = project.and_then(|said| Some(percent::decode(said.to_str().ok()?)?.into_owned()));

@@ -4,6 +4,7 @@
 //! kept in memory: what is held back is, and that is little.
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
     path::PathBuf,
     sync::PoisonError,
@@ -16,6 +17,7 @@ use switchboard_config::{Server, Trust as Wanted};
 use switchboard_trust::{
     DecisionError, Fingerprint, ItemKind, Ledger, LeftOut, Offer, Policy, Verdict, folder,
 };
+use switchboard_wire::with_hint;
 
 use crate::{identity::identity, turns::Turns};
 
@@ -62,6 +64,16 @@ pub(crate) enum Undecided {
     File(#[from] switchboard_trust::LedgerError),
 }
 
+impl Undecided {
+    /// Advice for the user, apart from the message.
+    pub(crate) fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Decision(error) => error.hint(),
+            Self::File(error) => error.hint(),
+        }
+    }
+}
+
 impl Ledgers {
     pub(crate) fn new(dir: PathBuf) -> Self {
         Self {
@@ -93,7 +105,7 @@ impl Ledgers {
         if verdicts.changed
             && let Err(error) = folder::write(&self.dir, &ledger)
         {
-            tracing::error!(server = name, %error, "Cannot write which definitions are approved; new ones are held.");
+            tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Cannot write which definitions are approved; new ones are held.");
             // First sight that is not written down would be first sight at every start.
             if server.trust == Wanted::First {
                 ledger = before;
@@ -145,7 +157,7 @@ impl Ledgers {
         let turn = self.turns.of(name);
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = folder::remove(&self.dir, name) {
-            tracing::warn!(server = name, %error, "Cannot remove which tools were approved.");
+            tracing::warn!(server = name, error = %with_hint(&error, error.hint()), "Cannot remove which tools were approved.");
         }
     }
 }
@@ -153,7 +165,7 @@ impl Ledgers {
 /// What has changed since it was looked at stays held, and is put to a person anew.
 fn note_changed(name: &str, decided: impl Iterator<Item = Result<(), DecisionError>>) {
     for error in decided.filter_map(Result::err) {
-        tracing::warn!(server = name, %error, "A decision about a tool came to nothing.");
+        tracing::warn!(server = name, error = %with_hint(&error, error.hint()), "A decision about a tool came to nothing.");
     }
 }
 
@@ -163,7 +175,7 @@ fn open(dir: &std::path::Path, name: &str, identity: &str) -> Ledger {
         // The user has put another server under this name.
         Ok(_) => Ledger::new(name, identity),
         Err(error) => {
-            tracing::error!(server = name, %error, "Every tool is held back until it is approved.");
+            tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Every tool is held back until it is approved.");
             Ledger::damaged(name, identity)
         }
     }

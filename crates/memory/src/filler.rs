@@ -16,6 +16,7 @@ use std::{
 
 use switchboard_embed::{Quantised, Role};
 use switchboard_store::memory::{Memories, Vector};
+use switchboard_wire::with_hint;
 use tokio::runtime::Handle;
 
 use crate::{
@@ -158,7 +159,7 @@ impl Shared {
                     None
                 }
                 Err(trouble) => {
-                    self.lock().problem = Some(trouble.to_string().into());
+                    self.lock().problem = Some(trouble.text().into());
                     Some(PAUSE)
                 }
             };
@@ -262,7 +263,7 @@ impl Shared {
         let texts: Vec<&str> = lacking.iter().map(|(_, text)| &**text).collect();
         let begun = std::time::Instant::now();
         let made = model.embed_all(Role::Passage, &texts);
-        let made = made.map_err(|error| Trouble::Internal(error.to_string()))?;
+        let made = made.map_err(|error| Trouble::Internal(with_hint(&error, error.hint())))?;
         let took = begun.elapsed();
         let rows = lacking.iter().map(|(row, _)| *row);
         let vectors: Vec<Vector> = rows

@@ -74,9 +74,12 @@ impl Memory {
             if vectors != "off" {
                 return Err(Trouble::Initializing { part: "embeddings" });
             }
-            return Err(Trouble::Invalid(format!(
-                "memories cannot be searched by meaning at present (vectors: {vectors}); use mode \"text\", or see get_status"
-            )));
+            return Err(Trouble::Invalid {
+                message: format!(
+                    "memories cannot be searched by meaning at present (vectors: {vectors})"
+                ),
+                hint: Some("use mode \"text\", or see get_status".into()),
+            });
         }
         self.seek(wish, channels).await
     }
@@ -86,7 +89,7 @@ impl Memory {
             return Err(Trouble::invalid("query is empty: say what to look for"));
         }
         if wish.query.len() > QUERY_BYTES {
-            return Err(Trouble::Invalid(format!(
+            return Err(Trouble::invalid(format!(
                 "query has {} bytes, and may have {QUERY_BYTES}: ask in a sentence",
                 wish.query.len()
             )));

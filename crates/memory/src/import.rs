@@ -191,10 +191,10 @@ type Meaning = Option<(Vec<MemoryChange>, Counts)>;
 impl Importing<'_> {
     async fn read(&mut self, line: &str) -> Result<Meaning, Trouble> {
         let line: Value = serde_json::from_str(line)
-            .map_err(|error| Trouble::Invalid(format!("this is no line of an export: {error}")))?;
+            .map_err(|error| Trouble::invalid(format!("this is no line of an export: {error}")))?;
         check_members(&line)?;
         let line: Line = serde_json::from_value(line)
-            .map_err(|error| Trouble::Invalid(format!("this is no line of an export: {error}")))?;
+            .map_err(|error| Trouble::invalid(format!("this is no line of an export: {error}")))?;
         let meaning = match line {
             Line::Memory(line) => self.memory(*line).await?,
             Line::Entity(line) => Some(self.entity(line).await?),
@@ -385,7 +385,7 @@ impl Importing<'_> {
             return Err(trouble);
         }
         if self.errors.len() < ERRORS {
-            let message = trouble.to_string();
+            let message = trouble.text();
             self.errors
                 .push(json!({ "line": line, "message": message }));
         }
@@ -463,7 +463,7 @@ fn check_members(line: &Value) -> Result<(), Trouble> {
         |name: &str| name == "type" || members.contains(&name) || scope::PARTS.contains(&name);
     let mut names = line.as_object().into_iter().flat_map(Map::keys);
     match names.find(|name| !known(name)) {
-        Some(unknown) => Err(Trouble::Invalid(format!(
+        Some(unknown) => Err(Trouble::invalid(format!(
             "`{}` is not known here",
             shortened(unknown)
         ))),
@@ -492,7 +492,7 @@ fn checked_id(id: &str) -> Result<&str, Trouble> {
     if (1..=ID_BYTES).contains(&id.len()) && id.bytes().all(is_plain) {
         return Ok(id);
     }
-    Err(Trouble::Invalid(format!(
+    Err(Trouble::invalid(format!(
         "an id has 1 to {ID_BYTES} of a-z, A-Z, 0-9, `.`, `_`, `:` and `-`"
     )))
 }

@@ -21,6 +21,7 @@ use switchboard_store::{
     StoreError,
     memory::{Entity, Memories, NewVersion, Scope, Vector, Version},
 };
+use switchboard_wire::with_hint;
 use tokio::{
     runtime::Handle,
     sync::{oneshot, watch},
@@ -294,7 +295,7 @@ impl Shared {
                 Some(library)
             }
             Err(error) => {
-                let why = error.to_string().into();
+                let why = with_hint(&error, error.hint()).into();
                 self.stand.send_replace(Stand::Failed(why));
                 None
             }

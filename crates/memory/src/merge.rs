@@ -51,10 +51,10 @@ impl Memory {
         let plan = fingerprint(&groups);
         if let Some(apply) = &wish.apply {
             if *apply != plan {
-                return Err(Trouble::Conflict(
-                    "the plan is out of date: something has changed since; look at a new preview"
-                        .to_owned(),
-                ));
+                return Err(Trouble::Conflict {
+                    message: "the plan is out of date: something has changed since",
+                    hint: "look at a new preview",
+                });
             }
             self.merge(&groups).await?;
         }

@@ -139,7 +139,7 @@ pub(crate) fn time(field: &str, text: Option<&str>) -> Result<Option<i64>, Troub
     let Some(text) = text else { return Ok(None) };
     match times::parse(text) {
         Some(time) => Ok(Some(time)),
-        None => Err(Trouble::Invalid(format!(
+        None => Err(Trouble::invalid(format!(
             "{field} is no time: write it as 2026-07-28T12:00:00Z or 2026-07-28"
         ))),
     }

@@ -347,9 +347,8 @@ impl Memory {
             }
             None => {
                 let uri = crate::trouble::shortened(&uri);
-                return Err(invalid(format!(
-                    "there is nothing at '{uri}'; {DIGEST}?namespace=NAME and {ONE}ID can be read"
-                )));
+                let hint = format!("{DIGEST}?namespace=NAME and {ONE}ID can be read");
+                return Err(invalid(format!("there is nothing at '{uri}'")).with_hint(&hint));
             }
         };
         Ok(complete(json!({
@@ -437,9 +436,7 @@ fn told(called: Result<Value, Trouble>) -> Answer {
 
 /// The same where there is no result that could say so.
 fn as_error(trouble: &Trouble) -> ErrorObject {
-    trouble
-        .error()
-        .unwrap_or_else(|| invalid(trouble.to_string()))
+    trouble.error().unwrap_or_else(|| invalid(trouble.text()))
 }
 
 fn complete(mut result: Value) -> Raw {

@@ -157,7 +157,13 @@ fn store_part(status: &Status, counts: Option<&Result<Counts, StoreError>>) -> P
             Trouble::Failed {
                 message, action, ..
             } => failed(&message, &action),
-            other => failed(&other.to_string(), "ask again in a moment"),
+            other => {
+                let hint = other.hint();
+                failed(
+                    &other.to_string(),
+                    hint.as_deref().unwrap_or("ask again in a moment"),
+                )
+            }
         },
         (Status::Ready { note }, _) => Part {
             message: note.as_deref().map(str::to_owned),

@@ -40,7 +40,7 @@ pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Trou
         .as_ref()
         .map(|checker| checker.check(arguments));
     if let Some(Err(mismatches)) = checked {
-        return Err(Trouble::Invalid(mismatches.to_string()));
+        return Err(Trouble::invalid(mismatches.to_string()));
     }
     let is_empty = |part: &&&str| {
         arguments
@@ -48,7 +48,7 @@ pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Trou
             .is_some_and(|name| name.as_str() == "\"\"")
     };
     match scope::PARTS.iter().find(is_empty) {
-        Some(part) => Err(Trouble::Invalid(format!(
+        Some(part) => Err(Trouble::invalid(format!(
             "{part} is empty: leave it out, or say which"
         ))),
         None => Ok(()),
@@ -66,5 +66,5 @@ pub(crate) fn result(answer: &Value) -> Value {
 fn read<T: DeserializeOwned>(arguments: &Raw) -> Result<T, Trouble> {
     arguments
         .read_owned()
-        .map_err(|error| Trouble::Invalid(format!("the arguments cannot be read: {error}")))
+        .map_err(|error| Trouble::invalid(format!("the arguments cannot be read: {error}")))
 }

@@ -1,10 +1,10 @@
 //! Why something was not done, and how that is told.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use switchboard_store::StoreError;
-use switchboard_wire::{ErrorObject, Raw};
+use switchboard_wire::{ErrorObject, Raw, with_hint};
 
 /// A part is not ready yet.
 const INITIALIZING: i64 = -32002;
@@ -20,26 +20,32 @@ const ERROR: &str = "switchboard/error";
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Trouble {
     /// The arguments do not fit.
-    #[error("{0}")]
-    Invalid(String),
+    #[error("{message}")]
+    Invalid {
+        message: String,
+        hint: Option<Cow<'static, str>>,
+    },
     /// There is no such thing, or not in the scope that was named.
-    #[error("there is no {what} '{id}' here; {hint}")]
+    #[error("there is no {what} '{id}' here")]
     Missing {
         what: &'static str,
         id: String,
         hint: &'static str,
     },
     /// Somebody else was faster.
-    #[error("{0}")]
-    Conflict(String),
+    #[error("{message}")]
+    Conflict {
+        message: &'static str,
+        hint: &'static str,
+    },
     /// A person was asked and did not agree.
     #[error("{0}")]
     Refused(String),
     /// A part is on its way.
-    #[error("initializing: {part} is not ready yet; ask again in a moment")]
+    #[error("initializing: {part} is not ready yet")]
     Initializing { part: &'static str },
     /// A part does not work.
-    #[error("initialization failed: {message}; {action}")]
+    #[error("initialization failed: {message}")]
     Failed {
         part: &'static str,
         message: Arc<str>,
@@ -54,7 +60,10 @@ pub(crate) enum Trouble {
 
 impl Trouble {
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::Invalid(message.into())
+        Self::Invalid {
+            message: message.into(),
+            hint: None,
+        }
     }
 
     pub(crate) fn no_memory(id: &str) -> Self {
@@ -73,12 +82,28 @@ impl Trouble {
         }
     }
 
+    /// Advice for the caller, apart from the message.
+    pub(crate) fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Invalid { hint, .. } => hint.as_deref()?.into(),
+            Self::Missing { hint, .. } | Self::Conflict { hint, .. } => (*hint).into(),
+            Self::Initializing { .. } => "ask again in a moment".into(),
+            Self::Failed { action, .. } => (&**action).into(),
+            Self::Refused(_) | Self::Internal(_) => return None,
+        })
+    }
+
+    /// The message with the advice, for a model or a log.
+    pub(crate) fn text(&self) -> String {
+        with_hint(self, self.hint())
+    }
+
     /// Which kind it is, for programs.
     const fn kind(&self) -> &'static str {
         match self {
-            Self::Invalid(_) => "invalid",
+            Self::Invalid { .. } => "invalid",
             Self::Missing { .. } => "not_found",
-            Self::Conflict(_) => "conflict",
+            Self::Conflict { .. } => "conflict",
             Self::Refused(_) => "refused",
             Self::Initializing { .. } => "initializing",
             Self::Failed { .. } => "initialization_failed",
@@ -94,13 +119,8 @@ impl Trouble {
                 INITIALIZING,
                 json!({ "part": part, "retryAfterMs": millis(SOON) }),
             ),
-            Self::Failed {
-                part,
-                action,
-                retried,
-                ..
-            } => {
-                let mut data = json!({ "part": part, "action": action });
+            Self::Failed { part, retried, .. } => {
+                let mut data = json!({ "part": part });
                 if *retried {
                     data["retryAfterMs"] = millis(SOON);
                 } else {
@@ -111,20 +131,27 @@ impl Trouble {
             _ => return None,
         };
         let error = ErrorObject::new(code, self.to_string());
-        Some(match Raw::from_value(&data) {
+        let error = match Raw::from_value(&data) {
             Ok(data) => error.with_data(data),
             Err(_) => error,
+        };
+        Some(match self.hint() {
+            Some(hint) => error.with_hint(&hint),
+            None => error,
         })
     }
 
     /// The result of a tool that says so.
     pub(crate) fn result(&self) -> Value {
-        let message = self.to_string();
+        let mut error = json!({ "kind": self.kind(), "message": self.to_string() });
+        if let Some(hint) = self.hint() {
+            error["hint"] = json!(hint);
+        }
         json!({
-            "content": [{ "type": "text", "text": message }],
+            "content": [{ "type": "text", "text": self.text() }],
             // Not as structured content: that is what the tool's output schema speaks of, and there are
             // clients that hold errors against it too.
-            "_meta": { ERROR: { "kind": self.kind(), "message": message } },
+            "_meta": { ERROR: error },
             "isError": true,
         })
     }
@@ -148,9 +175,10 @@ impl From<StoreError> for Trouble {
                 action,
                 retried: true,
             },
-            StoreError::Conflict => {
-                Self::Conflict("it was changed by somebody else meanwhile; read it again".to_owned())
-            }
+            StoreError::Conflict => Self::Conflict {
+                message: "it was changed by somebody else meanwhile",
+                hint: "read it again",
+            },
             StoreError::Busy => Self::Initializing { part: "store" },
             StoreError::Closed => Self::Failed {
                 part: "store",
@@ -165,10 +193,11 @@ impl From<StoreError> for Trouble {
                 action: "a person can run `switchboard memory repair` to bring back what can be read of them, or `switchboard memory repair --discard` to begin without them".into(),
                 retried: false,
             },
-            StoreError::TooLarge { .. } | StoreError::Invalid { .. } => {
-                Self::Invalid(error.to_string())
-            }
-            other => Self::Internal(other.to_string()),
+            StoreError::TooLarge { .. } | StoreError::Invalid { .. } => Self::Invalid {
+                message: error.to_string(),
+                hint: error.hint().map(|hint| hint.into_owned().into()),
+            },
+            other => Self::Internal(with_hint(&other, other.hint())),
         }
     }
 }

@@ -137,10 +137,10 @@ mod tests {
         let params = Raw::empty_object();
         assert_eq!(choose(&models, &params, Some("large")).unwrap(), "large");
         let error = choose(&models, &params, Some("huge")).unwrap_err();
+        assert_eq!(error.to_string(), "the model \"huge\" is not configured");
         assert_eq!(
-            error.to_string(),
-            "the model \"huge\" is not configured; choose one of: small, large; or add it to \"models\" \
-             of \"sampling.provider\""
+            error.hint().unwrap(),
+            "choose one of: small, large; or add it to \"models\" of \"sampling.provider\""
         );
     }
 }

@@ -1,22 +1,19 @@
 //! Why there is no answer, and what a person can do about it.
 
-use std::{fmt, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 /// Why there is no answer. No message holds the key, also where the far side repeats it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProviderError {
     /// The provider is not set up in a way that could work.
-    #[error("{reason}; change \"sampling.provider\" in the configuration")]
+    #[error("{reason}")]
     Settings {
         /// What is wrong.
         reason: String,
     },
     /// Somebody chose a model that is not configured.
-    #[error(
-        "the model {wanted:?} is not configured; choose one of: {}; or add it to \"models\" of \
-         \"sampling.provider\"", models.join(", ")
-    )]
+    #[error("the model {wanted:?} is not configured")]
     Model {
         /// What was chosen.
         wanted: String,
@@ -32,9 +29,7 @@ pub enum ProviderError {
         reason: String,
     },
     /// No connection.
-    #[error(
-        "{address} cannot be reached; see whether it runs there, and \"baseUrl\" of \"sampling.provider\""
-    )]
+    #[error("{address} cannot be reached")]
     Unreachable {
         /// Where the model is.
         address: String,
@@ -42,7 +37,7 @@ pub enum ProviderError {
         source: reqwest::Error,
     },
     /// The connection broke after the request was sent. It may have been paid for, so it is not repeated.
-    #[error("{address} broke off before it had answered; ask again")]
+    #[error("{address} broke off before it had answered")]
     Interrupted {
         /// Where the model is.
         address: String,
@@ -50,10 +45,7 @@ pub enum ProviderError {
         source: reqwest::Error,
     },
     /// It took too long.
-    #[error(
-        "{address} did not answer within {} s; ask for fewer tokens, or raise \"timeoutMs\" of \
-         \"sampling.provider\"", after.as_secs_f64()
-    )]
+    #[error("{address} did not answer within {} s", after.as_secs_f64())]
     TimedOut {
         /// Where the model is.
         address: String,
@@ -61,9 +53,7 @@ pub enum ProviderError {
         after: Duration,
     },
     /// The key is not accepted (401, 403).
-    #[error(
-        "{address} does not accept the key (status {status}); see \"apiKey\" of \"sampling.provider\""
-    )]
+    #[error("{address} does not accept the key (status {status})")]
     Key {
         /// Where the model is.
         address: String,
@@ -71,10 +61,7 @@ pub enum ProviderError {
         status: u16,
     },
     /// The model or the interface is not there (404).
-    #[error(
-        "{address} knows no such model or page{said}; see \"model\" ({model}) and \"baseUrl\" of \
-         \"sampling.provider\""
-    )]
+    #[error("{address} knows no such model or page{said}")]
     NotFound {
         /// What was asked.
         address: String,
@@ -84,13 +71,7 @@ pub enum ProviderError {
         said: Said,
     },
     /// Too many requests, or none left that are paid for (429).
-    #[error(
-        "{address} takes no more requests{said}; {}",
-        after.map_or_else(
-            || "wait a little, or see whether the account is in credit".to_owned(),
-            |after| format!("it wants to be left alone for {} s", after.as_secs()),
-        )
-    )]
+    #[error("{address} takes no more requests{said}")]
     Busy {
         /// Where the model is.
         address: String,
@@ -100,10 +81,7 @@ pub enum ProviderError {
         said: Said,
     },
     /// Any other refusal.
-    #[error(
-        "{address} answered with status {status}{said}; {}",
-        if *status >= 500 { "ask again later" } else { "see whether the model can do what is asked for" }
-    )]
+    #[error("{address} answered with status {status}{said}")]
     Status {
         /// Where the model is.
         address: String,
@@ -113,10 +91,7 @@ pub enum ProviderError {
         said: Said,
     },
     /// It sends elsewhere, where the key is not shown.
-    #[error(
-        "{address} sends elsewhere (status {status}), which is not followed; set \"baseUrl\" of \
-         \"sampling.provider\" to where it really is"
-    )]
+    #[error("{address} sends elsewhere (status {status}), which is not followed")]
     Redirect {
         /// Where the model is.
         address: String,
@@ -124,7 +99,7 @@ pub enum ProviderError {
         status: u16,
     },
     /// The answer has more bytes than are read.
-    #[error("the answer of {address} is larger than {limit} bytes; ask for fewer tokens")]
+    #[error("the answer of {address} is larger than {limit} bytes")]
     TooLarge {
         /// Where the model is.
         address: String,
@@ -132,10 +107,7 @@ pub enum ProviderError {
         limit: usize,
     },
     /// The answer is not what the interface says.
-    #[error(
-        "the answer of {address} cannot be understood: {reason}; see whether \"kind\" and \"baseUrl\" of \
-         \"sampling.provider\" belong together"
-    )]
+    #[error("the answer of {address} cannot be understood: {reason}")]
     Answer {
         /// Where the model is.
         address: String,
@@ -143,9 +115,7 @@ pub enum ProviderError {
         reason: String,
     },
     /// The model, or a filter before it, does not answer such a request.
-    #[error(
-        "the model {model} refused to answer{said}; change the request or choose another model"
-    )]
+    #[error("the model {model} refused to answer{said}")]
     Refused {
         /// The model.
         model: String,
@@ -153,9 +123,7 @@ pub enum ProviderError {
         said: Said,
     },
     /// The answer repeats the key, which the asking server must not see.
-    #[error(
-        "the answer of {address} repeats the key that was sent, and is not passed on; change the key"
-    )]
+    #[error("the answer of {address} repeats the key that was sent, and is not passed on")]
     KeyInAnswer {
         /// Where the model is.
         address: String,
@@ -163,6 +131,48 @@ pub enum ProviderError {
 }
 
 impl ProviderError {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Settings { .. } => "change \"sampling.provider\" in the configuration".into(),
+            Self::Model { models, .. } => format!(
+                "choose one of: {}; or add it to \"models\" of \"sampling.provider\"",
+                models.join(", ")
+            )
+            .into(),
+            Self::Unreachable { .. } => {
+                "see whether it runs there, and \"baseUrl\" of \"sampling.provider\"".into()
+            }
+            Self::Interrupted { .. } => "ask again".into(),
+            Self::TimedOut { .. } => {
+                "ask for fewer tokens, or raise \"timeoutMs\" of \"sampling.provider\"".into()
+            }
+            Self::Key { .. } => "see \"apiKey\" of \"sampling.provider\"".into(),
+            Self::NotFound { model, .. } => {
+                format!("see \"model\" ({model}) and \"baseUrl\" of \"sampling.provider\"").into()
+            }
+            Self::Busy {
+                after: Some(after), ..
+            } => format!("it wants to be left alone for {} s", after.as_secs()).into(),
+            Self::Busy { after: None, .. } => {
+                "wait a little, or see whether the account is in credit".into()
+            }
+            Self::Status { status: 500.., .. } => "ask again later".into(),
+            Self::Status { .. } => "see whether the model can do what is asked for".into(),
+            Self::Redirect { .. } => {
+                "set \"baseUrl\" of \"sampling.provider\" to where it really is".into()
+            }
+            Self::TooLarge { .. } => "ask for fewer tokens".into(),
+            Self::Answer { .. } => {
+                "see whether \"kind\" and \"baseUrl\" of \"sampling.provider\" belong together"
+                    .into()
+            }
+            Self::Refused { .. } => "change the request or choose another model".into(),
+            Self::KeyInAnswer { .. } => "change the key".into(),
+            Self::Request { .. } => return None,
+        })
+    }
+
     /// One word for what happened, for logs and statistics.
     pub fn kind(&self) -> &'static str {
         match self {

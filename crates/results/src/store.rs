@@ -1,5 +1,6 @@
 //! [`Store`]: results that were too large, kept for a while.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
@@ -44,7 +45,7 @@ impl Default for Limits {
 #[non_exhaustive]
 pub enum StoreError {
     /// It is larger than any result may be.
-    #[error("the result has {bytes} bytes, and at most {most} are kept; ask the tool for less")]
+    #[error("the result has {bytes} bytes, and at most {most} are kept")]
     TooLarge {
         /// How large it is.
         bytes: u64,
@@ -52,7 +53,7 @@ pub enum StoreError {
         most: u64,
     },
     /// It cannot be written, and is too large to be kept in memory alone.
-    #[error("the result cannot be written to {path}; free space there or make it writable")]
+    #[error("the result cannot be written to {path}")]
     Unwritable {
         /// The folder.
         path: PathBuf,
@@ -64,17 +65,29 @@ pub enum StoreError {
     #[error("the system gives no random numbers")]
     NoRandomness,
     /// There is no such result, or it is somebody else's, or it made room for others.
-    #[error("no result of this id is kept; call the tool again")]
+    #[error("no result of this id is kept")]
     Unknown,
     /// It was kept long enough.
-    #[error("this result was kept until {} ago; call the tool again", words(*.ago))]
+    #[error("this result was kept until {} ago", words(*.ago))]
     Expired {
         /// How long ago that was.
         ago: Duration,
     },
     /// What is on disk is not what was written.
-    #[error("this result was damaged on disk and is gone; call the tool again")]
+    #[error("this result was damaged on disk and is gone")]
     Damaged,
+}
+
+impl StoreError {
+    /// Advice for the caller, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::TooLarge { .. } => "ask the tool for less".into(),
+            Self::Unwritable { .. } => "free space there or make it writable".into(),
+            Self::Unknown | Self::Expired { .. } | Self::Damaged => "call the tool again".into(),
+            Self::NoRandomness => return None,
+        })
+    }
 }
 
 /// Results that were too large, kept for a while: on disk, and in memory as long as they are used.

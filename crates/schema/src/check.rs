@@ -52,7 +52,7 @@ pub enum Unusable {
     #[error("the schema is neither an object nor a boolean")]
     NotASchema,
     /// It is too large.
-    #[error("the schema has {0} bytes; more than {SCHEMA_BYTES} are not looked at")]
+    #[error("the schema has {0} bytes, and more than {SCHEMA_BYTES} are not looked at")]
     TooLarge(usize),
     /// Its `$schema` is none that is known, so its keywords may mean anything.
     #[error("the schema is of the dialect {0:?}, which is not known")]

@@ -48,7 +48,7 @@ struct Practice {
 
 /// Why what was learnt cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("what was learnt from earlier searches cannot be read; it is learnt anew")]
+#[error("what was learnt from earlier searches cannot be read, so it is learnt anew")]
 pub struct BadLessons(#[from] serde_json::Error);
 
 /// What is written down.

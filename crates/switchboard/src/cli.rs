@@ -260,11 +260,11 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Serve(args) => {
             place.check()?;
-            Ok(serve::run(home, args)?)
+            serve::run(home, args)
         }
         Command::Stdio(args) => {
             place.check()?;
-            Ok(stdio::run(home, args)?)
+            stdio::run(home, args)
         }
         Command::Add(args) => commands::servers::add(&home, args),
         Command::Remove(args) => commands::servers::remove(&home, args),

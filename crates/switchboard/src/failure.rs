@@ -1,6 +1,8 @@
 //! How a command ends when it does not end well: what to say, what to do next, and the exit code.
 
-use std::{error::Error, fmt, io, process::ExitCode};
+use std::{borrow::Cow, error::Error, fmt, io, process::ExitCode};
+
+use switchboard_wire::with_hint;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
@@ -45,27 +47,23 @@ impl Failure {
         Self::of(Kind::Told, "")
     }
 
-    /// What an error says, and everything below it. Our errors have what to do behind a semicolon,
-    /// which becomes the hint.
-    pub(crate) fn from_error(error: &(dyn Error + 'static)) -> Self {
-        let text = error.to_string();
-        let one_line = !text.contains('\n');
-        let (message, hint) = match text.split_once("; ") {
-            Some((message, hint)) if one_line => (message.to_owned(), Some(hint.to_owned())),
-            _ => (text, None),
-        };
-        let mut failure = Self::new(message);
-        failure.hint = hint;
-        let mut below = error.source();
+    /// An error with everything below it, and its advice.
+    pub(crate) fn from_error(error: &(dyn Error + 'static), hint: Option<Cow<'_, str>>) -> Self {
+        let mut failure = Self::new(error.to_string());
+        failure.hint = hint.map(Cow::into_owned);
+        failure.add_causes(error.source());
+        failure
+    }
+
+    fn add_causes(&mut self, mut below: Option<&(dyn Error + 'static)>) {
         while let Some(source) = below {
             let text = source.to_string();
             // Some errors repeat what is below them.
-            if !failure.message.ends_with(&text) {
-                failure.message = format!("{}: {text}", failure.message);
+            if !self.message.ends_with(&text) {
+                self.message = format!("{}: {text}", self.message);
             }
             below = source.source();
         }
-        failure
     }
 
     /// The same, as wrong usage.
@@ -86,6 +84,11 @@ impl Failure {
 
     pub(crate) fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
+    }
+
+    /// The message with the advice, for a log.
+    pub(crate) fn line(&self) -> String {
+        with_hint(&self.message, self.hint.as_deref())
     }
 
     /// Whether there is something to say.
@@ -117,28 +120,50 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<anyhow::Error> for Failure {
-    fn from(error: anyhow::Error) -> Self {
-        Self::from_error(error.as_ref())
+/// Says what failed, where an error says only why.
+pub(crate) trait Context<T> {
+    /// The failure of this, with the error as its cause.
+    fn context(self, what: impl Into<String>) -> Result<T, Failure>;
+}
+
+impl<T, E: Error + 'static> Context<T> for Result<T, E> {
+    fn context(self, what: impl Into<String>) -> Result<T, Failure> {
+        self.map_err(|error| {
+            let mut failure = Failure::new(what);
+            failure.add_causes(Some(&error));
+            failure
+        })
     }
 }
 
 impl From<switchboard_config::HomeError> for Failure {
     fn from(error: switchboard_config::HomeError) -> Self {
-        Self::from_error(&error)
+        Self::from_error(&error, error.hint())
+    }
+}
+
+impl From<switchboard_gateway::StartError> for Failure {
+    fn from(error: switchboard_gateway::StartError) -> Self {
+        Self::from_error(&error, None)
+    }
+}
+
+impl From<switchboard_store::StoreError> for Failure {
+    fn from(error: switchboard_store::StoreError) -> Self {
+        Self::from_error(&error, error.hint())
     }
 }
 
 impl From<switchboard_config::ConfigError> for Failure {
     fn from(error: switchboard_config::ConfigError) -> Self {
-        Self::from_error(&error)
+        Self::from_error(&error, error.hint())
             .hint("mend the file; `switchboard schema` prints what may stand in it")
     }
 }
 
 impl From<switchboard_config::EditError> for Failure {
     fn from(error: switchboard_config::EditError) -> Self {
-        let failure = Self::from_error(&error);
+        let failure = Self::from_error(&error, error.hint());
         match error {
             switchboard_config::EditError::Name(_)
             | switchboard_config::EditError::Entry { .. } => failure.wrong_usage(),
@@ -149,7 +174,7 @@ impl From<switchboard_config::EditError> for Failure {
 
 impl From<switchboard_clients::Error> for Failure {
     fn from(error: switchboard_clients::Error) -> Self {
-        let failure = Self::from_error(&error);
+        let failure = Self::from_error(&error, error.hint());
         match error.kind() {
             switchboard_clients::ErrorKind::Usage => failure.wrong_usage(),
             _ => failure,
@@ -172,24 +197,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_to_do_is_taken_out_of_the_message() {
-        let error = io::Error::other("cannot read a.json; check that it is a file");
-        let failure = Failure::from_error(&error);
-        assert_eq!(failure.message(), "cannot read a.json");
-        assert_eq!(failure.advice(), Some("check that it is a file"));
-        let lines = io::Error::other("a:1:1: wrong; mend it\na:2:1: wrong; mend it");
-        assert_eq!(Failure::from_error(&lines).advice(), None);
+    fn semicolon_does_not_split_the_message() {
+        let error = switchboard_config::ConfigError::Read {
+            path: "a; b.json".into(),
+            source: io::Error::other("no; luck"),
+        };
+        let failure = Failure::from_error(&error, error.hint());
+        assert_eq!(failure.message(), "cannot read a; b.json: no; luck");
+        assert_eq!(
+            failure.advice(),
+            Some("check that it is a file and that you may read it")
+        );
     }
 
     #[test]
-    fn what_is_below_is_told_once() {
-        let error = anyhow::Error::new(io::Error::other("no room"))
-            .context("cannot write b; free some space")
-            .context("cannot add a server");
-        let failure = Failure::from(error);
-        assert_eq!(
-            failure.message(),
-            "cannot add a server: cannot write b; free some space: no room"
-        );
+    fn context_precedes_the_cause() {
+        let failed = Err::<(), _>(io::Error::other("no room"));
+        let failure = failed.context("cannot write b").unwrap_err();
+        assert_eq!(failure.message(), "cannot write b: no room");
+        assert_eq!(failure.advice(), None);
     }
 }

@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, bail};
 use switchboard_config::Home;
 use switchboard_files::{Access, Links, write_private};
 use switchboard_gateway::{Doors, Gateway, Ports};
@@ -20,8 +19,10 @@ use tokio::{
     time::timeout,
 };
 
+use crate::failure::{Context as _, Failure};
+
 /// Runs the gateway's work. Few threads: it mostly hands bytes on.
-pub(crate) fn block_on<F: Future>(work: F) -> anyhow::Result<F::Output> {
+pub(crate) fn block_on<F: Future>(work: F) -> Result<F::Output, Failure> {
     let workers = std::thread::available_parallelism().map_or(2, |n| n.get().min(4));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
@@ -37,7 +38,7 @@ pub(crate) fn block_on<F: Future>(work: F) -> anyhow::Result<F::Output> {
 /// Leaves the directory that the program was started in, and returns it. It belongs to a client's project: what this
 /// process and its children look for by a relative name must not be found there. Paths that the user gave have
 /// to be absolute by now.
-pub(crate) fn leave_directory() -> anyhow::Result<Option<PathBuf>> {
+pub(crate) fn leave_directory() -> Result<Option<PathBuf>, Failure> {
     let directory = std::env::current_dir().ok();
     std::env::set_current_dir("/").context("cannot change to the directory /")?;
     Ok(directory)
@@ -57,10 +58,10 @@ impl Lock {
     }
 
     /// Takes the lock; `Err` with the process that has it, if another does.
-    pub(crate) fn take(home: &Home) -> anyhow::Result<Result<Self, Option<u32>>> {
+    pub(crate) fn take(home: &Home) -> Result<Result<Self, Option<u32>>, Failure> {
         let path = home.lock_file();
         let mut file = switchboard_files::open_private(&path)
-            .with_context(|| format!("cannot open {}", path.display()))?;
+            .context(format!("cannot open {}", path.display()))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
@@ -70,7 +71,7 @@ impl Lock {
                 return Ok(Err(holder.trim().parse().ok()));
             }
             Err(fs::TryLockError::Error(error)) => {
-                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+                return Err(error).context(format!("cannot lock {}", path.display()));
             }
         }
         let write = || -> io::Result<()> {
@@ -79,7 +80,7 @@ impl Lock {
             writeln!(file, "{}", std::process::id())
         };
         let mut write = write;
-        write().with_context(|| format!("cannot write {}", path.display()))?;
+        write().context(format!("cannot write {}", path.display()))?;
         sweep(home);
         warn_of_group(home.config_file());
         Ok(Ok(Self(file)))
@@ -123,7 +124,7 @@ fn sweep(home: &Home) {
 
 /// The token that clients over TCP show. It is made when there is none, or one that another user may know or that
 /// is too short to be a secret.
-pub(crate) fn token(home: &Home) -> anyhow::Result<String> {
+pub(crate) fn token(home: &Home) -> Result<String, Failure> {
     let path = home.token_file();
     match switchboard_files::read(&path, TOKEN_BYTES_MAX, Links::Refuse) {
         Ok(_) if !switchboard_files::access(&path).is_ok_and(is_own) => {
@@ -139,7 +140,7 @@ pub(crate) fn token(home: &Home) -> anyhow::Result<String> {
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => {
-            return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            return Err(error).context(format!("cannot read {}", path.display()));
         }
     }
     let mut bytes = [0; 32];
@@ -148,7 +149,7 @@ pub(crate) fn token(home: &Home) -> anyhow::Result<String> {
         .iter()
         .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
     write_private(&path, format!("{token}\n").as_bytes())
-        .with_context(|| format!("cannot write {}", path.display()))?;
+        .context(format!("cannot write {}", path.display()))?;
     Ok(token)
 }
 
@@ -156,9 +157,9 @@ pub(crate) fn token(home: &Home) -> anyhow::Result<String> {
 const TOKEN_BYTES_MIN: usize = 32;
 const TOKEN_BYTES_MAX: u64 = 4096;
 
-fn private(path: &Path) -> anyhow::Result<()> {
+fn private(path: &Path) -> Result<(), Failure> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-        .with_context(|| format!("cannot make {} private", path.display()))
+        .context(format!("cannot make {} private", path.display()))
 }
 
 /// Only this user can have written or read it.
@@ -167,20 +168,20 @@ fn is_own(found: Access) -> bool {
 }
 
 /// Opens the gateway's own socket. The lock is held, so that one that is there is a leftover.
-pub(crate) fn bind_socket(home: &Home) -> anyhow::Result<UnixListener> {
+pub(crate) fn bind_socket(home: &Home) -> Result<UnixListener, Failure> {
     let path = home.socket();
     if path.is_symlink() {
-        bail!("{} is a symbolic link; remove it", path.display());
+        let message = format!("{} is a symbolic link", path.display());
+        return Err(Failure::new(message).hint("remove it"));
     }
     match fs::remove_file(&path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => {
-            return Err(error).with_context(|| format!("cannot replace {}", path.display()));
+            return Err(error).context(format!("cannot replace {}", path.display()));
         }
     }
-    let listener =
-        UnixListener::bind(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    let listener = UnixListener::bind(&path).context(format!("cannot open {}", path.display()))?;
     private(&path)?;
     Ok(listener)
 }
@@ -194,7 +195,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn listen() -> anyhow::Result<Self> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         Ok(Self {
             terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
             interrupt: signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?,

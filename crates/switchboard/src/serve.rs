@@ -9,13 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::bail;
 use clap::Args;
 use switchboard_config::{Config, Environment, Home, Started};
 use switchboard_gateway::{Gateway, Ports};
 use tracing::level_filters::LevelFilter;
 
 use crate::{
+    failure::{Context as _, Failure},
     log,
     runtime::{self, Lock, Signals},
 };
@@ -40,8 +40,8 @@ pub(crate) struct Serve {
     log_level: LevelFilter,
 }
 
-pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
-    let _log = log::to_stderr(args.log_level)?;
+pub(crate) fn run(home: Home, args: &Serve) -> Result<(), Failure> {
+    let _log = log::to_stderr(args.log_level).context("cannot start the log")?;
     runtime::raise_file_limit();
     home.create()?;
     let directory = runtime::leave_directory()?;
@@ -49,25 +49,25 @@ pub(crate) fn run(home: Home, args: &Serve) -> anyhow::Result<()> {
         Ok(lock) => lock,
         Err(holder) => {
             let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
-            bail!(
+            return Err(Failure::new(format!(
                 "a gateway is already running for {}{holder}: `switchboard status` shows it, `switchboard stop` ends it",
                 home.config_file().display()
-            );
+            )));
         }
     };
     let config = Config::load(home.config_file())?;
     let address = args.listen.unwrap_or_else(|| config.listen_address());
     if !address.ip().is_loopback() {
-        bail!(
-            "--listen {address}: the gateway serves its own machine only; choose a loopback address such as 127.0.0.1:7777"
-        );
+        let message = format!("--listen {address}: the gateway serves its own machine only");
+        let hint = "choose a loopback address such as 127.0.0.1:7777";
+        return Err(Failure::new(message).hint(hint));
     }
     let environment = Environment::current(directory.as_deref().map(Started::ByUser));
     runtime::block_on(serve(home, config, environment, address, lock))?
 }
 
 /// Takes the lock. A command that is the gateway for a moment, without letting anybody join, is waited for.
-fn take_lock(home: &Home) -> anyhow::Result<Result<Lock, Option<u32>>> {
+fn take_lock(home: &Home) -> Result<Result<Lock, Option<u32>>, Failure> {
     let until = Instant::now() + MOMENT;
     loop {
         let taken = Lock::take(home)?;
@@ -85,17 +85,16 @@ async fn serve(
     environment: Environment,
     address: SocketAddr,
     lock: Lock,
-) -> anyhow::Result<()> {
+) -> Result<(), Failure> {
     let signals = Signals::listen()?;
     let token = runtime::token(&home)?;
     let tcp = Ports::bind(address).await.map_err(|error| {
-        let advice = match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                "another program has it; choose another with `listen` in the configuration or --listen"
-            }
-            _ => "choose another with `listen` in the configuration or --listen",
+        let why = match error.kind() {
+            io::ErrorKind::AddrInUse => ": another program has it",
+            _ => "",
         };
-        anyhow::Error::new(error).context(format!("cannot listen on {address}: {advice}"))
+        Failure::new(format!("cannot listen on {address}{why}: {error}"))
+            .hint("choose another with `listen` in the configuration or --listen")
     })?;
     let socket = runtime::bind_socket(&home)?;
     let address = tcp.address();

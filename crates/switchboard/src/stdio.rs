@@ -14,6 +14,7 @@ use tracing::level_filters::LevelFilter;
 
 pub(crate) use self::pipes::{Reader, Writer};
 use crate::{
+    failure::{Context as _, Failure},
     log,
     runtime::{self, Lock, Signals},
 };
@@ -84,8 +85,8 @@ fn parse_view(text: &str) -> Result<View, String> {
     }
 }
 
-pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
-    let _log = log::to_stderr(args.log_level)?;
+pub(crate) fn run(home: Home, args: &StdioArgs) -> Result<(), Failure> {
+    let _log = log::to_stderr(args.log_level).context("cannot start the log")?;
     let client = Client {
         view: args.view.clone(),
         directory: runtime::leave_directory()?,
@@ -104,9 +105,8 @@ pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
                 Err(_) if Instant::now() < until => join::pause().await,
                 Err(holder) => {
                     let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
-                    anyhow::bail!(
-                        "the gateway{holder} does not answer; end it and start the client anew"
-                    );
+                    let message = format!("the gateway{holder} does not answer");
+                    return Err(Failure::new(message).hint("end it and start the client anew"));
                 }
             }
         }
@@ -114,7 +114,7 @@ pub(crate) fn run(home: Home, args: &StdioArgs) -> anyhow::Result<()> {
 }
 
 /// Is the gateway, for the client on standard input and whoever joins.
-async fn be(home: Home, client: Client, lock: Lock) -> anyhow::Result<()> {
+async fn be(home: Home, client: Client, lock: Lock) -> Result<(), Failure> {
     let config = Config::load(home.config_file())?;
     let hosted = Hosted::start(home, config, &client, lock)?;
     let (reader, writer) = pipes::open();
@@ -144,7 +144,7 @@ struct Hosted {
 }
 
 impl Hosted {
-    fn start(home: Home, config: Config, client: &Client, lock: Lock) -> anyhow::Result<Self> {
+    fn start(home: Home, config: Config, client: &Client, lock: Lock) -> Result<Self, Failure> {
         let signals = Signals::listen()?;
         runtime::raise_file_limit();
         let address = config.listen_address();
@@ -155,10 +155,10 @@ impl Hosted {
         tokio::spawn(async move {
             let token = match runtime::token(&place) {
                 Ok(token) => token,
-                Err(error) => return tracing::warn!("{error:#}"),
+                Err(failure) => return tracing::warn!("{}", failure.line()),
             };
             let socket = runtime::bind_socket(&place)
-                .inspect_err(|error| tracing::warn!("Others cannot join: {error:#}"))
+                .inspect_err(|failure| tracing::warn!("Others cannot join: {}", failure.line()))
                 .ok();
             let tcp = Ports::bind(address)
                 .await

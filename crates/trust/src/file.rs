@@ -14,7 +14,7 @@
 //! The checksum is the SHA-256 of what follows it. It tells damage, not forgery: who may write the file
 //! may also write the sum, just as they may write the configuration.
 
-use std::{collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc};
 
 use serde::{
     Deserialize, Serialize,
@@ -43,41 +43,31 @@ const CLOSE: &str = "\n}}\n";
 #[non_exhaustive]
 pub enum LedgerError {
     /// The file is something else.
-    #[error(
-        "not a record of approved tools; until it is removed or put right, every tool of the server \
-         is held for approval"
-    )]
+    #[error("not a record of approved tools, so every tool of the server is held for approval")]
     NotALedger,
     /// The file was written by another version of this program.
-    #[error(
-        "a record of approved tools of version {0}, which this program does not read; use the \
-         program that wrote it, or remove the file and approve the server's tools again"
-    )]
+    #[error("a record of approved tools of version {0}, which this program does not read")]
     Version(u64),
     /// The file is not what was written: cut off, or changed.
     #[error(
-        "the record of approved tools is damaged; every tool of the server is held until it is \
+        "the record of approved tools is damaged, so every tool of the server is held until it is \
          approved again"
     )]
     Damaged,
     /// The checksum is right, yet the content is not what this program writes.
     #[error(
-        "the record of approved tools cannot be understood; every tool of the server is held until \
+        "the record of approved tools cannot be understood, so every tool of the server is held until \
          it is approved again"
     )]
     Content(#[source] serde_json::Error),
     /// More than [`limits::LEDGER_BYTES`].
     #[error(
-        "{0} bytes are too many for a record of approved tools (at most {max}); remove the file and \
-         approve the server's tools again",
+        "{0} bytes are too many for a record of approved tools (at most {max})",
         max = limits::LEDGER_BYTES
     )]
     TooLarge(u64),
     /// The file has the name of another server's ledger.
-    #[error(
-        "the record of the tools of {server:?} is in a file that is not called {expected:?}; give \
-         it that name, or remove it"
-    )]
+    #[error("the record of the tools of {server:?} is in a file that is not called {expected:?}")]
     Misplaced {
         /// Whose ledger it is.
         server: String,
@@ -85,7 +75,7 @@ pub enum LedgerError {
         expected: String,
     },
     /// The file or folder cannot be read or written.
-    #[error("cannot {what} {path:?}; check who owns it and whether the disk is full")]
+    #[error("cannot {what} {path:?}")]
     Io {
         /// What was tried.
         what: &'static str,
@@ -95,6 +85,20 @@ pub enum LedgerError {
         #[source]
         source: io::Error,
     },
+}
+
+impl LedgerError {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::NotALedger => "remove it or put it right".into(),
+            Self::Version(_) => "use the program that wrote it, or remove the file and approve the server's tools again".into(),
+            Self::TooLarge(_) => "remove the file and approve the server's tools again".into(),
+            Self::Misplaced { .. } => "give it that name, or remove it".into(),
+            Self::Io { .. } => "check who owns it and whether the disk is full".into(),
+            Self::Damaged | Self::Content(_) => return None,
+        })
+    }
 }
 
 impl Ledger {

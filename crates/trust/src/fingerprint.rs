@@ -96,7 +96,7 @@ pub struct Fingerprint([u8; 32]);
 
 /// Why a text is no [`Fingerprint`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no fingerprint; one has 64 hexadecimal digits")]
+#[error("{0:?} is no fingerprint, which has 64 hexadecimal digits")]
 pub struct BadFingerprint(String);
 
 /// The fingerprint of a definition.

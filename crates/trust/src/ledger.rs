@@ -1,6 +1,7 @@
 //! [`Ledger`]: the definitions of one server that were agreed to.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
@@ -19,16 +20,13 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecisionError {
     /// There is nothing to decide.
-    #[error("the tool {tool:?} is not held; list the held tools to see what there is to decide")]
+    #[error("the tool {tool:?} is not held")]
     NotHeld {
         /// Which one was asked for.
         tool: String,
     },
     /// The definition is not the one that the person looked at.
-    #[error(
-        "the tool {tool:?} has changed since you looked at it; look at what it says now, then \
-         decide again"
-    )]
+    #[error("the tool {tool:?} has changed since you looked at it")]
     Changed {
         /// Which tool.
         tool: String,
@@ -37,6 +35,16 @@ pub enum DecisionError {
         /// What is held.
         now: Fingerprint,
     },
+}
+
+impl DecisionError {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::NotHeld { .. } => "list the held tools to see what there is to decide".into(),
+            Self::Changed { .. } => "look at what it says now, then decide again".into(),
+        })
+    }
 }
 
 /// Which definitions of one server's tools somebody agreed to, and which are held back.

@@ -1,8 +1,8 @@
 //! The error object of a JSON-RPC response.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-use crate::{Raw, is_alike};
+use crate::{Raw, is_alike, with_hint};
 
 /// The error codes that have a meaning in MCP.
 pub mod code {
@@ -34,6 +34,9 @@ pub mod code {
     }
 }
 
+/// The member of `data` with the advice.
+const HINT: &str = "hint";
+
 /// The error of a response: what a program reads of it, and the object as it was spelled.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ErrorObject {
@@ -56,6 +59,30 @@ impl ErrorObject {
     #[must_use]
     pub fn with_data(self, data: Raw) -> Self {
         Self::build(self.code, self.message, Some(data))
+    }
+
+    /// This error with advice: behind the message, where a model reads it, and as `data.hint` for programs.
+    /// [`parts`](Self::parts) takes them apart. Data that is no object stays as it is.
+    #[must_use]
+    pub fn with_hint(self, hint: &str) -> Self {
+        let message = with_hint(self.message, Some(hint));
+        let data = self.data.unwrap_or_else(Raw::empty_object);
+        let data = data.with_member(HINT, &Raw::string(hint)).unwrap_or(data);
+        Self::build(self.code, message, Some(data))
+    }
+
+    /// The message alone, and the advice that [`with_hint`](Self::with_hint) gave it.
+    pub fn parts(&self) -> (&str, Option<Cow<'_, str>>) {
+        let hint = self.data.as_ref().and_then(|data| data.member(HINT));
+        let hint = hint.and_then(|hint| hint.to_text());
+        let alone = hint.as_deref().and_then(|hint| {
+            let message = self.message.strip_suffix(hint)?;
+            message.strip_suffix("; ")
+        });
+        match alone {
+            Some(message) => (message, hint.map(Cow::Owned)),
+            None => (&self.message, None),
+        }
     }
 
     /// Reads an error object. It is lenient, because a caller waits for the answer: a member that cannot be
@@ -228,5 +255,22 @@ mod tests {
             r#"{"code":-32602,"message":"no \"x\"","data":{}}"#
         );
         assert_eq!(ErrorObject::from_raw(made.raw().clone()), made);
+    }
+
+    #[test]
+    fn advice_is_told_apart_from_any_message() {
+        let plain = ErrorObject::new(code::INTERNAL, "no; room");
+        assert_eq!(plain.parts(), ("no; room", None));
+        let part = Raw::object([("part", Raw::string("store"))]);
+        let advised = plain.with_data(part).with_hint("free some; space");
+        assert_eq!(
+            advised.raw().as_str(),
+            r#"{"code":-32603,"message":"no; room; free some; space","data":{"part":"store","hint":"free some; space"}}"#
+        );
+        let read = ErrorObject::from_raw(advised.raw().clone());
+        assert_eq!(read.parts(), ("no; room", Some("free some; space".into())));
+        // A hint that the message does not end with is another program's.
+        let other = Raw::parse(r#"{"code":1,"message":"no; room","data":{"hint":"x"}}"#).unwrap();
+        assert_eq!(ErrorObject::from_raw(other).parts(), ("no; room", None));
     }
 }

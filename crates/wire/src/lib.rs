@@ -44,4 +44,4 @@ pub use name::Name;
 pub use raw::{Raw, RawError, is_alike};
 pub use revision::{Elicitation, Era, Facts, Revision};
 pub use sse::{SseEvent, SseField, SseParser, SseTooLarge};
-pub use text::{EXCERPT_CHARS, excerpt, is_formatting, visible};
+pub use text::{EXCERPT_CHARS, excerpt, is_formatting, visible, with_hint};

@@ -1,9 +1,24 @@
-//! Texts of peers, made fit to be shown to people.
+//! Texts of peers and of errors, made fit to be shown to people.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Display};
 
 /// The characters of a peer's text that are repeated.
 pub const EXCERPT_CHARS: usize = 300;
+
+/// A message and its advice as one text, for places that have room for no more.
+///
+/// ```
+/// use switchboard_wire::with_hint;
+///
+/// assert_eq!(with_hint("the file is empty", Some("write it again")), "the file is empty; write it again");
+/// assert_eq!(with_hint("the file is empty", None::<&str>), "the file is empty");
+/// ```
+pub fn with_hint(message: impl Display, hint: Option<impl Display>) -> String {
+    match hint {
+        Some(hint) => format!("{message}; {hint}"),
+        None => message.to_string(),
+    }
+}
 
 /// The text with control characters and invisible formatting as escapes, so that it stays on one line and plays no
 /// tricks on a terminal. Tabs stay.

@@ -1,22 +1,24 @@
 //! Why a rule cannot be used.
 
+use std::borrow::Cow;
+
 use super::limits::{CONDITIONS, RULE_BYTES, RULES};
 
-/// Why a rule cannot be used. Shown, it says what to write instead.
+/// Why a rule cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
     /// Nothing was written.
-    #[error("the rule is empty; write for example `ask files:delete_*`")]
+    #[error("the rule is empty")]
     Empty,
     /// It is too long.
-    #[error("the rule has {0} bytes; at most {RULE_BYTES} are read")]
+    #[error("the rule has {0} bytes, and at most {RULE_BYTES} are read")]
     TooLong(usize),
     /// There are too many.
-    #[error("there are {0} rules; at most {RULES} are kept, join some with `*`")]
+    #[error("there are {0} rules, and at most {RULES} are kept")]
     TooMany(usize),
     /// It has too many conditions.
-    #[error("the rule has {0} conditions on arguments; at most {CONDITIONS} are checked")]
+    #[error("the rule has {0} conditions on arguments, and at most {CONDITIONS} are checked")]
     TooManyConditions(usize),
     /// It is neither text nor an object.
     #[error("a rule is a text such as `ask files:delete_*`, or an object")]
@@ -25,7 +27,7 @@ pub enum RuleError {
     #[error("the rule is not valid JSON: {0}")]
     NotJson(String),
     /// A name that is none of those that exist.
-    #[error("{what} {found:?} is not known; {hint}")]
+    #[error("{what} {found:?} is not known")]
     Unknown {
         /// What kind of name: `the key`, `the action`.
         what: &'static str,
@@ -46,7 +48,7 @@ pub enum RuleError {
         expected: &'static str,
     },
     /// A path that cannot be read.
-    #[error("the path {path:?} cannot be read: {why}; write for example `$.path.to[0].x`")]
+    #[error("the path {path:?} cannot be read: {why}")]
     Path {
         /// The path as written.
         path: String,
@@ -62,14 +64,34 @@ pub enum RuleError {
         why: String,
     },
     /// Text after the end of the short form, or quotes without an end.
-    #[error(
-        "the rule {text:?} cannot be read: {why}; it is `ACTION [KIND] SERVER:TOOL [@CLIENT]`, \
-         as in `ask files:delete_* @claude*`"
-    )]
+    #[error("the rule {text:?} cannot be read: {why}")]
     Short {
         /// The rule as written.
         text: String,
         /// What is wrong with it.
         why: &'static str,
     },
+}
+
+impl RuleError {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Empty => "write for example `ask files:delete_*`".into(),
+            Self::TooMany(_) => "join some with `*`".into(),
+            Self::Unknown { hint, .. } => hint.into(),
+            Self::Path { .. } => "write for example `$.path.to[0].x`".into(),
+            Self::Short { .. } => {
+                "it is `ACTION [KIND] SERVER:TOOL [@CLIENT]`, as in `ask files:delete_* @claude*`"
+                    .into()
+            }
+            Self::TooLong(_)
+            | Self::TooManyConditions(_)
+            | Self::NotARule
+            | Self::NotJson(_)
+            | Self::NoAction
+            | Self::Value { .. }
+            | Self::Regex { .. } => return None,
+        })
+    }
 }

@@ -110,7 +110,7 @@ fn short(text: &str) -> Result<Rule, RuleError> {
     }
     // One word alone would be a rule about everything, and is more likely half a rule.
     if !named && matches!(rule.kind, None | Some(Kind::ToolCall)) {
-        return Err(wrong("it does not say which tools; all are `*`"));
+        return Err(wrong("it does not say which tools (all are `*`)"));
     }
     Ok(rule.without_plain_kind())
 }

@@ -127,8 +127,10 @@ fn what_is_wrong_is_told() {
             "an instant such as",
         ),
     ] {
-        let error = Rule::parse(&written).unwrap_err().to_string();
-        assert!(error.contains(told), "{written}: {error}");
+        let error = Rule::parse(&written).unwrap_err();
+        let hint = error.hint().unwrap_or_default();
+        let is_told = error.to_string().contains(told) || hint.contains(told);
+        assert!(is_told, "{written}: {error}, {hint}");
     }
     let path = "$".to_owned() + &".a".repeat(40);
     assert!(Rule::parse(&json!({"action": "ask", "arguments": {path: "x"}})).is_err());

@@ -345,12 +345,9 @@ fn a_client_without_a_file_is_named_with_the_places() {
     let machine = Machine::new();
     let error = read(Client::Codex, &machine.dirs).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    let message = error.to_string();
-    assert!(
-        message.starts_with("Codex has no configuration here"),
-        "{message}"
-    );
-    assert!(message.contains(".codex/config.toml"), "{message}");
+    assert_eq!(error.to_string(), "Codex has no configuration here");
+    let hint = error.hint().unwrap();
+    assert!(hint.contains(".codex/config.toml"), "{hint}");
 }
 
 #[test]

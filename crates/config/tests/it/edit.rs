@@ -223,44 +223,72 @@ fn a_server_is_switched_where_it_says_so() {
 fn refusals_say_what_to_do() {
     let text = r#"{"mcpServers": {"files": {"command": "a"}, "odd": 1}}"#;
     let entry = json!({"command": "b"});
-    let message =
-        |result: Result<String, switchboard_config::EditError>| result.unwrap_err().to_string();
+    let told = |result: Result<String, switchboard_config::EditError>| {
+        let error = result.unwrap_err();
+        let hint = error.hint().unwrap_or_default();
+        (error.to_string(), hint.into_owned())
+    };
+    let parts = |message: &str, hint: &str| (message.to_owned(), hint.to_owned());
     assert_eq!(
-        message(add_server(text, "files", &entry)),
-        "there is a server \"files\" already; remove it first, or choose another name"
+        told(add_server(text, "files", &entry)),
+        parts(
+            "there is a server \"files\" already",
+            "remove it first, or choose another name"
+        )
     );
     assert_eq!(
-        message(remove_server(text, "flies")),
-        "there is no server \"flies\"; did you mean \"files\"?"
+        told(remove_server(text, "flies")),
+        parts("there is no server \"flies\"", "did you mean \"files\"?")
     );
     assert_eq!(
-        message(set_enabled("{}", "files", true)),
-        "there is no server \"files\"; `switchboard list` shows the names"
+        told(set_enabled("{}", "files", true)),
+        parts(
+            "there is no server \"files\"",
+            "`switchboard list` shows the names"
+        )
     );
     assert_eq!(
-        message(set_enabled(text, "odd", false)),
-        "the server \"odd\" is not an object, so it cannot be changed; mend the configuration first"
+        told(set_enabled(text, "odd", false)),
+        parts(
+            "the server \"odd\" is not an object, so it cannot be changed",
+            "mend the configuration first"
+        )
     );
     assert_eq!(
-        message(add_server("{\"mcpServers\": []}", "new", &entry)),
-        "\"mcpServers\" is not an object, so it cannot be changed; mend the configuration first"
+        told(add_server("{\"mcpServers\": []}", "new", &entry)),
+        parts(
+            "\"mcpServers\" is not an object, so it cannot be changed",
+            "mend the configuration first"
+        )
     );
     assert_eq!(
-        message(add_server("[]", "new", &entry)),
-        "the configuration is not an object, so it cannot be changed; mend the configuration first"
+        told(add_server("[]", "new", &entry)),
+        parts(
+            "the configuration is not an object, so it cannot be changed",
+            "mend the configuration first"
+        )
     );
     assert_eq!(
-        message(add_server(text, "a/b", &entry)),
-        "a server's name may not contain / or control characters; replace them"
+        told(add_server(text, "a/b", &entry)),
+        parts(
+            "a server's name may not contain / or control characters",
+            "replace them"
+        )
     );
     assert_eq!(
-        message(add_server(text, "new", &json!({"comand": "b"}))),
-        "the server \"new\" cannot be added: unknown key \"comand\"; did you mean \"command\"?"
+        told(add_server(text, "new", &json!({"comand": "b"}))),
+        parts(
+            "the server \"new\" cannot be added: unknown key \"comand\"",
+            "did you mean \"command\"?"
+        )
     );
     assert_eq!(
-        message(remove_server("{\n  \"mcpServers\": {\n", "files")),
-        "the configuration has to be mended before it can be changed\n\
-         switchboard.json:2:17: this object is not closed; a } is missing"
+        told(remove_server("{\n  \"mcpServers\": {\n", "files")),
+        parts(
+            "the configuration has to be mended before it can be changed\n\
+         switchboard.json:2:17: this object is not closed; a } is missing",
+            ""
+        )
     );
     // A result that could not be read again is no result.
     let full = format!(
@@ -268,9 +296,12 @@ fn refusals_say_what_to_do() {
         " ".repeat(4 * 1024 * 1024 - 20)
     );
     assert_eq!(
-        message(add_server(&full, "new", &entry)),
-        "the configuration has to be mended before it can be changed\n\
-         switchboard.json:1:1: the file is larger than 4194304 bytes; make it smaller"
+        told(add_server(&full, "new", &entry)),
+        parts(
+            "the configuration has to be mended before it can be changed\n\
+         switchboard.json:1:1: the file is larger than 4194304 bytes; make it smaller",
+            ""
+        )
     );
 }
 

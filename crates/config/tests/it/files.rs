@@ -22,7 +22,11 @@ fn load_error(content: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("switchboard.json");
     fs::write(&path, content).unwrap();
-    let message = Config::load(&path).unwrap_err().to_string();
+    let error = Config::load(&path).unwrap_err();
+    let message = match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    };
     message.replace(&*path.display().to_string(), "FILE")
 }
 
@@ -197,7 +201,8 @@ fn file_that_others_may_change_is_refused() {
         let loaded = Config::load(&path);
         assert_eq!(loaded.is_ok(), is_trusted, "{mode:o}");
         if let Err(error) = loaded {
-            assert!(error.to_string().contains("chmod go-w"), "{error}");
+            let hint = error.hint().unwrap();
+            assert!(hint.starts_with("run: chmod go-w"), "{hint}");
         }
     }
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();

@@ -141,9 +141,13 @@ fn linked_directory_of_a_server_is_refused() {
     assert_eq!(
         error.to_string(),
         format!(
-            "cannot prepare the directory {}: it is a symbolic link; move away what is there, or give the server a \"cwd\"",
+            "cannot prepare the directory {}: it is a symbolic link",
             dir.display()
         )
+    );
+    assert_eq!(
+        error.hint().unwrap(),
+        "move away what is there, or give the server a \"cwd\""
     );
 }
 
@@ -156,21 +160,21 @@ fn what_cannot_be_made_is_named() {
     let error = home.create().unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!(
-            "cannot prepare the folder {}; check who owns it, or give another --home DIR",
-            file.display()
-        )
+        format!("cannot prepare the folder {}", file.display())
+    );
+    assert_eq!(
+        error.hint().unwrap(),
+        "check who owns it, or give another --home DIR"
     );
 
     let long = folder.path().join("x".repeat(100));
     let home = Home::locate(Some(&long), None).unwrap();
     let error = home.create().unwrap_err();
     assert!(
-        error
-            .to_string()
-            .ends_with("and a socket's may have 103; give a shorter --home DIR"),
+        error.to_string().ends_with("and a socket's may have 103"),
         "{error}"
     );
+    assert_eq!(error.hint().unwrap(), "give a shorter --home DIR");
     assert!(!long.exists());
 }
 

@@ -95,10 +95,7 @@ fn a_provider() {
     );
     let mut provider = config.sampling.provider.unwrap();
     assert_eq!(
-        provider
-            .resolve(Path::new("/none"), &env)
-            .unwrap_err()
-            .to_string(),
+        told(&provider.resolve(Path::new("/none"), &env).unwrap_err()),
         "sampling.provider.apiKey: the variable NONE is not set; set it where the gateway is started"
     );
     provider.api_key = Some("${env:A}".to_owned());
@@ -121,7 +118,7 @@ fn a_webhook() {
     assert_eq!(resolved.on, ["escalated"]);
     let missing = webhook.resolve(Path::new("/none"), &env).unwrap_err();
     assert_eq!(
-        missing.to_string(),
+        told(&missing),
         "approvals.webhook.secret: cannot read the secret hook; put it into the file /none/hook, with mode 600"
     );
 }
@@ -198,7 +195,7 @@ fn what_stands_for_nothing() {
         ),
     ] {
         let error = resolve(&server(entry), path).unwrap_err();
-        assert_eq!(error.to_string(), expected);
+        assert_eq!(told(&error), expected);
         assert_eq!(error.source().is_some(), entry.contains(":none"), "{error:?}");
     }
 }
@@ -227,8 +224,13 @@ fn a_reference_that_the_parser_never_saw() {
     };
     line.args.push("${secret:../../token}".to_owned());
     assert_eq!(
-        resolve(&made, Path::new("/none")).unwrap_err().to_string(),
+        told(&resolve(&made, Path::new("/none")).unwrap_err()),
         "server \"s\", args[0]: \"../../token\" cannot be the name of a secret; \
          use up to 128 letters, digits, _, - and inner dots"
     );
+}
+
+/// The message and the advice, which every error here has.
+fn told(error: &ResolveError) -> String {
+    format!("{error}; {}", error.hint().unwrap())
 }

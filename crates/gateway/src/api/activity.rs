@@ -6,9 +6,11 @@ use axum::{Json, extract::State};
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use switchboard_store::{Activity, Outcome, OutcomeKind, Query};
-use tokio::time::timeout;
 
-use super::ask::{Asked, number};
+use super::{
+    approvals::patiently,
+    ask::{Asked, number},
+};
 use crate::{failure::cut, gateway::Gateway, problem::Problem, time};
 
 /// What is asked for, as it stands in the address.
@@ -51,8 +53,8 @@ fn outcome(word: &str) -> Result<OutcomeKind, Problem> {
         .find(|kind| kind.as_str() == word)
         .ok_or_else(|| {
             let words = OutcomeKind::ALL.map(OutcomeKind::as_str).join(", ");
-            let detail = format!("there is no outcome {:?}; it is one of {words}", cut(word));
-            Problem::new(StatusCode::BAD_REQUEST, detail)
+            let detail = format!("there is no outcome {:?}", cut(word));
+            Problem::new(StatusCode::BAD_REQUEST, detail).hint(format!("it is one of {words}"))
         })
 }
 
@@ -108,14 +110,8 @@ pub(super) async fn list(
     Asked(which): Asked<Which>,
 ) -> Result<Json<Answer>, Problem> {
     let context = gateway.context();
-    let patience = context.wait();
     let calls = context.store.activity(which.try_into()?);
-    let Ok(calls) = timeout(patience, calls).await else {
-        let detail = format!(
-            "initializing: the store did not answer within {patience:?}; try again, and look at the part `store` of `switchboard status`"
-        );
-        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(patience));
-    };
-    let activity = calls?.into_iter().map(Call::from).collect();
+    let calls = patiently(context, calls).await?;
+    let activity = calls.into_iter().map(Call::from).collect();
     Ok(Json(Answer { activity }))
 }

@@ -81,8 +81,8 @@ fn kind(word: &str) -> Result<Kind, Problem> {
         .find(|kind| kind.as_str() == word)
         .ok_or_else(|| {
             let words = Kind::ALL.map(Kind::as_str).join(", ");
-            let detail = format!("there is no kind {:?}; it is one of {words}", cut(word));
-            Problem::new(StatusCode::BAD_REQUEST, detail)
+            let detail = format!("there is no kind {:?}", cut(word));
+            Problem::new(StatusCode::BAD_REQUEST, detail).hint(format!("it is one of {words}"))
         })
 }
 
@@ -99,11 +99,9 @@ fn statuses(word: &str) -> Result<Vec<Arc<str>>, Problem> {
         word => {
             if !Status::ALL.iter().any(|status| status.as_str() == word) {
                 let words = Status::ALL.map(Status::as_str).join(", ");
-                let detail = format!(
-                    "there is no status {:?}; it is open, closed, or one of {words}",
-                    cut(word)
-                );
-                return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+                let detail = format!("there is no status {:?}", cut(word));
+                return Err(Problem::new(StatusCode::BAD_REQUEST, detail)
+                    .hint(format!("it is open, closed, or one of {words}")));
             }
             vec![word.into()]
         }
@@ -126,11 +124,9 @@ async fn find(context: &Context, id: &str) -> Result<Record, Problem> {
 }
 
 fn unknown(id: &str) -> Problem {
-    let detail = format!(
-        "there is no request {:?}; `switchboard approvals list` shows those there are",
-        cut(id)
-    );
+    let detail = format!("there is no request {:?}", cut(id));
     Problem::new(StatusCode::NOT_FOUND, detail)
+        .hint("`switchboard approvals list` shows those there are")
 }
 
 /// What the store says, within the time that a call waits for a part.
@@ -140,10 +136,10 @@ pub(super) async fn patiently<T>(
 ) -> Result<T, Problem> {
     let patience = context.wait();
     let Ok(answer) = timeout(patience, asking).await else {
-        let detail = format!(
-            "initializing: the store did not answer within {patience:?}; try again, and look at the part `store` of `switchboard status`"
-        );
-        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(patience));
+        let detail = format!("initializing: the store did not answer within {patience:?}");
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+            .hint("try again, and look at the part `store` of `switchboard status`")
+            .retry_after(patience));
     };
     Ok(answer?)
 }
@@ -267,7 +263,9 @@ async fn decide(gateway: &Gateway, id: &str, decision: Decision) -> Result<Json<
         // One that is over is not the broker's any more.
         Refusal::Unknown => late(&find(context, id).await?),
         Refusal::Late(record) => late(&record),
-        Refusal::Unfit(detail) => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail),
+        Refusal::Unfit { message, hint } => {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message).maybe_hint(hint)
+        }
         Refusal::Content(problems) => {
             let list: Vec<_> = problems
                 .iter()
@@ -284,8 +282,8 @@ async fn decide(gateway: &Gateway, id: &str, decision: Decision) -> Result<Json<
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
         }
         Refusal::Busy => {
-            let detail = "too many decide about this at the same time; look at what became of it";
-            Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
+            let detail = "too many decide about this at the same time";
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).hint("look at what became of it")
         }
     })
 }

@@ -30,8 +30,9 @@ impl FromRequestParts<Arc<Gateway>> for Named {
         gateway: &Arc<Gateway>,
     ) -> Result<Self, Problem> {
         let Ok(Path(name)) = Path::<String>::from_request_parts(parts, gateway).await else {
-            let detail = "the name of the server in the address is not UTF-8; write it in UTF-8, percent-encoded";
-            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+            let detail = "the name of the server in the address is not UTF-8";
+            return Err(Problem::new(StatusCode::BAD_REQUEST, detail)
+                .hint("write it in UTF-8, percent-encoded"));
         };
         find(gateway, &name).map(Self)
     }
@@ -53,10 +54,10 @@ pub(super) fn unknown_server(gateway: &Gateway, name: &str) -> Problem {
         .map(|name| (name.clone(), serde_json::Value::Null))
         .collect();
     let text = serde_json::json!({ "mcpServers": servers }).to_string();
-    let detail = match switchboard_config::remove_server(&text, name) {
-        Err(error) => error.to_string(),
-        Ok(_) => format!("there is no server {name:?} any more"),
-    };
+    if let Err(error) = switchboard_config::remove_server(&text, name) {
+        return Problem::new(StatusCode::NOT_FOUND, error.to_string()).maybe_hint(error.hint());
+    }
+    let detail = format!("there is no server {name:?} any more");
     Problem::new(StatusCode::NOT_FOUND, detail)
 }
 
@@ -157,16 +158,16 @@ async fn whole(request: Request, most: usize) -> Result<Bytes, Problem> {
     match timeout(BODY_PATIENCE, body).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let detail = format!("the body is longer than {most} bytes; send a shorter one");
-            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
+            let detail = format!("the body is longer than {most} bytes");
+            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail).hint("send a shorter one"))
         }
         Ok(Err(_)) => {
-            let detail = "the body ended too early; send it again";
-            Err(Problem::new(StatusCode::BAD_REQUEST, detail))
+            let detail = "the body ended too early";
+            Err(Problem::new(StatusCode::BAD_REQUEST, detail).hint("send it again"))
         }
         Err(_) => {
-            let detail = format!("the body did not arrive within {BODY_PATIENCE:?}; send it again");
-            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail))
+            let detail = format!("the body did not arrive within {BODY_PATIENCE:?}");
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail).hint("send it again"))
         }
     }
 }

@@ -104,8 +104,8 @@ pub(super) async fn prove(
     let console = &gateway.context().console;
     let proof = console.prove(&session, &nonce, SystemTime::now());
     let proof = proof.ok_or_else(|| {
-        let detail = "this session has ended; `switchboard console` prints a link to sign in again";
-        Problem::new(StatusCode::NOT_FOUND, detail)
+        Problem::new(StatusCode::NOT_FOUND, "this session has ended")
+            .hint("`switchboard console` prints a link to sign in again")
     })?;
     knock.peer().await?;
     Ok(Json(Proof { proof }))
@@ -138,12 +138,12 @@ pub(super) async fn link(
     session: Option<Extension<Signed>>,
 ) -> Result<Json<Link>, Problem> {
     if gateway.address().is_none() {
-        let detail = "this gateway listens on its socket only, so that no browser can reach it; end it, and `switchboard serve` starts one with a console";
-        return Err(Problem::new(StatusCode::CONFLICT, detail));
+        let detail = "this gateway listens on its socket only, so that no browser can reach it";
+        return Err(Problem::new(StatusCode::CONFLICT, detail)
+            .hint("end it, and `switchboard serve` starts one with a console"));
     }
     if let Some(taken) = gateway.console_taken() {
-        let detail = format!("{}; {}", no_console(taken), NO_CONSOLE_HINT);
-        return Err(Problem::new(StatusCode::CONFLICT, detail));
+        return Err(Problem::new(StatusCode::CONFLICT, no_console(taken)).hint(NO_CONSOLE_HINT));
     }
     let session = session.as_deref();
     let room = gateway.context().audit.room().await?;
@@ -208,11 +208,11 @@ pub(super) async fn sign_out(
 }
 
 fn no_key() -> Problem {
-    let detail = "this link was used before, is too old, or is of a gateway that has stopped; `switchboard console` prints a new one";
-    Problem::new(StatusCode::UNAUTHORIZED, detail)
+    let detail = "this link was used before, is too old, or is of a gateway that has stopped";
+    Problem::new(StatusCode::UNAUTHORIZED, detail).hint("`switchboard console` prints a new one")
 }
 
 fn no_randomness() -> Problem {
-    let detail = "the system gives no random numbers; try again";
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+    let detail = "the system gives no random numbers";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("try again")
 }

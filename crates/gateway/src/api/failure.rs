@@ -17,8 +17,8 @@ const SOON: Duration = Duration::from_secs(1);
 
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
-        let detail = failure.message();
-        let new = |status| Self::new(status, &*detail);
+        let (detail, hint) = failure.parts();
+        let new = |status| Self::new(status, &*detail).maybe_hint(hint.as_deref().map(Into::into));
         match failure {
             Failure::Answered(error) => {
                 let detail = format!("the server answered with an error: {}", error.message);
@@ -76,17 +76,18 @@ impl From<ChangeError> for Problem {
             ChangeError::Edit(error) => error.into(),
             // The file was wrong before, or the change would make it so: what is there stays.
             ChangeError::Config(error) => configuration(StatusCode::CONFLICT, &error),
-            ChangeError::Audit(_) => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).retry_after(SOON)
-            }
-            other => Self::new(StatusCode::INTERNAL_SERVER_ERROR, other.to_string()),
+            ChangeError::Audit => NoRoom.into(),
+            other => Self::new(StatusCode::INTERNAL_SERVER_ERROR, other.to_string())
+                .maybe_hint(other.hint()),
         }
     }
 }
 
 impl From<NoRoom> for Problem {
     fn from(error: NoRoom) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).retry_after(SOON)
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+            .hint("try again")
+            .retry_after(SOON)
     }
 }
 
@@ -99,7 +100,7 @@ impl From<EditError> for Problem {
                 StatusCode::CONFLICT
             }
         };
-        let problem = Self::new(status, error.to_string());
+        let problem = Self::new(status, error.to_string()).maybe_hint(error.hint());
         match &error {
             EditError::Text { problems } => problem.with("problems", list(problems)),
             _ => problem,
@@ -109,7 +110,8 @@ impl From<EditError> for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
+        let problem =
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).maybe_hint(error.hint());
         if error.is_retryable() {
             problem.retry_after(SOON)
         } else {
@@ -120,7 +122,7 @@ impl From<StoreError> for Problem {
 
 /// A configuration that is not applied, with everything that is wrong with it.
 pub(super) fn configuration(status: StatusCode, error: &ConfigError) -> Problem {
-    match error {
+    let problem = match error {
         ConfigError::Invalid { problems } => {
             Problem::new(status, error.to_string()).with("problems", list(problems))
         }
@@ -128,7 +130,8 @@ pub(super) fn configuration(status: StatusCode, error: &ConfigError) -> Problem 
             Problem::new(status, format!("{error} (the system says: {source})"))
         }
         ConfigError::Unsafe { .. } => Problem::new(status, error.to_string()),
-    }
+    };
+    problem.maybe_hint(error.hint())
 }
 
 fn list(problems: &[ConfigProblem]) -> Raw {
@@ -150,8 +153,10 @@ fn list(problems: &[ConfigProblem]) -> Raw {
 /// Nothing is changed any more while the gateway stops.
 pub(super) fn refuse_if_stopping(gateway: &Gateway) -> Result<(), Problem> {
     if gateway.is_stopping() {
-        let detail = "the gateway is stopping and changes nothing any more; start it again first";
-        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
+        let detail = "the gateway is stopping and changes nothing any more";
+        return Err(
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).hint("start it again first")
+        );
     }
     Ok(())
 }

@@ -55,11 +55,8 @@ pub(super) async fn show(
         tail::last(&path, wanted)
     });
     let (lines, follower) = settle(read.await).map_err(|error| {
-        let detail = format!(
-            "cannot read {}: {error}; check who owns it",
-            shown.display()
-        );
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+        let detail = format!("cannot read {}: {error}", shown.display());
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("check who owns it")
     })?;
     if follow != Some(true) {
         return Ok(Json(Lines { lines }).into_response());

@@ -162,22 +162,17 @@ pub(crate) fn router(gateway: &Arc<Gateway>) -> Router {
 async fn nothing_there(uri: Uri) -> Problem {
     Problem::new(
         StatusCode::NOT_FOUND,
-        format!(
-            "there is nothing at {}; /api/v1/openapi.json lists every address",
-            cut(uri.path())
-        ),
+        format!("there is nothing at {}", cut(uri.path())),
     )
+    .hint("/api/v1/openapi.json lists every address")
 }
 
 async fn not_that_way(method: Method, uri: Uri) -> Problem {
     Problem::new(
         StatusCode::METHOD_NOT_ALLOWED,
-        format!(
-            "{} does not take {}; the Allow header of this answer says what it takes",
-            cut(uri.path()),
-            cut(method.as_str())
-        ),
+        format!("{} does not take {}", cut(uri.path()), cut(method.as_str())),
     )
+    .hint("the Allow header of this answer says what it takes")
 }
 
 /// Answers tell how things are now and may hold what is nobody else's business.

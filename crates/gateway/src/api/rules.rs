@@ -100,11 +100,10 @@ pub(super) async fn forget(
         remembered.find(|one| one.id == id).cloned()
     };
     let Some(known) = known else {
-        let detail = format!(
-            "no decision {:?} is remembered; `switchboard approvals rules` lists those that are. Rules of the configuration are changed there",
-            cut(&id)
-        );
-        return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+        let detail = format!("no decision {:?} is remembered", cut(&id));
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail).hint(
+            "`switchboard approvals rules` lists those that are. Rules of the configuration are changed there",
+        ));
     };
     let event = Event {
         what: "forgot",
@@ -203,8 +202,9 @@ pub(super) async fn test(
     State(gateway): State<Arc<Gateway>>,
     Said(Test { rule }): Said<Test>,
 ) -> Result<Json<Tested>, Problem> {
-    let rule = Rule::parse(&rule)
-        .map_err(|error| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?;
+    let rule = Rule::parse(&rule).map_err(|error| {
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()).maybe_hint(error.hint())
+    })?;
     let context = gateway.context();
     let query = Query {
         limit: CALLS,

@@ -138,8 +138,9 @@ pub(super) async fn forget(State(gateway): State<Arc<Gateway>>) -> Result<Status
             Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail))
         }
         Err(_) => {
-            let detail = "the gateway is stopping; ask again when it is back";
-            Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
+            let detail = "the gateway is stopping";
+            Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+                .hint("ask again when it is back"))
         }
     }
 }

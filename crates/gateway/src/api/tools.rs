@@ -110,8 +110,8 @@ pub(super) async fn list(
         serde_json::to_vec(&list)
     });
     let Ok(Ok(list)) = work.await else {
-        let detail = "the list of tools could not be written; ask again";
-        return Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail));
+        let detail = "the list of tools could not be written";
+        return Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("ask again"));
     };
     Ok(json(list))
 }
@@ -194,8 +194,8 @@ fn no_tool(name: &str, near: Option<&str>) -> Problem {
         Some(near) => format!("did you mean {near:?}?"),
         None => "`switchboard tools` lists them all".to_owned(),
     };
-    let detail = format!("there is no tool {:?}; {next}", cut(name));
-    Problem::new(StatusCode::NOT_FOUND, detail)
+    let detail = format!("there is no tool {:?}", cut(name));
+    Problem::new(StatusCode::NOT_FOUND, detail).hint(next)
 }
 
 fn json(body: impl Into<Bytes>) -> Response {

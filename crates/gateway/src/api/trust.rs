@@ -161,10 +161,9 @@ pub(super) async fn show(
         return Err(stopping());
     };
     if shown.held.is_none() && shown.approved.is_none() {
-        let detail = format!(
-            "the server {name:?} has no tool {tool:?} that was ever seen; `switchboard trust list` shows what is held back"
-        );
-        return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+        let detail = format!("the server {name:?} has no tool {tool:?} that was ever seen");
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail)
+            .hint("`switchboard trust list` shows what is held back"));
     }
     Ok(Json(shown))
 }
@@ -215,10 +214,9 @@ async fn start(
 ) -> Result<Json<ServerTrust>, Problem> {
     let name = &upstream.name;
     if !gateway.release(name, fingerprint, Some(actor)).await? {
-        let detail = format!(
-            "the server {name:?} is not held with this fingerprint; look at it again with `switchboard trust list {name}`"
-        );
-        return Err(Problem::new(StatusCode::CONFLICT, detail));
+        let detail = format!("the server {name:?} is not held with this fingerprint");
+        let hint = format!("look at it again with `switchboard trust list {name}`");
+        return Err(Problem::new(StatusCode::CONFLICT, detail).hint(hint));
     }
     let upstream = find(&gateway, name)?;
     let looking = tokio::task::spawn_blocking(move || look_at(&gateway, &upstream));
@@ -229,9 +227,10 @@ impl Decided {
     fn seen(self) -> Result<Option<Seen>, Problem> {
         let fingerprint = self.fingerprint.map(|text| text.parse()).transpose();
         let Ok(fingerprint) = fingerprint else {
-            let detail =
-                "`fingerprint` is none; give the one that was shown with the tool, or leave it out";
-            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+            return Err(
+                Problem::new(StatusCode::BAD_REQUEST, "`fingerprint` is none")
+                    .hint("give the one that was shown with the tool, or leave it out"),
+            );
         };
         Ok(self.tool.map(|tool| Seen { tool, fingerprint }))
     }
@@ -250,14 +249,13 @@ async fn decide(
     let decided = context
         .shelf
         .decide(&upstream.name, &settings, decision.clone());
-    decided.await.map_err(|error| match &error {
-        Undecided::Decision(DecisionError::NotHeld { .. }) => {
-            Problem::new(StatusCode::NOT_FOUND, error.to_string())
-        }
-        Undecided::Decision(DecisionError::Changed { .. }) => {
-            Problem::new(StatusCode::CONFLICT, error.to_string())
-        }
-        Undecided::File(_) => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    decided.await.map_err(|error| {
+        let status = match &error {
+            Undecided::Decision(DecisionError::NotHeld { .. }) => StatusCode::NOT_FOUND,
+            Undecided::Decision(DecisionError::Changed { .. }) => StatusCode::CONFLICT,
+            Undecided::File(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Problem::new(status, error.to_string()).maybe_hint(error.hint())
     })?;
     let tool = match &decision {
         Decision::Approve(seen) => seen.as_ref().map(|seen| seen.tool.as_str()),
@@ -417,6 +415,6 @@ fn others(gateway: &Gateway, name: &str) -> Others {
 }
 
 fn stopping() -> Problem {
-    let detail = "the gateway is stopping; ask again when it is back";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping")
+        .hint("ask again when it is back")
 }

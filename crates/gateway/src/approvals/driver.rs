@@ -15,6 +15,7 @@ use switchboard_approvals::{
 use switchboard_client::throttle::Limited;
 use switchboard_config::{Approvals as Settings, Notify};
 use switchboard_store::{Store, StoreError, Which};
+use switchboard_wire::with_hint;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::{self, AbortHandle, JoinError, JoinHandle, JoinSet},
@@ -397,9 +398,9 @@ async fn write(store: Store, record: Arc<Record>, why: Change, counted: bool, no
         Err(_) => return Done::Written(id, Some(Fault::Failed(BROKEN.into()))),
     };
     FAILED.report(|missed| {
-        tracing::error!(%error, approval = %id, missed, "Cannot write down what became of a request.");
+        tracing::error!(error = %with_hint(&error, error.hint()), approval = %id, missed, "Cannot write down what became of a request.");
     });
-    let failed = |error: &StoreError| Fault::Failed(error.to_string().into());
+    let failed = |error: &StoreError| Fault::Failed(with_hint(error, error.hint()).into());
     let fault = match &error {
         StoreError::Conflict => match timeout(WRITE_WITHIN, store.approval(&id)).await {
             Ok(Ok(row)) => Fault::Conflict(row.and_then(|row| parsed(&row)).map(Box::new)),
@@ -407,7 +408,7 @@ async fn write(store: Store, record: Arc<Record>, why: Change, counted: bool, no
             Err(_) => failed(&error),
         },
         StoreError::Unavailable { .. } => {
-            return Done::Doubtful(record, error.to_string().into(), None);
+            return Done::Doubtful(record, with_hint(&error, error.hint()).into(), None);
         }
         error => failed(error),
     };
@@ -468,7 +469,7 @@ async fn load(store: Store) -> Done {
             Ok((records, rules)) => return Done::Loaded(records, rules),
             Err(StoreError::Closed) => return pending().await,
             Err(error) => {
-                tracing::debug!(%error, "Cannot read yet which requests wait for a person.");
+                tracing::debug!(error = %with_hint(&error, error.hint()), "Cannot read yet which requests wait for a person.");
                 sleep(LOAD_AGAIN).await;
             }
         }

@@ -7,6 +7,7 @@ use switchboard_client::Raw;
 use switchboard_config::ProviderKind;
 use switchboard_provider::{Kind, Prices, Provider, Settings};
 use switchboard_results::estimate_tokens;
+use switchboard_wire::with_hint;
 
 use crate::{asking::Charge, context::Context, scrub};
 
@@ -29,7 +30,7 @@ pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generat
         if error.is_free() {
             context.asking.refund(server, &charge);
         }
-        Arc::from(error.to_string())
+        Arc::from(with_hint(&error, error.hint()))
     })?;
     let usage = generated.usage;
     let usage = Usage {
@@ -55,7 +56,7 @@ async fn provider(context: &Arc<Context>) -> Result<Provider, Arc<str>> {
     let wanted = reading
         .await
         .map_err(|error| Arc::from(error.to_string()))?
-        .map_err(|error| Arc::from(error.to_string()))?;
+        .map_err(|error| Arc::from(with_hint(&error, error.hint())))?;
     scrub::register(&wanted.secrets);
     let wanted = wanted.value;
     let settings = Settings {
@@ -74,5 +75,5 @@ async fn provider(context: &Arc<Context>) -> Result<Provider, Arc<str>> {
             output: prices.output,
         }),
     };
-    Provider::new(settings).map_err(|error| Arc::from(error.to_string()))
+    Provider::new(settings).map_err(|error| Arc::from(with_hint(&error, error.hint())))
 }

@@ -9,6 +9,7 @@ use switchboard_approvals::{
 use switchboard_client::Raw;
 use switchboard_config::{Config, Guard as Wanted};
 use switchboard_files::{Links, write_private};
+use switchboard_wire::with_hint;
 
 use super::time_of;
 use crate::identity::identity_hash;
@@ -128,7 +129,7 @@ impl Policy {
 
     fn remember(&mut self, decision: Remembered) {
         if let Err(error) = self.rules.remember(decision) {
-            tracing::warn!(%error, "A decision is not remembered.");
+            tracing::warn!(error = %with_hint(&error, error.hint()), "A decision is not remembered.");
         }
     }
 
@@ -178,7 +179,10 @@ fn read(config: &Config) -> Result<Rules, String> {
     let written = config.approvals.rules.iter().enumerate();
     let rules: Result<Vec<_>, _> = written
         .map(|(n, rule)| {
-            Rule::parse(rule).map_err(|error| format!("approvals.rules, number {}: {error}", n + 1))
+            Rule::parse(rule).map_err(|error| {
+                let error = with_hint(&error, error.hint());
+                format!("approvals.rules, number {}: {error}", n + 1)
+            })
         })
         .collect();
     let guards = config.servers.iter().filter_map(|(name, server)| {
@@ -191,7 +195,7 @@ fn read(config: &Config) -> Result<Rules, String> {
         .map(|(name, server)| (name.clone(), identity_hash(server)));
     Rules::new(rules?, guards, guard_of(config.approvals.tools))
         .map(|rules| rules.with_identities(identities))
-        .map_err(|error| error.to_string())
+        .map_err(|error| with_hint(&error, error.hint()))
 }
 
 const fn guard_of(wanted: Wanted) -> Guard {

@@ -15,6 +15,7 @@ use switchboard_approvals::{
 use switchboard_client::Raw;
 use switchboard_store::Change;
 use switchboard_trust::{Fingerprint, Held, ItemKind, Others, Severity, Why};
+use switchboard_wire::with_hint;
 use tokio::{sync::watch, task::JoinHandle, time::sleep};
 
 use super::{question::About, stale};
@@ -320,7 +321,7 @@ async fn settle(gateway: &Gateway, name: &str, waiting: &Waiting, approved: bool
         gateway.refuse(name, fingerprint, None).await
     };
     if let Err(error) = &changed {
-        tracing::error!(server = %name, %error, "A decision about a server came to nothing.");
+        tracing::error!(server = %name, error = %with_hint(error, error.hint()), "A decision about a server came to nothing.");
     }
     changed.is_ok()
 }
@@ -344,7 +345,7 @@ async fn carry_out(
     };
     let (name, settings) = (&upstream.name, upstream.settings());
     if let Err(error) = context.shelf.decide(name, &settings, decision).await {
-        tracing::error!(server = %name, %error, "A decision about tools came to nothing.");
+        tracing::error!(server = %name, error = %with_hint(&error, error.hint()), "A decision about tools came to nothing.");
         return false;
     }
     let changed = question
@@ -410,7 +411,7 @@ pub(crate) async fn forget(context: &Context, server: &str, key: &str) {
         let entry = audit::entry(SystemTime::now(), event);
         let changes = vec![Change::Forget(id.as_str().into()), Change::Audit(entry)];
         if let Err(error) = context.store.write(changes).await {
-            tracing::error!(%error, rule = id, "Cannot forget what was remembered about a definition that has changed.");
+            tracing::error!(error = %with_hint(&error, error.hint()), rule = id, "Cannot forget what was remembered about a definition that has changed.");
         }
         context.approvals.set_policy(|policy| policy.without(&id));
     }

@@ -91,8 +91,9 @@ impl Opening {
     pub(super) fn into_failure(self) -> Failure {
         let mut rulings = self.addresses.iter().map(|(_, ruling)| ruling);
         if rulings.any(|ruling| matches!(ruling, Ruling::Ask(_))) {
-            return Failure::invalid_params(
-                "the server wants addresses opened once more, which a rule leaves to a person; call again",
+            return Failure::advised(
+                "the server wants addresses opened once more, which a rule leaves to a person",
+                "call again",
             );
         }
         Failure::Answered(self.error)

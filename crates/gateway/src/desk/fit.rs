@@ -10,6 +10,7 @@ use serde::Deserialize;
 use switchboard_client::{Raw, throttle::Limited};
 use switchboard_config::Config;
 use switchboard_results::{Budget, Fit, Limits, Reader, ResultId, Store, Structured, fit};
+use switchboard_wire::with_hint;
 
 use super::{Room, menu};
 use crate::{answer, builtin, caller::Principal, context::Context, failure::Failure};
@@ -114,7 +115,7 @@ impl Room<'_> {
         });
         Ok(match reading.await {
             Ok(Ok(page)) => page,
-            Ok(Err(error)) => answer::error(&error.to_string()),
+            Ok(Err(error)) => answer::error(&with_hint(&error, error.hint())),
             Err(_) => answer::error("the result could not be read; ask again"),
         })
     }
@@ -165,7 +166,7 @@ fn cut(
         Err(error) => {
             static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
             TOLD.report(|missed| {
-                tracing::warn!(%error, missed, "A long result cannot be kept, so it is handed on whole.");
+                tracing::warn!(error = %with_hint(&error, error.hint()), missed, "A long result cannot be kept, so it is handed on whole.");
             });
             None
         }

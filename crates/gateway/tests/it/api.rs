@@ -115,8 +115,9 @@ async fn a_store_that_cannot_be_opened_makes_the_gateway_unready_and_says_why() 
     let answer = rig.get("/readyz").await;
     assert_eq!(answer.status, 503);
     assert_eq!(answer.json()["ready"], false);
-    let detail = rig.get("/api/v1/activity").await.problem(503);
-    assert!(detail.contains("; "), "a reason and an action: {detail}");
+    let problem = rig.get("/api/v1/activity").await.json();
+    assert_eq!(problem["status"], 503, "{problem}");
+    assert!(problem["hint"].is_string(), "{problem}");
     // The rest goes on.
     assert_eq!(rig.get("/api/v1/status").await.status, 200);
     rig.stop().await;

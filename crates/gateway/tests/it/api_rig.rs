@@ -300,7 +300,11 @@ impl Answer {
         assert_eq!(problem["type"], "about:blank");
         assert_eq!(problem["status"], status);
         assert!(problem["title"].is_string(), "{problem}");
-        problem["detail"].as_str().unwrap().to_owned()
+        let detail = problem["detail"].as_str().unwrap();
+        match problem.get("hint") {
+            Some(hint) => format!("{detail}; {}", hint.as_str().unwrap()),
+            None => detail.to_owned(),
+        }
     }
 }
 

@@ -59,6 +59,26 @@ async fn an_unknown_server_is_not_found_and_the_nearest_is_named() {
 }
 
 #[tokio::test]
+async fn hint_is_apart_from_any_detail() {
+    let rig = Rig::with(json!({ "files; x": { "command": "x", "enabled": false } })).await;
+    let problem = rig.get("/api/v1/servers/fils;%20x").await.json();
+    assert_eq!(problem["detail"], "there is no server \"fils; x\"");
+    assert_eq!(problem["hint"], "did you mean \"files; x\"?");
+    let body = json!({ "name": "files; x:some", "arguments": {} });
+    let problem = rig.post("/api/v1/tools/call", &body).await.json();
+    assert_eq!(problem["detail"], "server 'files; x' is disabled");
+    let hint = problem["hint"].as_str().unwrap();
+    assert!(hint.starts_with("`switchboard enable "), "{hint}");
+    let problem = rig.get("/api/v1/activity?limit=a;%20b").await.json();
+    assert_eq!(
+        problem["detail"],
+        "`limit` in the query has to be a whole number, and is \"a; b\""
+    );
+    assert!(problem.get("hint").is_none(), "{problem}");
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn a_server_is_added_switched_and_removed_in_the_file_too() {
     let rig = Rig::with(json!({})).await;
     let new = json!({ "name": "a b", "server": fixture() });

@@ -443,6 +443,12 @@ async fn an_error_is_no_structured_content() {
         assert!(result["structuredContent"].is_null(), "{answer}");
         let told = &result["_meta"]["switchboard/error"];
         assert_eq!(told["kind"], kind, "{answer}");
-        assert_eq!(told["message"], result["content"][0]["text"], "{answer}");
+        let message = told["message"].as_str().unwrap();
+        let text = match told["hint"].as_str() {
+            Some(hint) => format!("{message}; {hint}"),
+            None => message.to_owned(),
+        };
+        assert_eq!(result["content"][0]["text"], text, "{answer}");
+        assert_eq!(told["hint"].is_string(), kind == "not_found", "{answer}");
     }
 }

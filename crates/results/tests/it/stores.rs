@@ -103,8 +103,9 @@ fn what_is_too_old_is_gone() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "this result was kept until 12 minutes ago; call the tool again"
+        "this result was kept until 12 minutes ago"
     );
+    assert_eq!(error.hint().unwrap(), "call the tool again");
     assert_eq!(files(folder.path()), Vec::<String>::new());
 
     store.put(OWNER, kept("others"), at(5000)).unwrap();

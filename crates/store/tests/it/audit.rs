@@ -288,8 +288,9 @@ async fn a_file_of_the_first_version_keeps_its_activity_and_gets_a_log() {
 #[test]
 fn what_is_not_there_or_not_ours_is_not_checked_and_not_made() {
     let place = Place::new();
-    let refused = verify(&place.file).unwrap_err().to_string();
-    assert!(refused.contains("check that it is there"), "{refused}");
+    let refused = verify(&place.file).unwrap_err();
+    let hint = refused.hint().unwrap();
+    assert!(hint.contains("check that it is there"), "{hint}");
     assert_eq!(place.names(""), [""; 0]);
 
     std::fs::write(&place.file, "not a database".repeat(500)).unwrap();

@@ -471,7 +471,7 @@ fn failure(error: &StoreError) -> Failure {
     match error {
         // What cannot be written is not the log's fault.
         StoreError::Export(source) => Failure::from(io::Error::from(source.kind())),
-        other => Failure::from_error(other),
+        other => Failure::from_error(other, other.hint()),
     }
 }
 

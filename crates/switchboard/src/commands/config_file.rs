@@ -120,7 +120,7 @@ fn lock(path: &Path) -> Result<ConfigLock, Failure> {
             LockError::Held { .. } => "another command is changing it; try again",
             LockError::File { .. } => "check who owns it and what may be done with it",
         };
-        Failure::from_error(&error).hint(hint)
+        Failure::from_error(&error, None).hint(hint)
     })
 }
 

@@ -11,6 +11,7 @@ use switchboard_clients::{Client, Dirs, Error, Found, Imported, read, read_file,
 use switchboard_config::{
     Config, EditError, Home, Reference, Server, Transport, add_servers, check_server, remove_server,
 };
+use switchboard_wire::with_hint;
 
 use super::{
     agree::CHANGE,
@@ -201,7 +202,7 @@ fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, F
         Ok(found) => found,
         Err(Error::NotConfigured { .. }) if project && !of_project.is_empty() => Vec::new(),
         Err(error @ Error::NotConfigured { .. }) if !of_project.is_empty() => {
-            let failure = Failure::new(error.to_string());
+            let failure = Failure::new(with_hint(&error, error.hint()));
             return Err(failure.hint("this folder has one; --project takes its servers over"));
         }
         Err(error) => return Err(error.into()),
@@ -389,8 +390,9 @@ impl Merge {
             match check_server(name, &entry) {
                 Ok(()) => {}
                 Err(error @ (EditError::Name(_) | EditError::Entry { .. })) => {
+                    let why = with_hint(&error, error.hint());
                     self.notes
-                        .push(format!("{owner}: `{name}` is left out: {error}"));
+                        .push(format!("{owner}: `{name}` is left out: {why}"));
                     continue;
                 }
                 Err(error) => return Err(error.into()),

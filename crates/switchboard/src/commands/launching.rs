@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use switchboard_config::{CommandLine, Environment, Server, Transport, parse};
+use switchboard_wire::with_hint;
 
 /// A program as it is to stand in the configuration: a path that counts from the current directory becomes absolute.
 pub(super) fn program(command: &str) -> String {
@@ -37,7 +38,8 @@ pub(super) fn hints(config: &str, name: &str) -> Vec<String> {
              --cwd DIR"
         )
     });
-    missed(line).into_iter().chain(relative).collect()
+    let missed = missed(line).map(|(message, fix)| with_hint(message, Some(fix)));
+    missed.into_iter().chain(relative).collect()
 }
 
 /// Advice about a server that is taken over from a client.
@@ -54,11 +56,12 @@ pub(super) fn import_notes(server: &Server) -> impl Iterator<Item = String> {
         })
     });
     let missed = line.and_then(missed);
+    let missed = missed.map(|(message, fix)| with_hint(message, Some(fix)));
     relative.into_iter().chain(missed)
 }
 
-/// Advice about variables that are set here, and that a server is likely to need and does not get.
-pub(super) fn missed(line: &CommandLine) -> Option<String> {
+/// Variables that are set here, and that a server is likely to need and does not get: a message, and advice.
+pub(super) fn missed(line: &CommandLine) -> Option<(String, String)> {
     let names = Environment::current(None).missed_by(line);
     if names.is_empty() {
         return None;
@@ -70,8 +73,9 @@ pub(super) fn missed(line: &CommandLine) -> Option<String> {
     let quoted: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
     let list = names.join(", ");
     let add = quoted.join(", ");
-    Some(format!(
-        "{list} {verb} set here and not passed to the server; if it needs {pronoun}, add \"inheritEnv\": [{add}]"
+    Some((
+        format!("{list} {verb} set here and not passed to the server"),
+        format!("if it needs {pronoun}, add \"inheritEnv\": [{add}]"),
     ))
 }
 

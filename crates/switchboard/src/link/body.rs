@@ -38,9 +38,10 @@ enum Length {
 }
 
 /// What the gateway says when it does not do something (RFC 9457).
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Problem {
     detail: Option<String>,
+    hint: Option<String>,
     title: Option<String>,
 }
 
@@ -93,15 +94,12 @@ impl Answer {
         }
         let status = self.status;
         let text = self.text().unwrap_or_default();
-        let problem = serde_json::from_str(&text).ok();
-        let detail = problem.and_then(|problem: Problem| problem.detail.or(problem.title));
-        let detail = detail.unwrap_or_else(|| format!("the gateway answers with status {status}"));
-        let (message, hint) = match detail.split_once("; ") {
-            Some((message, hint)) if !detail.contains('\n') => (message, Some(hint)),
-            _ => (detail.as_str(), None),
-        };
+        let problem: Problem = serde_json::from_str(&text).unwrap_or_default();
+        let message = problem.detail.or(problem.title);
+        let message =
+            message.unwrap_or_else(|| format!("the gateway answers with status {status}"));
         let failure = Failure::new(message);
-        Err(match hint {
+        Err(match problem.hint {
             Some(hint) => failure.hint(hint),
             None => failure,
         })
@@ -238,12 +236,18 @@ mod tests {
 
     #[test]
     fn a_problem_is_told_with_what_to_do() {
-        let body =
-            r#"{"title":"Not Found","detail":"there is no server \"x\"; did you mean \"y\"?"}"#;
-        let text = format!("HTTP/1.1 404 Not Found\r\n\r\n{body}");
-        let failure = answer(&text).unwrap().or_problem().err().unwrap();
+        let problem = |body: &str| {
+            let text = format!("HTTP/1.1 404 Not Found\r\n\r\n{body}");
+            answer(&text).unwrap().or_problem().err().unwrap()
+        };
+        let failure = problem(
+            r#"{"title":"Not Found","detail":"there is no server \"x\"","hint":"did you mean \"y\"?"}"#,
+        );
         assert_eq!(failure.message(), r#"there is no server "x""#);
         assert_eq!(failure.advice(), Some(r#"did you mean "y"?"#));
+        let failure = problem(r#"{"title":"Not Found","detail":"there is no server \"x; y\""}"#);
+        assert_eq!(failure.message(), r#"there is no server "x; y""#);
+        assert_eq!(failure.advice(), None);
         let failure = answer("HTTP/1.1 500 Oh\r\n\r\nno").unwrap().or_problem();
         assert_eq!(
             failure.err().unwrap().message(),

@@ -6,7 +6,6 @@
 
 use std::{cell::RefCell, io, pin::pin, sync::Arc, time::Duration};
 
-use anyhow::Context;
 use bytes::{Bytes, BytesMut};
 use switchboard_config::{Config, Home};
 use switchboard_gateway::{Gateway, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
@@ -24,7 +23,10 @@ use super::{
     memory::Memory,
     pipes::{self, Reader, Writer},
 };
-use crate::runtime::Lock;
+use crate::{
+    failure::{Context as _, Failure},
+    runtime::Lock,
+};
 
 /// How long to wait for somebody who is about to be the gateway, or to stop being it.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -113,7 +115,7 @@ async fn ask(home: &Home, client: &Client) -> Option<Link> {
 }
 
 /// Carries messages between the client and the gateway until the client leaves.
-pub(super) async fn relay(home: Home, client: Client, link: Link) -> anyhow::Result<()> {
+pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), Failure> {
     let (reader, writer) = pipes::open();
     let mut relay = Relay {
         incoming: Splitter::new(limits::FRAME_BYTES),
@@ -152,7 +154,7 @@ pub(super) async fn relay(home: Home, client: Client, link: Link) -> anyhow::Res
 }
 
 /// Joins the next gateway, or becomes it.
-async fn next_gateway(home: &Home, client: &Client) -> anyhow::Result<Link> {
+async fn next_gateway(home: &Home, client: &Client) -> Result<Link, Failure> {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
         if let Some(link) = connect(home, client).await {
@@ -164,10 +166,13 @@ async fn next_gateway(home: &Home, client: &Client) -> anyhow::Result<Link> {
         }
         pause().await;
     }
-    anyhow::bail!("the gateway left, and the next one does not answer; start the client anew")
+    Err(
+        Failure::new("the gateway left, and the next one does not answer")
+            .hint("start the client anew"),
+    )
 }
 
-fn host(home: Home, client: Client, lock: Lock) -> anyhow::Result<Link> {
+fn host(home: Home, client: Client, lock: Lock) -> Result<Link, Failure> {
     let config = Config::load(home.config_file())?;
     let hosted = Hosted::start(home, config, &client, lock)?;
     let (here, there): (DuplexStream, DuplexStream) = tokio::io::duplex(LOCAL_BYTES);
@@ -254,7 +259,7 @@ impl Relay {
     }
 
     /// Answers what the gateway that left no longer can, and takes back what it had asked.
-    async fn answer_lost(&mut self) -> anyhow::Result<()> {
+    async fn answer_lost(&mut self) -> Result<(), Failure> {
         let message =
             "the gateway left during the call, which may have been carried out; try again";
         let error = ErrorObject::new(GATEWAY_LEFT, message);

@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use anyhow::Context;
 use bytes::{Bytes, BytesMut};
 use switchboard_wire::{Frame, Id, Message, Outcome, Raw, Response, encode, method, put_line};
+
+use crate::failure::{Context as _, Failure};
 
 /// The most resources of a client that are watched again, as many as a gateway lets it watch.
 const WATCHED_MAX: usize = 1_000;
@@ -53,7 +54,7 @@ pub(super) struct Lost {
 }
 
 impl Memory {
-    pub(super) fn new() -> anyhow::Result<Self> {
+    pub(super) fn new() -> Result<Self, Failure> {
         let mut token = [0; 16];
         getrandom::fill(&mut token).context("the system gives no random numbers")?;
         Ok(Self {

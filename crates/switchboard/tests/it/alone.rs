@@ -193,6 +193,18 @@ fn wrong_usage_is_told_apart() {
 }
 
 #[test]
+fn semicolon_in_a_name_starts_no_hint() {
+    let place = Place::new();
+    place.write_config("{\"mcpServers\": {\"a; b\": {\"command\": \"x\"}}}");
+    place.check(
+        &["remove", "a; c"],
+        1,
+        "",
+        "error: there is no server \"a; c\"\nhint: did you mean \"a; b\"?\n",
+    );
+}
+
+#[test]
 fn a_broken_configuration_is_named_and_left_alone() {
     let place = Place::new();
     let text = "{\"mcpServers\": {\"a\": {\"comand\": \"x\"}}}";

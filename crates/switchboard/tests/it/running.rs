@@ -167,6 +167,25 @@ fn the_life_of_a_server() {
 }
 
 #[test]
+fn semicolon_in_a_message_starts_no_hint() {
+    let place = Place::without_memory();
+    let _gateway = Gateway::start(&place, &[]);
+    add_echo(&place);
+    place.check(
+        &["restart", "a; b"],
+        1,
+        "",
+        "error: there is no server \"a; b\"\nhint: `switchboard list` shows the names\n",
+    );
+    place.check(
+        &["call", "echo:say", r#"{"refuse": "no; not today"}"#],
+        1,
+        "",
+        "error: the server answered with an error: no; not today\n",
+    );
+}
+
+#[test]
 fn stop_leaves_nothing_behind() {
     let place = Place::new();
     let mut gateway = Gateway::start(&place, &["--log-level", "debug"]);

@@ -18,7 +18,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_switchboard");
 /// The longest that anything here may take before the test has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server with two tools, which says on standard error what it is asked.
+/// A server with two tools, which says on standard error what it is asked. The argument `refuse` is the error that it
+/// answers with.
 const ECHO: &str = r#"
 import json, sys
 print("echo is here", file=sys.stderr, flush=True)
@@ -39,7 +40,10 @@ for line in sys.stdin:
         print("called", params["name"], file=sys.stderr, flush=True)
         result = {"content": [{"type": "text", "text": json.dumps(params.get("arguments"))}],
                   "isError": params["name"] == "fail"}
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+    answer = {"result": result}
+    if "refuse" in (params.get("arguments") or {}):
+        answer = {"error": {"code": 1, "message": params["arguments"]["refuse"]}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
 "#;
 
 /// A server whose tools stand in a file, which is read whenever somebody asks for them.

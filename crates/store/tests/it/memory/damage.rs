@@ -119,10 +119,8 @@ async fn open_damaged(place: &Place) -> (Store, Memories) {
         panic!("{refused:?}");
     };
     assert!(aside.contains("switchboard.db.damaged-"), "{aside}");
-    assert!(
-        refused.to_string().contains("switchboard memory repair"),
-        "{refused}"
-    );
+    let hint = refused.hint().unwrap();
+    assert!(hint.contains("switchboard memory repair"), "{hint}");
     assert!(!refused.is_retryable());
     assert_eq!(
         within(memories.damaged()).await.unwrap().as_ref(),

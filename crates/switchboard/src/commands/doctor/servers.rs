@@ -145,7 +145,7 @@ impl Look<'_> {
     }
 
     fn unresolved(&mut self, error: &ResolveError) {
-        let failure = Failure::from_error(error);
+        let failure = Failure::from_error(error, error.hint());
         let owner = format!("server {:?}, ", self.name);
         let message = failure.message();
         let message = message.strip_prefix(&owner).unwrap_or(message);
@@ -171,8 +171,7 @@ impl Look<'_> {
                 "make the folder, or change `cwd`",
             );
         }
-        if let Some(missed) = launching::missed(line) {
-            let (message, fix) = missed.split_once("; ").unwrap_or((&missed, ""));
+        if let Some((message, fix)) = launching::missed(line) {
             self.warning(message, fix);
         }
         self.inherited(line);

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 use switchboard_config::Home;
-use switchboard_store::{Store, StoreError, memory::Salvaged};
+use switchboard_store::{Store, memory::Salvaged};
 use tokio::time::timeout;
 
 use super::{
@@ -118,21 +118,20 @@ fn by_oneself(home: &Home, args: &Repair) -> Result<Option<Mended>, Failure> {
 }
 
 async fn mend(store: &Store, args: &Repair) -> Result<Option<Mended>, Failure> {
-    let wrong = |error: StoreError| Failure::from_error(&error);
     let memories = store.memories();
-    let Some(aside) = memories.damaged().await.map_err(wrong)? else {
+    let Some(aside) = memories.damaged().await? else {
         return Ok(None);
     };
     if args.discard {
         DISCARD.agree(args.yes, &question(&visible_line(&aside)))?;
-        memories.discard_damaged().await.map_err(wrong)?;
+        memories.discard_damaged().await?;
         return Ok(Some(Salvaged::default().into()));
     }
     let mut progress = Progress::new();
     let told = |salvaged: &Salvaged| {
         progress.show(&format!("repairing… {} versions", salvaged.versions));
     };
-    let salvaged = memories.repair(told).await.map_err(wrong)?;
+    let salvaged = memories.repair(told).await?;
     Ok(Some(salvaged.into()))
 }
 

@@ -26,5 +26,5 @@ pub(super) fn run(home: Home, args: &Serve) -> Result<(), Failure> {
         check_config(&home, &Config::load(home.config_file())?)?;
     }
     let args = StdioArgs::of_server(Memory::NAME, args.log_level);
-    Ok(stdio::run(home, &args)?)
+    stdio::run(home, &args)
 }

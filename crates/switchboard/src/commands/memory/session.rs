@@ -174,8 +174,7 @@ impl Session {
         }
         let view = View::Server(Memory::NAME.into());
         let seat = stdio::Client::here(view.clone());
-        let gateway = Gateway::start(Arc::new(home.clone()), config, seat.environment(), None)
-            .map_err(|error| Failure::from_error(&error))?;
+        let gateway = Gateway::start(Arc::new(home.clone()), config, seat.environment(), None)?;
         let (here, there) = tokio::io::duplex(LOCAL_BYTES);
         let serving = Arc::clone(&gateway);
         tokio::spawn(async move {
@@ -312,22 +311,22 @@ fn refused(result: &CallToolResult) -> Failure {
     struct Told {
         kind: String,
         message: String,
+        hint: Option<String>,
     }
     let told = result.meta.as_ref();
     let Some(Answer { error }) = told.and_then(|told| told.read_owned().ok()) else {
         return Failure::new(result.text());
     };
-    match &*error.kind {
+    let failure = match &*error.kind {
         "invalid" => Failure::usage(error.message),
-        "not_found" => {
-            let (message, _) = error
-                .message
-                .split_once("; ")
-                .unwrap_or((&error.message, ""));
-            Failure::new(message)
-                .hint("`switchboard memory list` and `switchboard memory recall` tell the ids")
-        }
+        // The memory's own hint names tools.
+        "not_found" => Failure::new(error.message)
+            .hint("`switchboard memory list` and `switchboard memory recall` tell the ids"),
         _ => Failure::new(error.message),
+    };
+    match error.hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
 
@@ -348,19 +347,18 @@ fn failed(error: &Error) -> Failure {
             after.as_secs()
         ))
         .hint("`switchboard status` shows whether it still runs"),
-        other => Failure::from_error(other),
+        other => Failure::from_error(other, None),
     }
 }
 
 /// The memory or the gateway says what is wrong, and what to do.
 fn complained(error: &ErrorObject) -> Failure {
-    let action = error.data.as_ref().and_then(|data| data.member("action"));
-    let Some(action) = action.and_then(|action| action.to_text()) else {
-        return Failure::from_error(&io::Error::other(error.message.clone()));
-    };
-    let message = &error.message;
-    let message = message.strip_suffix(&*action).unwrap_or(message);
-    Failure::new(message.trim_end_matches([';', ' '])).hint(action)
+    let (message, hint) = error.parts();
+    let failure = Failure::new(message);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 /// A pipe to the gateway; it is there once.
@@ -425,10 +423,13 @@ mod tests {
 
     #[test]
     fn what_to_do_is_told_apart_from_what_is_wrong() {
-        let error = ErrorObject::new(-32003, "initialization failed: no room; free some space");
-        let data = Raw::from_value(&json!({ "action": "free some space" })).unwrap();
-        let failure = complained(&error.with_data(data));
-        assert_eq!(failure.message(), "initialization failed: no room");
-        assert_eq!(failure.advice(), Some("free some space"));
+        let error = ErrorObject::new(-32003, "initialization failed: no room; none at all");
+        let failure = complained(&error.clone().with_hint("free some; space"));
+        assert_eq!(
+            failure.message(),
+            "initialization failed: no room; none at all"
+        );
+        assert_eq!(failure.advice(), Some("free some; space"));
+        assert_eq!(complained(&error).advice(), None);
     }
 }
