@@ -23,8 +23,14 @@ pub(crate) enum Kind<'a> {
         lossy: String,
     },
     Array(Vec<Node<'a>>),
-    /// The names are as in `String`.
-    Object(Vec<(Option<String>, Node<'a>)>),
+    Object(Vec<(Key, Node<'a>)>),
+}
+
+/// The name of a member, as in [`Kind::String`].
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) text: Option<String>,
+    pub(crate) lossy: String,
 }
 
 /// Why there is no value.
@@ -73,21 +79,19 @@ impl Node<'_> {
         }
     }
 
-    /// All values of members of this name; none if this is no object.
+    /// All values of members of this name, as far as it can be read; none if this is no object.
     pub(crate) fn all(&self, name: &str) -> Vec<&Self> {
         let Kind::Object(members) = &self.kind else {
             return Vec::new();
         };
-        let named = members
-            .iter()
-            .filter(|(own, _)| own.as_deref() == Some(name));
+        let named = members.iter().filter(|(own, _)| own.lossy == name);
         named.map(|(_, value)| value).collect()
     }
 
     /// Whether this is an object that names a member by half of a surrogate pair, which no Rust
     /// string can hold.
     pub(crate) fn has_unreadable_name(&self) -> bool {
-        matches!(&self.kind, Kind::Object(members) if members.iter().any(|(name, _)| name.is_none()))
+        matches!(&self.kind, Kind::Object(members) if members.iter().any(|(name, _)| name.text.is_none()))
     }
 
     /// The value as `serde_json` ought to read it; `None` if it holds a number or a text beyond it.
@@ -105,7 +109,7 @@ impl Node<'_> {
             Kind::Object(members) => {
                 let mut map = Map::new();
                 for (name, value) in members {
-                    map.insert(name.clone()?, value.to_value()?);
+                    map.insert(name.text.clone()?, value.to_value()?);
                 }
                 Value::Object(map)
             }
@@ -151,7 +155,11 @@ impl<'a> Reader<'a> {
         }
         loop {
             self.space();
-            let name = String::from_utf16(&self.string()?).ok();
+            let units = self.string()?;
+            let name = Key {
+                text: String::from_utf16(&units).ok(),
+                lossy: String::from_utf16_lossy(&units),
+            };
             self.space();
             self.expect(":")?;
             self.space();

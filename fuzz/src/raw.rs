@@ -36,11 +36,11 @@ fn check_levels(raw: &Raw, node: &Node<'_>, levels: usize) {
             }
             assert!(members.is_none());
         }
-        Kind::Object(nodes) if !node.has_unreadable_name() => {
+        Kind::Object(nodes) => {
             let members = members.unwrap_or_default();
             assert_eq!(members.len(), nodes.len());
             for ((name, value), (own, node)) in members.iter().zip(nodes) {
-                assert_eq!(Some(name), own.as_ref());
+                assert_eq!(*name, own.lossy);
                 let last = node_of_last(nodes, name).map(|node| node.text);
                 assert_eq!(raw.member(name).as_ref().map(Raw::as_str), last);
                 if levels > 0 {
@@ -62,13 +62,8 @@ fn check_levels(raw: &Raw, node: &Node<'_>, levels: usize) {
     check_stamp(raw, node);
 }
 
-fn node_of_last<'n, 'a>(
-    members: &'n [(Option<String>, Node<'a>)],
-    name: &str,
-) -> Option<&'n Node<'a>> {
-    let named = members
-        .iter()
-        .rfind(|(own, _)| own.as_deref() == Some(name));
+fn node_of_last<'n, 'a>(members: &'n [(json::Key, Node<'a>)], name: &str) -> Option<&'n Node<'a>> {
+    let named = members.iter().rfind(|(own, _)| own.lossy == name);
     named.map(|(_, node)| node)
 }
 
@@ -110,9 +105,6 @@ fn check_stamp(raw: &Raw, node: &Node<'_>) {
 
 /// Parameters with `_meta` as the model sets it, one member after the other.
 fn stamp(params: &Node<'_>, members: &[(&str, Raw)]) -> Result<String, Refusal> {
-    if params.has_unreadable_name() {
-        return Err(Refusal::Unreadable);
-    }
     let own = params.all(meta::META).last().map(|node| node.text);
     let own = own.filter(|text| text.starts_with('{')).unwrap_or("{}");
     let mut stamped = own.to_owned();
@@ -134,9 +126,6 @@ fn with_member(node: &Node<'_>, name: &str, value: &str) -> Result<String, Refus
     let Kind::Object(members) = &node.kind else {
         return Err(Refusal::NotAnObject);
     };
-    if node.has_unreadable_name() {
-        return Err(Refusal::Unreadable);
-    }
     let text = node.text;
     match node.all(name)[..] {
         [] => {

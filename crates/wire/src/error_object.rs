@@ -92,14 +92,15 @@ impl ErrorObject {
     /// data twice is replaced by one that has each once, the last.
     pub fn from_raw(raw: Raw) -> Self {
         let mut found: [Option<Raw>; 3] = [None, None, None];
-        let mut ambiguous = false;
+        let (mut seen, mut ambiguous) = ([false; 3], false);
         for (name, value) in raw.members().unwrap_or_default() {
             let Some(n) = MEMBERS.iter().position(|member| is_alike(&name, member)) else {
                 continue;
             };
-            ambiguous |= name != MEMBERS[n] || found[n].is_some();
+            ambiguous |= name != MEMBERS[n] || seen[n];
+            seen[n] = true;
             if name == MEMBERS[n] {
-                found[n] = Some(value);
+                found[n] = Some(value).filter(|value| value.as_str() != "null");
             }
         }
         let [code, message, data] = found;
@@ -212,6 +213,8 @@ mod tests {
             let error = ErrorObject::from_raw(raw.clone());
             assert_eq!((error.code, error.raw()), (-32042, &raw), "{spelled}");
         }
+        let hidden = Raw::parse(r#"{"\ud800":1,"code":-32042}"#).unwrap();
+        assert_eq!(ErrorObject::from_raw(hidden).code, -32042);
         for odd in [
             "-32042.5", "\"x\"", "1e400", "\"NaN\"", "\"inf\"", "null", "[1]",
         ] {

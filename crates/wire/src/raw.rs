@@ -396,8 +396,49 @@ fn whole_surrogates(json: &[u8]) -> Option<Vec<u8>> {
     repaired
 }
 
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+/// The name of a member. Half a surrogate pair in it reads as U+FFFD, so that it hides none of the other members
+/// from us: most readers take such names.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Key<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_borrowed_bytes<E>(self, name: &'de [u8]) -> Result<Self::Value, E> {
+                Ok(Key(
+                    std::str::from_utf8(name).map_or_else(|_| lossy(name), Cow::Borrowed)
+                ))
+            }
+
+            fn visit_bytes<E>(self, name: &[u8]) -> Result<Self::Value, E> {
+                Ok(Key(lossy(name)))
+            }
+        }
+        deserializer.deserialize_bytes(Read)
+    }
+}
+
+/// The text of these bytes, with U+FFFD in place of each half of a surrogate pair.
+fn lossy(name: &[u8]) -> Cow<'static, str> {
+    let mut text = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((&first, after)) = rest.split_first() {
+        if let [0xED, 0xA0..=0xBF, _, after @ ..] = rest {
+            text.extend_from_slice("\u{FFFD}".as_bytes());
+            rest = after;
+        } else {
+            text.push(first);
+            rest = after;
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned().into()
+}
 
 struct Members<'a>(Vec<(Key<'a>, &'a RawValue)>);
 
@@ -446,6 +487,20 @@ mod tests {
 
     fn raw(text: &str) -> Raw {
         Raw::parse(text.to_owned()).unwrap()
+    }
+
+    /// Most readers take such a name, and read the others.
+    #[test]
+    fn name_with_half_a_surrogate_pair_hides_no_member() {
+        let object = raw(r#"{"a\ud800":1,"\udc00b":2,"\ud83d\ude00":3,"c":4}"#);
+        let members = object.members().unwrap();
+        let names: Vec<_> = members.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a\u{FFFD}", "\u{FFFD}b", "\u{1F600}", "c"]);
+        assert_eq!(object.member("c").unwrap().as_str(), "4");
+        assert_eq!(object.without(&["c"]).member("c"), None);
+        let with = object.with_member("c", &raw("5")).unwrap();
+        assert_eq!(with.member("c").unwrap().as_str(), "5");
+        assert!(with.as_str().starts_with(r#"{"a\ud800":1,"#));
     }
 
     #[test]

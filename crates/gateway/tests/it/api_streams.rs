@@ -52,8 +52,8 @@ async fn a_reader_that_is_too_slow_is_told_what_it_missed() {
     let rig = Rig::with(json!({})).await;
     let mut events = rig.follow("/api/v1/events").await;
     // More than fits into every buffer on the way to a reader that does not read.
-    let problem = "x".repeat(100_000);
-    for _ in 0..2_000 {
+    let problem = "x".repeat(10_000);
+    for _ in 0..6_000 {
         rig.gateway.refuse_config(&problem);
         tokio::task::yield_now().await;
     }

@@ -137,10 +137,12 @@ fn flood_of_questions_is_refused_and_counted() {
     // What a server asks at once is bounded before anything is counted: so it takes some calls.
     let refused = within(SOON, "the rest is refused", || {
         flood(&serve, "ask");
-        Some(metric(&serve, "switchboard_questions_refused_total")).filter(|count| *count > 60)
+        let is_full = metric(&serve, "switchboard_questions_total") >= 30;
+        let refused = metric(&serve, "switchboard_questions_refused_total");
+        Some(refused).filter(|count| is_full && *count > 60)
     });
     let passed = metric(&serve, "switchboard_questions_total");
-    assert!((30..=60).contains(&passed), "{passed} questions");
+    assert!(passed <= 60, "{passed} questions");
     serve.stop();
     let after = length(&home, "switchboard.db") + length(&home, "switchboard.db-wal");
     assert!(after - before < 8 * MIB, "{} bytes", after - before);

@@ -107,7 +107,7 @@ async fn results_of_older_servers_ask_nothing() {
     let mut merged = Pipe::open_able(&rig, direct(), MODERN, able()).await;
     let mut searched = Pipe::open_able(&rig, search(), MODERN, able()).await;
     for kind in ["input_required", "task", "complete"] {
-        let asks = format!(r#"{{"content":[],"resultType":"{kind}",{question}}}"#);
+        let asks = format!(r#"{{"content":[],"\ud800":1,"resultType":"{kind}",{question}}}"#);
         stage.set_result("add_note", &asks);
         stage.set_answer("resources/read", &format!(r#""result":{asks}"#));
         stage.set_answer("completion/complete", &format!(r#""result":{asks}"#));
@@ -134,10 +134,12 @@ async fn results_of_older_servers_ask_nothing() {
 async fn denied_questions_of_tasks_are_not_passed_on() {
     let (stage, rig) = staged_as(true, ruled("auto", json!(["deny sampling s"]))).await;
     let result = r#"{"resultType":"complete","status":"input_required","inputRequests":{"q":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":9}}}}"#;
-    stage.set_result("add_note", result);
     let mut client = Pipe::open_able(&rig, server("s"), MODERN, able()).await;
-    let refusal = client.refusal("add_note", json!({})).await;
-    assert!(refusal.contains("denies it"), "{refusal}");
+    for result in [result, &result.replacen('{', r#"{"\ud800":1,"#, 1)] {
+        stage.set_result("add_note", result);
+        let refusal = client.refusal("add_note", json!({})).await;
+        assert!(refusal.contains("denies it"), "{refusal}");
+    }
     rig.stop().await;
 }
 
@@ -237,6 +239,7 @@ async fn denied_addresses_pass_in_no_spelling() {
             r#"{"code":"-32042","message":"m","data":DATA}"#,
             r#"{"code":0,"code":-32042,"message":"m","data":DATA}"#,
             r#"{"code":-32042,"data":{},"message":"m","data":DATA}"#,
+            r#"{"\ud800":1,"code":-32042,"message":"m","data":DATA}"#,
         ] {
             let error = error.replace("DATA", data);
             let (text, _) = failed(&mut client, revision, &error).await;
