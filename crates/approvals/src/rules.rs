@@ -105,7 +105,8 @@ pub struct Case<'a> {
     /// Whose tool it is, or which server asks.
     pub server: &'a str,
     /// The tool or prompt, by the name that its server gave it, or the URI of the resource; for a question
-    /// the tool whose call is under way, or nothing.
+    /// the tool whose call is under way, or nothing if that cannot be told: then a rule that denies or asks is
+    /// about it, whatever tool the rule names.
     pub tool: &'a str,
     /// The name of the client.
     pub client: &'a str,

@@ -14,7 +14,7 @@ use std::{
 use switchboard_catalog::{BadCursor, Catalogue, Kind, Page, ServerPart, Target};
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_results::Structured;
-use switchboard_wire::{Era, Name, code, header::ParamHeaders, meta, method};
+use switchboard_wire::{Era, Name, RawError, code, header::ParamHeaders, meta, method};
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
     failure::{Failure, cut},
     gateway::Gateway,
     handshake,
+    health::Reason,
     line::Line,
     session::Session,
     tasks, translate,
@@ -499,11 +500,19 @@ impl Room<'_> {
         let result = self.errand(&server, method, name, params).await?;
         let result = self.expose_tasks(&server, result);
         // The result of the tool is all of it, or a part of what is said of the task.
-        let Some(inner) = result.member("result").filter(Raw::is_object) else {
-            return Ok(self.deliver(&server, result, None, Structured::Keep).await);
+        let unclear = |error: RawError| Failure::Broken {
+            server: server.as_str().into(),
+            reason: Reason::plain(&format!("its answer about a task cannot be read: {error}")),
         };
-        let inner = self.deliver(&server, inner, None, Structured::Keep).await;
-        Ok(result.with_member("result", &inner).unwrap_or(result))
+        let inner = result.distinct_member(&["result"]).map_err(unclear)?;
+        let result = match inner.filter(Raw::is_object) {
+            Some(inner) => {
+                let inner = self.deliver(&server, inner, None, Structured::Keep).await;
+                result.with_member("result", &inner).map_err(unclear)?
+            }
+            None => result,
+        };
+        Ok(self.deliver(&server, result, None, Structured::Keep).await)
     }
 
     /// Whether the client of this request has said that it knows tasks.

@@ -5,6 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use switchboard_client::{CallError, Error, ErrorObject, Raw};
+use switchboard_config::shell_word;
 use switchboard_store::Outcome;
 use switchboard_trust::ItemKind;
 use switchboard_wire::{Era, code, with_hint};
@@ -229,7 +230,7 @@ impl Failure {
             Self::Refused(error) | Self::Memory(error) => error.parts().1?,
             Self::InitializationFailed { action, .. } => action.as_deref()?.into(),
             Self::Disabled { server } => {
-                format!("`switchboard enable {server}` switches it on").into()
+                format!("`switchboard enable {}` switches it on", shell_word(server)).into()
             }
             Self::TimedOut { .. } => "`requestTimeoutMs` of the server sets the limit".into(),
             Self::Busy { .. } => "try again later, or raise its `maxInFlight`".into(),
@@ -455,19 +456,18 @@ fn retry(after: Duration) -> (&'static str, Raw) {
     ("retryAfterMs", millis(after))
 }
 
-/// Names for what is held back: one in words, and one for a command.
+/// Names for what is held back: one in words, and one for a command, which a shell reads as one word.
 fn held(server: &str, item: Option<&str>) -> (String, String) {
     match item.map(|item| (ItemKind::of_key(item), item)) {
         Some((ItemKind::Tool, tool)) => (
             format!("tool '{tool}' of server '{server}'"),
-            format!("{server}:{tool}"),
+            shell_word(&format!("{server}:{tool}")),
         ),
-        // Its key has brackets and spaces, which a shell would take apart.
         Some((_, key)) => (
             format!("{key} of server '{server}'"),
-            format!("'{server}:{key}'"),
+            shell_word(&format!("{server}:{key}")),
         ),
-        None => (format!("server '{server}'"), server.to_owned()),
+        None => (format!("server '{server}'"), shell_word(server)),
     }
 }
 
@@ -478,4 +478,33 @@ fn millis(duration: Duration) -> Raw {
 /// What a peer sent, short enough to be said back.
 pub(crate) fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(100)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Servers and repositories choose these names, and people paste the command.
+    #[test]
+    fn names_in_advised_commands_are_one_word() {
+        let server: Arc<str> = "s;x".into();
+        let held = |item: Option<&str>| Failure::Unapproved {
+            server: Arc::clone(&server),
+            item: item.map(Into::into),
+        };
+        for (failure, word) in [
+            (held(None), "'s;x'"),
+            (held(Some("t;touch a")), "'s;x:t;touch a'"),
+            (
+                held(Some("(resource) a';touch b;'")),
+                r"'s;x:(resource) a'\'';touch b;'\'''",
+            ),
+        ] {
+            let hint = failure.hint().unwrap();
+            let command = format!("`switchboard trust show {word}`");
+            assert!(hint.contains(&command), "{hint}");
+        }
+        let hint = Failure::Disabled { server }.hint().unwrap();
+        assert!(hint.contains("`switchboard enable 's;x'`"), "{hint}");
+    }
 }

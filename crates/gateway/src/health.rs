@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc, time::SystemTime};
 
 use serde::{Serialize, Serializer};
 use switchboard_client::{CallError, Error};
+use switchboard_config::shell_word;
 use switchboard_wire::{excerpt, visible};
 
 use crate::scrub;
@@ -96,7 +97,7 @@ impl Reason {
 
 /// The place that shows people what a server said.
 pub(crate) fn in_logs(server: &str) -> String {
-    format!("with `switchboard logs {server}`")
+    format!("with `switchboard logs {}`", shell_word(server))
 }
 
 /// The whole reason, for people.

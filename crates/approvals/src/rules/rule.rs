@@ -138,6 +138,10 @@ impl Rule {
         if self.tool.is_any() {
             return Ok(true);
         }
+        if case.tool.is_empty() && matches!(case.kind, Kind::Sampling | Kind::Elicitation) {
+            // It may be the question of any call.
+            return Ok(self.action != Action::Allow);
+        }
         if case.tool.len() > MATCHED_BYTES {
             return Err(Fault::NameTooLong);
         }

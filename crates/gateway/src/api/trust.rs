@@ -10,6 +10,7 @@ use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use switchboard_catalog::Kind;
 use switchboard_client::Raw;
+use switchboard_config::shell_word;
 use switchboard_trust::{
     Change, DecisionError, Finding, Fingerprint, Held, ItemKind, Ledger, Offer, Others, Pin,
     Severity, Why, scan,
@@ -215,7 +216,10 @@ async fn start(
     let name = &upstream.name;
     if !gateway.release(name, fingerprint, Some(actor)).await? {
         let detail = format!("the server {name:?} is not held with this fingerprint");
-        let hint = format!("look at it again with `switchboard trust list {name}`");
+        let hint = format!(
+            "look at it again with `switchboard trust list {}`",
+            shell_word(name)
+        );
         return Err(Problem::new(StatusCode::CONFLICT, detail).hint(hint));
     }
     let upstream = find(&gateway, name)?;

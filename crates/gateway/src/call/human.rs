@@ -411,6 +411,10 @@ impl Way<'_> {
         let said = data.distinct_member(&["elicitations"]);
         let said = said.map_err(|error| Failure::invalid_params(error.to_string()))?;
         let said = said.and_then(|said| said.elements()).unwrap_or_default();
+        if said.is_empty() {
+            let message = "the server wants an address opened and does not list any";
+            return Err(Failure::invalid_params(message));
+        }
         let (mut kept, mut addresses, mut refused) = (Vec::new(), Vec::new(), None);
         for one in said.iter().take(InputRequired::QUESTIONS_MAX) {
             let params = address(one).filter(|params| {

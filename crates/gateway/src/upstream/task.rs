@@ -7,7 +7,7 @@ use std::{
 };
 
 use switchboard_client::{Client, Era, State as Connection};
-use switchboard_config::{Server, Start};
+use switchboard_config::{Server, Start, shell_word};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::sleep_until,
@@ -295,7 +295,7 @@ impl Task {
 
     /// The health of a server that is being left alone for a while.
     fn unwell(&self) -> Health {
-        let name = &self.upstream.name;
+        let name = shell_word(&self.upstream.name);
         let (until, reason, state, action) = match self.restart.state() {
             State::Waiting { until, reason } => {
                 let action = format!(
@@ -526,6 +526,7 @@ pub(super) fn off(name: &str, settings: &Server) -> Option<Health> {
     if !settings.enabled {
         return Some(Health::new(ServerState::Disabled));
     }
+    let name = shell_word(name);
     let action = format!(
         "look at what it would start, and approve that with `switchboard trust approve {name}` or in the console"
     );

@@ -121,7 +121,7 @@ async fn a_server_is_added_switched_and_removed_in_the_file_too() {
     })
     .await;
     let detail = rig.call("a b:echo", json!({})).await.problem(409);
-    assert!(detail.contains("`switchboard trust show a b"), "{detail}");
+    assert!(detail.contains("`switchboard trust show 'a b"), "{detail}");
     let answer = rig.post("/api/v1/trust/a%20b/approve", &json!({})).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     rig.until_known("a%20b").await;
@@ -144,7 +144,7 @@ async fn a_server_is_added_switched_and_removed_in_the_file_too() {
     .await;
     let answer = rig.ask("POST", "/api/v1/servers/a%20b/restart", None).await;
     let detail = answer.problem(409);
-    assert!(detail.contains("`switchboard enable a b`"), "{detail}");
+    assert!(detail.contains("`switchboard enable 'a b'`"), "{detail}");
 
     let answer = rig.ask("POST", "/api/v1/servers/a%20b/enable", None).await;
     assert_eq!(answer.status, 200, "{answer:?}");

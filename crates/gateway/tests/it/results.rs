@@ -503,6 +503,7 @@ async fn links_in_results_of_tasks_lead_to_their_server() {
     let inner = format!(r#""result":{{"taskId":"t1","status":"completed","result":{link}}}"#);
     stage.set_answer("tasks/get", &inner);
     let exposed = "switchboard://s/switchboard://memory/memory://digest";
+    let outside = format!("{},\"result\":{{}}}}", &link[..link.len() - 1]);
     for view in [direct(), search()] {
         let mut pipe = Pipe::open_as(&rig, view, "2025-11-25").await;
         let call = json!({ "name": "s__job", "arguments": {}, "task": {} });
@@ -513,8 +514,19 @@ async fn links_in_results_of_tasks_lead_to_their_server() {
         };
         let started = pipe.result("tools/call", call).await;
         let task = json!({ "taskId": started["task"]["taskId"] });
-        let result = pipe.result("tasks/result", task.clone()).await;
-        assert_eq!(result["content"][0]["uri"], exposed, "{result}");
+        for said in [link, &outside] {
+            stage.set_answer("tasks/result", &format!(r#""result":{said}"#));
+            let result = pipe.result("tasks/result", task.clone()).await;
+            assert_eq!(result["content"][0]["uri"], exposed, "{result}");
+        }
+        for twice in [format!(r#""result":{link}"#), format!(r#""Result":{link}"#)] {
+            let twice = inner.replacen(r#""status""#, &format!(r#"{twice},"status""#), 1);
+            stage.set_answer("tasks/get", &twice);
+            let answer = pipe.ask("tasks/get", task.clone()).await.text;
+            assert!(answer.contains("cannot be read"), "{answer}");
+            assert!(!answer.contains("memory://"), "{answer}");
+        }
+        stage.set_answer("tasks/get", &inner);
         let state = pipe.result("tasks/get", task).await;
         assert_eq!(state["result"]["content"][0]["uri"], exposed, "{state}");
     }

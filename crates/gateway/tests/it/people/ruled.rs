@@ -143,6 +143,25 @@ async fn denied_questions_of_tasks_are_not_passed_on() {
     rig.stop().await;
 }
 
+/// The question of a read, of a task, or of one of several calls may be that of the tool that a rule names.
+#[tokio::test]
+async fn rule_that_names_a_tool_holds_where_the_tool_is_unknown() {
+    let rules = json!(["deny sampling s:add_note"]);
+    let (stage, rig) = staged_as(true, ruled("auto", rules)).await;
+    let mut client = Pipe::open_able(&rig, server("s"), MODERN, able()).await;
+    let asks = r#"{"resultType":"input_required","inputRequests":{"q":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":9}}},"requestState":"S"}"#;
+    stage.set_answer("resources/read", &format!(r#""result":{asks}"#));
+    let uri = json!({ "uri": "stage://a" });
+    let read = client.ask("resources/read", uri).await.text;
+    assert!(read.contains("denies it"), "{read}");
+    // A tool that the rule does not name is told by its name.
+    stage.set_result("delete_file", asks);
+    let call = client.send_call("delete_file", json!({})).await;
+    let answer = client.finish(&call).await.text;
+    assert!(answer.contains("input_required"), "{answer}");
+    rig.stop().await;
+}
+
 /// A gateway whose server fails as it is told to.
 async fn failing(rules: Value) -> (Stage, Rig) {
     let stage = Stage::new(&[tool("fail", "Fails.")]);
@@ -240,6 +259,8 @@ async fn denied_addresses_pass_in_no_spelling() {
             r#"{"code":0,"code":-32042,"message":"m","data":DATA}"#,
             r#"{"code":-32042,"data":{},"message":"m","data":DATA}"#,
             r#"{"\ud800":1,"code":-32042,"message":"m","data":DATA}"#,
+            r#"{"code":-32042,"message":"m","data":{"elicitations":DATA}}"#,
+            r#"{"code":-32042,"message":"m","data":[DATA]}"#,
         ] {
             let error = error.replace("DATA", data);
             let (text, _) = failed(&mut client, revision, &error).await;

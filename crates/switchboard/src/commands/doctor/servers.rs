@@ -338,8 +338,9 @@ impl Look<'_> {
         let file = |secret: &str| self.home.secrets().join(secret).display().to_string();
         match secret_of(server) {
             Some(secret) => format!(
-                "the token was refused: renew it, put it into {}, and run `switchboard restart {name}`",
-                file(&secret)
+                "the token was refused: renew it, put it into {}, and run `switchboard restart {}`",
+                file(&secret),
+                shell_word(name)
             ),
             None => format!(
                 "it wants a token: put it into {}, with mode 600, and give the server \
@@ -363,7 +364,7 @@ impl Look<'_> {
         }
         let fix = match &state.action {
             Some(action) => action.clone(),
-            None => format!("`switchboard logs {}` may say more", self.name),
+            None => format!("`switchboard logs {}` may say more", shell_word(self.name)),
         };
         if state.state == "parked" {
             self.problem(message, fix);
