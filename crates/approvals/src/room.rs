@@ -14,7 +14,7 @@ const BYTES_EACH: usize = BYTES_MAX / 4;
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     all: Load,
-    servers: HashMap<Arc<str>, Load>,
+    servers: HashMap<Arc<str>, ServerLoad>,
     clients: HashMap<u64, Load>,
     /// The requests of all clients over HTTP.
     web: Load,
@@ -25,6 +25,13 @@ pub(crate) struct Room {
 struct Load {
     count: usize,
     bytes: usize,
+}
+
+/// The requests about one server: all of them, and those of clients over HTTP.
+#[derive(Clone, Copy, Debug, Default)]
+struct ServerLoad {
+    all: Load,
+    web: Load,
 }
 
 impl Load {
@@ -63,7 +70,9 @@ impl Room {
             Some("too many requests of this client wait for a person")
         } else if ask.holder.is_web && is_full(self.web, OPEN_MAX / 2, BYTES_MAX / 2) {
             Some("too many requests of clients over HTTP wait for a person")
-        } else if is_full(of_server, OPEN_EACH, BYTES_EACH) {
+        } else if is_full(of_server.all, OPEN_EACH, BYTES_EACH)
+            || ask.holder.is_web && is_full(of_server.web, OPEN_EACH / 2, BYTES_EACH / 2)
+        {
             Some("too many requests of this server wait for a person")
         } else if is_full(self.all, OPEN_MAX, BYTES_MAX) {
             Some("too many requests wait for a person")
@@ -77,7 +86,11 @@ impl Room {
         let weight = weight(ask);
         self.all.add(weight);
         let server = Arc::clone(&ask.server);
-        self.servers.entry(server).or_default().add(weight);
+        let of_server = self.servers.entry(server).or_default();
+        of_server.all.add(weight);
+        if ask.holder.is_web {
+            of_server.web.add(weight);
+        }
         if ask.holder.client != 0 {
             let client = self.clients.entry(ask.holder.client);
             client.or_default().add(weight);
@@ -91,9 +104,13 @@ impl Room {
     pub(crate) fn give_back(&mut self, ask: &Ask) {
         let weight = weight(ask);
         self.all.subtract(weight);
-        let of_server = self.servers.get_mut(&ask.server);
-        if of_server.is_some_and(|load| load.subtract(weight)) {
-            self.servers.remove(&ask.server);
+        if let Some(of_server) = self.servers.get_mut(&ask.server) {
+            if ask.holder.is_web {
+                of_server.web.subtract(weight);
+            }
+            if of_server.all.subtract(weight) {
+                self.servers.remove(&ask.server);
+            }
         }
         let client = &ask.holder.client;
         let of_client = self.clients.get_mut(client);

@@ -69,7 +69,7 @@ impl EditError {
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Text { .. } => return None,
-            Self::Shape { .. } => "mend the configuration first".into(),
+            Self::Shape { .. } => "fix the configuration first".into(),
             Self::Name(error) => return error.hint(),
             Self::Entry { problems, .. } => return only_hint(problems),
             Self::Exists { .. } => "remove it first, or choose another name".into(),

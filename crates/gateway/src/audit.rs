@@ -110,7 +110,11 @@ impl Repeats {
     fn count(&mut self, now: Instant, what: &'static str, source: &str, full: bool) -> bool {
         let mut key = (what, Arc::from(source));
         if self.sources.len() >= SOURCES && !self.sources.contains_key(&key) {
-            key = ("", "others".into());
+            // For each kind: the sources of one kind must not use up the entries of another.
+            let alike = self.sources.keys().filter(|(known, _)| *known == what);
+            if alike.count() >= SOURCES {
+                key.1 = "others".into();
+            }
         }
         let counted = self.sources.entry(key).or_insert(Counted {
             since: now,
@@ -591,6 +595,27 @@ mod tests {
         assert_eq!(flood(&mut repeats, began + COUNTED, 5), 5);
         assert!(repeats.take(began + 2 * COUNTED).is_empty());
         assert!(repeats.sources.is_empty());
+    }
+
+    #[test]
+    fn sources_of_one_kind_leave_entries_for_another() {
+        let now = Instant::now();
+        let mut repeats = Repeats::default();
+        for client in 0..10 * SOURCES {
+            repeats.admit_asked(now, &client.to_string());
+        }
+        assert!(repeats.sources.len() <= SOURCES + 1);
+        assert!(repeats.admit(now, "denied", "bank:pay"));
+        for source in 0..10 * SOURCES {
+            repeats.admit(now, "denied", &source.to_string());
+        }
+        assert!(repeats.sources.len() <= 2 * (SOURCES + 1));
+        let counts = repeats.take(now + COUNTED);
+        let others = |what| {
+            let mut counts = counts.iter();
+            counts.any(|(kind, source, _)| *kind == what && &**source == "others")
+        };
+        assert!(others("asked") && others("denied"), "{counts:?}");
     }
 
     #[test]

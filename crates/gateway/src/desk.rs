@@ -530,27 +530,6 @@ impl Room<'_> {
         Ok(self.expose_tasks(server, result.await?))
     }
 
-    /// A tool's result as this view gives it out: with names of tasks and addresses that lead back to its server,
-    /// in the words of the client's revision, and no longer than an agent takes.
-    async fn deliver(
-        &self,
-        server: &str,
-        result: Raw,
-        own_bytes: Option<usize>,
-        structured: Structured,
-    ) -> Raw {
-        let result = self.with_tasks(server, result);
-        let revision = self.guest.revision();
-        match self.view {
-            View::Server(_) => translate::content(result, revision),
-            View::All(_) => {
-                let result = switchboard_catalog::expose_content(server, &result);
-                let result = translate::content(result, revision);
-                self.fit(server, result, own_bytes, structured).await
-            }
-        }
-    }
-
     /// The result of a call, which may be a task to come back for.
     fn with_tasks(&self, server: &str, result: Raw) -> Raw {
         if is_task(&result, self.guest.era()) {

@@ -473,6 +473,24 @@ fn clients_over_http_leave_room_for_pipes() {
 }
 
 #[test]
+fn clients_over_http_leave_room_at_one_server() {
+    let mut world = World::new();
+    let of_one_server = |client: u64, is_web: bool| {
+        let mut ask = long(client, client, 1_000_000);
+        ask.holder.is_web = is_web;
+        ask.server = "one".into();
+        ask
+    };
+    for client in 1..=16 {
+        world.raise(client, of_one_server(client, true));
+    }
+    let refused = turned_away(&world).len();
+    assert!((8..16).contains(&refused), "{refused}");
+    world.raise(17, of_one_server(17, false));
+    assert_eq!(turned_away(&world).len(), refused);
+}
+
+#[test]
 fn request_that_is_too_long_is_not_asked() {
     let mut world = World::new();
     world.raise(1, long(7, 1, REQUEST_BYTES));

@@ -251,21 +251,21 @@ fn refusals_say_what_to_do() {
         told(set_enabled(text, "odd", false)),
         parts(
             "the server \"odd\" is not an object, so it cannot be changed",
-            "mend the configuration first"
+            "fix the configuration first"
         )
     );
     assert_eq!(
         told(add_server("{\"mcpServers\": []}", "new", &entry)),
         parts(
             "\"mcpServers\" is not an object, so it cannot be changed",
-            "mend the configuration first"
+            "fix the configuration first"
         )
     );
     assert_eq!(
         told(add_server("[]", "new", &entry)),
         parts(
             "the configuration is not an object, so it cannot be changed",
-            "mend the configuration first"
+            "fix the configuration first"
         )
     );
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Requests for trust that an earlier run of the gateway left behind, and that are about nothing any more.
+//! Requests for trust from an earlier run of the gateway, whose server or definitions are gone.
 //!
 //! Such a request has no deadline. Without this it would wait for ever, and an approval of it would do nothing.
 

@@ -13,7 +13,9 @@ use switchboard_results::{Budget, Fit, Limits, Reader, ResultId, Store, Structur
 use switchboard_wire::with_hint;
 
 use super::{Room, menu};
-use crate::{answer, builtin, caller::Principal, context::Context, failure::Failure};
+use crate::{
+    answer, builtin, caller::Principal, context::Context, failure::Failure, translate, view::View,
+};
 
 /// The results that were cut, whole. Opened when the first is.
 #[derive(Debug)]
@@ -65,9 +67,30 @@ impl Results {
 }
 
 impl Room<'_> {
+    /// A tool's result as this view gives it out: with names of tasks and addresses that lead back to its server,
+    /// in the words of the client's revision, and no longer than an agent takes.
+    pub(super) async fn deliver(
+        &self,
+        server: &str,
+        result: Raw,
+        own_bytes: Option<usize>,
+        structured: Structured,
+    ) -> Raw {
+        let result = self.with_tasks(server, result);
+        let revision = self.guest.revision();
+        match self.view {
+            View::Server(_) => translate::content(result, revision),
+            View::All(_) => {
+                let result = switchboard_catalog::expose_content(server, &result);
+                let result = translate::content(result, revision);
+                self.fit(server, result, own_bytes, structured).await
+            }
+        }
+    }
+
     /// The result of a server's tool, cut if it is too long for the agent. One that cannot be kept is not
     /// cut: nothing is lost.
-    pub(super) async fn fit(
+    async fn fit(
         &self,
         server: &str,
         result: Raw,
