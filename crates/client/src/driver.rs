@@ -412,6 +412,7 @@ impl Hands {
             method: request.method,
             params: request.params,
             tag: caller.and_then(|(caller, _)| caller.tag),
+            of_request: via.is_some(),
             name: request.id.raw().to_text(),
         };
         let id = request.id.clone();

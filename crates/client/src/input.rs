@@ -111,6 +111,7 @@ impl InputRequired {
                 method: method.unwrap_or_default(),
                 params: request.member("params"),
                 tag,
+                of_request: true,
                 name: Some(key.clone()),
             };
             let method = asked.method.clone();

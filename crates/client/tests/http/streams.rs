@@ -144,7 +144,11 @@ async fn ask(server: &mut Server, events: &mut Events, id: &str) -> Value {
 #[tokio::test]
 async fn a_question_comes_with_the_tag_of_the_call_on_whose_stream_it_was_asked() {
     let builder = Client::builder("test", "0").on_asked(|asked| async move {
-        Ok(asked.tag.map_or_else(|| Raw::from(false), Raw::number))
+        Ok(match (asked.tag, asked.of_request) {
+            (Some(tag), true) => Raw::number(tag),
+            (None, of_request) => Raw::from(of_request),
+            (Some(_), false) => Raw::string("a tag without a request"),
+        })
     });
     let mut server = Server::start().await;
     let (client, mut own) = connected(&mut server, builder).await;
@@ -154,12 +158,13 @@ async fn a_question_comes_with_the_tag_of_the_call_on_whose_stream_it_was_asked(
     let (_, mut of_third, _third) = begin(&mut server, client.request("a/b", None)).await;
     assert_eq!(ask(&mut server, &mut of_second, "q1").await, 22);
     assert_eq!(ask(&mut server, &mut of_first, "q2").await, 11);
-    assert_eq!(ask(&mut server, &mut of_third, "q3").await, false);
+    // On the stream of a request that has none, and of no request.
+    assert_eq!(ask(&mut server, &mut of_third, "q3").await, true);
     assert_eq!(ask(&mut server, &mut own, "q4").await, false);
     // The call has ended, and with it what it was known by.
     of_first.message("", &result(first)).await;
     first_call.await.unwrap().unwrap();
-    assert_eq!(ask(&mut server, &mut of_first, "q5").await, false);
+    assert_eq!(ask(&mut server, &mut of_first, "q5").await, true);
     assert_eq!(ask(&mut server, &mut of_second, "q6").await, 22);
 }
 
