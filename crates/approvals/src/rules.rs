@@ -108,7 +108,9 @@ pub struct Case<'a> {
     /// the tool whose call is under way, or nothing if that cannot be told: then a rule that denies or asks is
     /// about it, whatever tool the rule names.
     pub tool: &'a str,
-    /// The name of the client.
+    /// The name of the client. For a question nothing if that cannot be told: then a rule that denies or asks is about
+    /// it, whatever client the rule names, and so is a decision for whichever session or project. One that allows is
+    /// not.
     pub client: &'a str,
     /// The session of the client.
     pub session: u64,
@@ -202,6 +204,11 @@ impl<'a> Case<'a> {
             arguments: None,
             annotations: Hints::default(),
         }
+    }
+
+    /// Tests if it is a question of a server, and not known for whose call.
+    fn has_unknown_caller(&self) -> bool {
+        self.client.is_empty() && matches!(self.kind, Kind::Sampling | Kind::Elicitation)
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::condition::Fault;
 use super::look::Look;
-use super::rule::{Rule, Specificity};
+use super::rule::{Action, Rule, Specificity};
 
 /// A decision that is remembered. Serialised, it is what a store keeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,6 +54,10 @@ impl Remembered {
 
     pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
         let here = match &self.scope {
+            // It may be the question of the client that was decided about.
+            Scope::Session(_) | Scope::Project(_) if look.case.has_unknown_caller() => {
+                self.rule.action != Action::Allow
+            }
             Scope::Session(session) => *session == look.case.session,
             Scope::Project(project) => look.case.project == Some(project),
             Scope::Always => true,

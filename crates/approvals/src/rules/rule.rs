@@ -182,13 +182,22 @@ impl Rule {
         !self.arguments.is_empty()
     }
 
+    /// Tests if it is about the client of a case. A question that may be any client's may be that of a client that the
+    /// rule names.
+    fn is_about_client(&self, case: &Case<'_>) -> bool {
+        if case.has_unknown_caller() {
+            return self.client.is_any() || self.action != Action::Allow;
+        }
+        self.client.matches_in_any_case(case.client)
+    }
+
     /// Whether all but the arguments fits.
     pub(crate) fn is_about(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
         let case = look.case;
         let may_be = self.covers(case.kind)
             && self.expires.is_none_or(|expires| now < expires)
             && self.server.matches(case.server)
-            && self.client.matches_in_any_case(case.client)
+            && self.is_about_client(case)
             && self.annotations.hold(look.believed());
         if may_be {
             self.is_named(look)

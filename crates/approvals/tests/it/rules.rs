@@ -650,3 +650,47 @@ fn names_of_clients_match_in_any_case() {
         assert_eq!(found, Action::Deny, "{client}");
     }
 }
+
+/// A question on a stream that is of no call may be that of any client.
+#[test]
+fn rules_about_clients_hold_for_unknown_callers() {
+    use Action::{Allow, Ask, Deny};
+    for kind in [Kind::Sampling, Kind::Elicitation] {
+        let case = Case {
+            kind,
+            ..Case::tool_call("files", "")
+        };
+        let judge = |rules: &Rules| rules.judge(&case, 0).action;
+        let allow = format!("allow {kind} files");
+        for (other, expected) in [
+            (format!("deny {kind} files @cursor*"), Deny),
+            (format!("ask {kind} files @cursor*"), Ask),
+            (format!("deny {kind} *:* @cursor*"), Deny),
+            (allow.clone(), Allow),
+        ] {
+            assert_eq!(judge(&rules(&[&allow, &other])), expected, "{other}");
+        }
+        assert_eq!(judge(&rules(&[&format!("{allow} @cursor*")])), Ask);
+        for scope in [Scope::Session(7), Scope::Project("/a".to_owned())] {
+            let decided = |action| Remembered {
+                id: "r1".to_owned(),
+                rule: Rule::about(action, &Case { tool: "*", ..case }),
+                scope: scope.clone(),
+                exactly: None,
+                identity: Some("this".to_owned()),
+                created_at: 0,
+                by: "console".to_owned(),
+            };
+            for (written, action, expected) in [(&*allow, Deny, Deny), ("ask files:*", Allow, Ask)]
+            {
+                let mut rules = rules(&[written]);
+                rules.remember(decided(action)).unwrap();
+                assert_eq!(judge(&rules), expected, "{kind} {scope:?} {action}");
+            }
+        }
+        // The caller of a tool is always known.
+        let call = Case::tool_call("files", "x");
+        let rules = rules(&["deny files:x @cursor*"]);
+        assert_eq!(rules.judge(&call, 0).action, Allow);
+    }
+}
