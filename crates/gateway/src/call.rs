@@ -28,7 +28,7 @@ use tokio::time::timeout_at;
 
 use self::{
     human::{Bell, Opening},
-    journey::{Begun, Journey, Next},
+    journey::{Journey, Next},
     record::Record,
     rounds::Rounds,
 };
@@ -153,6 +153,7 @@ async fn walk(
     }
     let mut lost = None;
     let mut consented = false;
+    let mut is_checked = false;
     let patience = context.config.load().approvals.long_timeout;
     // Time in which a person was asked does not count.
     let mut rounds = Rounds::new(pass.params.clone(), patience, Instant::now());
@@ -183,23 +184,23 @@ async fn walk(
                 }
             }
         }
+        if live.era() == Era::Modern && !is_checked {
+            if let Err(failure) = rounds::check_answers(&way, &live, &pass).await {
+                return record.finish(Err(failure));
+            }
+            is_checked = true;
+        }
         params = translate::request(params, errand.guest, live.era(), way.has_person());
-        let ended;
-        (record, ended) =
-            match Journey::begin(&way, &live, place, params, record, rounds.since).await {
-                Begun::Ended(record, ended) => (record, ended),
-                Begun::Journey(mut journey) => {
-                    let ended = if asks_later {
-                        match journey.with_answers(&way, comes_back).await {
-                            Next::Ended(ended) => ended,
-                            Next::Asked(asked) => return way.park(journey, asked),
-                        }
-                    } else {
-                        journey.accompany(&way).await
-                    };
-                    (journey.into_record(), ended)
-                }
-            };
+        let mut journey = Journey::begin(&way, &live, place, params, record, rounds.since).await;
+        let ended = if asks_later {
+            match journey.with_answers(&way, comes_back).await {
+                Next::Ended(ended) => ended,
+                Next::Asked(asked) => return way.park(journey, asked),
+            }
+        } else {
+            journey.accompany(&way).await
+        };
+        record = journey.into_record();
         let is_modern = errand.guest.era() == Era::Modern && live.era() == Era::Modern;
         let asks = is_modern && ended.as_ref().is_ok_and(rounds::may_ask);
         let result = match ended {
@@ -439,12 +440,13 @@ impl Way<'_> {
         ])))
     }
 
-    /// Keeps what was read, if the server lets it be kept. What came of questions is not.
+    /// Keeps what was read, if the server lets it be kept. What came of questions is not, nor what may have some.
     fn remember(&self, live: &Live, result: &Raw) {
         let errand = self.errand;
         if errand.method == method::RESOURCES_READ
             && live.era() == Era::Modern
             && !returns(errand.params.as_ref())
+            && !rounds::may_ask(result)
             && InputRequired::of(result).is_none()
         {
             let (server, principal) = (&self.upstream.name, self.caller.principal);

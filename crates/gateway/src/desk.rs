@@ -526,13 +526,22 @@ impl Room<'_> {
             return Err(Failure::method_not_found(method::TASKS_LIST));
         };
         let params = params.unwrap_or_else(Raw::empty_object);
+        let upstream = upstream(self.gateway, server)?;
         let result = self.errand(server, method::TASKS_LIST, "".into(), params);
-        Ok(self.expose_tasks(server, result.await?))
+        let own = upstream.begun.only_of(self.caller.principal, result.await?);
+        let own = own.map_err(|error| Failure::Broken {
+            server: Arc::clone(server),
+            reason: Reason::plain(&format!("its list of tasks cannot be read: {error}")),
+        })?;
+        Ok(self.expose_tasks(server, own))
     }
 
     /// The result of a call, which may be a task to come back for.
     fn with_tasks(&self, server: &str, result: Raw) -> Raw {
         if is_task(&result, self.guest.era()) {
+            if let Some(upstream) = self.gateway.upstream(server) {
+                upstream.begun.add(self.caller.principal, &result);
+            }
             self.expose_tasks(server, result)
         } else {
             result

@@ -1,8 +1,9 @@
 //! What servers of the older revisions ask while they work, and whose call it is that they ask for.
 //!
-//! Over Streamable HTTP a question comes on the stream of its call. Over a pipe nothing says where it
-//! belongs: then it goes to the one client that has calls under way. If there are several, it waits for
-//! their calls to end, and is refused if that takes too long. A client that has been asked already and is
+//! Over Streamable HTTP a question comes on the stream of its call, and one on the stream of a request that is no
+//! call, or is over, is put to no client. A question may also name the task that it belongs to. Over a pipe nothing
+//! else says where it belongs: then it goes to the one client that has calls under way. If there are several, it waits
+//! for their calls to end, and is refused if that takes too long. A client that has been asked already and is
 //! to come back is not counted, unless it is another principal's: a server that waits for an answer
 //! asks nothing else as a rule.
 
@@ -32,6 +33,7 @@ use crate::{
     caller::{Caller, Principal, answers},
     context::Context,
     line::Line,
+    tasks::related_task,
 };
 
 /// A question of a server, and where its answer goes.
@@ -64,6 +66,8 @@ pub(crate) struct Questions {
     last: AtomicU64,
     open: Mutex<FxHashMap<u64, Arc<Open>>>,
     changed: Notify,
+    /// Whether a call was the owner's so far.
+    owned: AtomicBool,
     /// The client that said last that its roots have changed.
     roots: Mutex<Option<(Principal, Line)>>,
 }
@@ -79,6 +83,12 @@ struct Open {
     /// Its client has been asked and is to come back: the server waits for it, and asks nothing else as a
     /// rule.
     away: AtomicBool,
+    /// The task that the call is about or has become, by the server's name for it.
+    task: OnceLock<String>,
+    /// The server is to say which task the call has become.
+    becomes_task: AtomicBool,
+    /// Whether nobody can be asked for it.
+    is_mute: bool,
     /// Made when the server first asks, which few do.
     count: OnceLock<Arc<CallCount>>,
 }
@@ -102,6 +112,22 @@ impl Questions {
         tool: Option<&Arc<str>>,
         capabilities: Raw,
     ) -> Ear {
+        self.begin(caller, tool, capabilities, false)
+    }
+
+    /// The same for a request of this client for which nobody can be asked. A question may be for it.
+    pub(crate) fn open_mute(self: &Arc<Self>, caller: &Caller) -> Ear {
+        self.note(caller.principal);
+        self.begin(caller, None, Raw::empty_object(), true)
+    }
+
+    fn begin(
+        self: &Arc<Self>,
+        caller: &Caller,
+        tool: Option<&Arc<str>>,
+        capabilities: Raw,
+        is_mute: bool,
+    ) -> Ear {
         let tag = self.last.fetch_add(1, Relaxed) + 1;
         let open = Arc::new(Open {
             caller: caller.clone(),
@@ -110,6 +136,9 @@ impl Questions {
             asked: Mutex::default(),
             rung: Notify::new(),
             away: AtomicBool::new(false),
+            task: OnceLock::new(),
+            becomes_task: AtomicBool::new(false),
+            is_mute,
             count: OnceLock::new(),
         });
         self.lock().insert(tag, Arc::clone(&open));
@@ -135,8 +164,19 @@ impl Questions {
         self.lock().is_empty()
     }
 
-    /// Whether all calls under way are this principal's.
-    pub(crate) fn all_of(&self, principal: Principal) -> bool {
+    /// Takes note of whose calls there are.
+    pub(crate) fn note(&self, principal: Principal) {
+        if principal == Principal::Owner && !self.owned.load(Relaxed) {
+            self.owned.store(true, Relaxed);
+        }
+    }
+
+    /// Tests if what the server says of no call may be about this principal's: all calls under way are, and what may be
+    /// about one of the owner's that is over is for the owner.
+    pub(crate) fn may_concern(&self, principal: Principal) -> bool {
+        if principal != Principal::Owner && self.owned.load(Relaxed) {
+            return false;
+        }
         let open = self.lock();
         open.values().all(|call| call.caller.principal == principal)
     }
@@ -162,13 +202,15 @@ impl Questions {
                 .asking
                 .refuse(context, server, &asked.method, exceeded)
         };
-        let is_sure = asked.tag.is_some() || self.lock().len() == 1;
-        let owner = match asked.tag {
-            Some(tag) => {
-                let open = self.lock().get(&tag).cloned();
-                open.map_or(Owner::Nobody, Owner::Call)
-            }
-            None => self.owner().await,
+        let tagged = asked.tag.and_then(|tag| self.lock().get(&tag).cloned());
+        let task = asked.params.as_ref().and_then(related_task);
+        let is_sure = tagged.is_some() || task.is_some() || self.lock().len() == 1;
+        let owner = match (tagged, task) {
+            (Some(call), _) => Owner::Call(call),
+            (None, Some(task)) => self.owner_of(&task).await,
+            // The call is over, or it was none.
+            (None, None) if asked.of_request => Owner::Nobody,
+            (None, None) => self.owner().await,
         };
         let call = match &owner {
             Owner::Call(owner) => Some(owner),
@@ -184,7 +226,8 @@ impl Questions {
             caller: call.map(|call| &call.caller),
         };
         let params = asked.params.as_ref();
-        let ruling = ruling::judge(context, asker, &asked.method, params).await?;
+        let ruling = ruling::judge(context, asker, &asked.method, params).await;
+        let ruling = ruling.map_err(ruling::untold)?;
         let owner = match owner {
             Owner::Call(owner) => owner,
             Owner::Several | Owner::Nobody if answerer(false, &ruling) == Answerer::Person => {
@@ -197,7 +240,8 @@ impl Questions {
                 return Err(ErrorObject::new(code::INTERNAL, message));
             }
             Owner::Nobody => {
-                return match self.roots().filter(|_| asked.method == method::ROOTS_LIST) {
+                let is_for_roots = asked.method == method::ROOTS_LIST && !asked.of_request;
+                return match self.roots().filter(|_| is_for_roots) {
                     Some(line) => {
                         // There is no call whose count could bound it.
                         let settings = &context.config.load().approvals;
@@ -264,6 +308,34 @@ impl Questions {
         }
     }
 
+    /// The call that is about this task, if there is one. The server may ask before it is known here which task a call
+    /// has become.
+    async fn owner_of(&self, task: &str) -> Owner {
+        let until = Instant::now() + AMBIGUOUS;
+        loop {
+            let changed = self.changed.notified();
+            let mut changed = std::pin::pin!(changed);
+            // From here on a change is noticed.
+            changed.as_mut().enable();
+            let (found, may_come) = {
+                let open = self.lock();
+                let is_it = |call: &&Arc<Open>| call.task.get().is_some_and(|own| own == task);
+                let found: Vec<_> = open.values().filter(is_it).cloned().collect();
+                let mut calls = open.values();
+                let may_come = calls.any(|call| call.becomes_task.load(Relaxed));
+                (found, may_come)
+            };
+            match only_one(&found) {
+                Owner::Call(call) => return Owner::Call(call),
+                Owner::Nobody if !may_come => return Owner::Nobody,
+                Owner::Nobody | Owner::Several => {}
+            }
+            if timeout_at(until.into(), changed).await.is_err() {
+                return Owner::Nobody;
+            }
+        }
+    }
+
     /// The calls that a question could be for.
     fn candidates(&self) -> Vec<u64> {
         let open = self.lock();
@@ -300,11 +372,17 @@ fn only_one(calls: &[Arc<Open>]) -> Owner {
     let Some(first) = calls.first() else {
         return Owner::Nobody;
     };
-    let is_other = |call: &Arc<Open>| call.caller.person != first.caller.person;
-    if calls.iter().any(is_other) {
+    // Two that say the same of themselves, on a connection each, may be two programs.
+    let client = |call: &Open| (call.caller.key, call.caller.person, call.caller.principal);
+    if calls.iter().any(|call| client(call) != client(first)) {
         return Owner::Several;
     }
-    let free = calls.iter().find(|call| call.lock().is_empty());
+    let mut hearing = calls.iter().filter(|call| !call.is_mute);
+    let Some(first) = hearing.next() else {
+        return Owner::Nobody;
+    };
+    let mut hearing = std::iter::once(first).chain(hearing);
+    let free = hearing.find(|call| call.lock().is_empty());
     Owner::Call(Arc::clone(free.unwrap_or(first)))
 }
 
@@ -336,6 +414,19 @@ impl Ear {
     /// The client has been asked, and is to come back; or it is back.
     pub(crate) fn set_away(&self, away: bool) {
         self.open.away.store(away, Relaxed);
+        self.questions.changed.notify_waiters();
+    }
+
+    /// The server is to say which task the call has become.
+    pub(crate) fn becomes_task(&self) {
+        self.open.becomes_task.store(true, Relaxed);
+    }
+
+    /// The call is about this task.
+    pub(crate) fn set_task(&self, task: String) {
+        // A call is about one.
+        let _ = self.open.task.set(task);
+        self.open.becomes_task.store(false, Relaxed);
         self.questions.changed.notify_waiters();
     }
 
@@ -431,11 +522,77 @@ mod tests {
                 name: None,
                 to_person: None,
                 is_sure: true,
-                count: OnceLock::new(),
+                count: Arc::default(),
                 reply,
             });
         }
         assert!(opened.iter().all(|call| call.lock().len() == 1));
+    }
+
+    /// What two programs say of themselves over HTTP can be the same.
+    #[test]
+    fn connections_and_principals_are_told_apart() {
+        let questions = Arc::new(Questions::default());
+        let on = |key, principal| {
+            let mut caller = caller(key, principal);
+            caller.person = 7;
+            questions.open(&caller, None, Raw::empty_object())
+        };
+        let one = on(1, Principal::Owner);
+        assert_eq!(owner(&questions), Some(7));
+        let other = on(2, Principal::Owner);
+        assert_eq!(owner(&questions), Some(0));
+        drop(other);
+        let _stranger = on(1, Principal::Anyone);
+        assert_eq!(owner(&questions), Some(0));
+        drop(one);
+        assert_eq!(owner(&questions), Some(7));
+    }
+
+    #[test]
+    fn a_request_without_an_ear_is_counted_and_not_asked() {
+        let questions = Arc::new(Questions::default());
+        let mute = questions.open_mute(&caller(1, Principal::Owner));
+        assert_eq!(owner(&questions), None);
+        let same = open(&questions, 1);
+        assert_eq!(owner(&questions), Some(1));
+        drop(same);
+        let _other = open(&questions, 2);
+        assert_eq!(owner(&questions), Some(0));
+        drop(mute);
+        assert_eq!(owner(&questions), Some(2));
+    }
+
+    #[test]
+    fn the_owners_news_is_not_for_strangers() {
+        let questions = Arc::new(Questions::default());
+        assert!(questions.may_concern(Principal::Anyone));
+        questions.note(Principal::Anyone);
+        let stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
+        assert!(questions.may_concern(Principal::Anyone));
+        assert!(!questions.may_concern(Principal::Owner));
+        drop(stranger);
+        // From the first call of the owner on, also between calls.
+        questions.note(Principal::Owner);
+        assert!(questions.may_concern(Principal::Owner));
+        assert!(!questions.may_concern(Principal::Anyone));
+    }
+
+    /// The server may be faster than whoever waits for its answer.
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_begins_is_waited_for() {
+        let questions = Arc::new(Questions::default());
+        let (one, _other) = (open(&questions, 1), open(&questions, 2));
+        assert!(matches!(questions.owner_of("t").await, Owner::Nobody));
+        one.becomes_task();
+        let asking = Arc::clone(&questions);
+        let owner = tokio::spawn(async move { asking.owner_of("t").await });
+        tokio::task::yield_now().await;
+        one.set_task("t".to_owned());
+        let Ok(Owner::Call(owner)) = owner.await else {
+            panic!("the task is known");
+        };
+        assert_eq!(owner.caller.person, 1);
     }
 
     #[tokio::test(start_paused = true)]

@@ -190,7 +190,9 @@ impl Audience {
         let members: Vec<_> = lock(&self.0).values().filter_map(Weak::upgrade).collect();
         for session in members {
             let sees = session.view.sees(&server.name);
-            let may_be_meant = server.questions.all_of(session.caller.principal);
+            // The end of an elicitation is told by its name.
+            let may_be_meant = said == method::ELICITATION_COMPLETE
+                || server.questions.may_concern(session.caller.principal);
             let wants = match said {
                 // Who has not asked for messages gets those of its own calls only.
                 method::LOG_MESSAGE => session

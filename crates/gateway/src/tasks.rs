@@ -3,7 +3,14 @@
 //! A client gets a name of the gateway's making, which says, under seal, whose task it is and at which
 //! server. So it is found again by its name alone, and nobody else's principal can use it.
 
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rustc_hash::FxHashSet;
 use switchboard_client::Raw;
+use switchboard_wire::RawError;
 
 use crate::{caller::Principal, seal::Seal};
 
@@ -28,6 +35,82 @@ const fn mark(principal: Principal) -> char {
     match principal {
         Principal::Owner => 'o',
         Principal::Anyone => 'a',
+    }
+}
+
+/// The task that a message says it belongs to, by the server's name for it.
+pub(crate) fn related_task(params: &Raw) -> Option<String> {
+    let task = params.member("_meta")?.member(RELATED)?;
+    task.member("taskId")?.to_text()
+}
+
+/// The tasks of one server that clients have begun, the newest of them. Only those are listed for them: a server may
+/// know no clients apart, and list the tasks of all.
+#[derive(Debug, Default)]
+pub(crate) struct Begun(Mutex<[Recent; 2]>);
+
+/// The tasks of one principal, by the server's names for them.
+#[derive(Debug, Default)]
+struct Recent {
+    known: FxHashSet<Arc<str>>,
+    /// The oldest first.
+    order: VecDeque<Arc<str>>,
+}
+
+/// So many tasks of each principal are known.
+const BEGUN_MAX: usize = 1_000;
+/// The name of a task that can be known has so many bytes at most.
+const NAME_BYTES_MAX: usize = 1_024;
+
+impl Begun {
+    /// The call of a client has become a task, by its result.
+    pub(crate) fn add(&self, principal: Principal, result: &Raw) {
+        let task = result.member("task").filter(Raw::is_object);
+        let id = task.as_ref().unwrap_or(result).member("taskId");
+        if let Some(task) = id.and_then(|id| id.to_text()) {
+            self.insert(principal, &task);
+        }
+    }
+
+    fn insert(&self, principal: Principal, task: &str) {
+        let mut recent = self.lock();
+        let recent = &mut recent[place(principal)];
+        if task.len() > NAME_BYTES_MAX || recent.known.contains(task) {
+            return;
+        }
+        if recent.order.len() >= BEGUN_MAX
+            && let Some(oldest) = recent.order.pop_front()
+        {
+            recent.known.remove(&oldest);
+        }
+        let task: Arc<str> = task.into();
+        recent.known.insert(Arc::clone(&task));
+        recent.order.push_back(task);
+    }
+
+    /// A list of tasks without those that this principal has not begun.
+    pub(crate) fn only_of(&self, principal: Principal, result: Raw) -> Result<Raw, RawError> {
+        let tasks = result.distinct_member(&["tasks"])?;
+        let tasks = tasks.and_then(|tasks| tasks.elements()).unwrap_or_default();
+        let recent = self.lock();
+        let known = &recent[place(principal)].known;
+        let own = tasks.into_iter().filter(|task| {
+            let id = task.distinct_member(&["taskId"]).ok().flatten();
+            id.and_then(|id| id.to_text())
+                .is_some_and(|id| known.contains(&*id))
+        });
+        result.with_member("tasks", &Raw::array(own))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, [Recent; 2]> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const fn place(principal: Principal) -> usize {
+    match principal {
+        Principal::Owner => 0,
+        Principal::Anyone => 1,
     }
 }
 
@@ -88,6 +171,34 @@ mod tests {
         );
         assert_eq!(locate(&seal, Principal::Anyone, &name), None);
         assert_eq!(locate(&seal, Principal::Owner, "t"), None);
+    }
+
+    #[test]
+    fn tasks_that_are_listed_are_bounded_for_each_principal() {
+        let begun = Begun::default();
+        let listed = |principal| {
+            let list = Raw::parse(r#"{"tasks":[{"taskId":"a"},{"taskId":"b"},{}],"n":1.0}"#);
+            let list = begun.only_of(principal, list.unwrap()).unwrap();
+            list.to_string()
+        };
+        assert_eq!(listed(Principal::Owner), r#"{"tasks":[],"n":1.0}"#);
+        begun.insert(Principal::Owner, "a");
+        for n in 0..2 * BEGUN_MAX {
+            begun.insert(Principal::Anyone, &n.to_string());
+        }
+        begun.insert(Principal::Anyone, "b");
+        begun.insert(Principal::Anyone, &"x".repeat(NAME_BYTES_MAX + 1));
+        assert_eq!(
+            listed(Principal::Owner),
+            r#"{"tasks":[{"taskId":"a"}],"n":1.0}"#
+        );
+        assert_eq!(
+            listed(Principal::Anyone),
+            r#"{"tasks":[{"taskId":"b"}],"n":1.0}"#
+        );
+        let recent = begun.lock();
+        assert_eq!(recent[1].order.len(), BEGUN_MAX);
+        assert_eq!(recent[1].known.len(), BEGUN_MAX);
     }
 
     #[test]

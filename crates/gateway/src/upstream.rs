@@ -36,6 +36,7 @@ use crate::{
     live::Live,
     metrics::Meter,
     question::Questions,
+    tasks,
     watch::Watched,
 };
 
@@ -48,6 +49,8 @@ pub(crate) struct Upstream {
     settings: ArcSwap<Server>,
     /// What it asks while it works.
     pub(crate) questions: Arc<Questions>,
+    /// Its tasks that clients have begun.
+    pub(crate) begun: tasks::Begun,
     /// What clients watch of it.
     pub(crate) watched: Watched,
     /// How fresh its lists are.
@@ -130,6 +133,7 @@ impl Upstream {
             meter: context.metrics.meter(name),
             settings: ArcSwap::new(server),
             questions: Arc::default(),
+            begun: tasks::Begun::default(),
             watched: Watched::default(),
             freshness: Freshness::default(),
             refreshing: tokio::sync::Mutex::default(),

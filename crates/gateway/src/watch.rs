@@ -164,6 +164,8 @@ impl Upstream {
                 let message = "too many resources of this server are watched already";
                 return Err(Failure::invalid_params(message));
             }
+            // A server may ask meanwhile, and not for another client.
+            let _ear = self.questions.open_mute(caller);
             let asked = live.client().subscribe(uri).await;
             asked.map_err(|error| match error {
                 Error::NotOffered { what } => {

@@ -39,6 +39,8 @@ pub(super) struct Pass {
     pub(super) params: Option<Raw>,
     /// A person was asked.
     pub(super) asked: bool,
+    /// The client came back with a state of the gateway.
+    pub(super) returned: bool,
     /// What the person made of the arguments.
     arguments: Option<Raw>,
 }
@@ -51,6 +53,8 @@ pub(crate) struct Round {
     answers: Option<Raw>,
     /// The state that the server gave.
     state: Option<Raw>,
+    /// The names of the questions that the client was asked, if it may answer no others.
+    asked: Option<Vec<String>>,
 }
 
 impl Way<'_> {
@@ -273,6 +277,7 @@ impl Way<'_> {
             return Ok(Some(Pass {
                 params: Some(params.clone()),
                 asked: true,
+                returned: true,
                 arguments: None,
             }));
         }
@@ -294,14 +299,23 @@ impl Way<'_> {
         pass: &Pass,
         answers: Option<Raw>,
     ) -> Result<Raw, Failure> {
-        if (!pass.asked && answers.is_none()) || InputRequired::of(&result).is_none() {
+        let is_ruled = self.rules_answers();
+        if !pass.asked && answers.is_none() && !is_ruled {
             return Ok(result);
         }
+        let Some(input) = InputRequired::of(&result) else {
+            return Ok(result);
+        };
+        let asked = is_ruled.then(|| {
+            let keys = input.questions().iter().map(|(key, _)| key.clone());
+            keys.collect()
+        });
         let patience = self.context.config.load().approvals.long_timeout;
         let round = Round {
             arguments: pass.arguments.clone(),
             answers,
             state: result.member("requestState"),
+            asked,
         };
         let (rounds, server) = (&self.context.rounds, &self.upstream.name);
         let state = rounds.put(server, self.ticket(), patience, round);
@@ -318,6 +332,14 @@ fn resumed(params: &Raw, round: Round) -> Option<Pass> {
     let mut own = params.without(&["requestState"]);
     if let Some(state) = &round.state {
         own = own.with_member("requestState", state).ok()?;
+    }
+    if let (Some(asked), Some(given)) = (&round.asked, own.member("inputResponses")) {
+        let given = given.members().unwrap_or_default();
+        let given = given.iter().filter(|(name, _)| asked.contains(name));
+        let given = given.map(|(name, answer)| (&**name, answer.clone()));
+        own = own
+            .with_member("inputResponses", &Raw::object(given))
+            .ok()?;
     }
     if let Some(answers) = &round.answers {
         let given = own
@@ -340,6 +362,7 @@ fn resumed(params: &Raw, round: Round) -> Option<Pass> {
     Some(Pass {
         params: Some(own),
         asked: true,
+        returned: true,
         arguments: round.arguments,
     })
 }

@@ -2,15 +2,18 @@
 
 use std::{
     future::{IntoFuture, pending},
+    pin::Pin,
     sync::Arc,
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use switchboard_client::{Answering, Client, ErrorObject, Id, Raw, Reason};
+use switchboard_client::{Answering, Call, CallError, Client, Error, ErrorObject, Id, Raw, Reason};
 use switchboard_wire::{Era, Name, code, meta, method};
 use tokio::{
+    sync::oneshot,
     task::JoinSet,
-    time::{sleep_until, timeout},
+    time::{sleep, sleep_until, timeout},
 };
 
 use super::{
@@ -33,7 +36,8 @@ use crate::{
 pub(crate) struct Journey {
     upstream: Arc<Upstream>,
     live: Arc<Live>,
-    call: Answering<Raw>,
+    call: Sent,
+    wants: Wants,
     /// Why the call is withdrawn, if it is.
     reason: Reason,
     /// Hears what a server of an older revision asks.
@@ -59,11 +63,35 @@ pub(super) enum Next {
     Ended(Result<Raw, Trouble>),
 }
 
-/// How a call begins.
-pub(super) enum Begun {
-    Journey(Journey),
-    /// It is over already.
-    Ended(Record, Result<Raw, Trouble>),
+/// What the client wants to hear of the call on the way.
+#[derive(Debug, Clone, Copy)]
+struct Wants {
+    progress: bool,
+    logs: bool,
+}
+
+/// A request under way.
+#[derive(Debug)]
+enum Sent {
+    Call(Answering<Raw>),
+    /// The same, of which a task is to come.
+    Creation(oneshot::Receiver<Result<Created, Error>>),
+}
+
+impl Future for Sent {
+    type Output = Result<Created, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Call(call) => Pin::new(call).poll(cx).map_ok(Created::Result),
+            Self::Creation(created) => {
+                // It is always told, unless everything ends.
+                let lost = |_| Err(CallError::Shutdown { sent: true }.into());
+                let created = Pin::new(created).poll(cx);
+                created.map(|created| created.unwrap_or_else(lost))
+            }
+        }
+    }
 }
 
 /// A call that reports progress may take so many times its limit, each report giving it a full one.
@@ -82,7 +110,7 @@ impl Journey {
         params: Option<Raw>,
         record: Record,
         since: Instant,
-    ) -> Begun {
+    ) -> Self {
         let Way {
             errand,
             upstream,
@@ -90,19 +118,13 @@ impl Journey {
             ..
         } = way;
         let patience = upstream.request_timeout();
-        let (method, params, task) = if way.wants_task(live) {
-            match Box::pin(Task::create(live, params, patience)).await {
-                Ok(Created::Task(task)) => (method::TASKS_RESULT, Some(task.params()), Some(task)),
-                Ok(Created::Result(result)) => return Begun::Ended(record, Ok(result)),
-                Err(error) => return Begun::Ended(record, outcome(upstream, Err(error))),
-            }
-        } else {
-            (errand.method, params, None)
-        };
-        let ear = (live.era() == Era::Legacy).then(|| {
-            let questions = &upstream.questions;
-            questions.open(way.caller, way.tool(), way.capabilities())
-        });
+        let questions = &upstream.questions;
+        questions.note(way.caller.principal);
+        let ear = (live.era() == Era::Legacy)
+            .then(|| questions.open(way.caller, way.tool(), way.capabilities()));
+        if let Some(ear) = ear.as_ref().filter(|_| is_about_task(errand.method)) {
+            ear.set_task(errand.name.to_string());
+        }
         let progress = way.told.is_some();
         let wanted = match errand.line {
             Some(_) if live.may_log() => errand.guest.logs(errand.params.as_ref()),
@@ -113,6 +135,7 @@ impl Journey {
         }
         // An older server that has not been asked for a level logs as it likes, to nobody else.
         let logs = wanted != Logs::None || (errand.line.is_some() && live.logs());
+        let wants = Wants { progress, logs };
         let relay = (progress || logs).then(|| {
             Relay::new(
                 errand.line.cloned(),
@@ -123,41 +146,42 @@ impl Journey {
                 live.revision(),
             )
         });
-        // How long it may take is decided here: time in which a person is asked does not count.
-        let mut call = live
-            .client()
-            .request(method, params)
-            .no_timeout()
-            .fail_fast();
-        if let Some(ear) = &ear {
-            call = call.tag(ear.tag());
-        }
-        if let Some(relay) = relay.as_ref().filter(|_| progress) {
-            let relay = Arc::clone(relay);
-            call = call.on_raw_progress(move |params| relay.progress(&params));
-        }
-        if let Some(relay) = relay.as_ref().filter(|_| logs) {
-            let relay = Arc::clone(relay);
-            call = call.on_raw_log(move |params| relay.log(&params));
-        }
         let reason = errand
             .line
             .map_or_else(Reason::default, |line| Arc::clone(line.reason()));
-        Begun::Journey(Self {
+        let send = |method, params, wants| {
+            let call = request(live, method, params, ear.as_ref());
+            heard(call, relay.as_ref(), wants).reason(&reason)
+        };
+        let call = if way.wants_task(live) {
+            if let Some(ear) = &ear {
+                ear.becomes_task();
+            }
+            let wants = Wants {
+                progress: false,
+                ..wants
+            };
+            let creation = send(method::TOOLS_CALL, Some(Task::asked_for(params)), wants);
+            Sent::Creation(Task::create(live, creation, patience))
+        } else {
+            Sent::Call(send(errand.method, params, wants).into_future())
+        };
+        Self {
             upstream: Arc::clone(upstream),
             live: Arc::clone(live),
-            call: call.reason(&reason).into_future(),
+            call,
+            wants,
             reason,
             ear,
             relay,
-            task,
+            task: None,
             deadline: since + patience,
             record,
             patience,
             ask_patience: context.config.load().approvals.long_timeout,
             place: Some(place),
             asking: None,
-        })
+        }
     }
 
     pub(super) fn live(&self) -> Arc<Live> {
@@ -181,7 +205,9 @@ impl Journey {
             let wake = deadline.into_iter().chain(silent).min();
             tokio::select! {
                 biased;
-                result = &mut self.call => return self.ended(result),
+                result = &mut self.call => if let Some(ended) = self.settled(result) {
+                    return ended;
+                },
                 question = next_question(self.ear.as_ref()) => match (&question.to_person, line) {
                     (Some(_), _) => self.ask_person(way, question),
                     (None, Some(line)) => {
@@ -231,7 +257,9 @@ impl Journey {
             let wake = deadline.into_iter().chain(silent).min();
             tokio::select! {
                 biased;
-                result = &mut self.call => return Next::Ended(self.ended(result)),
+                result = &mut self.call => if let Some(ended) = self.settled(result) {
+                    return Next::Ended(ended);
+                },
                 question = next_question(self.ear.as_ref()) => {
                     if question.to_person.is_some() {
                         self.ask_person(way, question);
@@ -316,11 +344,32 @@ impl Journey {
         self.record
     }
 
-    fn ended(&mut self, result: Result<Raw, switchboard_client::Error>) -> Result<Raw, Trouble> {
+    /// The end of the call. `None` if it has only become a task, whose result is asked for now.
+    fn settled(&mut self, result: Result<Created, Error>) -> Option<Result<Raw, Trouble>> {
+        let result = match result {
+            Ok(Created::Task(task)) => {
+                if let (Some(ear), Some(id)) = (&self.ear, task.id.to_text()) {
+                    ear.set_task(id);
+                }
+                let params = Some(task.params());
+                let call = request(&self.live, method::TASKS_RESULT, params, self.ear.as_ref());
+                let call = heard(call, self.relay.as_ref(), self.wants).reason(&self.reason);
+                self.call = Sent::Call(call.into_future());
+                self.task = Some(*task);
+                return None;
+            }
+            Ok(Created::Result(result)) => Ok(result),
+            Err(error) => Err(error),
+        };
+        let mut ended = outcome(&self.upstream, result);
         if let Some(task) = &mut self.task {
             task.over = true;
+            // The server has got the call itself.
+            if let Err(trouble) = &mut ended {
+                trouble.unsent = false;
+            }
         }
-        outcome(&self.upstream, result)
+        Some(ended)
     }
 
     fn deadline(&self) -> Instant {
@@ -347,6 +396,37 @@ impl Journey {
             after: self.record.started.elapsed(),
         })
     }
+}
+
+/// A request to the server. How long it may take is decided elsewhere: time in which a person is asked does not count.
+fn request(live: &Live, method: &'static str, params: Option<Raw>, ear: Option<&Ear>) -> Call<Raw> {
+    let client = live.client();
+    let call = client.request(method, params).no_timeout().fail_fast();
+    match ear {
+        Some(ear) => call.tag(ear.tag()),
+        None => call,
+    }
+}
+
+/// The same, with what is said of it on the way handed on.
+fn heard(mut call: Call<Raw>, relay: Option<&Arc<Relay>>, wants: Wants) -> Call<Raw> {
+    if let Some(relay) = relay.filter(|_| wants.progress) {
+        let relay = Arc::clone(relay);
+        call = call.on_raw_progress(move |params| relay.progress(&params));
+    }
+    if let Some(relay) = relay.filter(|_| wants.logs) {
+        let relay = Arc::clone(relay);
+        call = call.on_raw_log(move |params| relay.log(&params));
+    }
+    call
+}
+
+/// Tests if a request is about a task, which it names.
+fn is_about_task(method: &str) -> bool {
+    matches!(
+        method,
+        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_CANCEL
+    )
 }
 
 async fn at(time: Option<Instant>) {
@@ -452,38 +532,55 @@ struct Task {
     over: bool,
 }
 
+#[derive(Debug)]
 enum Created {
-    Task(Task),
+    Task(Box<Task>),
     /// The server has done it at once.
     Result(Raw),
 }
 
 impl Task {
-    async fn create(
-        live: &Live,
-        params: Option<Raw>,
-        patience: Duration,
-    ) -> Result<Created, switchboard_client::Error> {
+    /// The parameters of a call that is to become a task.
+    fn asked_for(params: Option<Raw>) -> Raw {
         let params = without_progress_token(params.unwrap_or_else(Raw::empty_object));
         // What is no object is refused by the connection.
-        let params = params
+        params
             .with_member("task", &Raw::empty_object())
-            .unwrap_or(params);
-        let result = live
-            .client()
-            .request(method::TOOLS_CALL, params)
-            .timeout(patience)
-            .fail_fast()
-            .await?;
-        let id = result.member("task").and_then(|task| task.member("taskId"));
-        Ok(match id {
-            None => Created::Result(result),
-            Some(id) => Created::Task(Self {
-                client: live.client().clone(),
-                id,
-                over: false,
-            }),
-        })
+            .unwrap_or(params)
+    }
+
+    /// Has a task created. One whose client has left by then is cancelled: until it has a name, nobody can do that.
+    fn create(
+        live: &Live,
+        call: Call<Raw>,
+        patience: Duration,
+    ) -> oneshot::Receiver<Result<Created, Error>> {
+        let (mut created, receiver) = oneshot::channel();
+        let client = live.client().clone();
+        tokio::spawn(async move {
+            let left = async {
+                created.closed().await;
+                sleep(patience).await;
+            };
+            let result = tokio::select! {
+                result = call.into_future() => result,
+                () = left => return,
+            };
+            let of = |result: Raw| {
+                let id = result.member("task").and_then(|task| task.member("taskId"));
+                match id {
+                    None => Created::Result(result),
+                    Some(id) => Created::Task(Box::new(Self {
+                        client,
+                        id,
+                        over: false,
+                    })),
+                }
+            };
+            // To drop it is to cancel it.
+            drop(created.send(result.map(of)));
+        });
+        receiver
     }
 
     fn params(&self) -> Raw {

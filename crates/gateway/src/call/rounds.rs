@@ -7,7 +7,7 @@ use std::{
 };
 
 use switchboard_client::{ErrorObject, InputRequired, Raw};
-use switchboard_wire::{Name, code, method};
+use switchboard_wire::{Name, RawError, code, method};
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
@@ -24,6 +24,7 @@ use crate::{
     caller::{Guest, answers},
     failure::{Failure, cut},
     line::Line,
+    live::Live,
     question::Question,
     translate,
 };
@@ -171,15 +172,86 @@ pub(super) async fn permit(way: &Way<'_>, pass: &Pass, result: Raw) -> Result<Ra
     };
     for (_, question) in questions.unwrap_or_default() {
         let judged = judge(way, &question).await.map_err(refused)?;
-        if let Ruling::Ask(rule) = judged.ruling {
-            let asked = judged.asked;
-            return Err(refused(format!(
-                "it asked `{asked}`, which the rule `{rule}` leaves to a person, who is not asked for a task"
-            )));
-        }
+        leave_to_client(way, &judged).map_err(refused)?;
     }
     way.with_pass(result, pass, None)
 }
+
+/// Refuses a question that is not the client's to answer, where no person is asked.
+fn leave_to_client(way: &Way<'_>, judged: &Judged) -> Result<(), String> {
+    let Judged { asked, ruling, .. } = judged;
+    if let Ruling::Ask(rule) = ruling {
+        return Err(format!(
+            "it asked `{asked}`, which the rule `{rule}` leaves to a person, who is not asked for a task"
+        ));
+    }
+    let route = way.context.config.load().approvals.route;
+    if Answerer::of(route, asked, true, ruling) == Answerer::Person {
+        return Err(format!(
+            "it asked `{asked}`, which `approvals.route` leaves to a person, who is not asked for a task"
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses answers that a client gives to what it was not asked through the gateway, where that matters: such an answer
+/// would replace that of a person, or be one that a rule denies.
+pub(super) async fn check_answers(way: &Way<'_>, live: &Live, pass: &Pass) -> Result<(), Failure> {
+    let params = way.errand.params.as_ref();
+    let (Some(params), false) = (params, pass.returned || !way.rules_answers()) else {
+        return Ok(());
+    };
+    let unclear = |error: RawError| Failure::invalid_params(error.to_string());
+    let given = params.distinct_member(&[ANSWERS]).map_err(unclear)?;
+    match given {
+        None => Ok(()),
+        Some(given) if way.errand.method == method::TASKS_UPDATE => {
+            Box::pin(check_update(way, live, params, &given)).await
+        }
+        Some(_) => Err(Failure::advised(
+            "`inputResponses` answers nothing that was asked, and a rule or `approvals.route` may leave that to a person",
+            "call again without it",
+        )),
+    }
+}
+
+/// Refuses answers to a task that are not for the client to give. The questions are those that the task has now.
+async fn check_update(
+    way: &Way<'_>,
+    live: &Live,
+    params: &Raw,
+    given: &Raw,
+) -> Result<(), Failure> {
+    let refused = |reason: String| Failure::Input {
+        server: Arc::clone(&way.upstream.name),
+        reason: reason.into(),
+    };
+    let params = translate::request(
+        Some(params.without(&[ANSWERS])),
+        way.errand.guest,
+        live.era(),
+        way.has_person(),
+    );
+    let asking = live.client().request(method::TASKS_GET, params);
+    let asking = asking.timeout(way.upstream.request_timeout()).fail_fast();
+    let state = super::outcome(way.upstream, asking.await).map_err(|trouble| trouble.failure)?;
+    let questions = state.member("inputRequests");
+    let questions = questions.and_then(|questions| questions.members());
+    let questions = questions.unwrap_or_default();
+    for (key, _) in given.members().unwrap_or_default() {
+        let question = questions.iter().find(|(asked, _)| *asked == key);
+        let (_, question) = question.ok_or_else(|| {
+            let message = format!("the task does not ask '{}'", cut(&key));
+            Failure::invalid_params(message)
+        })?;
+        let judged = judge(way, question).await.map_err(refused)?;
+        leave_to_client(way, &judged).map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// The member of a request that has a client's answers.
+const ANSWERS: &str = "inputResponses";
 
 /// A question that the rules do not deny.
 struct Judged {

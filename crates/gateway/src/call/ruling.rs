@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use switchboard_approvals::rules::{Action, Case, Kind};
 use switchboard_client::{ErrorObject, Raw};
+use switchboard_config::Route;
 use switchboard_wire::{code, method};
 
-use super::gate::record_denied;
+use super::{Way, gate::record_denied};
 use crate::{caller::Caller, context::Context};
 
 /// A person, or a rule, does not want this answered.
@@ -47,7 +48,18 @@ pub(super) fn is_ruled(context: &Context, asked: &str) -> bool {
     kind_of(asked).is_some_and(|kind| !context.approvals.policy().is_quiet(kind))
 }
 
-/// Judges a question of a server. A denial is recorded, and is the error that the server is told.
+impl Way<'_> {
+    /// Tests if a client may answer only what it was asked through the gateway: rules are about questions, or a person
+    /// answers them.
+    pub(super) fn rules_answers(&self) -> bool {
+        let context = self.context;
+        context.config.load().approvals.route == Route::Human
+            || is_ruled(context, method::SAMPLING)
+            || is_ruled(context, method::ELICITATION)
+    }
+}
+
+/// Judges a question of a server. A denial is recorded, and is an error that names the rule.
 pub(crate) async fn judge(
     context: &Context,
     asker: Asker<'_>,
@@ -82,6 +94,14 @@ pub(crate) async fn judge(
         (Action::Ask, Some(rule)) => Ruling::Ask(rule.text.into()),
         (Action::Allow, Some(rule)) => Ruling::Allow(rule.text.into()),
     })
+}
+
+/// A denial as the server is told it: rules are not for servers to read.
+pub(crate) fn untold(error: ErrorObject) -> ErrorObject {
+    if error.code == REJECTED {
+        return ErrorObject::new(REJECTED, "a rule of the user denies this");
+    }
+    error
 }
 
 /// The kind of question that rules are about; `None` if they are not about this one.

@@ -29,6 +29,8 @@ mod search_changes;
 mod search_menu;
 mod search_retrieve;
 mod stage_rig;
+mod streams;
+mod tasks;
 mod trust;
 mod trust_asked;
 mod trust_kinds;

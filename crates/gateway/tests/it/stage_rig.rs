@@ -158,6 +158,12 @@ impl Stage {
             .await;
     }
 
+    /// The same with parameters.
+    pub(crate) async fn request_with(&self, id: u64, method: &str, params: Value) {
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .await;
+    }
+
     async fn send(&self, line: Value) {
         let mut control = UnixStream::connect(self.path("control")).await.unwrap();
         control

@@ -1,0 +1,253 @@
+//! Tasks: whose they are, and who answers what they ask.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::{
+    api_rig::Rig,
+    mcp_rig::{MODERN, Pipe, Web, refusal_of, server, text_of},
+    stage_rig::{Stage, tool},
+};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server of 2025-11-25 on a pipe. Its tools are never answered, but `job`, which is a task.
+async fn staged(mut config: Value) -> (Stage, Rig) {
+    let task = |name| {
+        let mut tool = tool(name, "Works.");
+        tool["execution"] = json!({ "taskSupport": "required" });
+        tool
+    };
+    let stage = Stage::new(&[tool("wait", "Waits."), task("wait_task"), task("job")]);
+    let capabilities =
+        r#"{"tools":{},"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}}"#;
+    stage.set_answer(
+        "initialize",
+        &format!(
+            r#""result":{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"serverInfo":{{"name":"stage","version":"1"}}}}"#
+        ),
+    );
+    stage.set_result("job", r#"{"task":{"taskId":"t1","status":"working"}}"#);
+    config["mcpServers"] = json!({ "s": stage.entry() });
+    config["auth"] = json!({ "mcp": "none" });
+    config["approvals"]["notify"] = json!("off");
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 3).await;
+    (stage, rig)
+}
+
+fn question(meta: Value) -> Value {
+    let schema = json!({ "type": "object", "properties": { "who": { "type": "string" } } });
+    json!({ "message": "Who?", "requestedSchema": schema, "_meta": meta })
+}
+
+/// Has a client read, and so answer, for a while.
+async fn reads(client: &mut Pipe, id: &Value) {
+    let _ = timeout(PATIENCE, client.finish(id)).await;
+}
+
+/// While a task is created, its call counts as one of those that a question can be for.
+#[tokio::test]
+async fn question_before_a_task_is_not_another_clients() {
+    let (stage, rig) = staged(json!({})).await;
+    let mut other = Pipe::open(&rig, server("s")).await;
+    let wait = other.send_call("wait", json!({})).await;
+    let mut client = Pipe::open(&rig, server("s")).await;
+    client.send_call("wait_task", json!({})).await;
+    stage.until_asked(r#""name":"wait_task""#).await;
+    stage
+        .request_with(900, "elicitation/create", question(json!({})))
+        .await;
+    let answering = stage.until_asked("answer ");
+    let answer = tokio::select! {
+        () = reads(&mut other, &wait) => panic!("the call has ended"),
+        answer = answering => answer,
+    };
+    assert!(answer.contains("several clients"), "{answer}");
+    rig.stop().await;
+}
+
+/// A question says to which task it belongs.
+#[tokio::test]
+async fn question_of_a_task_is_its_clients() {
+    let (stage, rig) = staged(json!({})).await;
+    stage.set_answer("tasks/result", "");
+    let mut client = Pipe::open(&rig, server("s")).await;
+    let job = client.send_call("job", json!({})).await;
+    stage.until_asked("tasks/result").await;
+    let mut other = Pipe::open(&rig, server("s")).await;
+    let wait = other.send_call("wait", json!({})).await;
+    stage.until_asked(r#""name":"wait""#).await;
+    for (id, task) in [(900, "t1"), (901, "t2")] {
+        let meta = json!({ "io.modelcontextprotocol/related-task": { "taskId": task } });
+        stage
+            .request_with(id, "elicitation/create", question(meta))
+            .await;
+    }
+    // Nobody is asked for a task of which nothing is known.
+    let waiting = rig.one_waiting().await;
+    assert_eq!(waiting["kind"], "elicitation", "{waiting}");
+    let answer = tokio::select! {
+        () = reads(&mut client, &job) => panic!("the call has ended"),
+        answer = stage.until_asked("answer ") => answer,
+    };
+    assert!(answer.contains("900") && answer.contains("Ada"), "{answer}");
+    let waiting = timeout(Duration::from_millis(300), other.finish(&wait)).await;
+    assert!(waiting.is_err(), "{waiting:?}");
+    assert_eq!(other.told(), Vec::<&Value>::new());
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn tasks_of_another_principal_are_not_listed() {
+    let (stage, rig) = staged(json!({})).await;
+    stage.set_answer(
+        "tasks/list",
+        r#""result":{"tasks":[{"taskId":"t0","status":"working"},{"taskId":"t1","status":"working"}]}"#,
+    );
+    let mut owner = Pipe::open_as(&rig, server("s"), "2025-11-25").await;
+    let params = json!({ "name": "job", "arguments": {}, "task": {} });
+    let started = owner.result("tools/call", params).await;
+    let task = started["task"]["taskId"].clone();
+    let listed = owner.result("tasks/list", json!({})).await;
+    let names: Vec<_> = listed["tasks"].as_array().unwrap().iter().collect();
+    assert_eq!(names.len(), 1, "{listed}");
+    let result = json!({ "taskId": names[0]["taskId"] });
+    assert_eq!(text_of(&owner.result("tasks/result", result).await), "done");
+    let stranger = Web::anyone(&rig, "/mcp/s/s").await;
+    let listed = stranger.result("tasks/list", json!({})).await;
+    assert_eq!(listed["tasks"], json!([]), "{listed}");
+    let answer = stranger
+        .ask("tasks/result", json!({ "taskId": task }))
+        .await;
+    assert!(answer.json["error"].is_object(), "{answer:?}");
+    rig.stop().await;
+}
+
+/// A server of 2026-07-28 whose task `t1` asks a person.
+async fn asking_task(config: Value) -> (Stage, Rig, Pipe, Value) {
+    let stage = Stage::new(&[tool("job", "Works."), tool("elicit", "Asks.")]);
+    stage.set_result(
+        "job",
+        r#"{"resultType":"task","taskId":"t1","status":"working"}"#,
+    );
+    stage.set_answer(
+        "tasks/get",
+        r#""result":{"resultType":"complete","taskId":"t1","status":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}}}}"#,
+    );
+    stage.set_answer("tasks/update", r#""result":{"resultType":"complete"}"#);
+    let mut config = config;
+    config["mcpServers"] = json!({ "s": stage.modern_entry() });
+    config["approvals"]["notify"] = json!("off");
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 2).await;
+    let able = json!({ "elicitation": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    let mut client = Pipe::open_able(&rig, server("s"), MODERN, able).await;
+    let started = client.call("job", json!({})).await;
+    let task = started["taskId"].clone();
+    assert!(task.is_string(), "{started}");
+    (stage, rig, client, task)
+}
+
+fn answered(mut params: Value) -> Value {
+    let answer = json!({ "action": "accept", "content": {} });
+    params["inputResponses"] = json!({ "q": answer });
+    params
+}
+
+/// Settings that leave what servers ask to a person.
+fn by_a_person() -> [Value; 2] {
+    [
+        json!({ "approvals": { "route": "human" } }),
+        json!({ "approvals": { "rules": ["ask elicitation *"] } }),
+    ]
+}
+
+#[tokio::test]
+async fn client_does_not_answer_for_a_person_in_tasks() {
+    for config in by_a_person() {
+        let (stage, rig, mut client, task) = asking_task(config).await;
+        let task = json!({ "taskId": task });
+        let answer = client.ask("tasks/get", task.clone()).await;
+        let refusal = refusal_of(&answer.json);
+        assert!(refusal.contains("person"), "{answer:?}");
+        assert!(!answer.text.contains("Who?"), "{answer:?}");
+        let answer = client.ask("tasks/update", answered(task)).await;
+        assert!(refusal_of(&answer.json).contains("person"), "{answer:?}");
+        assert!(
+            !stage
+                .asked()
+                .iter()
+                .any(|line| line.contains("tasks/update"))
+        );
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn client_answers_the_task_where_it_may() {
+    for rules in [json!([]), json!(["deny sampling *", "allow elicitation s"])] {
+        let config = json!({ "approvals": { "rules": rules } });
+        let (stage, rig, mut client, task) = asking_task(config).await;
+        let task = json!({ "taskId": task });
+        let state = client.result("tasks/get", task.clone()).await;
+        assert!(state["inputRequests"]["q"].is_object(), "{state}");
+        client.result("tasks/update", answered(task)).await;
+        let updated = stage.until_asked("tasks/update").await;
+        assert!(updated.contains("accept"), "{updated}");
+        rig.stop().await;
+    }
+}
+
+/// A client may know what it will be asked, and answers before that.
+#[tokio::test]
+async fn answers_in_advance_do_not_replace_a_person() {
+    for config in by_a_person() {
+        let (stage, rig, mut client, _) = asking_task(config).await;
+        for state in [None, Some("s1")] {
+            let mut params = answered(json!({ "name": "elicit", "arguments": {} }));
+            if let Some(state) = state {
+                params["requestState"] = json!(state);
+            }
+            let call = client.send("tools/call", params).await;
+            let answer = client.finish(&call).await;
+            assert!(
+                refusal_of(&answer.json).contains("inputResponses"),
+                "{answer:?}"
+            );
+        }
+        assert_eq!(stage.calls_of("elicit"), Vec::<Value>::new());
+        rig.stop().await;
+    }
+}
+
+/// What a client is asked under rules, it can answer.
+#[tokio::test]
+async fn client_answers_what_a_rule_allows() {
+    let config = json!({ "approvals": { "rules": ["allow elicitation s", "ask sampling *"] } });
+    let (_stage, rig, mut client, _) = asking_task(config).await;
+    let result = client.call("elicit", json!({})).await;
+    assert!(text_of(&result).contains("accept"), "{result}");
+    rig.stop().await;
+}
+
+/// What asks for input is not the same for every reader, whatever it says of itself.
+#[tokio::test]
+async fn read_that_asks_is_not_kept() {
+    let (stage, rig, mut client, _) = asking_task(json!({})).await;
+    stage.set_answer(
+        "resources/read",
+        r#""result":{"resultType":"complete","contents":[],"ttlMs":60000,"cacheScope":"private","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Who?"}}}}"#,
+    );
+    for _ in 0..2 {
+        client.ask("resources/read", json!({ "uri": "a:b" })).await;
+    }
+    let asked = stage.asked();
+    let reads = asked
+        .iter()
+        .filter(|line| line.starts_with("resources/read"));
+    assert_eq!(reads.count(), 2, "{asked:?}");
+    rig.stop().await;
+}
