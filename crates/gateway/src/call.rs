@@ -317,9 +317,9 @@ impl Way<'_> {
             let live =
                 live.filter(|live| lost.as_ref().is_none_or(|lost| !Arc::ptr_eq(live, lost)));
             if let Some(live) = live {
-                let until = (Instant::now() + self.context.wait()).min(deadline);
                 let items = self.errand.items();
-                if upstream.admit(self.context, &live, &items, until).await? {
+                let admitting = upstream.admit(self.context, &live, &items, deadline);
+                if admitting.await? {
                     return Ok((live, place));
                 }
                 lost = Some(live);
