@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    commands::visible::visible_line,
+    commands::visible::{folded, visible_line},
     print::{self, shell_word},
 };
 
@@ -54,7 +54,7 @@ impl Start {
     /// The same under a line that says what it is about.
     pub(super) fn page(&self, server: &str) -> String {
         let server = print::one_line(server);
-        let lines = self.lines();
+        let lines = folded(&self.lines());
         format!("{server} is not started until you approve it\n{lines}")
     }
 }
