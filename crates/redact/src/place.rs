@@ -49,7 +49,8 @@ pub fn variable(name: &str, value: &str) -> Vec<Secret> {
 /// Tests if a variable holds a credential: its name says so, and its value has the form of a token. A text that could
 /// be a path, an option or code has not, whatever its name is.
 pub fn is_credential(name: &str, value: &str) -> bool {
-    let is_issued = || text::find(value) == [0..value.len()];
+    let is_whole = |part: &Range<usize>| *part == (0..value.len());
+    let is_issued = || text::find(value).first().is_some_and(is_whole);
     has_key_name(name) && (is_token_like(value) && !value.contains('/') || is_issued())
 }
 
