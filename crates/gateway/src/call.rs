@@ -479,7 +479,7 @@ impl Way<'_> {
                     && let Some(line) = self.errand.line
                 {
                     for address in human::addresses(&error) {
-                        line.asked_for(Some(&address));
+                        line.asked_for(&self.upstream.name, Some(&address));
                     }
                 }
                 Err(Failure::Answered(translate::error(error, of, client.era())))

@@ -186,7 +186,8 @@ impl Journey {
                     (Some(_), _) => self.ask_person(way, question),
                     (None, Some(line)) => {
                         let asking = self.asking.get_or_insert_default();
-                        asking.spawn(ask(line.clone(), question, self.ask_patience));
+                        let server = Arc::clone(&self.upstream.name);
+                        asking.spawn(ask(line.clone(), server, question, self.ask_patience));
                     }
                     (None, None) => question.refuse(),
                 },
@@ -379,7 +380,7 @@ async fn next_question(ear: Option<&Ear>) -> Question {
 }
 
 /// Asks the client, and hands its answer to the server.
-async fn ask(line: Line, question: Question, patience: Duration) {
+async fn ask(line: Line, server: Arc<str>, question: Question, patience: Duration) {
     let Question {
         method,
         params,
@@ -387,7 +388,7 @@ async fn ask(line: Line, question: Question, patience: Duration) {
         ..
     } = question;
     let answer = tokio::select! {
-        answer = timeout(patience, line.ask(&method, params.as_ref())) => answer,
+        answer = timeout(patience, line.ask(&server, &method, params.as_ref())) => answer,
         // The server has taken its question back.
         () = reply.closed() => return,
     };

@@ -254,9 +254,10 @@ async fn gather(
                 let Some(line) = way.errand.line.cloned() else {
                     return Err("it asks for input, and this client cannot be asked".to_owned());
                 };
+                let server = Arc::clone(&way.upstream.name);
                 asking.spawn(async move {
                     let late = |_| Err("it asked, and nobody answered in time".to_owned());
-                    let asking = timeout(patience, ask(&line, &asked, params));
+                    let asking = timeout(patience, ask(&line, &server, &asked, params));
                     (n, asking.await.unwrap_or_else(late))
                 });
             }
@@ -279,9 +280,14 @@ async fn gather(
     Ok(Gathered { answers, left })
 }
 
-async fn ask(line: &Line, asked: &str, params: Option<Raw>) -> Result<Raw, String> {
+async fn ask(
+    line: &Line,
+    server: &Arc<str>,
+    asked: &str,
+    params: Option<Raw>,
+) -> Result<Raw, String> {
     let params = translate::question_for_legacy(asked, params);
-    let answer = line.ask(asked, params.as_ref()).await;
+    let answer = line.ask(server, asked, params.as_ref()).await;
     answer.map_err(|error| {
         format!(
             "it asked `{asked}`, and the client refused: {}",
