@@ -133,15 +133,9 @@ async fn walk(
     errand: Errand<'_>,
 ) -> Result<Raw, Failure> {
     let mut record = Record::new(context, caller, upstream, &errand);
-    let reads = context.reads.generation();
-    let way = Way {
-        context,
-        caller,
-        upstream,
-        errand: &errand,
-        reads,
-        told: journey::names_progress(errand.params.as_ref()).then(Arc::default),
-        edited: OnceLock::new(),
+    let way = match Way::new(context, caller, upstream, &errand) {
+        Ok(way) => way,
+        Err(failure) => return record.finish(Err(failure)),
     };
     let pass = match way.gate().await {
         Ok(pass) => pass,
@@ -286,6 +280,26 @@ pub(crate) struct Way<'a> {
     told: Option<Arc<Told>>,
     /// What a person made of the arguments.
     edited: OnceLock<Raw>,
+}
+
+impl<'a> Way<'a> {
+    fn new(
+        context: &'a Arc<Context>,
+        caller: &'a Caller,
+        upstream: &'a Arc<Upstream>,
+        errand: &'a Errand<'a>,
+    ) -> Result<Self, Failure> {
+        let names_progress = journey::names_progress(errand.params.as_ref())?;
+        Ok(Self {
+            context,
+            caller,
+            upstream,
+            errand,
+            reads: context.reads.generation(),
+            told: names_progress.then(Arc::default),
+            edited: OnceLock::new(),
+        })
+    }
 }
 
 impl Way<'_> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use switchboard_client::{Answering, Client, ErrorObject, Id, Raw, Reason};
-use switchboard_wire::{Era, Name, code, meta, method};
+use switchboard_wire::{Era, Name, RawError, code, meta, method};
 use tokio::{
     task::JoinSet,
     time::{sleep_until, timeout},
@@ -18,7 +18,7 @@ use super::{
     rounds::{answers_in, hand_in},
 };
 use crate::{
-    caller::{Logs, said},
+    caller::Logs,
     failure::Failure,
     limit::Permit,
     line::Line,
@@ -421,15 +421,22 @@ fn key(question: &Question, asked: &[(String, Question)]) -> String {
 
 /// Whether a client asked for progress. Its token must not reach the server even if nobody hears: our
 /// own are numbers as well, and the server's reports could be taken for those of another call.
-pub(super) fn names_progress(params: Option<&Raw>) -> bool {
-    static PROGRESS_TOKEN: Name = Name::new(meta::PROGRESS_TOKEN);
-    let params = params.filter(|params| params.may_name(&PROGRESS_TOKEN));
-    said(params, meta::PROGRESS_TOKEN).is_some()
+///
+/// Servers differ in which of two tokens they take, and some ignore letter case: then the parameters are refused.
+pub(super) fn names_progress(params: Option<&Raw>) -> Result<bool, Failure> {
+    static PROGRESS_TOKEN: Name = Name::any_case(meta::PROGRESS_TOKEN);
+    let Some(params) = params.filter(|params| params.may_name(&PROGRESS_TOKEN)) else {
+        return Ok(false);
+    };
+    let unclear = |error: RawError| Failure::invalid_params(error.to_string());
+    let said = params.distinct_member(&[meta::META]).map_err(unclear)?;
+    let token = said.map(|said| said.distinct_member(&[meta::PROGRESS_TOKEN]));
+    Ok(token.transpose().map_err(unclear)?.flatten().is_some())
 }
 
 /// Parameters without the client's token for progress, for a request that is not accompanied.
 fn without_progress_token(params: Raw) -> Raw {
-    if !names_progress(Some(&params)) {
+    if !names_progress(Some(&params)).unwrap_or_default() {
         return params;
     }
     let meta = params.member(meta::META).unwrap_or_else(Raw::empty_object);

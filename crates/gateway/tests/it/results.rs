@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::{
     api_rig::Rig,
     mcp_rig::{
-        LEGACY, MODERN, Pipe, Web, configured, direct, result_text, search, server, text_of, until,
+        LEGACY, MODERN, Pipe, Web, configured, direct, refusal_of, result_text, search, server,
+        text_of, until,
     },
     stage_rig::{Stage, tool},
 };
@@ -491,6 +492,33 @@ async fn token_for_progress_of_a_task_stays_here() {
         assert_eq!(meta["progressToken"], Value::Null, "{revision} {meta}");
         assert_eq!(meta["a/b"], 1, "{revision} {meta}");
     }
+    rig.stop().await;
+}
+
+/// Some servers ignore letter case, and would report to the token of another call.
+#[tokio::test]
+async fn token_for_progress_in_another_spelling_is_refused() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    for revision in [LEGACY, MODERN] {
+        let mut pipe = Pipe::open_as(&rig, server("s"), revision).await;
+        for meta in [
+            r#""_meta":{DRESS"ProgressToken":4}"#,
+            r#""_meta":{DRESS"progressToken":4,"PROGRESSTOKEN":5}"#,
+            r#""_meta":{DRESS"progressTo\u212aen":4}"#,
+            r#""_meta":{DRESS"progressToken":4},"_Meta":{"progressToken":5}"#,
+        ] {
+            let dress = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"#;
+            let meta = meta.replace("DRESS", if revision == MODERN { dress } else { "" });
+            let line = format!(
+                r#"{{"jsonrpc":"2.0","id":7000,"method":"tools/call","params":{{"name":"long","arguments":{{}},{meta}}}}}"#
+            );
+            pipe.send_text(&line).await;
+            let answer = pipe.finish(&json!(7_000)).await.json;
+            let refusal = refusal_of(&answer);
+            assert!(refusal.contains("more than once"), "{line}: {answer}");
+        }
+    }
+    assert_eq!(stage.calls(), 0);
     rig.stop().await;
 }
 
