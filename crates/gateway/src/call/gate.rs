@@ -294,7 +294,14 @@ impl Way<'_> {
         pass: &Pass,
         answers: Option<Raw>,
     ) -> Result<Raw, Failure> {
-        if (!pass.asked && answers.is_none()) || InputRequired::of(&result).is_none() {
+        if !pass.asked && answers.is_none() {
+            return Ok(result);
+        }
+        let input = InputRequired::of(&result).map_err(|error| Failure::Input {
+            server: Arc::clone(&self.upstream.name),
+            reason: error.to_string().into(),
+        })?;
+        if input.is_none() {
             return Ok(result);
         }
         let patience = self.context.config.load().approvals.long_timeout;

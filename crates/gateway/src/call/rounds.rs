@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use switchboard_client::{ErrorObject, InputRequired, Raw};
-use switchboard_wire::{Name, code, method};
+use switchboard_client::{ErrorObject, InputRequired, Raw, UnclearInput};
+use switchboard_wire::{code, method};
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
@@ -79,8 +79,13 @@ impl Rounds {
         result: Raw,
     ) -> Result<Option<Raw>, Failure> {
         let server = &way.upstream.name;
-        let Some(input) = InputRequired::of(&result) else {
-            return Ok(Some(result));
+        let input = InputRequired::of(&result).map_err(|error| unclear(way, &error))?;
+        let Some(input) = input else {
+            return Ok(Some(match way.errand.guest {
+                // It has no words for questions in a result that waits for no answers.
+                Guest::Legacy { .. } if may_ask(&result) => translate::without_questions(&result),
+                Guest::Legacy { .. } | Guest::Modern => result,
+            }));
         };
         let endless = || Failure::Input {
             server: Arc::clone(server),
@@ -133,50 +138,82 @@ struct Gathered {
     left: Vec<(String, Raw)>,
 }
 
-/// Whether a person is to answer something that this result asks, or rules are about it.
-pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> bool {
-    asked_by(result).is_some_and(|input| {
+/// Tests if a person is to answer something that this result asks, or rules are about it. A result that programs
+/// would read in different ways is an error.
+pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> Result<bool, Failure> {
+    if asks_of_task(way) {
+        // The result of a task is that of a call that is over.
+        let inner = result.distinct_member(&["result"]);
+        let inner = inner.map_err(|error| unclear(way, &error.into()))?;
+        if inner.is_some_and(|inner| translate::names_questions(&inner)) {
+            return Err(Failure::Input {
+                server: Arc::clone(&way.upstream.name),
+                reason: "it asks for input in the result of a task that is over".into(),
+            });
+        }
+    }
+    let input = InputRequired::of(result).map_err(|error| unclear(way, &error))?;
+    Ok(input.is_some_and(|input| {
         input.questions().iter().any(|(_, question)| {
             let (asked, params) = read(question);
             is_ruled(way.context, &asked)
                 || way.answerer(&asked, params.as_ref(), &Ruling::Unruled) == Answerer::Person
         })
-    })
+    }))
 }
 
-/// The questions in a result. Most results ask nothing, and many are long.
-fn asked_by(result: &Raw) -> Option<InputRequired> {
-    if !may_ask(result) {
-        return None;
-    }
-    InputRequired::of(result)
-}
-
-/// Whether a result may have questions in it.
+/// Tests if a result may have questions in it. Most results ask nothing, and many are long.
 pub(super) fn may_ask(result: &Raw) -> bool {
-    static INPUT_REQUESTS: Name = Name::new("inputRequests");
-    result.may_name(&INPUT_REQUESTS)
+    InputRequired::may_be_in(result)
+}
+
+/// The failure of a call whose result programs would read in different ways.
+fn unclear(way: &Way<'_>, error: &UnclearInput) -> Failure {
+    Failure::Input {
+        server: Arc::clone(&way.upstream.name),
+        reason: error.to_string().into(),
+    }
 }
 
 /// Judges the questions in a result that does not wait for their answers, such as the state of a task. They are
 /// the client's to answer: what a rule leaves to a person is refused.
 pub(super) async fn permit(way: &Way<'_>, pass: &Pass, result: Raw) -> Result<Raw, Failure> {
-    let questions = result.member("inputRequests");
-    let questions = questions.and_then(|questions| questions.members());
     let refused = |reason: String| Failure::Input {
         server: Arc::clone(&way.upstream.name),
         reason: reason.into(),
     };
-    for (_, question) in questions.unwrap_or_default() {
+    let questions = InputRequired::requests_in(&result).map_err(|error| unclear(way, &error))?;
+    let is_waiting = InputRequired::of(&result).is_ok_and(|input| input.is_some());
+    for (_, question) in questions {
         let judged = judge(way, &question).await.map_err(refused)?;
+        let asked = judged.asked;
         if let Ruling::Ask(rule) = judged.ruling {
-            let asked = judged.asked;
             return Err(refused(format!(
                 "it asked `{asked}`, which the rule `{rule}` leaves to a person, who is not asked for a task"
             )));
         }
+        // Some clients answer whatever a result asks, of whichever kind it says it is.
+        let answerer = way.answerer(&asked, judged.params.as_ref(), &judged.ruling);
+        if !is_waiting && !is_task(way, &result) && answerer == Answerer::Person {
+            return Err(refused(format!(
+                "it asked `{asked}`, which a person answers, in a result that waits for no answer"
+            )));
+        }
     }
     way.with_pass(result, pass, None)
+}
+
+/// Tests if a result is about a task, which waits for its input by itself.
+fn is_task(way: &Way<'_>, result: &Raw) -> bool {
+    let kind = result.member("resultType").and_then(|kind| kind.to_text());
+    asks_of_task(way) || kind.as_deref() == Some("task")
+}
+
+fn asks_of_task(way: &Way<'_>) -> bool {
+    matches!(
+        way.errand.method,
+        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL
+    )
 }
 
 /// A question that the rules do not deny.
@@ -405,14 +442,6 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-
-    #[test]
-    fn escaped_questions_are_found() {
-        let result =
-            r#"{"resultType":"input_required","input\u0052equests":{"a":{"method":"roots/list"}}}"#;
-        let input = asked_by(&Raw::parse(result).unwrap()).unwrap();
-        assert_eq!(input.questions().len(), 1);
-    }
 
     #[test]
     fn what_is_not_answered_is_asked_again() {
