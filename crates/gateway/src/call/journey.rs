@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{
     Record, Trouble, Way, outcome,
-    rounds::{answers_in, hand_in},
+    rounds::{answers_in, hand_in, with_links},
 };
 use crate::{
     caller::Logs,
@@ -182,7 +182,7 @@ impl Journey {
             tokio::select! {
                 biased;
                 result = &mut self.call => return self.ended(result),
-                question = next_question(self.ear.as_ref()) => match (&question.to_person, line) {
+                question = next_question(way, self.ear.as_ref()) => match (&question.to_person, line) {
                     (Some(_), _) => self.ask_person(way, question),
                     (None, Some(line)) => {
                         let asking = self.asking.get_or_insert_default();
@@ -233,7 +233,7 @@ impl Journey {
             tokio::select! {
                 biased;
                 result = &mut self.call => return Next::Ended(self.ended(result)),
-                question = next_question(self.ear.as_ref()) => {
+                question = next_question(way, self.ear.as_ref()) => {
                     if question.to_person.is_some() {
                         self.ask_person(way, question);
                         continue;
@@ -372,11 +372,17 @@ async fn one_of(asking: Option<&mut JoinSet<()>>) {
     }
 }
 
-async fn next_question(ear: Option<&Ear>) -> Question {
-    match ear {
-        Some(ear) => ear.next().await,
-        None => pending().await,
+async fn next_question(way: &Way<'_>, ear: Option<&Ear>) -> Question {
+    let Some(ear) = ear else {
+        return pending().await;
+    };
+    let question = ear.next().await;
+    if question.to_person.is_some() {
+        return question;
     }
+    let params = question.params.as_ref();
+    let params = params.map(|params| with_links(way, &question.method, params));
+    Question { params, ..question }
 }
 
 /// Asks the client, and hands its answer to the server.

@@ -26,6 +26,7 @@ use crate::{
     line::Line,
     question::Question,
     translate,
+    view::View,
 };
 
 /// The rounds of one request of an older client to a server of 2026-07-28.
@@ -216,6 +217,48 @@ fn asks_of_task(way: &Way<'_>) -> bool {
     )
 }
 
+/// The links in a question to a model lead to the server that asks, as those in its results do, where names are the
+/// gateway's.
+pub(super) fn with_links(way: &Way<'_>, asked: &str, params: &Raw) -> Raw {
+    match way.errand.view {
+        View::All(_) if asked == method::SAMPLING => {
+            switchboard_catalog::expose_content(&way.upstream.name, params)
+        }
+        View::All(_) | View::Server(_) => params.clone(),
+    }
+}
+
+/// The same for the questions in a result, which can be read.
+pub(super) fn with_result_links(way: &Way<'_>, result: Raw) -> Raw {
+    if matches!(way.errand.view, View::Server(_)) || !may_ask(&result) {
+        return result;
+    }
+    let questions = result.member("inputRequests");
+    let questions = questions.and_then(|questions| questions.members());
+    let mut is_same = true;
+    let mut exposed = Vec::new();
+    for (key, question) in questions.unwrap_or_default() {
+        let (asked, params) = read(&question);
+        let linked = params
+            .as_ref()
+            .map(|params| with_links(way, &asked, params));
+        let question = match linked.filter(|linked| Some(linked) != params.as_ref()) {
+            Some(linked) => {
+                is_same = false;
+                question.with_member("params", &linked).unwrap_or(question)
+            }
+            None => question,
+        };
+        exposed.push((key, question));
+    }
+    if is_same {
+        return result;
+    }
+    let exposed = exposed.iter().map(|(key, one)| (&**key, one.clone()));
+    let exposed = result.with_member("inputRequests", &Raw::object(exposed));
+    exposed.unwrap_or(result)
+}
+
 /// A question that the rules do not deny.
 struct Judged {
     asked: String,
@@ -292,6 +335,7 @@ async fn gather(
                     return Err("it asks for input, and this client cannot be asked".to_owned());
                 };
                 let server = Arc::clone(&way.upstream.name);
+                let params = params.map(|params| with_links(way, &asked, &params));
                 asking.spawn(async move {
                     let late = |_| Err("it asked, and nobody answered in time".to_owned());
                     let asking = timeout(patience, ask(&line, &server, &asked, params));
