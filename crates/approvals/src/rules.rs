@@ -321,6 +321,15 @@ impl Rules {
         !rules.any(|rule| rule.covers(kind))
     }
 
+    /// Whether a rule may deny or ask about a request of this kind that this server is part of.
+    pub fn holds_back(&self, kind: Kind, server: &str) -> bool {
+        let remembered = self.remembered.iter().map(|one| &one.rule);
+        let mut rules = self.configured.iter().chain(remembered);
+        rules.any(|rule| {
+            rule.action != Action::Allow && rule.covers(kind) && rule.server.matches(server)
+        })
+    }
+
     /// What is to be done with a case at an instant, in milliseconds since 1970.
     pub fn judge(&self, case: &Case<'_>, now: u64) -> Verdict {
         let look = Look::new(case);

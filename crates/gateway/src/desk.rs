@@ -24,7 +24,6 @@ use crate::{
     failure::{Failure, cut},
     gateway::Gateway,
     handshake,
-    health::Reason,
     line::Line,
     session::Session,
     tasks, translate,
@@ -500,10 +499,7 @@ impl Room<'_> {
         let result = self.errand(&server, method, name, params).await?;
         let result = self.expose_tasks(&server, result);
         // The result of the tool is all of it, or a part of what is said of the task.
-        let unclear = |error: RawError| Failure::Broken {
-            server: server.as_str().into(),
-            reason: Reason::plain(&format!("its answer about a task cannot be read: {error}")),
-        };
+        let unclear = |error: RawError| tasks::unclear(&server, &error);
         let inner = result.distinct_member(&["result"]).map_err(unclear)?;
         let result = match inner.filter(Raw::is_object) {
             Some(inner) => {
@@ -529,10 +525,7 @@ impl Room<'_> {
         let upstream = upstream(self.gateway, server)?;
         let result = self.errand(server, method::TASKS_LIST, "".into(), params);
         let own = upstream.begun.only_of(self.caller.principal, result.await?);
-        let own = own.map_err(|error| Failure::Broken {
-            server: Arc::clone(server),
-            reason: Reason::plain(&format!("its list of tasks cannot be read: {error}")),
-        })?;
+        let own = own.map_err(|error| tasks::unclear(server, &error))?;
         Ok(self.expose_tasks(server, own))
     }
 
@@ -578,8 +571,11 @@ impl Room<'_> {
             let permitted = shelf.permits(server, item);
             permitted.map_err(|unapproved| unapproved.failure(server, item))
         };
-        permitted(None)?;
-        for (kind, name) in errand.items().iter().flatten() {
+        let items = errand.items();
+        if items.iter().all(Option::is_none) {
+            permitted(None)?;
+        }
+        for (kind, name) in items.iter().flatten() {
             permitted(Some((*kind, &**name)))?;
         }
         call::carry(self.gateway.context(), self.caller, &upstream, errand).await

@@ -558,9 +558,15 @@ fn held_uris(held: &Held, offers: Option<&Offers>, kind: Kind) -> impl Iterator<
     uris.filter(move |uri| held.items.contains(&*item_kind(kind).key(uri)))
 }
 
-/// What of a server's offers is shown, but for single items. What it says of itself is not pinned, as every new
-/// version of a server says something else; it is left out with the instructions, and if its text is what a
-/// definition would be held for.
+/// The most bytes of what a server says of itself, and of each capability that is handed on as it says it.
+const SAID_BYTES: usize = 16 * 1024;
+/// The capabilities that are handed on as the server says them.
+const SAID: [&str; 3] = ["experimental", "extensions", "tasks"];
+
+/// What of a server's offers is shown, but for single items. What it says of itself and of its capabilities is not
+/// pinned, as every new version of a server says something else; it is left out with the instructions, and if its
+/// text is what a definition would be held for, or is too long. Capabilities that clients act on are shown without
+/// the instructions, too.
 fn shown(server: &Server, snapshot: &Snapshot) -> Arc<Offers> {
     let Snapshot { offers, held, .. } = snapshot;
     if held.all {
@@ -571,14 +577,25 @@ fn shown(server: &Server, snapshot: &Snapshot) -> Arc<Offers> {
         });
     }
     let untold = held.items.contains(&*ItemKind::Instructions.key(""));
+    let is_odd = |said: &Raw| {
+        said.as_bytes().len() > SAID_BYTES || server.trust != Trust::Always && is_dangerous(said)
+    };
+    // Pictures are for programs, and long.
+    let is_odd_info = |info: &Raw| untold || is_odd(&info.without(&["icons"]));
     let info = offers.server_info.as_ref();
-    let unnamed =
-        untold || info.is_some_and(|info| server.trust != Trust::Always && is_dangerous(info));
-    if !unnamed {
+    let unnamed = info.is_some_and(is_odd_info);
+    let capabilities = offers.capabilities.as_ref();
+    let is_unsaid = |name: &&str| {
+        let said = capabilities.and_then(|all| all.member(name));
+        said.is_some_and(|said| untold && *name == "experimental" || is_odd(&said))
+    };
+    let unsaid: Vec<&str> = SAID.into_iter().filter(is_unsaid).collect();
+    if !untold && !unnamed && unsaid.is_empty() {
         return Arc::clone(offers);
     }
     Arc::new(Offers {
-        server_info: None,
+        server_info: offers.server_info.clone().filter(|_| !unnamed),
+        capabilities: capabilities.map(|all| all.without(&unsaid)),
         instructions: offers.instructions.clone().filter(|_| !untold),
         ..Offers::clone(offers)
     })

@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 use switchboard_client::Raw;
 use switchboard_wire::RawError;
 
-use crate::{caller::Principal, seal::Seal};
+use crate::{caller::Principal, failure::Failure, health::Reason, seal::Seal};
 
 const PURPOSE: &str = "task";
 /// Under this name of `_meta` a message says which task it belongs to (2025-11-25).
@@ -104,6 +104,14 @@ impl Begun {
 
     fn lock(&self) -> MutexGuard<'_, [Recent; 2]> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The failure of a request about tasks whose answer programs would read in different ways.
+pub(crate) fn unclear(server: &str, error: &RawError) -> Failure {
+    Failure::Broken {
+        server: server.into(),
+        reason: Reason::plain(&format!("its answer about tasks cannot be read: {error}")),
     }
 }
 

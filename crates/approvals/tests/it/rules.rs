@@ -688,6 +688,9 @@ fn rules_about_clients_hold_for_unknown_callers() {
                 assert_eq!(judge(&rules), expected, "{kind} {scope:?} {action}");
             }
         }
+        let ruled = rules(&[&format!("deny {kind} files:a @x"), "allow sampling other"]);
+        assert!(ruled.holds_back(kind, "files"));
+        assert!(!ruled.holds_back(kind, "other") && !ruled.holds_back(Kind::Prompt, "files"));
         // The caller of a tool is always known.
         let call = Case::tool_call("files", "x");
         let rules = rules(&["deny files:x @cursor*"]);

@@ -345,7 +345,7 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
     ServerTrust {
         name: Arc::clone(name),
         trust: upstream.settings().trust.as_str(),
-        start: hold::waiting(&upstream.settings()),
+        start: hold::waiting(name, &upstream.settings(), gateway.context()),
         approved: ledger.pins().filter(counts).count(),
         held,
         flagged: flagged.collect(),

@@ -21,6 +21,7 @@ use tokio::time::timeout_at;
 use super::{
     Way,
     completion::{completed, expanded},
+    rounds::with_result_links,
 };
 use crate::{
     approvals::{policy::hints, question::About},
@@ -291,19 +292,24 @@ impl Way<'_> {
         pass.map(Some).ok_or_else(|| Failure::Refused(refused()))
     }
 
-    /// A result that asks the client for input, under a state of our own: what has been decided is kept for
-    /// when it comes back with that, once.
+    /// A result that asks the client for input, with links that lead to its server, and under a state of our own: what
+    /// has been decided is kept for when it comes back with that, once.
     pub(super) fn with_pass(
         &self,
         result: Raw,
         pass: &Pass,
         answers: Option<Raw>,
     ) -> Result<Raw, Failure> {
+        let result = with_result_links(self, result);
         let is_ruled = self.rules_answers();
         if !pass.asked && answers.is_none() && !is_ruled {
             return Ok(result);
         }
-        let Some(input) = InputRequired::of(&result) else {
+        let input = InputRequired::of(&result).map_err(|error| Failure::Input {
+            server: Arc::clone(&self.upstream.name),
+            reason: error.to_string().into(),
+        })?;
+        let Some(input) = input else {
             return Ok(result);
         };
         let asked = is_ruled.then(|| {
@@ -460,7 +466,10 @@ pub(super) fn record_denied(
 }
 
 /// Waits until it is known which decisions are remembered.
-async fn until_rules_are_known(context: &Context, server: &Arc<str>) -> Result<(), Failure> {
+pub(super) async fn until_rules_are_known(
+    context: &Context,
+    server: &Arc<str>,
+) -> Result<(), Failure> {
     let known = context.approvals.until_rules_are_known(context).await;
     known.map_err(|why| Failure::Unasked {
         server: Arc::clone(server),

@@ -9,7 +9,7 @@ use std::{
 };
 
 use switchboard_client::{Answering, Call, CallError, Client, Error, ErrorObject, Id, Raw, Reason};
-use switchboard_wire::{Era, Name, code, meta, method};
+use switchboard_wire::{Era, Name, RawError, code, meta, method};
 use tokio::{
     sync::oneshot,
     task::JoinSet,
@@ -18,10 +18,10 @@ use tokio::{
 
 use super::{
     Record, Trouble, Way, outcome,
-    rounds::{answers_in, hand_in},
+    rounds::{answers_in, hand_in, with_links},
 };
 use crate::{
-    caller::{Logs, said},
+    caller::Logs,
     failure::Failure,
     limit::Permit,
     line::Line,
@@ -208,11 +208,12 @@ impl Journey {
                 result = &mut self.call => if let Some(ended) = self.settled(result) {
                     return ended;
                 },
-                question = next_question(self.ear.as_ref()) => match (&question.to_person, line) {
+                question = next_question(way, self.ear.as_ref()) => match (&question.to_person, line) {
                     (Some(_), _) => self.ask_person(way, question),
                     (None, Some(line)) => {
                         let asking = self.asking.get_or_insert_default();
-                        asking.spawn(ask(line.clone(), question, self.ask_patience));
+                        let server = Arc::clone(&self.upstream.name);
+                        asking.spawn(ask(line.clone(), server, question, self.ask_patience));
                     }
                     (None, None) => question.refuse(),
                 },
@@ -260,7 +261,7 @@ impl Journey {
                 result = &mut self.call => if let Some(ended) = self.settled(result) {
                     return Next::Ended(ended);
                 },
-                question = next_question(self.ear.as_ref()) => {
+                question = next_question(way, self.ear.as_ref()) => {
                     if question.to_person.is_some() {
                         self.ask_person(way, question);
                         continue;
@@ -451,15 +452,21 @@ async fn one_of(asking: Option<&mut JoinSet<()>>) {
     }
 }
 
-async fn next_question(ear: Option<&Ear>) -> Question {
-    match ear {
-        Some(ear) => ear.next().await,
-        None => pending().await,
+async fn next_question(way: &Way<'_>, ear: Option<&Ear>) -> Question {
+    let Some(ear) = ear else {
+        return pending().await;
+    };
+    let question = ear.next().await;
+    if question.to_person.is_some() {
+        return question;
     }
+    let params = question.params.as_ref();
+    let params = params.map(|params| with_links(way, &question.method, params));
+    Question { params, ..question }
 }
 
 /// Asks the client, and hands its answer to the server.
-async fn ask(line: Line, question: Question, patience: Duration) {
+async fn ask(line: Line, server: Arc<str>, question: Question, patience: Duration) {
     let Question {
         method,
         params,
@@ -467,7 +474,7 @@ async fn ask(line: Line, question: Question, patience: Duration) {
         ..
     } = question;
     let answer = tokio::select! {
-        answer = timeout(patience, line.ask(&method, params.as_ref())) => answer,
+        answer = timeout(patience, line.ask(&server, &method, params.as_ref())) => answer,
         // The server has taken its question back.
         () = reply.closed() => return,
     };
@@ -500,15 +507,22 @@ fn key(question: &Question, asked: &[(String, Question)]) -> String {
 
 /// Whether a client asked for progress. Its token must not reach the server even if nobody hears: our
 /// own are numbers as well, and the server's reports could be taken for those of another call.
-pub(super) fn names_progress(params: Option<&Raw>) -> bool {
-    static PROGRESS_TOKEN: Name = Name::new(meta::PROGRESS_TOKEN);
-    let params = params.filter(|params| params.may_name(&PROGRESS_TOKEN));
-    said(params, meta::PROGRESS_TOKEN).is_some()
+///
+/// Servers differ in which of two tokens they take, and some ignore letter case: then the parameters are refused.
+pub(super) fn names_progress(params: Option<&Raw>) -> Result<bool, Failure> {
+    static PROGRESS_TOKEN: Name = Name::any_case(meta::PROGRESS_TOKEN);
+    let Some(params) = params.filter(|params| params.may_name(&PROGRESS_TOKEN)) else {
+        return Ok(false);
+    };
+    let unclear = |error: RawError| Failure::invalid_params(error.to_string());
+    let said = params.distinct_member(&[meta::META]).map_err(unclear)?;
+    let token = said.map(|said| said.distinct_member(&[meta::PROGRESS_TOKEN]));
+    Ok(token.transpose().map_err(unclear)?.flatten().is_some())
 }
 
 /// Parameters without the client's token for progress, for a request that is not accompanied.
 fn without_progress_token(params: Raw) -> Raw {
-    if !names_progress(Some(&params)) {
+    if !names_progress(Some(&params)).unwrap_or_default() {
         return params;
     }
     let meta = params.member(meta::META).unwrap_or_else(Raw::empty_object);

@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use switchboard_client::{ErrorObject, InputRequired, Raw};
-use switchboard_wire::{Name, RawError, code, method};
+use switchboard_client::{ErrorObject, InputRequired, Raw, UnclearInput};
+use switchboard_wire::{code, method};
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
@@ -24,9 +24,9 @@ use crate::{
     caller::{Guest, answers},
     failure::{Failure, cut},
     line::Line,
-    live::Live,
     question::Question,
     translate,
+    view::View,
 };
 
 /// The rounds of one request of an older client to a server of 2026-07-28.
@@ -81,8 +81,13 @@ impl Rounds {
         result: Raw,
     ) -> Result<Option<Raw>, Failure> {
         let server = &way.upstream.name;
-        let Some(input) = InputRequired::of(&result) else {
-            return Ok(Some(result));
+        let input = InputRequired::of(&result).map_err(|error| unclear(way, &error))?;
+        let Some(input) = input else {
+            return Ok(Some(match way.errand.guest {
+                // It has no words for questions in a result that waits for no answers.
+                Guest::Legacy { .. } if may_ask(&result) => translate::without_questions(&result),
+                Guest::Legacy { .. } | Guest::Modern => result,
+            }));
         };
         let endless = || Failure::Input {
             server: Arc::clone(server),
@@ -136,49 +141,73 @@ struct Gathered {
     left: Vec<(String, Raw)>,
 }
 
-/// Whether a person is to answer something that this result asks, or rules are about it.
-pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> bool {
-    asked_by(result).is_some_and(|input| {
+/// Tests if a person is to answer something that this result asks, or rules are about it. A result that programs
+/// would read in different ways is an error.
+pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> Result<bool, Failure> {
+    if asks_of_task(way) {
+        // The result of a task is that of a call that is over.
+        let inner = result.distinct_member(&["result"]);
+        let inner = inner.map_err(|error| unclear(way, &error.into()))?;
+        if inner.is_some_and(|inner| translate::names_questions(&inner)) {
+            return Err(Failure::Input {
+                server: Arc::clone(&way.upstream.name),
+                reason: "it asks for input in the result of a task that is over".into(),
+            });
+        }
+    }
+    let input = InputRequired::of(result).map_err(|error| unclear(way, &error))?;
+    Ok(input.is_some_and(|input| {
         input.questions().iter().any(|(_, question)| {
             let (asked, params) = read(question);
             is_ruled(way.context, &asked)
                 || way.answerer(&asked, params.as_ref(), &Ruling::Unruled) == Answerer::Person
         })
-    })
+    }))
 }
 
-/// The questions in a result. Most results ask nothing, and many are long.
-fn asked_by(result: &Raw) -> Option<InputRequired> {
-    if !may_ask(result) {
-        return None;
-    }
-    InputRequired::of(result)
-}
-
-/// Whether a result may have questions in it.
+/// Tests if a result may have questions in it. Most results ask nothing, and many are long.
 pub(super) fn may_ask(result: &Raw) -> bool {
-    static INPUT_REQUESTS: Name = Name::new("inputRequests");
-    result.may_name(&INPUT_REQUESTS)
+    InputRequired::may_be_in(result)
+}
+
+/// The failure of a call whose result programs would read in different ways.
+pub(super) fn unclear(way: &Way<'_>, error: &UnclearInput) -> Failure {
+    Failure::Input {
+        server: Arc::clone(&way.upstream.name),
+        reason: error.to_string().into(),
+    }
 }
 
 /// Judges the questions in a result that does not wait for their answers, such as the state of a task. They are
 /// the client's to answer: what a rule leaves to a person is refused.
 pub(super) async fn permit(way: &Way<'_>, pass: &Pass, result: Raw) -> Result<Raw, Failure> {
-    let questions = result.member("inputRequests");
-    let questions = questions.and_then(|questions| questions.members());
     let refused = |reason: String| Failure::Input {
         server: Arc::clone(&way.upstream.name),
         reason: reason.into(),
     };
-    for (_, question) in questions.unwrap_or_default() {
+    let questions = InputRequired::requests_in(&result).map_err(|error| unclear(way, &error))?;
+    let is_waiting = InputRequired::of(&result).is_ok_and(|input| input.is_some());
+    for (_, question) in questions {
         let judged = judge(way, &question).await.map_err(refused)?;
+        let Judged {
+            asked,
+            params,
+            ruling,
+        } = &judged;
+        // Some clients answer whatever a result asks, of whichever kind it says it is.
+        let is_plain = !is_waiting && !is_task(way, &result) && !matches!(ruling, Ruling::Ask(_));
+        if is_plain && way.answerer(asked, params.as_ref(), ruling) == Answerer::Person {
+            return Err(refused(format!(
+                "it asked `{asked}`, which a person answers, in a result that waits for no answer"
+            )));
+        }
         leave_to_client(way, &judged).map_err(refused)?;
     }
     way.with_pass(result, pass, None)
 }
 
 /// Refuses a question that is not the client's to answer, where no person is asked.
-fn leave_to_client(way: &Way<'_>, judged: &Judged) -> Result<(), String> {
+pub(super) fn leave_to_client(way: &Way<'_>, judged: &Judged) -> Result<(), String> {
     let Judged { asked, ruling, .. } = judged;
     if let Ruling::Ask(rule) = ruling {
         return Err(format!(
@@ -194,74 +223,70 @@ fn leave_to_client(way: &Way<'_>, judged: &Judged) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses answers that a client gives to what it was not asked through the gateway, where that matters: such an answer
-/// would replace that of a person, or be one that a rule denies.
-pub(super) async fn check_answers(way: &Way<'_>, live: &Live, pass: &Pass) -> Result<(), Failure> {
-    let params = way.errand.params.as_ref();
-    let (Some(params), false) = (params, pass.returned || !way.rules_answers()) else {
-        return Ok(());
-    };
-    let unclear = |error: RawError| Failure::invalid_params(error.to_string());
-    let given = params.distinct_member(&[ANSWERS]).map_err(unclear)?;
-    match given {
-        None => Ok(()),
-        Some(given) if way.errand.method == method::TASKS_UPDATE => {
-            Box::pin(check_update(way, live, params, &given)).await
+/// Tests if a result is about a task, which waits for its input by itself.
+fn is_task(way: &Way<'_>, result: &Raw) -> bool {
+    let kind = result.member("resultType").and_then(|kind| kind.to_text());
+    asks_of_task(way) || kind.as_deref() == Some("task")
+}
+
+fn asks_of_task(way: &Way<'_>) -> bool {
+    matches!(
+        way.errand.method,
+        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL
+    )
+}
+
+/// The links in a question to a model lead to the server that asks, as those in its results do, where names are the
+/// gateway's.
+pub(super) fn with_links(way: &Way<'_>, asked: &str, params: &Raw) -> Raw {
+    match way.errand.view {
+        View::All(_) if asked == method::SAMPLING => {
+            switchboard_catalog::expose_content(&way.upstream.name, params)
         }
-        Some(_) => Err(Failure::advised(
-            "`inputResponses` answers nothing that was asked, and a rule or `approvals.route` may leave that to a person",
-            "call again without it",
-        )),
+        View::All(_) | View::Server(_) => params.clone(),
     }
 }
 
-/// Refuses answers to a task that are not for the client to give. The questions are those that the task has now.
-async fn check_update(
-    way: &Way<'_>,
-    live: &Live,
-    params: &Raw,
-    given: &Raw,
-) -> Result<(), Failure> {
-    let refused = |reason: String| Failure::Input {
-        server: Arc::clone(&way.upstream.name),
-        reason: reason.into(),
-    };
-    let params = translate::request(
-        Some(params.without(&[ANSWERS])),
-        way.errand.guest,
-        live.era(),
-        way.has_person(),
-    );
-    let asking = live.client().request(method::TASKS_GET, params);
-    let asking = asking.timeout(way.upstream.request_timeout()).fail_fast();
-    let state = super::outcome(way.upstream, asking.await).map_err(|trouble| trouble.failure)?;
-    let questions = state.member("inputRequests");
+/// The same for the questions in a result, which can be read.
+pub(super) fn with_result_links(way: &Way<'_>, result: Raw) -> Raw {
+    if matches!(way.errand.view, View::Server(_)) || !may_ask(&result) {
+        return result;
+    }
+    let questions = result.member("inputRequests");
     let questions = questions.and_then(|questions| questions.members());
-    let questions = questions.unwrap_or_default();
-    for (key, _) in given.members().unwrap_or_default() {
-        let question = questions.iter().find(|(asked, _)| *asked == key);
-        let (_, question) = question.ok_or_else(|| {
-            let message = format!("the task does not ask '{}'", cut(&key));
-            Failure::invalid_params(message)
-        })?;
-        let judged = judge(way, question).await.map_err(refused)?;
-        leave_to_client(way, &judged).map_err(refused)?;
+    let mut is_same = true;
+    let mut exposed = Vec::new();
+    for (key, question) in questions.unwrap_or_default() {
+        let (asked, params) = read(&question);
+        let linked = params
+            .as_ref()
+            .map(|params| with_links(way, &asked, params));
+        let question = match linked.filter(|linked| Some(linked) != params.as_ref()) {
+            Some(linked) => {
+                is_same = false;
+                question.with_member("params", &linked).unwrap_or(question)
+            }
+            None => question,
+        };
+        exposed.push((key, question));
     }
-    Ok(())
+    if is_same {
+        return result;
+    }
+    let exposed = exposed.iter().map(|(key, one)| (&**key, one.clone()));
+    let exposed = result.with_member("inputRequests", &Raw::object(exposed));
+    exposed.unwrap_or(result)
 }
-
-/// The member of a request that has a client's answers.
-const ANSWERS: &str = "inputResponses";
 
 /// A question that the rules do not deny.
-struct Judged {
+pub(super) struct Judged {
     asked: String,
     params: Option<Raw>,
     ruling: Ruling,
 }
 
 /// Judges a question by the rules. The error says, for a person, why it is denied.
-async fn judge(way: &Way<'_>, question: &Raw) -> Result<Judged, String> {
+pub(super) async fn judge(way: &Way<'_>, question: &Raw) -> Result<Judged, String> {
     let (asked, params) = read(question);
     let ruling = way.judge(&asked, params.as_ref()).await;
     let ruling = ruling.map_err(|error| format!("it asked `{asked}`: {}", error.message))?;
@@ -328,9 +353,11 @@ async fn gather(
                 let Some(line) = way.errand.line.cloned() else {
                     return Err("it asks for input, and this client cannot be asked".to_owned());
                 };
+                let server = Arc::clone(&way.upstream.name);
+                let params = params.map(|params| with_links(way, &asked, &params));
                 asking.spawn(async move {
                     let late = |_| Err("it asked, and nobody answered in time".to_owned());
-                    let asking = timeout(patience, ask(&line, &asked, params));
+                    let asking = timeout(patience, ask(&line, &server, &asked, params));
                     (n, asking.await.unwrap_or_else(late))
                 });
             }
@@ -353,9 +380,14 @@ async fn gather(
     Ok(Gathered { answers, left })
 }
 
-async fn ask(line: &Line, asked: &str, params: Option<Raw>) -> Result<Raw, String> {
+async fn ask(
+    line: &Line,
+    server: &Arc<str>,
+    asked: &str,
+    params: Option<Raw>,
+) -> Result<Raw, String> {
     let params = translate::question_for_legacy(asked, params);
-    let answer = line.ask(asked, params.as_ref()).await;
+    let answer = line.ask(server, asked, params.as_ref()).await;
     answer.map_err(|error| {
         format!(
             "it asked `{asked}`, and the client refused: {}",
@@ -473,14 +505,6 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-
-    #[test]
-    fn escaped_questions_are_found() {
-        let result =
-            r#"{"resultType":"input_required","input\u0052equests":{"a":{"method":"roots/list"}}}"#;
-        let input = asked_by(&Raw::parse(result).unwrap()).unwrap();
-        assert_eq!(input.questions().len(), 1);
-    }
 
     #[test]
     fn what_is_not_answered_is_asked_again() {

@@ -49,13 +49,15 @@ pub(super) fn is_ruled(context: &Context, asked: &str) -> bool {
 }
 
 impl Way<'_> {
-    /// Tests if a client may answer only what it was asked through the gateway: rules are about questions, or a person
-    /// answers them.
+    /// Tests if a client may answer only what it was asked through the gateway: a rule may deny what this server asks, or
+    /// leave it to a person, or the route does.
     pub(super) fn rules_answers(&self) -> bool {
         let context = self.context;
+        let policy = context.approvals.policy();
+        let holds_back = |kind| policy.holds_back(kind, &self.upstream.name);
         context.config.load().approvals.route == Route::Human
-            || is_ruled(context, method::SAMPLING)
-            || is_ruled(context, method::ELICITATION)
+            || holds_back(Kind::Sampling)
+            || holds_back(Kind::Elicitation)
     }
 }
 
@@ -99,7 +101,7 @@ pub(crate) async fn judge(
 /// A denial as the server is told it: rules are not for servers to read.
 pub(crate) fn untold(error: ErrorObject) -> ErrorObject {
     if error.code == REJECTED {
-        return ErrorObject::new(REJECTED, "a rule of the user denies this");
+        return ErrorObject::new(REJECTED, "a rule of the user denies it");
     }
     error
 }

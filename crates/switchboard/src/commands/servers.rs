@@ -6,6 +6,7 @@ use std::{fs, path::PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use switchboard_config::{Config, Home, Memory, Server, add_server, remove_server, set_enabled};
+use switchboard_wire::Raw;
 
 use super::{
     config_file::ConfigFile,
@@ -196,8 +197,8 @@ pub(crate) fn disable(home: &Home, args: &Named) -> Result<(), Failure> {
 pub(crate) fn restart(home: &Home, args: &Named) -> Result<(), Failure> {
     let name = &args.name;
     let link = Link::need(home)?;
-    let now = link.post(&format!("{}/restart", address(name)), None)?;
-    let state = now.get("state").and_then(Value::as_str);
+    let now: Raw = link.send(&format!("{}/restart", address(name)), "")?;
+    let state = now.member("state").and_then(|state| state.to_text());
     let state = state.map_or_else(String::new, |state| format!(": {state}"));
     print::say(&format!("restarted `{name}`{state}"));
     Ok(())

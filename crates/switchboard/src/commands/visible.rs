@@ -7,14 +7,20 @@ use switchboard_wire::Raw;
 
 /// Indented JSON, as it was spelled: numbers keep their digits, and a member that is there twice is shown
 /// twice. Characters that may not be seen are escaped, so that it is the same JSON still.
-pub(super) fn pretty(value: &Raw) -> String {
+pub(crate) fn pretty(value: &Raw) -> String {
     let mut out = String::new();
     write_value(&mut out, value, 0);
     out
 }
 
 fn write_value(out: &mut String, value: &Raw, depth: usize) {
+    // Half a character cannot be decoded: what it is the name of stays as it was spelled.
+    let is_whole = |(name, _): &(String, Raw)| !name.contains(char::REPLACEMENT_CHARACTER);
     if let Some(members) = value.members() {
+        if !members.iter().all(is_whole) {
+            out.push_str(&escaped(value.as_str()));
+            return;
+        }
         let members = members.iter().map(|(name, value)| (Some(name), value));
         write_all(out, ['{', '}'], members, depth);
     } else if let Some(elements) = value.elements() {
@@ -185,6 +191,8 @@ mod tests {
 
     #[test]
     fn json_stays_what_it_was() {
+        let half = Raw::parse(r#"{"b":[{"a\ud800":1,"a\ud801":2}]}"#).unwrap();
+        assert!(pretty(&half).contains(r#"{"a\ud800":1,"a\ud801":2}"#));
         let given = r#"{"a":1.50,"a":123456789012345678901234567890,"b\u202e":["x\u001b[2J","\ud800","ü\n"],"c":{}}"#;
         let raw = Raw::parse(given).unwrap();
         let shown = pretty(&raw);
