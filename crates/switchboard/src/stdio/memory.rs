@@ -469,7 +469,7 @@ mod tests {
         let read = |line: &str| match Frame::parse(line.to_owned()) {
             Ok(Frame::Single(Message::Request(request))) => {
                 let uri = request.params?.member("uri")?.to_text()?;
-                Some((request.id, uri.into()))
+                Some((request.id, uri))
             }
             _ => None,
         };
