@@ -9,7 +9,7 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -79,7 +79,14 @@ struct Open {
     /// Its client has been asked and is to come back: the server waits for it, and asks nothing else as a
     /// rule.
     away: AtomicBool,
-    count: Arc<CallCount>,
+    /// Made when the server first asks, which few do.
+    count: OnceLock<Arc<CallCount>>,
+}
+
+impl Open {
+    fn count(&self) -> &Arc<CallCount> {
+        self.count.get_or_init(Arc::default)
+    }
 }
 
 /// How long a question waits that could be for one of several clients.
@@ -103,7 +110,7 @@ impl Questions {
             asked: Mutex::default(),
             rung: Notify::new(),
             away: AtomicBool::new(false),
-            count: Arc::default(),
+            count: OnceLock::new(),
         });
         self.lock().insert(tag, Arc::clone(&open));
         Ear {
@@ -168,7 +175,7 @@ impl Questions {
             Owner::Several | Owner::Nobody => None,
         };
         if let Some(call) = call {
-            let counted = call.count.question(&context.config.load().approvals);
+            let counted = call.count().question(&context.config.load().approvals);
             counted.map_err(refused)?;
         }
         let asker = Asker {
@@ -217,7 +224,7 @@ impl Questions {
             name: asked.name,
             to_person,
             is_sure,
-            count: Arc::clone(&owner.count),
+            count: Arc::clone(owner.count()),
             reply,
         });
         drop(owner);
@@ -424,7 +431,7 @@ mod tests {
                 name: None,
                 to_person: None,
                 is_sure: true,
-                count: Arc::default(),
+                count: OnceLock::new(),
                 reply,
             });
         }

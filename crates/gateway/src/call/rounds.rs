@@ -35,7 +35,8 @@ pub(super) struct Rounds {
     first: Option<Raw>,
     next: Option<Raw>,
     asked: u32,
-    count: Arc<CallCount>,
+    /// Made when the server first asks, which few do.
+    count: Option<Arc<CallCount>>,
     pauses: u32,
     /// A person has opened addresses, which a server may ask for once.
     opened: bool,
@@ -51,7 +52,7 @@ impl Rounds {
             next: params.clone(),
             first: params,
             asked: 0,
-            count: Arc::default(),
+            count: None,
             pauses: 0,
             opened: false,
             patience,
@@ -98,7 +99,8 @@ impl Rounds {
             if self.asked > InputRequired::ROUNDS_MAX {
                 return Err(endless());
             }
-            let gathered = gather(way, &input, self.patience, &self.count).await;
+            let count = self.count.get_or_insert_default();
+            let gathered = gather(way, &input, self.patience, count).await;
             self.since = Instant::now();
             let gathered = gathered.map_err(|reason| Failure::Input {
                 server: Arc::clone(server),

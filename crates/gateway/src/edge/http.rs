@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::{
     HeaderMap, Method, Request as HttpRequest, Response, StatusCode,
     body::Incoming,
-    header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+    header::{ACCEPT, ALLOW, AsHeaderName, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use rustc_hash::FxBuildHasher;
 use switchboard_approvals::Holder;
@@ -42,8 +42,8 @@ use crate::{
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
-const SESSION_ID: &str = "mcp-session-id";
-const PROTOCOL_VERSION: &str = "mcp-protocol-version";
+static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// Answers one HTTP request to an MCP address. `key` tells the connection from others.
 pub(crate) async fn serve(
@@ -184,14 +184,14 @@ impl Visitor<'_> {
             return refuse(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL, message);
         };
         if let Ok(id) = HeaderValue::from_str(&session.id) {
-            response.headers_mut().insert(SESSION_ID, id);
+            response.headers_mut().insert(&SESSION_ID, id);
         }
         response
     }
 
     fn recognise(&self, request: &Request, is_modern: bool) -> Result<Peer, Box<Response<Answer>>> {
-        let said = self.text(PROTOCOL_VERSION);
-        let session = self.text(SESSION_ID);
+        let said = self.text(&PROTOCOL_VERSION);
+        let session = self.text(&SESSION_ID);
         let is_modern = is_modern || said == Some(Revision::LATEST.as_str());
         if is_modern {
             return match self.contradiction(request, said) {
@@ -408,8 +408,8 @@ impl Visitor<'_> {
     /// Takes what has no answer.
     fn message(&self, message: Message) -> Response<Answer> {
         // 2026-07-28 has no sessions, and nothing to say in one.
-        let is_modern = self.text(PROTOCOL_VERSION) == Some(Revision::LATEST.as_str());
-        let Some(id) = self.text(SESSION_ID).filter(|_| !is_modern) else {
+        let is_modern = self.text(&PROTOCOL_VERSION) == Some(Revision::LATEST.as_str());
+        let Some(id) = self.text(&SESSION_ID).filter(|_| !is_modern) else {
             return status(StatusCode::ACCEPTED);
         };
         let Some(session) = self.session(id) else {
@@ -434,7 +434,7 @@ impl Visitor<'_> {
         self,
         messages: Vec<Result<Message, switchboard_wire::EnvelopeError>>,
     ) -> Response<Answer> {
-        let session = match self.text(SESSION_ID) {
+        let session = match self.text(&SESSION_ID) {
             None => None,
             Some(id) => match self.session(id) {
                 Some(session) => Some(session),
@@ -445,7 +445,7 @@ impl Visitor<'_> {
             Some(session) => Some(session.session.about().revision),
             // Who does not say is taken to be of the revision that has them.
             None => self
-                .text(PROTOCOL_VERSION)
+                .text(&PROTOCOL_VERSION)
                 .map_or(Some(Revision::V2025_03_26), Revision::parse),
         };
         let is_modern = |message: &Message| match message {
@@ -520,9 +520,14 @@ impl Visitor<'_> {
         }
     }
 
-    fn text(&self, name: &str) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok()
+    fn text(&self, name: impl AsHeaderName) -> Option<&str> {
+        text(self.headers, name)
     }
+}
+
+/// The value of a header, if it is text.
+fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
 }
 
 /// The stream of what the gateway has to say unasked; or one that broke, from where it broke.
@@ -532,15 +537,14 @@ fn get(
     principal: Principal,
     headers: &HeaderMap,
 ) -> Response<Answer> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let Some(id) = text(SESSION_ID) else {
+    let Some(id) = text(headers, &SESSION_ID) else {
         // Nobody to tell anything to. Clients take it as a server that has nothing to say.
         return status(StatusCode::METHOD_NOT_ALLOWED);
     };
     let Some(session) = gateway.sessions().get(id, view, principal) else {
         return no_session();
     };
-    let (stream, after) = match text(header::LAST_EVENT_ID).map(read_name) {
+    let (stream, after) = match text(headers, header::LAST_EVENT_ID).map(read_name) {
         None => (0, None),
         Some(Some((stream, after))) => (stream, Some(after)),
         Some(None) => {
@@ -601,7 +605,7 @@ fn delete(
     principal: Principal,
     headers: &HeaderMap,
 ) -> Response<Answer> {
-    let Some(id) = headers.get(SESSION_ID).and_then(|id| id.to_str().ok()) else {
+    let Some(id) = text(headers, &SESSION_ID) else {
         return status(StatusCode::METHOD_NOT_ALLOWED);
     };
     match gateway.sessions().get(id, view, principal) {

@@ -2,7 +2,7 @@
 
 use std::{
     future::{Future, poll_fn},
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
 };
@@ -130,12 +130,13 @@ pub(super) async fn work(
     inquiry: Inquiry,
     mut ongoing: Ongoing,
 ) -> Option<Result<Raw, ErrorObject>> {
-    let answer = desk::answer(&gateway, &view, &caller, inquiry);
+    // Pinned where it is made: it is large, and each move of it would be a copy.
+    let mut answer = pin!(desk::answer(&gateway, &view, &caller, inquiry));
     match ongoing.cancelled.take() {
         None => Some(answer.await),
         Some(cancelled) => tokio::select! {
             biased;
-            answer = answer => Some(answer),
+            answer = &mut answer => Some(answer),
             // Its session has ended, or the client withdrew it.
             _ = cancelled => None,
         },
