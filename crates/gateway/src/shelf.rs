@@ -16,7 +16,7 @@ use switchboard_catalog::{
 };
 use switchboard_client::Raw;
 use switchboard_config::{Config, Server, Trust};
-use switchboard_trust::{ItemKind, Others, Severity, scan};
+use switchboard_trust::{ItemKind, Ledger, Others, Severity, scan};
 use tokio::sync::watch;
 
 use crate::{
@@ -157,9 +157,12 @@ impl Shelf {
         self.changes.subscribe()
     }
 
-    /// Which tools are approved, on disk.
-    pub(crate) fn ledgers(&self) -> &Ledgers {
-        &self.ledgers
+    /// The ledger of a server, which says what is approved and what is held. It is read when a judgement that is under way
+    /// has taken effect, so that nothing is reported as held and still shown. It reads a file.
+    pub(crate) fn ledger(&self, name: &str, server: &Server) -> Ledger {
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ledgers.read(name, server)
     }
 
     pub(crate) fn held_changes(&self) -> watch::Receiver<u64> {
@@ -666,6 +669,48 @@ mod tests {
         assert!(shelf.lists("other", Kind::Tool, "early"));
         assert!(busy.await.unwrap());
         assert!(shelf.lists("busy", Kind::Tool, "late"));
+    }
+
+    #[tokio::test]
+    async fn what_the_ledger_holds_is_not_shown() {
+        let (shelf, _folder) = shelf(&["a"]);
+        assert!(shelf.put("a", |_| offers("x")).await);
+        let server = Arc::clone(&shelf.lock().expected["a"]);
+        let (begin, begun) = mpsc::channel();
+        let (go, going) = mpsc::channel();
+        let changed = move |_: Option<&Offers>| {
+            begin.send(()).unwrap();
+            going.recv().unwrap();
+            let definition = [("name", "x"), ("description", "changed")];
+            let definition = definition.map(|(name, text)| (name, Raw::string(text)));
+            Offers {
+                tools: vec![Raw::object(definition)],
+                ..Offers::default()
+            }
+        };
+        let (seen, sees) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| shelf.take_in("a", Some(changed)));
+            begun.recv_timeout(SOON).unwrap();
+            // The judgement is written down, and cannot take effect yet.
+            let changing = shelf.lock();
+            go.send(()).unwrap();
+            let since = std::time::Instant::now();
+            while shelf.ledgers.read("a", &server).held().next().is_none() {
+                assert!(since.elapsed() < SOON);
+                std::thread::yield_now();
+            }
+            scope.spawn(|| {
+                let is_held = shelf.ledger("a", &server).held().next().is_some();
+                let is_shown = shelf.lists("a", Kind::Tool, "x");
+                seen.send((is_held, is_shown)).unwrap();
+            });
+            // A reader that does not wait has answered by then.
+            let early = sees.recv_timeout(Duration::from_millis(300)).ok();
+            drop(changing);
+            let seen = early.unwrap_or_else(|| sees.recv_timeout(SOON).unwrap());
+            assert_eq!(seen, (true, false));
+        });
     }
 
     #[tokio::test]

@@ -354,8 +354,8 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
 }
 
 fn ledger(gateway: &Gateway, upstream: &Upstream) -> Ledger {
-    let ledgers = gateway.context().shelf.ledgers();
-    ledgers.read(&upstream.name, &upstream.settings())
+    let shelf = &gateway.context().shelf;
+    shelf.ledger(&upstream.name, &upstream.settings())
 }
 
 fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {

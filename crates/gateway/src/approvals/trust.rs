@@ -139,7 +139,7 @@ fn question(gateway: &Gateway, upstream: &Upstream) -> Option<Question> {
     if let Some(waiting) = hold::waiting(&upstream.name, &settings, gateway.context()) {
         return Some(question_to_start(waiting));
     }
-    let ledger = shelf.ledgers().read(&upstream.name, &settings);
+    let ledger = shelf.ledger(&upstream.name, &settings);
     let held = ledger.held().filter(|held| held.why != Why::Rejected);
     let held: Vec<_> = held.take(TOOLS_MAX).collect();
     if held.is_empty() {

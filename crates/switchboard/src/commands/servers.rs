@@ -13,7 +13,7 @@ use super::{
     launching,
     secret::{
         Store,
-        moving::{self, Author, Mover, Secrets},
+        moving::{self, Mover, Secrets},
     },
     shapes,
 };
@@ -106,15 +106,19 @@ pub(crate) struct Named {
     name: String,
 }
 
+/// The note on a server that is called like the built-in memory.
+pub(super) const REPLACES_MEMORY: &str = "it takes the place of the built-in memory, which keeps what it remembers; under \
+                                          another name both can be used";
+
 pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
     let mut entry = entry(args)?;
     let name = &args.name;
     // What is wrong with it is told in the same way whether a gateway runs or not.
     let alone = add_server("", name, &entry)?;
     let mut mover = Mover::new(Store::new(home));
-    if moving::decide(args.secrets, false, moving::count(&entry, Author::User))? == Secrets::Move {
+    if moving::decide(args.secrets, false, moving::count(&entry))? == Secrets::Move {
         mover
-            .take(name, &mut entry, Author::User)
+            .take(name, &mut entry)
             .inspect_err(|_| mover.take_back())?;
     }
     let added = write_added(home, name, &entry);
@@ -129,10 +133,7 @@ pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
         print::hint(&hint);
     }
     if name == Memory::NAME {
-        print::hint(
-            "it takes the place of the built-in memory, which keeps what it remembers; under another name \
-             both can be used",
-        );
+        print::hint(REPLACES_MEMORY);
     }
     Ok(())
 }

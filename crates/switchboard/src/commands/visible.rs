@@ -66,6 +66,20 @@ fn quoted(text: &str) -> String {
     escaped(Raw::string(text).as_str())
 }
 
+/// The length in characters from which on it is said.
+const LONG: usize = 1_000;
+
+/// All of a text as one line: a string of JSON in which what is not seen is escaped, and long runs of blanks are counted.
+/// The length of a long one is said first, since its beginning may have left the screen.
+pub(super) fn spelled(text: &str) -> String {
+    // Nothing of the text looks like a count of blanks.
+    let line = folded(&quoted(text).replace('⟨', "\\u27e8"));
+    match text.chars().count() {
+        length @ LONG.. => format!("({} characters) {line}", grouped(length)),
+        _ => line,
+    }
+}
+
 /// A spelling in JSON with what is not seen escaped.
 pub(crate) fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
@@ -230,6 +244,21 @@ mod tests {
         }
         assert_eq!(folded(&spaces(80)), spaces(80));
         assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn long_text_is_spelled_whole() {
+        let long = format!(
+            "a{}\u{1b}\n⟨9 spaces⟩{}",
+            " ".repeat(100),
+            "b".repeat(1_000)
+        );
+        let expected = format!(
+            "(1,113 characters) \"a⟨100 spaces⟩\\u001b\\n\\u27e89 spaces⟩{}\"",
+            "b".repeat(1_000)
+        );
+        assert_eq!(spelled(&long), expected);
+        assert_eq!(spelled("a \"b\""), r#""a \"b\"""#);
     }
 
     #[test]
