@@ -149,7 +149,6 @@ async fn walk(
     }
     let mut lost = None;
     let mut consented = false;
-    let mut is_checked = false;
     let patience = context.config.load().approvals.long_timeout;
     // Time in which a person was asked does not count.
     let mut rounds = Rounds::new(pass.params.clone(), patience, Instant::now());
@@ -180,11 +179,10 @@ async fn walk(
                 }
             }
         }
-        if live.era() == Era::Modern && !is_checked {
-            if let Err(failure) = answers::check(&way, &live, &pass).await {
-                return record.finish(Err(failure));
-            }
-            is_checked = true;
+        if live.era() == Era::Modern
+            && let Err(failure) = answers::check(&way, &live, &pass).await
+        {
+            return record.finish(Err(failure));
         }
         params = translate::request(params, errand.guest, live.era(), way.has_person());
         let mut journey = Journey::begin(&way, &live, place, params, record, rounds.since).await;

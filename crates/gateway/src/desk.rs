@@ -524,7 +524,9 @@ impl Room<'_> {
         let params = params.unwrap_or_else(Raw::empty_object);
         let upstream = upstream(self.gateway, server)?;
         let result = self.errand(server, method::TASKS_LIST, "".into(), params);
-        let own = upstream.begun.only_of(self.caller.principal, result.await?);
+        let own = upstream
+            .begun
+            .only_of(self.caller.principal, &result.await?);
         let own = own.map_err(|error| tasks::unclear(server, &error))?;
         Ok(self.expose_tasks(server, own))
     }

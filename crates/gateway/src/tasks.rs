@@ -89,7 +89,7 @@ impl Begun {
     }
 
     /// A list of tasks without those that this principal has not begun.
-    pub(crate) fn only_of(&self, principal: Principal, result: Raw) -> Result<Raw, RawError> {
+    pub(crate) fn only_of(&self, principal: Principal, result: &Raw) -> Result<Raw, RawError> {
         let tasks = result.distinct_member(&["tasks"])?;
         let tasks = tasks.and_then(|tasks| tasks.elements()).unwrap_or_default();
         let recent = self.lock();
@@ -186,7 +186,7 @@ mod tests {
         let begun = Begun::default();
         let listed = |principal| {
             let list = Raw::parse(r#"{"tasks":[{"taskId":"a"},{"taskId":"b"},{}],"n":1.0}"#);
-            let list = begun.only_of(principal, list.unwrap()).unwrap();
+            let list = begun.only_of(principal, &list.unwrap()).unwrap();
             list.to_string()
         };
         assert_eq!(listed(Principal::Owner), r#"{"tasks":[],"n":1.0}"#);

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpStream, tcp::OwnedReadHalf},
     sync::watch,
     time::timeout,
 };
@@ -92,14 +92,14 @@ async fn until<T>(state: &watch::Sender<Bench>, found: impl Fn(&Bench) -> Option
     found(&bench).unwrap()
 }
 
-async fn serve(stream: TcpStream, state: &watch::Sender<Bench>) {
-    let (reader, mut writer) = stream.into_split();
+/// The first line of a request, and its body.
+async fn read(reader: OwnedReadHalf) -> Option<(String, Vec<u8>)> {
     let mut reader = BufReader::new(reader);
     let (mut first, mut length) = (String::new(), 0);
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).await.unwrap_or(0) == 0 {
-            return;
+            return None;
         }
         let lower = line.to_ascii_lowercase();
         if let Some(said) = lower.strip_prefix("content-length:") {
@@ -114,6 +114,14 @@ async fn serve(stream: TcpStream, state: &watch::Sender<Bench>) {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).await.unwrap();
+    Some((first, body))
+}
+
+async fn serve(stream: TcpStream, state: &watch::Sender<Bench>) {
+    let (reader, mut writer) = stream.into_split();
+    let Some((first, body)) = read(reader).await else {
+        return;
+    };
     let mut say = async |text: String| drop(writer.write_all(text.as_bytes()).await);
     if !first.starts_with("POST") {
         say("HTTP/1.1 405 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".into()).await;

@@ -36,7 +36,7 @@ async fn staged(mut config: Value) -> (Stage, Rig) {
     (stage, rig)
 }
 
-fn question(meta: Value) -> Value {
+fn question(meta: &Value) -> Value {
     let schema = json!({ "type": "object", "properties": { "who": { "type": "string" } } });
     json!({ "message": "Who?", "requestedSchema": schema, "_meta": meta })
 }
@@ -52,7 +52,7 @@ async fn question_before_a_task_is_not_another_clients() {
     stage.until_asked(r#""name":"wait""#).await;
     stage.until_asked(r#""name":"wait_task""#).await;
     stage
-        .request_with(900, "elicitation/create", question(json!({})))
+        .request_with(900, "elicitation/create", question(&json!({})))
         .await;
     // Only one call is left: until then the question is put to nobody.
     let cancelled = json!({ "requestId": wait });
@@ -79,7 +79,7 @@ async fn question_of_a_task_is_its_clients() {
     for (id, task) in [(900, "t1"), (901, "t2")] {
         let meta = json!({ "io.modelcontextprotocol/related-task": { "taskId": task } });
         stage
-            .request_with(id, "elicitation/create", question(meta))
+            .request_with(id, "elicitation/create", question(&meta))
             .await;
     }
     // Nobody is asked for a task of which nothing is known.
