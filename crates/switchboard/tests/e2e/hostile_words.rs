@@ -121,7 +121,7 @@ fn words_of_failing_servers_reach_people_only() {
             );
             assert!(heard.len() < 4_096, "{name}: {} bytes", heard.len());
         }
-        let reason = serve.server(name)["reason"].as_str().unwrap().to_owned();
+        let reason = serve.reason(name);
         assert!(reason.to_lowercase().contains("poison"), "{name}: {reason}");
         assert!(!reason.contains(char::is_control), "{name}: {reason:?}");
         assert!(reason.len() < 1_500, "{name}: {} bytes", reason.len());

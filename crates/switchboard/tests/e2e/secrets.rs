@@ -357,10 +357,7 @@ fn no_secret_is_in_anything_the_gateway_writes() {
             search(&path, body.as_bytes(), &mut hits);
         }
     }
-    let people = ["env", "stdout", "quote"].map(|name| {
-        let reason = serve.server(name)["reason"].clone();
-        reason.as_str().unwrap_or_default().to_owned()
-    });
+    let people = ["env", "stdout", "quote"].map(|name| serve.reason(name));
     for args in [
         &["status"][..],
         &["status", "--json"],

@@ -251,9 +251,7 @@ fn the_last_words_of_a_server_are_told_with_its_end() {
     let says = "echo 'no API key' >&2; exit 3";
     let home = Home::new(json!({ "a": { "command": "sh", "args": ["-c", says] } }));
     let serve = home.serve();
-    let reason = within(SOON, "its end", || {
-        serve.server("a")["reason"].as_str().map(str::to_owned)
-    });
+    let reason = serve.reason("a");
     assert!(reason.contains("exit status: 3"), "{reason}");
     assert!(reason.contains("no API key"), "{reason}");
     serve.stop();

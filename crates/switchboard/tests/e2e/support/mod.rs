@@ -263,6 +263,14 @@ impl<'a> Serve<'a> {
         server.cloned().unwrap_or_default()
     }
 
+    /// Why the server failed. One that is being started again has no reason for a moment, so it is waited for.
+    #[track_caller]
+    pub(crate) fn reason(&self, name: &str) -> String {
+        within(SOON, &format!("{name} has failed"), || {
+            self.server(name)["reason"].as_str().map(str::to_owned)
+        })
+    }
+
     pub(crate) fn state(&self, name: &str) -> String {
         let server = self.server(name);
         server["state"].as_str().unwrap_or("absent").to_owned()
