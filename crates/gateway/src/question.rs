@@ -431,7 +431,7 @@ mod tests {
                 name: None,
                 to_person: None,
                 is_sure: true,
-                count: OnceLock::new(),
+                count: Arc::default(),
                 reply,
             });
         }

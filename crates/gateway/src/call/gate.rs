@@ -448,7 +448,7 @@ async fn until_rules_are_known(context: &Context, server: &Arc<str>) -> Result<(
 fn case<'a>(caller: &'a Caller, server: &'a str, name: &'a str) -> Case<'a> {
     Case {
         client: &caller.client,
-        session: caller.person,
+        session: caller.session(),
         project: caller.project.as_deref(),
         ..Case::tool_call(server, name)
     }
