@@ -418,22 +418,31 @@ fn key(question: &Question, asked: &[(String, Question)]) -> String {
     }
 }
 
+static PROGRESS_TOKEN: Name = Name::new(meta::PROGRESS_TOKEN);
+
 /// Whether a client asked for progress. Its token must not reach the server even if nobody hears: our
 /// own are numbers as well, and the server's reports could be taken for those of another call.
 pub(super) fn names_progress(params: Option<&Raw>) -> bool {
-    static PROGRESS_TOKEN: Name = Name::new(meta::PROGRESS_TOKEN);
     let params = params.filter(|params| params.may_name(&PROGRESS_TOKEN));
     said(params, meta::PROGRESS_TOKEN).is_some()
 }
 
 /// Parameters without the client's token for progress, for a request that is not accompanied.
 fn without_progress_token(params: Raw) -> Raw {
-    if !names_progress(Some(&params)) {
+    if !params.may_name(&PROGRESS_TOKEN) {
         return params;
     }
-    let meta = params.member(meta::META).unwrap_or_else(Raw::empty_object);
-    let meta = meta.without(&[meta::PROGRESS_TOKEN]);
-    params.with_member(meta::META, &meta).unwrap_or(params)
+    let members = params.members().unwrap_or_default();
+    let mut metas = members.iter().filter(|(name, _)| *name == meta::META);
+    match (metas.next(), metas.next()) {
+        (None, _) => params,
+        (Some((_, meta)), None) => {
+            let meta = meta.without(&[meta::PROGRESS_TOKEN]);
+            params.with_member(meta::META, &meta).unwrap_or(params)
+        }
+        // The server may read either.
+        (Some(_), Some(_)) => params.without(&[meta::META]),
+    }
 }
 
 /// The token under which a client wants to hear of progress.
@@ -534,6 +543,19 @@ fn requires_task(tool: &Raw) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn progress_token_passes_under_no_second_meta() {
+        for params in [
+            r#"{"_meta":{"progressToken":1,"a":2},"name":"t"}"#,
+            r#"{"_meta":{"a":2},"name":"t","_meta":{"progressToken":1}}"#,
+            r#"{"_meta":{"progressToken":1},"name":"t","\u005fmeta":{"progressToken":1}}"#,
+        ] {
+            let kept = without_progress_token(Raw::parse(params).unwrap());
+            assert!(!kept.as_str().contains("progressToken"), "{kept}");
+            assert!(kept.member("name").is_some(), "{kept}");
+        }
+    }
 
     #[test]
     fn escaped_task_support_is_read() {

@@ -106,6 +106,8 @@ pub(crate) struct Sessions {
 const SESSIONS_MAX: usize = 10_000;
 /// Likewise, the most bytes that the clients of a principal have said of themselves.
 const SAID_BYTES: usize = 32 * 1024 * 1024;
+/// A client that says no more of itself needs no room in that.
+const SHORT_BYTES: usize = 1024;
 /// So many fit into that in any case.
 const SESSIONS_SURE: usize = SAID_BYTES / handshake::SAID_BYTES;
 /// A session without a sign of life for so long is ended.
@@ -143,16 +145,16 @@ impl Sessions {
         });
         let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
         let mut ended = Vec::new();
-        while let Some(crowd) = Crowd::of(&by_id, &session) {
+        let has_room = loop {
+            let Some(crowd) = Crowd::of(&by_id, &session) else {
+                by_id.insert(id, Arc::clone(&session));
+                break true;
+            };
             match crowd.dispensable().and_then(|id| by_id.remove(&id)) {
                 Some(one) => ended.push(one),
-                None => break,
+                None => break false,
             }
-        }
-        let has_room = Crowd::of(&by_id, &session).is_none();
-        if has_room {
-            by_id.insert(id, Arc::clone(&session));
-        }
+        };
         drop(by_id);
         for ended in ended {
             ended.session.end();
@@ -225,14 +227,16 @@ struct Crowd<'a>(Vec<&'a Arc<HttpSession>>);
 impl<'a> Crowd<'a> {
     fn of(by_id: &'a FxHashMap<Arc<str>, Arc<HttpSession>>, session: &HttpSession) -> Option<Self> {
         let bytes_of = |known: &HttpSession| known.session.about().bytes();
+        let is_short = bytes_of(session) <= SHORT_BYTES;
         // As few as these leave room, whatever their clients have said.
-        if by_id.len() < SESSIONS_SURE {
+        if by_id.len() < SESSIONS_SURE || (is_short && by_id.len() < SESSIONS_MAX) {
             return None;
         }
         let is_own = |known: &&Arc<_>| client_of(known).principal == client_of(session).principal;
         let own: Vec<_> = by_id.values().filter(is_own).collect();
         let bytes: usize = own.iter().map(|known| bytes_of(known)).sum();
-        (own.len() >= SESSIONS_MAX || bytes + bytes_of(session) > SAID_BYTES).then_some(Self(own))
+        let is_over = !is_short && bytes + bytes_of(session) > SAID_BYTES;
+        (own.len() >= SESSIONS_MAX || is_over).then_some(Self(own))
     }
 
     /// The session to end: of the client that has the most, the one that has been silent the longest.
