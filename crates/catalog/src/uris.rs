@@ -30,8 +30,8 @@ pub fn expose_read_result(server: &str, result: &Raw) -> Raw {
     insert(server, result, uris)
 }
 
-/// A result of `tools/call` or `prompts/get` for the direct view: the URIs of linked and embedded
-/// resources are exposed. A result without any is the same `Raw`, and cost one search for a word.
+/// A result of `tools/call` or `prompts/get`, or a question for a model, for the direct view: the URIs of linked and
+/// embedded resources are exposed. A result without any is the same `Raw`, and cost one search for a word.
 pub fn expose_content(server: &str, result: &Raw) -> Raw {
     static RESOURCE: Name = Name::prefix("resource");
     if !result.may_name(&RESOURCE) {
@@ -39,9 +39,25 @@ pub fn expose_content(server: &str, result: &Raw) -> Raw {
     }
     let messages = members(result, "messages").flat_map(|messages| each(&messages));
     let holders = messages.chain([result.clone()]);
-    let content = holders.flat_map(|holder| members(&holder, "content").collect::<Vec<_>>());
-    let blocks = content.flat_map(|content| each(&content));
+    let blocks = holders.flat_map(|holder| blocks(&holder, NESTED));
     insert(server, result, blocks.flat_map(|block| uris(&block)))
+}
+
+/// How deep lists in lists, and results in blocks, are followed. No reader that is known follows any.
+const NESTED: usize = 8;
+
+/// The blocks of the content of a holder, and those of the results of tools among them.
+fn blocks(holder: &Raw, depth: usize) -> Vec<Raw> {
+    let content = members(holder, "content").flat_map(|content| each(&content));
+    let mut blocks: Vec<Raw> = content.collect();
+    if depth > 0 {
+        let inner = blocks.iter().filter(|block| is_of(block, "tool_result"));
+        let inner: Vec<Raw> = inner
+            .flat_map(|block| self::blocks(block, depth - 1))
+            .collect();
+        blocks.extend(inner);
+    }
+    blocks
 }
 
 /// The parameters of `notifications/resources/updated` for the direct view: their URI is exposed.
@@ -58,18 +74,20 @@ pub(crate) fn split(exposed: &str) -> Option<(Cow<'_, str>, &str)> {
 /// The URIs in a block of content. A server decides which of two members of one name its reader takes, so each
 /// counts.
 fn uris(block: &Raw) -> Vec<Raw> {
-    let is_of = |wanted: &str| {
-        members(block, "type").any(|kind| kind.to_text().is_some_and(|kind| kind == wanted))
-    };
     let mut uris = Vec::new();
-    if is_of("resource_link") {
+    if is_of(block, "resource_link") {
         uris.extend(members(block, "uri"));
     }
-    if is_of("resource") {
+    if is_of(block, "resource") {
         let resources = members(block, "resource");
         uris.extend(resources.flat_map(|resource| members(&resource, "uri").collect::<Vec<_>>()));
     }
     uris
+}
+
+/// Tests if a block of content may be of this type.
+fn is_of(block: &Raw, wanted: &str) -> bool {
+    members(block, "type").any(|kind| kind.to_text().is_some_and(|kind| kind == wanted))
 }
 
 /// Every member of this name, in any spelling that some reader takes for it.
@@ -78,9 +96,24 @@ fn members(of: &Raw, name: &str) -> impl Iterator<Item = Raw> {
     members.filter_map(move |(key, value)| is_alike(&key, name).then_some(value))
 }
 
-/// The elements of a list; anything else stands for itself.
+/// The elements of a list and of the lists in it; anything else stands for itself.
 fn each(list: &Raw) -> Vec<Raw> {
-    list.elements().unwrap_or_else(|| vec![list.clone()])
+    let mut all = vec![list.clone()];
+    for _ in 0..NESTED {
+        if !all.iter().any(is_list) {
+            break;
+        }
+        let flatter = all.into_iter().flat_map(|one| {
+            let elements = is_list(&one).then(|| one.elements()).flatten();
+            elements.unwrap_or_else(|| vec![one])
+        });
+        all = flatter.collect();
+    }
+    all
+}
+
+fn is_list(value: &Raw) -> bool {
+    value.as_bytes().first() == Some(&b'[')
 }
 
 /// Puts the prefix in front of these strings, which are slices of `whole`.

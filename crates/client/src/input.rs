@@ -1,8 +1,8 @@
 //! Results that ask back: how a server of 2026-07-28 gets input in the middle of a request.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
-use switchboard_wire::{Name, Raw};
+use switchboard_wire::{Name, Raw, RawError};
 
 use crate::{
     Error,
@@ -33,28 +33,90 @@ pub struct InputRequired {
     state: Option<Raw>,
 }
 
+/// A result that may ask for input, and that programs would read in different ways.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnclearInput {
+    /// A member stands there twice, or in another letter case.
+    #[error("its input requests are ambiguous: {0}")]
+    Ambiguous(#[from] RawError),
+    /// A member is not of the kind that the protocol wants.
+    #[error("its input requests cannot be read: {what} has to be {kind}")]
+    Shape {
+        /// The member.
+        what: &'static str,
+        /// The kind that it has to be of.
+        kind: &'static str,
+    },
+}
+
+/// The members of a result with which a server asks for input.
+const MEMBERS: [&str; 3] = ["resultType", "inputRequests", "requestState"];
+
 impl ResultKind {
-    pub(crate) fn of(result: &Raw) -> Self {
+    /// Reads the kind of a result, and what it asks.
+    pub(crate) fn of(result: &Raw) -> Result<Self, UnclearInput> {
         // Most results do not say, and many are large: a search is far cheaper than a parse.
         static RESULT_TYPE: Name = Name::new("resultType");
-        if !result.may_name(&RESULT_TYPE) {
-            return Self::Complete;
+        let names_requests = InputRequired::may_be_in(result);
+        if !names_requests && !result.may_name(&RESULT_TYPE) {
+            return Ok(Self::Complete);
         }
+        let requests = if names_requests {
+            requests_in(result)?
+        } else {
+            Vec::new()
+        };
         let kind = result.member("resultType").and_then(|kind| kind.to_text());
-        match kind.as_deref() {
+        Ok(match kind.as_deref() {
             None | Some("complete") => Self::Complete,
             Some("input_required") => Self::InputRequired(InputRequired {
-                requests: result
-                    .member("inputRequests")
-                    .and_then(|requests| requests.members())
-                    .unwrap_or_default(),
+                requests,
                 state: result
-                    .member("requestState")
+                    .distinct_member(&["requestState"])?
                     .filter(|state| state.as_str() != "null"),
             }),
             Some(other) => Self::Unknown(other.to_owned()),
+        })
+    }
+}
+
+/// The questions in a result, each under its key: a method and its parameters.
+fn requests_in(result: &Raw) -> Result<Vec<(String, Raw)>, UnclearInput> {
+    let shape = |what, kind| UnclearInput::Shape { what, kind };
+    let [kind, requests, state] = MEMBERS;
+    let said = |value: &Raw| value.as_bytes() != b"null";
+    let kind = result.distinct_member(&[kind, requests, state])?;
+    if kind.filter(said).is_some_and(|kind| !is_string(&kind)) {
+        return Err(shape("`resultType`", "a string"));
+    }
+    let Some(requests) = result.member(requests).filter(said) else {
+        return Ok(Vec::new());
+    };
+    let requests = requests.members();
+    let requests = requests.ok_or_else(|| shape("`inputRequests`", "an object"))?;
+    let mut keys = HashSet::with_capacity(requests.len());
+    for (key, request) in &requests {
+        if !keys.insert(key) {
+            return Err(shape("an input request", "under a key of its own"));
+        }
+        if !request.is_object() {
+            return Err(shape("an input request", "an object"));
+        }
+        let method = request.distinct_member(&["method", "params"])?;
+        if !method.is_some_and(|method| is_string(&method)) {
+            return Err(shape("the `method` of an input request", "a string"));
+        }
+        let params = request.member("params").filter(said);
+        if params.is_some_and(|params| !params.is_object()) {
+            return Err(shape("the `params` of an input request", "an object"));
         }
     }
+    Ok(requests)
+}
+
+fn is_string(value: &Raw) -> bool {
+    value.as_bytes().first() == Some(&b'"')
 }
 
 impl InputRequired {
@@ -65,11 +127,27 @@ impl InputRequired {
     /// The most questions at a time.
     pub const QUESTIONS_MAX: usize = 64;
 
-    /// The questions in this result, if it is one that asks.
-    pub fn of(result: &Raw) -> Option<Self> {
-        match ResultKind::of(result) {
+    /// The questions in this result, if it is one that waits for answers.
+    pub fn of(result: &Raw) -> Result<Option<Self>, UnclearInput> {
+        Ok(match ResultKind::of(result)? {
             ResultKind::InputRequired(asked) => Some(asked),
             ResultKind::Complete | ResultKind::Unknown(_) => None,
+        })
+    }
+
+    /// Tests if a result, or a value in it, may have questions, in any spelling that some reader takes for them.
+    /// `false` is certain, and costs a search in the bytes.
+    pub fn may_be_in(result: &Raw) -> bool {
+        static INPUT_REQUESTS: Name = Name::any_case("inputRequests");
+        result.may_name(&INPUT_REQUESTS)
+    }
+
+    /// The questions in a result of any kind: that of a task waits for no answers, and has them, too.
+    pub fn requests_in(result: &Raw) -> Result<Vec<(String, Raw)>, UnclearInput> {
+        if Self::may_be_in(result) {
+            requests_in(result)
+        } else {
+            Ok(Vec::new())
         }
     }
 
@@ -148,10 +226,65 @@ impl InputRequired {
 mod tests {
     use super::*;
 
+    fn of(result: &str) -> Result<Option<InputRequired>, UnclearInput> {
+        InputRequired::of(&Raw::parse(result.to_owned()).unwrap())
+    }
+
     #[test]
     fn escaped_result_type_is_read() {
-        let result = r#"{"result\u0054ype":"input_required","inputRequests":{"a":{}}}"#;
-        let input = InputRequired::of(&Raw::parse(result).unwrap()).unwrap();
+        let result =
+            r#"{"result\u0054ype":"input_required","inputRequests":{"a":{"method":"roots/list"}}}"#;
+        let input = of(result).unwrap().unwrap();
         assert_eq!(input.questions().len(), 1);
+        let pause = of(r#"{"resultType":"input_required","requestState":"s"}"#);
+        assert!(pause.unwrap().unwrap().is_pause());
+        assert!(of(r#"{"resultType":"complete"}"#).unwrap().is_none());
+        assert!(of("{}").unwrap().is_none());
+        assert!(of(r#"{"inputRequests":null}"#).unwrap().is_none());
+        // Only members of the result itself ask.
+        let inner = r#"{"structuredContent":{"inputRequests":[]},"resultType":"complete"}"#;
+        assert!(of(inner).unwrap().is_none());
+    }
+
+    /// Readers differ in which member of two they take, and some ignore letter case.
+    #[test]
+    fn ambiguous_questions_are_refused() {
+        let asks = r#"{"method":"sampling/createMessage","params":{}}"#;
+        let other = r#"{"method":"roots/list"}"#;
+        for members in [
+            format!(r#""inputRequests":{{}},"inputRequests":{{"a":{asks}}}"#),
+            format!(r#""inputRequests":{{"a":{asks}}},"inputRequests":{{}}"#),
+            format!(r#""InputRequests":{{"a":{asks}}}"#),
+            format!(r#""input\u0072equests":{{"a":{asks}}}"#),
+            format!("\"inputReque\u{17F}ts\":{{\"a\":{asks}}}"),
+            format!(r#""inputReque\u017fts":{{"a":{asks}}}"#),
+            format!(r#""inputRequests":[{asks}]"#),
+            format!(r#""inputRequests":{{"a":[{asks}]}}"#),
+            r#""inputRequests":{"a":["sampling/createMessage",{}]}"#.to_owned(),
+            format!(r#""inputRequests":{{"a":{other},"a":{asks}}}"#),
+            format!(r#""inputRequests":{{"a":{asks},"\u0061":{other}}}"#),
+            r#""inputRequests":{"a":{"method":"roots/list","method":"sampling/createMessage"}}"#
+                .to_owned(),
+            r#""inputRequests":{"a":{"Method":"sampling/createMessage"}}"#.to_owned(),
+            r#""inputRequests":{"a":{"method":["sampling/createMessage"]}}"#.to_owned(),
+            r#""inputRequests":{"a":{"method":"elicitation/create","params":{},"Params":{}}}"#
+                .to_owned(),
+            r#""inputRequests":{"a":{"method":"elicitation/create","params":[]}}"#.to_owned(),
+            format!(r#""inputRequests":{{"a":{asks}}},"resultType":"complete""#),
+            format!(r#""inputRequests":{{"a":{asks}}},"ResultType":"complete""#),
+            format!(r#""inputRequests":{{"a":{asks}}},"requestState":"a","RequestState":"b""#),
+            r#""requestState":"a","requestState":"b""#.to_owned(),
+        ] {
+            let result = format!(r#"{{"resultType":"input_required",{members}}}"#);
+            assert!(of(&result).is_err(), "{result}");
+        }
+        for kind in [
+            "",
+            r#""resultType":"complete","#,
+            r#""ResultType":"input_required","#,
+        ] {
+            let result = format!(r#"{{{kind}"inputRequests":[{asks}]}}"#);
+            assert!(of(&result).is_err(), "{result}");
+        }
     }
 }

@@ -60,7 +60,7 @@ pub use client::{Client, IntoParams};
 pub use error::Error;
 pub use handlers::{Asked, Violation};
 pub use hints::CacheHints;
-pub use input::InputRequired;
+pub use input::{InputRequired, UnclearInput};
 pub use model::Lossless;
 pub use paging::Pages;
 pub use switchboard_machine::{

@@ -18,7 +18,7 @@ use crate::{
     Client, Error,
     call::{Canceller, Options, Request},
     driver::{Control, Told},
-    input::{InputRequired, ResultKind},
+    input::{InputRequired, ResultKind, UnclearInput},
 };
 
 /// Requests under one deadline: the call itself, and its repetitions with the input that the
@@ -79,7 +79,9 @@ impl Round {
             if !self.asks_back {
                 return Ok(answer);
             }
-            let asked = match ResultKind::of(&answer) {
+            let unclear =
+                |error: UnclearInput| Error::unexpected(&request.method, error.to_string());
+            let asked = match ResultKind::of(&answer).map_err(unclear)? {
                 ResultKind::Complete => return Ok(answer),
                 ResultKind::InputRequired(asked) => asked,
                 ResultKind::Unknown(kind) => {

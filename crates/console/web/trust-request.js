@@ -51,16 +51,22 @@ export function trustRequest(approval) {
   return { node, own, keys: { ...keysTo(approve, accept, shown), r: reject.focus } };
 }
 
-// What would be started. Of variables and headers the gateway tells the names, and which of its own secrets and
-// variables their values name.
+// What would be started. The gateway does not tell variables that hold a token: they are null, as is a file that is not
+// there.
 function toStart(start) {
   const settings = Object.entries(start.settings ?? {});
   return h("section", { class: "card" },
     h("h3", null, "What would be started"),
     longText(plain(start.program), { class: "text" }, WHOLE),
-    settings.map(([key, value]) => [h("h4", null, key === "env" || key === "headers" ? `${key} (names only)` : key), json(value, key, WHOLE)]),
+    settings.map(([key, value]) => [h("h4", null, key), value === null ? h("p", { class: "bad-text" }, "not found") : json(value, key, WHOLE), hidden(value)]),
     list(start.references).length ? [h("h4", null, "Secrets and variables that it gets"), json(start.references, "Secrets and variables that it gets", WHOLE)] : null,
     h("p", { class: "fingerprint" }, "Fingerprint ", h("code", null, plain(start.fingerprint))));
+}
+
+// The variables whose values are tokens, which are not shown.
+function hidden(value) {
+  const names = value !== null && typeof value === "object" ? Object.keys(value).filter((name) => value[name] === null) : [];
+  return names.length ? h("p", { class: "muted" }, `Tokens are not shown: ${names.join(", ")}`) : null;
 }
 
 // A tool with its texts, which a long list leaves out.

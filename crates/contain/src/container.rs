@@ -5,7 +5,6 @@
 //! and removed by that name through the engine.
 
 use std::{
-    env,
     ffi::{OsStr, OsString},
     fmt,
     path::PathBuf,
@@ -13,11 +12,10 @@ use std::{
     time::Duration,
 };
 
-use rustix::fs::{Access, access};
-
 use crate::{
     heeded::{heeded, is_needed},
     instance::{Instance, Token},
+    program::find_program,
 };
 
 /// The label that names the instance of the gateway that a container belongs to.
@@ -58,12 +56,7 @@ impl Engine {
     /// The engine that is installed: `docker` or else `podman`, as found in this search path. Relative
     /// directories do not count.
     pub fn detect(path: &OsStr) -> Option<Self> {
-        let find = |program: &str| {
-            env::split_paths(path)
-                .filter(|dir| dir.is_absolute())
-                .map(|dir| dir.join(program))
-                .find(|file| access(file, Access::EXEC_OK).is_ok())
-        };
+        let find = |program: &str| find_program(program.as_ref(), Some(path));
         let file = ["docker", "podman"].into_iter().find_map(find)?;
         Some(Self::new(file.to_str()?, [""; 0]))
     }
@@ -76,6 +69,15 @@ impl Engine {
 
     pub(crate) fn words(&self) -> &[String] {
         &self.command
+    }
+
+    /// The file of its command, as far as there is one.
+    pub fn file(&self) -> Option<PathBuf> {
+        let path = self.env.iter().find(|(name, _)| name == "PATH");
+        find_program(
+            self.command.first()?.as_ref(),
+            path.map(|(_, path)| path.as_os_str()),
+        )
     }
 
     /// The variables that it inherits.

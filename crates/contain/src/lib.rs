@@ -57,6 +57,7 @@ mod launch;
 mod ledger;
 mod lineage;
 mod process;
+mod program;
 mod remains;
 mod report;
 mod sweep;
@@ -72,6 +73,7 @@ pub use instance::{Instance, InvalidInstance, MARKER};
 pub use launch::{Ladder, Launch};
 pub use lineage::{Lineage, Process};
 pub use process::Ticks;
+pub use program::find_program;
 pub use report::{Ended, Rung, Step};
 pub use sweep::{Sweep, SweepReport, Swept};
 

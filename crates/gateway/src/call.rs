@@ -36,6 +36,7 @@ use crate::{
     caller::{Caller, Guest},
     context::Context,
     failure::Failure,
+    health::Reason,
     limit::Permit,
     line::Line,
     live::Live,
@@ -133,15 +134,9 @@ async fn walk(
     errand: Errand<'_>,
 ) -> Result<Raw, Failure> {
     let mut record = Record::new(context, caller, upstream, &errand);
-    let reads = context.reads.generation();
-    let way = Way {
-        context,
-        caller,
-        upstream,
-        errand: &errand,
-        reads,
-        told: journey::names_progress(errand.params.as_ref()).then(Arc::default),
-        edited: OnceLock::new(),
+    let way = match Way::new(context, caller, upstream, &errand) {
+        Ok(way) => way,
+        Err(failure) => return record.finish(Err(failure)),
     };
     let pass = match way.gate().await {
         Ok(pass) => pass,
@@ -202,6 +197,13 @@ async fn walk(
             };
         let is_modern = errand.guest.era() == Era::Modern && live.era() == Era::Modern;
         let asks = is_modern && ended.as_ref().is_ok_and(rounds::may_ask);
+        let wants_person = match &ended {
+            Ok(result) if asks => match rounds::wants_person(&way, result) {
+                Ok(wants) => wants,
+                Err(failure) => return record.finish(Err(failure)),
+            },
+            _ => false,
+        };
         let result = match ended {
             // The server had just been lost, and has not got the request: the next one gets it.
             Err(Trouble { unsent: true, .. }) => {
@@ -219,8 +221,7 @@ async fn walk(
             }
             Ok(result)
                 if live.era() == Era::Modern
-                    && (errand.guest.era() == Era::Legacy
-                        || asks && rounds::wants_person(&way, &result)) =>
+                    && (errand.guest.era() == Era::Legacy || wants_person) =>
             {
                 match Box::pin(rounds.take(&way, &pass, result)).await {
                     Ok(Some(result)) => Ok(result),
@@ -288,6 +289,26 @@ pub(crate) struct Way<'a> {
     edited: OnceLock<Raw>,
 }
 
+impl<'a> Way<'a> {
+    fn new(
+        context: &'a Arc<Context>,
+        caller: &'a Caller,
+        upstream: &'a Arc<Upstream>,
+        errand: &'a Errand<'a>,
+    ) -> Result<Self, Failure> {
+        let names_progress = journey::names_progress(errand.params.as_ref())?;
+        Ok(Self {
+            context,
+            caller,
+            upstream,
+            errand,
+            reads: context.reads.generation(),
+            told: names_progress.then(Arc::default),
+            edited: OnceLock::new(),
+        })
+    }
+}
+
 impl Way<'_> {
     /// Waits for a place and for the server. The place comes first: a server that has given one is not
     /// stopped for being idle.
@@ -317,9 +338,9 @@ impl Way<'_> {
             let live =
                 live.filter(|live| lost.as_ref().is_none_or(|lost| !Arc::ptr_eq(live, lost)));
             if let Some(live) = live {
-                let until = (Instant::now() + self.context.wait()).min(deadline);
                 let items = self.errand.items();
-                if upstream.admit(self.context, &live, &items, until).await? {
+                let admitting = upstream.admit(self.context, &live, &items, deadline);
+                if admitting.await? {
                     return Ok((live, place));
                 }
                 lost = Some(live);
@@ -445,7 +466,7 @@ impl Way<'_> {
         if errand.method == method::RESOURCES_READ
             && live.era() == Era::Modern
             && !returns(errand.params.as_ref())
-            && InputRequired::of(result).is_none()
+            && InputRequired::of(result).is_ok_and(|input| input.is_none())
         {
             let (server, principal) = (&self.upstream.name, self.caller.principal);
             let reads = &self.context.reads;
@@ -479,7 +500,7 @@ impl Way<'_> {
                     && let Some(line) = self.errand.line
                 {
                     for address in human::addresses(&error) {
-                        line.asked_for(Some(&address));
+                        line.asked_for(&self.upstream.name, Some(&address));
                     }
                 }
                 Err(Failure::Answered(translate::error(error, of, client.era())))
@@ -517,6 +538,13 @@ impl From<Failure> for Trouble {
 
 /// What became of a request, once the connection has said so.
 fn outcome(upstream: &Upstream, result: Result<Raw, Error>) -> Result<Raw, Trouble> {
+    if result.as_ref().is_ok_and(|result| !result.is_object()) {
+        // Some readers take a list for the members of an object in their order.
+        return Err(Trouble::from(Failure::Broken {
+            server: Arc::clone(&upstream.name),
+            reason: Reason::plain("its result is not an object"),
+        }));
+    }
     result.map_err(|error| {
         let unsent = is_for_the_next(&error);
         let failure = match error {

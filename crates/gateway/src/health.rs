@@ -32,6 +32,9 @@ pub struct Health {
     pub next_try: Option<SystemTime>,
 }
 
+/// Stands in a reason between the gateway's own words and those of the server.
+pub const SAID: &str = "; it last said: ";
+
 /// A reason in two parts: one for everyone, and one for people only. No known secret is in either.
 ///
 /// A server that crashes often writes its key to standard error first, and one that nobody approved may refuse a
@@ -105,7 +108,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.public)?;
         match &self.detail {
-            Some(detail) => write!(f, "; it last said: {detail}"),
+            Some(detail) => write!(f, "{SAID}{detail}"),
             None => Ok(()),
         }
     }

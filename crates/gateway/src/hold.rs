@@ -3,20 +3,25 @@
 //! The hold is a key of the server's entry (`"hold": true`), written together with the entry, so that a restart
 //! does not start the server either.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use switchboard_config::{EditError, Server, Transport, shell_word};
-use switchboard_redact::{Authority, REDACTED, Secrets, redact_text};
+use switchboard_config::{EditError, Place, Server, Transport, secret_parts, shell_word};
+use switchboard_redact::{Authority, REDACTED, Secrets, is_credential, redact_text};
 
 use crate::{
     audit::Actor,
+    context::Context,
     gateway::Gateway,
-    identity::{self, Part},
+    identity::{self, Field, Part},
+    launch,
     reload::ChangeError,
     scrub,
 };
@@ -31,38 +36,51 @@ pub(crate) struct Waiting {
     pub(crate) program: String,
     /// Tells this entry from another one under the same name.
     pub(crate) fingerprint: String,
-    /// The other fields that say how it is started, under their keys; of variables and headers the names. `host` is the
-    /// host and port of an address that may be misread.
+    /// The other fields that say how it is started, under their keys; a variable that holds a credential is null. `file`
+    /// is the file that the command or the engine leads to, null if there is none; `host` is the host and port of an
+    /// address that may be misread.
     pub(crate) settings: Map<String, Value>,
     /// The secrets and variables of the gateway that it would get, as `${secret:NAME}` and `${env:NAME}`.
     pub(crate) references: Vec<String>,
 }
 
-/// What a server that is held would start; `None` if it is not held.
-pub(crate) fn waiting(server: &Server) -> Option<Waiting> {
+/// What a server that is held would start; `None` if it is not held. Reads files.
+pub(crate) fn waiting(name: &str, server: &Server, context: &Context) -> Option<Waiting> {
     if !server.hold {
         return None;
     }
+    let file = launch::program_file(name, server, context);
+    shown_start(server, file.as_deref())
+}
+
+/// The start of a server whose command leads to this file.
+fn shown_start(server: &Server, file: Option<&Path>) -> Option<Waiting> {
     let fields = identity::fields(&server.transport);
     let program = match &server.transport {
         Transport::BuiltIn => return None,
         Transport::Remote(remote) => scrub::text(&address(&remote.url)).into_owned(),
         Transport::Command(_) | Transport::Container(_) => {
             let words = identity::words(&fields);
-            let words = words.into_iter().map(|word| shell_word(&scrub::text(word)));
+            // Known secrets are not taken out: one of another entry could hide a part of this.
+            let words = words.into_iter().map(shell_word);
             words.collect::<Vec<_>>().join(" ")
         }
     };
     let settings = fields.iter().filter(|field| field.part != Part::Program);
-    let settings = settings.map(|field| (field.key.to_owned(), shown(field.value)));
-    let host = match &server.transport {
-        Transport::Remote(remote) => remote.disguised_host(),
-        _ => None,
+    let settings = settings.map(|field| (field.key.to_owned(), shown(field)));
+    let found = match &server.transport {
+        Transport::Remote(remote) => remote
+            .disguised_host()
+            .map(|host| ("host".to_owned(), host.into())),
+        _ => Some((
+            "file".to_owned(),
+            file.map_or(Value::Null, |file| file.to_string_lossy().into()),
+        )),
     };
-    let settings = settings.chain(host.map(|host| ("host".to_owned(), host.into())));
+    let settings = settings.chain(found);
     Some(Waiting {
         program,
-        fingerprint: identity::fingerprint(server),
+        fingerprint: identity::start_fingerprint(server, file),
         settings: settings.collect(),
         references: server
             .references()
@@ -72,14 +90,30 @@ pub(crate) fn waiting(server: &Server) -> Option<Waiting> {
     })
 }
 
-/// A field without the values of variables and headers, which may be secrets.
-fn shown(value: identity::Value<'_>) -> Value {
-    match value {
-        identity::Value::Map(map) => map.keys().map(String::as_str).collect(),
-        identity::Value::Text(text) => scrub::text(text).into(),
-        identity::Value::List(list) => list.iter().map(|text| scrub::text(text)).collect(),
-        other => json!(other),
+/// A field as it stands, without credentials. Of variables only those are left out that have both the name and the form of
+/// one: others may decide what runs.
+fn shown(field: &Field<'_>) -> Value {
+    let identity::Value::Map(map) = field.value else {
+        return json!(field.value);
+    };
+    let members = map.iter().map(|(name, value)| {
+        let shown = match field.key {
+            "headers" => header(name, value).into(),
+            _ if is_credential(name, value) => Value::Null,
+            _ => value.as_str().into(),
+        };
+        (name.clone(), shown)
+    });
+    Value::Object(members.collect())
+}
+
+/// The value of a header without secrets: no header decides what runs.
+fn header(name: &str, value: &str) -> String {
+    let mut shown = value.to_owned();
+    for part in secret_parts(Place::Header(name), value).into_iter().rev() {
+        shown.replace_range(part, REDACTED);
     }
+    shown
 }
 
 /// An address without its credentials, the values of its query and the parts of its path that look made up by a
@@ -143,14 +177,14 @@ impl Gateway {
         change: fn(&str, &str) -> Result<String, EditError>,
     ) -> Result<bool, ChangeError> {
         let (name, fingerprint) = (name.to_owned(), fingerprint.to_owned());
+        let context = Arc::clone(self.context());
         let changed = Arc::new(AtomicBool::new(false));
         let done = Arc::clone(&changed);
         self.change_config_as(actor, move |text| {
             let config = switchboard_config::parse(text, "switchboard.json").ok();
             let server = config.as_ref().and_then(|config| config.servers.get(&name));
-            let is_same = server
-                .is_some_and(|server| server.hold && identity::fingerprint(server) == fingerprint);
-            if !is_same {
+            let waiting = server.and_then(|server| waiting(&name, server, &context));
+            if waiting.is_none_or(|waiting| waiting.fingerprint != fingerprint) {
                 return Ok(text.to_owned());
             }
             done.store(true, Relaxed);
@@ -168,7 +202,7 @@ mod tests {
     fn held(url: &str) -> Waiting {
         let entry = json!({"mcpServers": {"a": {"url": url, "hold": true}}});
         let config = switchboard_config::parse(&entry.to_string(), "x").unwrap();
-        waiting(&config.servers["a"]).unwrap()
+        shown_start(&config.servers["a"], None).unwrap()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The identity of a server: the fields of its entry that say what is started or reached, listed once. Fingerprints,
 //! the question to an approver and the audit log are made of this list.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -199,6 +199,12 @@ pub(crate) fn directory_hash(name: &str, server: &Server) -> String {
 pub(crate) fn fingerprint(server: &Server) -> String {
     let fields = serde_json::to_string(&fields(&server.transport)).unwrap_or_default();
     hex(&Sha256::digest(fields)[..HASH_BYTES])
+}
+
+/// The fingerprint of a start: that of the entry, and the file that its command leads to.
+pub(crate) fn start_fingerprint(server: &Server, file: Option<&Path>) -> String {
+    let both = serde_json::to_string(&(fingerprint(server), file)).unwrap_or_default();
+    hex(&Sha256::digest(both)[..HASH_BYTES])
 }
 
 /// As many bytes of a hash as nobody finds a second entry for.

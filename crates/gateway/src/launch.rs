@@ -1,6 +1,7 @@
 //! How each kind of server is started or reached.
 
 use std::{
+    ffi::{OsStr, OsString},
     future::Future,
     io,
     path::{Path, PathBuf},
@@ -18,11 +19,12 @@ use switchboard_client::{
     transport::Ended,
 };
 use switchboard_config::{
-    Config, Container as ContainerConfig, Environment, Home, Network, Remote, RemoteKind, Server,
-    Transport,
+    CommandLine, Config, Container as ContainerConfig, Environment, Home, Network, Remote,
+    RemoteKind, ResolveError, Resolved, Server, Transport,
 };
 use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Sweep, Tree,
+    find_program,
 };
 use switchboard_wire::with_hint;
 use tokio::task::JoinHandle;
@@ -93,10 +95,7 @@ enum Prepared {
 
 /// Puts in secrets, and makes the directory of the server. Reads and writes files.
 fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, Fault> {
-    let resolved = server
-        .resolve(name, &context.home.secrets(), &|variable| {
-            context.environment.get(variable).map(Into::into)
-        })
+    let resolved = resolve(name, server, context)
         .map_err(|error| permanent(with_hint(&error, error.hint())))?;
     // Before anything can fail with one of them in its message.
     scrub::register(&resolved.secrets);
@@ -183,6 +182,49 @@ fn container_launch(
     };
     let launch = Launch::container(name, engine, container);
     Ok(launch.args(config.args).ladder(ladder))
+}
+
+/// The file that a server on this machine starts, as its command line or its engine leads to it; `None` if there is
+/// none, or a reference in the command or in `PATH` stands for nothing. Reads files.
+pub(crate) fn program_file(name: &str, server: &Server, context: &Context) -> Option<PathBuf> {
+    match &server.transport {
+        Transport::BuiltIn | Transport::Remote(_) => None,
+        Transport::Command(line) => {
+            // A missing secret elsewhere in the entry says nothing about the file.
+            let path = line.env.get_key_value("PATH").into_iter();
+            let line = CommandLine {
+                args: Vec::new(),
+                env: path
+                    .map(|(name, path)| (name.clone(), path.clone()))
+                    .collect(),
+                ..line.clone()
+            };
+            let bare = Server {
+                transport: Transport::Command(line),
+                ..server.clone()
+            };
+            let Transport::Command(line) = resolve(name, &bare, context).ok()?.value.transport
+            else {
+                return None;
+            };
+            let given = context.environment.of_server(&line);
+            let path = given.get(OsStr::new("PATH")).map(OsString::as_os_str);
+            find_program(&line.program(&context.home), path)
+        }
+        Transport::Container(container) => {
+            engine(container, &context.home, &context.environment)?.file()
+        }
+    }
+}
+
+fn resolve(
+    name: &str,
+    server: &Server,
+    context: &Context,
+) -> Result<Resolved<Server>, ResolveError> {
+    server.resolve(name, &context.home.secrets(), &|variable| {
+        context.environment.get(variable).map(Into::into)
+    })
 }
 
 /// The engine of a container: the one that is named, or the one that is there. A relative path counts from the

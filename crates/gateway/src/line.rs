@@ -72,17 +72,18 @@ impl Line {
             .is_some_and(|asks| !asks.closed.load(Relaxed))
     }
 
-    /// The client is asked to have this address opened: it hears when that has ended.
-    pub(crate) fn asked_for(&self, elicitation: Option<&Raw>) {
+    /// This server asks the client to have this address opened: the client hears when that has ended.
+    pub(crate) fn asked_for(&self, server: &Arc<str>, elicitation: Option<&Raw>) {
         let id = elicitation.and_then(|params| params.member(ELICITATION_ID)?.to_text());
         if let (Some(asks), Some(id)) = (&self.asks, id) {
-            asks.begun(&id);
+            asks.begun(server, &id);
         }
     }
 
-    /// Asks the client. Dropping the future takes the question back.
+    /// Asks the client for this server. Dropping the future takes the question back.
     pub(crate) async fn ask(
         &self,
+        server: &Arc<str>,
         question: &str,
         params: Option<&Raw>,
     ) -> Result<Raw, ErrorObject> {
@@ -99,7 +100,7 @@ impl Line {
             number,
         };
         if question == method::ELICITATION {
-            self.asked_for(params);
+            self.asked_for(server, params);
         }
         let message = encode::request(&Id::from(number), question, params);
         if !self.outlet.put(message) {
@@ -182,8 +183,8 @@ pub(crate) struct Asks {
     last: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
     closed: AtomicBool,
-    /// The names of the addresses that it was asked to have opened, the oldest first.
-    elicitations: Mutex<VecDeque<Box<str>>>,
+    /// The servers that asked it to have addresses opened, and the names of those, the oldest first.
+    elicitations: Mutex<VecDeque<(Arc<str>, Box<str>)>>,
 }
 
 type Waiting = oneshot::Sender<Result<Raw, ErrorObject>>;
@@ -225,7 +226,7 @@ impl Asks {
         !self.lock().is_empty()
     }
 
-    fn begun(&self, elicitation: &str) {
+    fn begun(&self, server: &Arc<str>, elicitation: &str) {
         if elicitation.len() > ELICITATION_ID_BYTES {
             return;
         }
@@ -233,20 +234,22 @@ impl Asks {
         if elicitations.len() >= ELICITATIONS_MAX {
             elicitations.pop_front();
         }
-        elicitations.push_back(elicitation.into());
+        elicitations.push_back((Arc::clone(server), elicitation.into()));
     }
 
-    /// Whether the client was asked to have the address of this name opened, and has not heard of its end.
-    pub(crate) fn ended(&self, elicitation: Option<&str>) -> bool {
+    /// Tests if this server asked the client to have the address of this name opened, and the client has not heard
+    /// of its end.
+    pub(crate) fn ended(&self, server: &str, elicitation: Option<&str>) -> bool {
         let Some(elicitation) = elicitation else {
             return false;
         };
         let mut elicitations = self.elicitations();
-        let known = elicitations.iter().position(|one| **one == *elicitation);
+        let is_it = |(by, name): &(Arc<str>, Box<str>)| **by == *server && **name == *elicitation;
+        let known = elicitations.iter().position(is_it);
         known.is_some_and(|at| elicitations.remove(at).is_some())
     }
 
-    fn elicitations(&self) -> MutexGuard<'_, VecDeque<Box<str>>> {
+    fn elicitations(&self) -> MutexGuard<'_, VecDeque<(Arc<str>, Box<str>)>> {
         self.elicitations
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -304,6 +307,10 @@ mod tests {
         }
     }
 
+    fn server() -> Arc<str> {
+        "s".into()
+    }
+
     fn response(id: u64, outcome: &str) -> Response {
         let json = format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#);
         match Frame::parse(json) {
@@ -317,7 +324,9 @@ mod tests {
         let paper = Arc::new(Paper::default());
         let asks = Arc::new(Asks::default());
         let line = Line::new(paper.clone(), Some(Arc::clone(&asks)), Reason::default());
-        let (one, two, ()) = tokio::join!(line.ask("a", None), line.ask("b", None), async {
+        let server = server();
+        let (one, two) = (line.ask(&server, "a", None), line.ask(&server, "b", None));
+        let (one, two, ()) = tokio::join!(one, two, async {
             tokio::task::yield_now().await;
             let (one, two) = (paper.number(0), paper.number(1));
             asks.answered(response(two, r#""result":{"two":2}"#));
@@ -333,7 +342,8 @@ mod tests {
     async fn a_question_that_nobody_wants_answered_is_taken_back() {
         let paper = Arc::new(Paper::default());
         let line = Line::new(paper.clone(), Some(Arc::default()), Reason::default());
-        let mut question = Box::pin(line.ask("a", None));
+        let server = server();
+        let mut question = Box::pin(line.ask(&server, "a", None));
         assert!(
             std::future::poll_fn(|cx| std::task::Poll::Ready(
                 question.as_mut().poll(cx).is_pending()
@@ -359,19 +369,23 @@ mod tests {
             Reason::default(),
         );
         let params = Raw::parse(r#"{"mode":"url","elicitationId":"e1"}"#).unwrap();
-        let (_, ()) = tokio::join!(line.ask(method::ELICITATION, Some(&params)), async {
+        let server = server();
+        let ended = |id| asks.ended(&server, id);
+        let asking = line.ask(&server, method::ELICITATION, Some(&params));
+        let (_, ()) = tokio::join!(asking, async {
             tokio::task::yield_now().await;
-            assert!(!asks.ended(None) && !asks.ended(Some("e2")));
-            assert!(asks.ended(Some("e1")) && !asks.ended(Some("e1")));
+            assert!(!ended(None) && !ended(Some("e2")));
+            assert!(!asks.ended("other", Some("e1")));
+            assert!(ended(Some("e1")) && !ended(Some("e1")));
             asks.close();
         });
         for n in 0..=ELICITATIONS_MAX {
-            asks.begun(&n.to_string());
+            asks.begun(&server, &n.to_string());
         }
-        assert!(!asks.ended(Some("0")) && asks.ended(Some("1")));
+        assert!(!ended(Some("0")) && ended(Some("1")));
         let long = "x".repeat(ELICITATION_ID_BYTES + 1);
-        asks.begun(&long);
-        assert!(!asks.ended(Some(&long)));
+        asks.begun(&server, &long);
+        assert!(!ended(Some(&long)));
     }
 
     #[tokio::test]
@@ -382,7 +396,8 @@ mod tests {
             Some(Arc::clone(&asks)),
             Reason::default(),
         );
-        let (answer, open) = tokio::join!(line.ask("a", None), async { asks.close() });
+        let server = server();
+        let (answer, open) = tokio::join!(line.ask(&server, "a", None), async { asks.close() });
         assert!(answer.unwrap_err().message.contains("left"));
         assert_eq!(open.len(), 1);
     }

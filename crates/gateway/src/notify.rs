@@ -15,7 +15,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde_json::Value;
+use switchboard_client::Raw;
 use switchboard_config::{Config, Notify};
 use switchboard_wire::with_hint;
 use tokio::{
@@ -51,7 +51,8 @@ const HEARD: usize = 256;
 struct Event {
     kind: &'static str,
     at: SystemTime,
-    data: Value,
+    /// The request as it is told outside.
+    approval: Raw,
 }
 
 /// Where it is told what happens to requests.
@@ -64,10 +65,10 @@ impl Megaphone {
     }
 
     /// Something has happened. It waits for nobody.
-    pub(crate) fn tell(&self, kind: &'static str, data: Value) {
+    pub(crate) fn tell(&self, kind: &'static str, approval: Raw) {
         let at = SystemTime::now();
         // Nobody hears before the task is there and after it has gone.
-        let _ = self.0.send(Arc::new(Event { kind, at, data }));
+        let _ = self.0.send(Arc::new(Event { kind, at, approval }));
     }
 
     fn subscribe(&self) -> Receiver<Arc<Event>> {
@@ -153,14 +154,14 @@ where
                 return;
             };
             let approvals = &now.config.approvals;
-            let console = console(now.console.as_deref(), &event.data["approval"]);
+            let console = console(now.console.as_deref(), &event.approval);
             if kind == ESCALATED
                 && approvals.notify == Notify::Auto
                 && shown.len() < SHOWN_MAX
                 && let Some(desktop) = Desktop::find(&self.env)
             {
                 let shows = desktop.show(
-                    &event.data["approval"],
+                    &event.approval,
                     console.as_deref(),
                     Desktop::variables(&self.env),
                 );
@@ -198,8 +199,9 @@ where
 }
 
 /// Where the console shows the approval.
-fn console(host: Option<&str>, approval: &Value) -> Option<String> {
-    let id = approval["id"].as_str().unwrap_or_default();
+fn console(host: Option<&str>, approval: &Raw) -> Option<String> {
+    let id = approval.member("id").and_then(|id| id.to_text());
+    let id = id.unwrap_or_default();
     let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let page = if is_id {
         format!("/{id}")

@@ -203,7 +203,7 @@ impl Questions {
                         let settings = &context.config.load().approvals;
                         let counted = context.asking.question(server, settings);
                         counted.map_err(refused)?;
-                        let asking = line.ask(&asked.method, asked.params.as_ref());
+                        let asking = line.ask(server, &asked.method, asked.params.as_ref());
                         let late = |_| Err(unanswerable(&asked.method));
                         timeout(ROOTS_PATIENCE, asking).await.unwrap_or_else(late)
                     }

@@ -127,6 +127,10 @@ impl Relay {
     }
 
     pub(crate) fn progress(&self, params: &Raw) {
+        // To a client that ignores letter case, another token would be that of another request.
+        if params.distinct_member(&[meta::PROGRESS_TOKEN]).is_err() {
+            return;
+        }
         let mut hearer = self.lock();
         hearer.heard = Some(Instant::now());
         if let Some(told) = &hearer.told

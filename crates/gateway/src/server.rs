@@ -267,8 +267,6 @@ fn admit_tcp(
 ) -> Result<(Principal, Option<Signed>), TurnedAway> {
     let console = inner.gateway.console_host();
     gate::check_origin(console, request.uri(), request.headers())?;
-    let open = api::is_open(request.uri().path())
-        || (is_mcp && inner.gateway.context().config.load().auth.mcp == McpAuth::None);
     let Err(away) = gate::check_token(&inner.token, request.headers()) else {
         return Ok((Principal::Owner, None));
     };
@@ -277,7 +275,9 @@ fn admit_tcp(
         gate::check_own_page(console, request.headers())?;
         return Ok((Principal::Owner, Some(session)));
     }
-    if open {
+    let is_open = api::is_open(request.uri().path())
+        || (is_mcp && inner.gateway.context().config.load().auth.mcp == McpAuth::None);
+    if is_open {
         return Ok((Principal::Anyone, None));
     }
     Err(away)

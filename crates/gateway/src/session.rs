@@ -184,11 +184,12 @@ impl Audience {
         let Some(news) = News::new(None, said, params) else {
             return;
         };
+        // A reader could take another one of two, or of another letter case.
+        let id = |params: &Raw| params.distinct_member(&[ELICITATION_ID]).ok()??.to_text();
         let ended = match said {
-            method::ELICITATION_COMPLETE => params.and_then(|params| params.member(ELICITATION_ID)),
+            method::ELICITATION_COMPLETE => params.and_then(id),
             _ => None,
         };
-        let ended = ended.and_then(|id| id.to_text());
         let members: Vec<_> = lock(&self.0).values().filter_map(Weak::upgrade).collect();
         for session in members {
             let sees = session.view.sees(&server.name);
@@ -204,7 +205,8 @@ impl Audience {
             if sees
                 && wants
                 && may_be_meant
-                && (said != method::ELICITATION_COMPLETE || session.asks.ended(ended.as_deref()))
+                && (said != method::ELICITATION_COMPLETE
+                    || session.asks.ended(&server.name, ended.as_deref()))
             {
                 session.mailbox.tell(&news);
             }

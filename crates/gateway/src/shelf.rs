@@ -16,7 +16,7 @@ use switchboard_catalog::{
 };
 use switchboard_client::Raw;
 use switchboard_config::{Config, Server, Trust};
-use switchboard_trust::{ItemKind, Others, Severity, scan};
+use switchboard_trust::{ItemKind, Ledger, Others, Severity, scan};
 use tokio::sync::watch;
 
 use crate::{
@@ -157,9 +157,12 @@ impl Shelf {
         self.changes.subscribe()
     }
 
-    /// Which tools are approved, on disk.
-    pub(crate) fn ledgers(&self) -> &Ledgers {
-        &self.ledgers
+    /// The ledger of a server, which says what is approved and what is held. It is read when a judgement that is under way
+    /// has taken effect, so that nothing is reported as held and still shown. It reads a file.
+    pub(crate) fn ledger(&self, name: &str, server: &Server) -> Ledger {
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ledgers.read(name, server)
     }
 
     pub(crate) fn held_changes(&self) -> watch::Receiver<u64> {
@@ -558,9 +561,15 @@ fn held_uris(held: &Held, offers: Option<&Offers>, kind: Kind) -> impl Iterator<
     uris.filter(move |uri| held.items.contains(&*item_kind(kind).key(uri)))
 }
 
-/// What of a server's offers is shown, but for single items. What it says of itself is not pinned, as every new
-/// version of a server says something else; it is left out with the instructions, and if its text is what a
-/// definition would be held for.
+/// The most bytes of what a server says of itself, and of each capability that is handed on as it says it.
+const SAID_BYTES: usize = 16 * 1024;
+/// The capabilities that are handed on as the server says them.
+const SAID: [&str; 3] = ["experimental", "extensions", "tasks"];
+
+/// What of a server's offers is shown, but for single items. What it says of itself and of its capabilities is not
+/// pinned, as every new version of a server says something else; it is left out with the instructions, and if its
+/// text is what a definition would be held for, or is too long. Capabilities that clients act on are shown without
+/// the instructions, too.
 fn shown(server: &Server, snapshot: &Snapshot) -> Arc<Offers> {
     let Snapshot { offers, held, .. } = snapshot;
     if held.all {
@@ -571,14 +580,25 @@ fn shown(server: &Server, snapshot: &Snapshot) -> Arc<Offers> {
         });
     }
     let untold = held.items.contains(&*ItemKind::Instructions.key(""));
+    let is_odd = |said: &Raw| {
+        said.as_bytes().len() > SAID_BYTES || server.trust != Trust::Always && is_dangerous(said)
+    };
+    // Pictures are for programs, and long.
+    let is_odd_info = |info: &Raw| untold || is_odd(&info.without(&["icons"]));
     let info = offers.server_info.as_ref();
-    let unnamed =
-        untold || info.is_some_and(|info| server.trust != Trust::Always && is_dangerous(info));
-    if !unnamed {
+    let unnamed = info.is_some_and(is_odd_info);
+    let capabilities = offers.capabilities.as_ref();
+    let is_unsaid = |name: &&str| {
+        let said = capabilities.and_then(|all| all.member(name));
+        said.is_some_and(|said| untold && *name == "experimental" || is_odd(&said))
+    };
+    let unsaid: Vec<&str> = SAID.into_iter().filter(is_unsaid).collect();
+    if !untold && !unnamed && unsaid.is_empty() {
         return Arc::clone(offers);
     }
     Arc::new(Offers {
-        server_info: None,
+        server_info: offers.server_info.clone().filter(|_| !unnamed),
+        capabilities: capabilities.map(|all| all.without(&unsaid)),
         instructions: offers.instructions.clone().filter(|_| !untold),
         ..Offers::clone(offers)
     })
@@ -649,6 +669,48 @@ mod tests {
         assert!(shelf.lists("other", Kind::Tool, "early"));
         assert!(busy.await.unwrap());
         assert!(shelf.lists("busy", Kind::Tool, "late"));
+    }
+
+    #[tokio::test]
+    async fn what_the_ledger_holds_is_not_shown() {
+        let (shelf, _folder) = shelf(&["a"]);
+        assert!(shelf.put("a", |_| offers("x")).await);
+        let server = Arc::clone(&shelf.lock().expected["a"]);
+        let (begin, begun) = mpsc::channel();
+        let (go, going) = mpsc::channel();
+        let changed = move |_: Option<&Offers>| {
+            begin.send(()).unwrap();
+            going.recv().unwrap();
+            let definition = [("name", "x"), ("description", "changed")];
+            let definition = definition.map(|(name, text)| (name, Raw::string(text)));
+            Offers {
+                tools: vec![Raw::object(definition)],
+                ..Offers::default()
+            }
+        };
+        let (seen, sees) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| shelf.take_in("a", Some(changed)));
+            begun.recv_timeout(SOON).unwrap();
+            // The judgement is written down, and cannot take effect yet.
+            let changing = shelf.lock();
+            go.send(()).unwrap();
+            let since = std::time::Instant::now();
+            while shelf.ledgers.read("a", &server).held().next().is_none() {
+                assert!(since.elapsed() < SOON);
+                std::thread::yield_now();
+            }
+            scope.spawn(|| {
+                let is_held = shelf.ledger("a", &server).held().next().is_some();
+                let is_shown = shelf.lists("a", Kind::Tool, "x");
+                seen.send((is_held, is_shown)).unwrap();
+            });
+            // A reader that does not wait has answered by then.
+            let early = sees.recv_timeout(Duration::from_millis(300)).ok();
+            drop(changing);
+            let seen = early.unwrap_or_else(|| sees.recv_timeout(SOON).unwrap());
+            assert_eq!(seen, (true, false));
+        });
     }
 
     #[tokio::test]

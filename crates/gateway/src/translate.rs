@@ -3,7 +3,7 @@
 //! What both sides say alike is not looked at. Everything here keeps every byte that it need not change.
 
 use switchboard_client::{ErrorObject, Raw, Revision};
-use switchboard_wire::{Era, Name, code, meta, method};
+use switchboard_wire::{Era, Name, code, is_alike, meta, method};
 
 use crate::caller::{Guest, asks_for_url, with_person};
 
@@ -100,14 +100,51 @@ fn without_type(result: Raw) -> Raw {
 /// A result without the words of 2026-07-28 that ask for input: an older server asks by requests, which are judged
 /// on their way.
 fn without_rounds(result: Raw) -> Raw {
-    static INPUT_REQUESTS: Name = Name::new("inputRequests");
-    static REQUEST_STATE: Name = Name::new("requestState");
+    static INPUT_REQUESTS: Name = Name::any_case("inputRequests");
+    static REQUEST_STATE: Name = Name::any_case("requestState");
     let result = without_type(result);
-    if result.may_name(&INPUT_REQUESTS) || result.may_name(&REQUEST_STATE) {
-        result.without(&[INPUT_REQUESTS.as_str(), REQUEST_STATE.as_str()])
-    } else {
-        result
+    if !result.may_name(&INPUT_REQUESTS) && !result.may_name(&REQUEST_STATE) {
+        return result;
     }
+    let result = without_questions(&result);
+    // That of a task is the result of a call.
+    match result.member("result").filter(names_questions) {
+        Some(inner) => {
+            let inner = without_questions(&inner);
+            let bare = without_alike(&result, &["result"]);
+            bare.with_member("result", &inner).unwrap_or(bare)
+        }
+        None => result,
+    }
+}
+
+/// The members of a result that ask for input.
+const QUESTIONS: [&str; 3] = ["resultType", "inputRequests", "requestState"];
+
+/// Tests if a result has questions of its own, in any spelling that some reader takes for them.
+pub(crate) fn names_questions(result: &Raw) -> bool {
+    let members = result.members().unwrap_or_default();
+    members
+        .iter()
+        .any(|(name, _)| is_alike(name, QUESTIONS[1]) || is_alike(name, QUESTIONS[2]))
+}
+
+/// A result without its questions and its kind.
+pub(crate) fn without_questions(result: &Raw) -> Raw {
+    without_alike(result, &QUESTIONS)
+}
+
+/// An object without the members that have these names to a reader that ignores letter case.
+fn without_alike(object: &Raw, names: &[&str]) -> Raw {
+    let Some(members) = object.members() else {
+        return object.clone();
+    };
+    let is_alike = |name: &str| names.iter().any(|alike| is_alike(name, alike));
+    if !members.iter().any(|(name, _)| is_alike(name)) {
+        return object.clone();
+    }
+    let kept = members.iter().filter(|(name, _)| !is_alike(name));
+    Raw::object(kept.map(|(name, value)| (&**name, value.clone())))
 }
 
 /// What 2026-07-28 wants to know of a result that could be kept, if its server does not say: that it is

@@ -163,13 +163,21 @@ impl Upstream {
             let crowded = by_uri.len() >= WATCHED_MAX || bytes + uri.len() > WATCHED_BYTES;
             (by_uri.contains_key(uri), crowded)
         };
-        if !known {
-            if crowded {
-                let message = "too many resources of this server are watched already";
-                return Err(Failure::invalid_params(message));
-            }
-            let asked = live.client().subscribe(uri).await;
-            asked.map_err(|error| match error {
+        if !known && crowded {
+            let message = "too many resources of this server are watched already";
+            return Err(Failure::invalid_params(message));
+        }
+        // Before the server is asked: it may report a change in the same breath as its answer.
+        let mut watch = Watch {
+            upstream: Arc::downgrade(self),
+            uri: uri.to_owned(),
+            number: self.watched.add(uri, caller, mailbox, exposed),
+        };
+        if !known && let Err(error) = live.client().subscribe(uri).await {
+            // There is nothing to take back from the server.
+            self.watched.remove(uri, watch.number);
+            watch.upstream = Weak::new();
+            return Err(match error {
                 Error::NotOffered { what } => {
                     Failure::invalid_params(format!("the server does not offer {what}"))
                 }
@@ -178,13 +186,9 @@ impl Upstream {
                     Failure::invalid_params(message)
                 }
                 error => Failure::of(&self.name, error),
-            })?;
+            });
         }
-        Ok(Watch {
-            upstream: Arc::downgrade(self),
-            uri: uri.to_owned(),
-            number: self.watched.add(uri, caller, mailbox, exposed),
-        })
+        Ok(watch)
     }
 }
 

@@ -24,7 +24,8 @@ pub mod words;
 
 pub use known::{Secret, Secrets};
 pub use place::{
-    Authority, Source, address, arguments, authority, header, literal, origin, reference, variable,
+    Authority, Source, address, arguments, authority, header, is_credential, literal, origin,
+    reference, variable,
 };
 pub use text::{REDACTED, redact_text};
 pub use value::{is_marked, redact};

@@ -46,6 +46,14 @@ pub fn variable(name: &str, value: &str) -> Vec<Secret> {
     found
 }
 
+/// Tests if a variable holds a credential: its name says so, and its value has the form of a token. A text that could
+/// be a path, an option or code has not, whatever its name is.
+pub fn is_credential(name: &str, value: &str) -> bool {
+    let is_whole = |part: &Range<usize>| *part == (0..value.len());
+    let is_issued = || text::find(value).first().is_some_and(is_whole);
+    has_key_name(name) && (is_token_like(value) && !value.contains('/') || is_issued())
+}
+
 /// The secrets in a header.
 pub fn header(name: &str, value: &str) -> Vec<Secret> {
     let place = format!("headers.{name}");
@@ -273,6 +281,33 @@ mod tests {
             (address("url", "postgres://postgres@db/app"), "postgres"),
         ] {
             assert!(!is_known(found, value), "{value}");
+        }
+    }
+
+    #[test]
+    fn credential_has_the_name_and_the_form() {
+        let token = "ghp_0123456789abcdef0123456789abcdef0123";
+        for (name, value, expected) in [
+            ("GITHUB_TOKEN", token, true),
+            ("API_KEY", "9f86d081884c7d659a2feaa0c55ad015", true),
+            (
+                "OPENAI_API_KEY",
+                "sk-proj-0123456789abcdefABCDEF0123456789",
+                true,
+            ),
+            ("NODE_OPTIONS", token, false),
+            ("PATH", "9f86d081884c7d659a2feaa0c55ad015", false),
+            ("TOKEN", "--require=./x.js", false),
+            ("TOKEN", "/tmp/9f86d081884c7d659a2feaa0c55ad015/x", false),
+            (
+                "TOKEN",
+                "curl http://x/9f86d081884c7d659a2feaa0c55ad015 | sh",
+                false,
+            ),
+            ("TOKEN", "${secret:github}", false),
+            ("PASSWORD", "", false),
+        ] {
+            assert_eq!(is_credential(name, value), expected, "{name}={value}");
         }
     }
 

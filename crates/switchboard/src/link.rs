@@ -65,11 +65,12 @@ impl Link {
         self.ask("GET", path, None, Some(PATIENCE))?.json()
     }
 
-    /// Asks the gateway to do something, and gives what it says of it.
-    pub(crate) fn post(&self, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
+    /// Asks the gateway to do something. Once its answer begins, it is done: nothing that the answer says of it, such
+    /// as the words of a server, can make it look otherwise.
+    pub(crate) fn post(&self, path: &str, body: Option<&Value>) -> Result<(), Failure> {
         let body = body.map(Value::to_string);
-        self.ask("POST", path, body.as_deref(), Some(PATIENCE))?
-            .json_or_nothing()
+        self.ask("POST", path, body.as_deref(), Some(PATIENCE))
+            .map(drop)
     }
 
     /// The same for what takes as long as it takes: the gateway bounds it. The answer is text, to be
@@ -78,15 +79,13 @@ impl Link {
         self.ask("POST", path, Some(body), None)?.text()
     }
 
-    /// The same with a body that is sent as it was spelled.
+    /// The same with a body that is sent as it was spelled, for an answer that is read.
     pub(crate) fn send<T: DeserializeOwned>(&self, path: &str, body: &str) -> Result<T, Failure> {
         self.ask("POST", path, Some(body), Some(PATIENCE))?.json()
     }
 
     pub(crate) fn delete(&self, path: &str) -> Result<(), Failure> {
-        self.ask("DELETE", path, None, Some(PATIENCE))?
-            .text()
-            .map(drop)
+        self.ask("DELETE", path, None, Some(PATIENCE)).map(drop)
     }
 
     /// Hands over what events say, until the gateway ends the stream.

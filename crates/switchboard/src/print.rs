@@ -8,8 +8,12 @@ use std::{
 
 use serde::Serialize;
 pub(crate) use switchboard_config::shell_word;
+use switchboard_wire::Raw;
 
-use crate::{commands::visible::escaped, failure::Failure};
+use crate::{
+    commands::visible::{escaped, pretty},
+    failure::Failure,
+};
 
 /// A line for a person. It is no failure if nobody reads it.
 pub(crate) fn say(message: &str) {
@@ -63,6 +67,11 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::new(format!("cannot write the answer as JSON: {error}")))?;
     data(&format!("{}\n", escaped(&text)))
+}
+
+/// JSON with line breaks, and every value as it was spelled, fit for a terminal as in [`json`].
+pub(crate) fn json_raw(value: &Raw) -> Result<(), Failure> {
+    data(&format!("{}\n", pretty(value)))
 }
 
 /// JSON as it was spelled, fit for a terminal as in [`json`].

@@ -12,7 +12,7 @@ use switchboard_wire::Raw;
 use crate::{
     ItemKind, Offer,
     fields::Field,
-    fingerprint,
+    fingerprint::{self, fingerprint},
     json::{Text, Value},
     show,
 };
@@ -82,6 +82,12 @@ pub fn diff<'a>(approved: impl Into<Offer<'a>>, now: impl Into<Offer<'a>>) -> Di
         _ => compare.values(&mut Field::default(), Some(&before), Some(&after)),
     }
     let mut changes = compare.changes;
+    let is_shown = |change: &Change| change.before != change.after;
+    if !changes.iter().all(is_shown)
+        || changes.is_empty() && fingerprint(approved) != fingerprint(now)
+    {
+        changes.push(whole(approved.definition, now.definition));
+    }
     if compare.more > 0 {
         changes.push(Change {
             field: "and more".to_owned(),
@@ -90,6 +96,22 @@ pub fn diff<'a>(approved: impl Into<Offer<'a>>, now: impl Into<Offer<'a>>) -> Di
         });
     }
     Diff { changes }
+}
+
+/// Both definitions as they are spelled, for a difference that no field shows.
+fn whole(approved: &Raw, now: &Raw) -> Change {
+    let [before, after] = [approved, now].map(|raw| {
+        Some(show::escaped(&Text {
+            text: raw.as_str().into(),
+            halves: Vec::new(),
+        }))
+    });
+    let (before, after) = cut(before, after);
+    Change {
+        field: "(definition)".to_owned(),
+        before,
+        after,
+    }
 }
 
 impl fmt::Display for Diff {
@@ -151,14 +173,13 @@ impl Compare {
                 ([], [after]) => self.values(field, None, Some(after)),
                 // Of two members of one name it depends on the reader which one counts.
                 (before, after) => {
-                    let both = |values: &[&'v Value<'v>]| match values {
-                        [] => None,
-                        [one] => Some((*one).clone()),
-                        many => Some(Value::List(many.iter().map(|it| (*it).clone()).collect())),
-                    };
-                    let (before, after) = (both(before), both(after));
-                    if !same(before.as_ref(), after.as_ref()) {
-                        self.change(field, before.as_ref(), after.as_ref());
+                    let is_same = before.len() == after.len()
+                        && before
+                            .iter()
+                            .zip(after)
+                            .all(|(a, b)| fingerprint::same(a, b));
+                    if !is_same {
+                        self.push(field, show_all(before), show_all(after));
                     }
                 }
             }
@@ -167,10 +188,6 @@ impl Compare {
     }
 
     fn change(&mut self, field: &Field<'_>, before: Option<&Value<'_>>, after: Option<&Value<'_>>) {
-        if self.changes.len() == CHANGES {
-            self.more += 1;
-            return;
-        }
         // A text is shown as it is, unless it became something else that may look the same.
         let bare = [before, after]
             .iter()
@@ -178,6 +195,14 @@ impl Compare {
             .all(|value| matches!(value, Value::Text(_)));
         let [before, after] =
             [before, after].map(|value| value.map(|value| show_value(value, bare)));
+        self.push(field, before, after);
+    }
+
+    fn push(&mut self, field: &Field<'_>, before: Option<String>, after: Option<String>) {
+        if self.changes.len() == CHANGES {
+            self.more += 1;
+            return;
+        }
         let (before, after) = cut(before, after);
         self.changes.push(Change {
             field: field.name(),
@@ -250,6 +275,23 @@ fn show_value(value: &Value<'_>, bare: bool) -> String {
             write_json(&mut out, value, pretty.then_some(0));
             out
         }
+    }
+}
+
+/// The members of one name for a person. A list of their values would be another value.
+fn show_all(values: &[&Value<'_>]) -> Option<String> {
+    let shown: Vec<_> = values
+        .iter()
+        .map(|value| show_value(value, false))
+        .collect();
+    match shown.as_slice() {
+        [] => None,
+        [one] => Some(one.clone()),
+        many => Some(format!(
+            "{} members of this name\n{}",
+            many.len(),
+            many.join("\n")
+        )),
     }
 }
 

@@ -40,7 +40,7 @@ const HINT: &str = "hint";
 /// The error of a response: what a program reads of it, and the object as it was spelled.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ErrorObject {
-    /// What kind of error, see [`code`]. 0 if the peer gave none that can be read.
+    /// What kind of error, see [`code`]; a number of 32 bits. 0 if the peer gave none that can be read.
     pub code: i64,
     /// What to tell a person. Empty if the peer gave none.
     pub message: String,
@@ -85,11 +85,13 @@ impl ErrorObject {
         }
     }
 
-    /// Reads an error object. It is lenient, because a caller waits for the answer: a member that cannot be
+    /// Reads an error object. It is lenient, because a caller waits for the answer: a message that cannot be
     /// read is left out, and [`raw`](Self::raw) still has it.
     ///
     /// Readers differ in which of two members of one name they take, so an object that has its code, message or
-    /// data twice is replaced by one that has each once, the last.
+    /// data twice is replaced by one that has each once, the last. They differ, too, in what they take for a whole
+    /// number, and some cut it to 32 bits: a code that is not plainly one is replaced by the one that was read, or
+    /// by 0. Anything but an object becomes the data of an error without a message.
     pub fn from_raw(raw: Raw) -> Self {
         let mut found: [Option<Raw>; 3] = [None, None, None];
         let (mut seen, mut ambiguous) = ([false; 3], false);
@@ -103,13 +105,25 @@ impl ErrorObject {
                 found[n] = Some(value).filter(|value| value.as_str() != "null");
             }
         }
-        let [code, message, data] = found;
-        let code = code.and_then(|code| read_code(&code)).unwrap_or_default();
+        if !raw.is_object() {
+            return Self::build(0, String::new(), Some(raw));
+        }
+        let [spelled, message, data] = found;
+        let code = spelled.as_ref().and_then(read_code).unwrap_or_default();
         let message = message.and_then(|message| message.to_text());
         let message = message.unwrap_or_default();
         if ambiguous {
             return Self::build(code, message, data);
         }
+        let is_plain = |spelled: Raw| spelled.as_bytes() == code.to_string().as_bytes();
+        let raw = if spelled.is_some_and(is_plain) {
+            raw
+        } else {
+            match raw.with_member("code", &number(code)) {
+                Ok(raw) => raw,
+                Err(_) => return Self::build(code, message, data),
+            }
+        };
         Self {
             code,
             message,
@@ -124,13 +138,7 @@ impl ErrorObject {
     }
 
     fn build(code: i64, message: String, data: Option<Raw>) -> Self {
-        let number = if code < 0 {
-            // The sign is the only spelling `Raw::number` lacks.
-            Raw::parse(code.to_string()).unwrap_or_else(|_| Raw::number(0))
-        } else {
-            Raw::number(code.unsigned_abs())
-        };
-        let members = [("code", number), ("message", Raw::string(&message))];
+        let members = [("code", number(code)), ("message", Raw::string(&message))];
         let raw = Raw::object(
             members
                 .into_iter()
@@ -145,15 +153,24 @@ impl ErrorObject {
     }
 }
 
+fn number(code: i64) -> Raw {
+    if code < 0 {
+        // The sign is the only spelling `Raw::number` lacks.
+        Raw::parse(code.to_string()).unwrap_or_else(|_| Raw::number(0))
+    } else {
+        Raw::number(code.unsigned_abs())
+    }
+}
+
 /// The members of an error object that are read.
 const MEMBERS: [&str; 3] = ["code", "message", "data"];
 
-/// A code in any spelling that some reader takes for a whole number: `-32042`, `-32042.0`, `"-32042"`.
+/// A code in any spelling that some reader takes for a whole number of 32 bits: `-32042`, `-32042.0`, `"-32042"`.
 fn read_code(code: &Raw) -> Option<i64> {
     let text = code.to_text();
     let spelled = text.as_deref().unwrap_or(code.as_str()).trim();
-    if let Ok(code) = spelled.parse() {
-        return Some(code);
+    if let Ok(code) = spelled.parse::<i32>() {
+        return Some(code.into());
     }
     let number: f64 = spelled.parse().ok()?;
     // The codes of MCP are far below what a float holds exactly.
@@ -192,11 +209,22 @@ mod tests {
         let odd =
             ErrorObject::from_raw(Raw::parse(r#"{"code":"x","message":7,"hint":1.0}"#).unwrap());
         assert_eq!((odd.code, odd.message.as_str()), (0, ""));
-        assert_eq!(odd.raw().as_str(), r#"{"code":"x","message":7,"hint":1.0}"#);
-        let text = ErrorObject::from_raw(Raw::parse("\"boom\"").unwrap());
-        assert_eq!((text.code, text.raw().as_str()), (0, "\"boom\""));
-        let array = ErrorObject::from_raw(Raw::parse("[-32600,\"boom\"]").unwrap());
-        assert_eq!((array.code, array.message.as_str()), (0, ""));
+        assert_eq!(odd.raw().as_str(), r#"{"code":0,"message":7,"hint":1.0}"#);
+        let bare = ErrorObject::from_raw(Raw::parse(r#"{"message":"m"}"#).unwrap());
+        assert_eq!(bare.raw().as_str(), r#"{"message":"m","code":0}"#);
+    }
+
+    /// Some readers take a list for the members of an object in their order.
+    #[test]
+    fn error_that_is_no_object_becomes_data() {
+        for said in ["\"boom\"", "[-32042,\"boom\",{}]", "7"] {
+            let error = ErrorObject::from_raw(Raw::parse(said).unwrap());
+            assert_eq!((error.code, error.message.as_str()), (0, ""));
+            assert_eq!(
+                error.raw().as_str(),
+                format!(r#"{{"code":0,"message":"","data":{said}}}"#)
+            );
+        }
     }
 
     #[test]
@@ -210,16 +238,41 @@ mod tests {
             "\" -32042.0\"",
         ] {
             let raw = Raw::parse(format!(r#"{{"code":{spelled},"message":"m"}}"#)).unwrap();
-            let error = ErrorObject::from_raw(raw.clone());
-            assert_eq!((error.code, error.raw()), (-32042, &raw), "{spelled}");
+            let error = ErrorObject::from_raw(raw);
+            let sent = r#"{"code":-32042,"message":"m"}"#;
+            assert_eq!(
+                (error.code, error.raw().as_str()),
+                (-32042, sent),
+                "{spelled}"
+            );
         }
         let hidden = Raw::parse(r#"{"\ud800":1,"code":-32042}"#).unwrap();
         assert_eq!(ErrorObject::from_raw(hidden).code, -32042);
         for odd in [
-            "-32042.5", "\"x\"", "1e400", "\"NaN\"", "\"inf\"", "null", "[1]",
+            "-32042.5",
+            "\"x\"",
+            "1e400",
+            "\"NaN\"",
+            "\"inf\"",
+            "null",
+            "[-32042]",
+            "\"-0x7D2A\"",
+            "{\"code\":-32042}",
+            "true",
+            "-0",
+            // Some readers cut these to 32 bits.
+            "4294935254",
+            "4294935254.0",
+            "-8589966634",
+            "\"4294935254\"",
+            "18446744073709519574",
         ] {
-            let raw = Raw::parse(format!(r#"{{"code":{odd}}}"#)).unwrap();
-            assert_eq!(ErrorObject::from_raw(raw).code, 0, "{odd}");
+            let error = ErrorObject::from_raw(Raw::parse(format!(r#"{{"code":{odd}}}"#)).unwrap());
+            assert_eq!(
+                (error.code, error.raw().as_str()),
+                (0, r#"{"code":0}"#),
+                "{odd}"
+            );
         }
     }
 

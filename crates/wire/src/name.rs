@@ -3,7 +3,7 @@
 use std::sync::{LazyLock, OnceLock};
 
 use memchr::{
-    memchr,
+    memchr, memchr2_iter,
     memmem::{self, Finder},
 };
 
@@ -21,8 +21,17 @@ use memchr::{
 #[derive(Debug)]
 pub struct Name {
     text: &'static str,
-    is_prefix: bool,
+    matching: Matching,
     quoted: OnceLock<Finder<'static>>,
+}
+
+/// The strings that a [`Name`] finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Matching {
+    Exact,
+    Prefix,
+    /// In any letter case. Holds the place of the letter to search for.
+    AnyCase(usize),
 }
 
 impl Name {
@@ -30,7 +39,7 @@ impl Name {
     pub const fn new(name: &'static str) -> Self {
         Self {
             text: name,
-            is_prefix: false,
+            matching: Matching::Exact,
             quoted: OnceLock::new(),
         }
     }
@@ -39,7 +48,32 @@ impl Name {
     pub const fn prefix(name: &'static str) -> Self {
         Self {
             text: name,
-            is_prefix: true,
+            matching: Matching::Prefix,
+            quoted: OnceLock::new(),
+        }
+    }
+
+    /// The same for every spelling of `name` that a reader takes for it that ignores letter case. The name holds a
+    /// `q` or a `g`, which is what is searched for: few texts have many of them.
+    ///
+    /// ```
+    /// use switchboard_wire::{Name, Raw};
+    ///
+    /// static QUERY: Name = Name::any_case("query");
+    /// assert!(Raw::parse(r#"{"Query":1}"#)?.may_name(&QUERY));
+    /// assert!(!Raw::parse(r#"{"text":"a query"}"#)?.may_name(&QUERY));
+    /// # Ok::<(), switchboard_wire::RawError>(())
+    /// ```
+    pub const fn any_case(name: &'static str) -> Self {
+        let text = name.as_bytes();
+        let mut at = 0;
+        // Neither letter has a capital outside of ASCII.
+        while !matches!(text[at], b'q' | b'g') {
+            at += 1;
+        }
+        Self {
+            text: name,
+            matching: Matching::AnyCase(at),
             quoted: OnceLock::new(),
         }
     }
@@ -51,12 +85,34 @@ impl Name {
 
     /// Tests if the string may occur in `json`. `false` is certain.
     pub(crate) fn may_be_in(&self, json: &[u8]) -> bool {
+        if let Matching::AnyCase(at) = self.matching {
+            return self.is_alike_in(json, at) || may_spell_letters(json);
+        }
         let quoted = self.quoted.get_or_init(|| {
-            let end = if self.is_prefix { "" } else { "\"" };
+            let end = match self.matching {
+                Matching::Prefix => "",
+                Matching::Exact | Matching::AnyCase(_) => "\"",
+            };
             let quoted = format!("\"{}{end}", self.text);
             Finder::new(&quoted).into_owned()
         });
         quoted.find(json).is_some() || self.may_be_escaped_in(json)
+    }
+
+    /// Tests if the string occurs in `json` in any letter case, without escapes. The letter at `at` is searched for.
+    fn is_alike_in(&self, json: &[u8], at: usize) -> bool {
+        let (before, after) = self.text.as_bytes().split_at(at);
+        let letter = after[0];
+        memchr2_iter(letter, letter.to_ascii_uppercase(), json).any(|found| {
+            let (mut left, mut right) = json.split_at(found);
+            after.iter().all(|letter| strip_first(&mut right, *letter))
+                && right.first() == Some(&b'"')
+                && before
+                    .iter()
+                    .rev()
+                    .all(|letter| strip_last(&mut left, *letter))
+                && left.last() == Some(&b'"')
+        })
     }
 
     /// Tests if an escape in `json` may spell a character of the name: printable ASCII is `\u00xx`, or
@@ -70,6 +126,49 @@ impl Name {
         ASCII.find(json).is_some()
             || self.text.contains('/') && memmem::find(json, b"\\/").is_some()
     }
+}
+
+/// The letter that is no ASCII and is this one to a reader that ignores letter case; or nothing.
+const fn variant(letter: u8) -> &'static [u8] {
+    match letter.to_ascii_lowercase() {
+        b'i' => "\u{131}".as_bytes(),
+        b'k' => "\u{212A}".as_bytes(),
+        b's' => "\u{17F}".as_bytes(),
+        _ => b"",
+    }
+}
+
+/// Takes a letter, in any case, off the beginning of a text. `false` if another one stands there.
+fn strip_first(text: &mut &[u8], letter: u8) -> bool {
+    let rest = match text.split_first() {
+        Some((first, rest)) if first.eq_ignore_ascii_case(&letter) => Some(rest),
+        _ => text.strip_prefix(variant(letter)),
+    };
+    let stripped = rest.filter(|rest| rest.len() < text.len());
+    *text = stripped.unwrap_or(text);
+    stripped.is_some()
+}
+
+/// The same at the end of a text.
+fn strip_last(text: &mut &[u8], letter: u8) -> bool {
+    let rest = match text.split_last() {
+        Some((last, rest)) if last.eq_ignore_ascii_case(&letter) => Some(rest),
+        _ => text.strip_suffix(variant(letter)),
+    };
+    let stripped = rest.filter(|rest| rest.len() < text.len());
+    *text = stripped.unwrap_or(text);
+    stripped.is_some()
+}
+
+/// Tests if an escape in `json` may spell a letter of ASCII, or its [variant].
+fn may_spell_letters(json: &[u8]) -> bool {
+    static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
+    let Some(first) = memchr(b'\\', json) else {
+        return false;
+    };
+    let json = &json[first..];
+    let mut escapes = ESCAPE.find_iter(json);
+    escapes.any(|at| matches!(json.get(at + 2..at + 4), Some(b"00" | b"01" | b"21")))
 }
 
 #[cfg(test)]
@@ -97,6 +196,34 @@ mod tests {
             (&RESOURCE, r#"{"type":"re\u0073ource"}"#, true),
             (&RESOURCE, r#"{"a":"resourceful"}"#, true),
             (&RESOURCE, r#"{"a":"a resource"}"#, false),
+        ] {
+            assert_eq!(name.may_be_in(json.as_bytes()), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_in_any_letter_case() {
+        static REQUESTS: Name = Name::any_case("inputRequests");
+        static TOKEN: Name = Name::any_case("progressToken");
+        for (name, json, expected) in [
+            (&REQUESTS, r#"{"inputRequests":1}"#, true),
+            (&REQUESTS, r#"{"a":"q","InputREQUESTS" : 1}"#, true),
+            (&REQUESTS, "{\"\u{131}nputReque\u{17F}t\u{17F}\":1}", true),
+            (&REQUESTS, r#"{"inputReque\u017fts":1}"#, true),
+            (&REQUESTS, r#"{"input\u0052equests":1}"#, true),
+            (&REQUESTS, r#"{"inputRequest":1}"#, false),
+            (&REQUESTS, r#"{"myInputRequests":1}"#, false),
+            (
+                &REQUESTS,
+                r#"{"text":"inputRequests\n\u4f60 queue"}"#,
+                false,
+            ),
+            (&REQUESTS, r#"q"#, false),
+            (&REQUESTS, "", false),
+            (&TOKEN, r#"{"ProgressToken":1}"#, true),
+            (&TOKEN, "{\"progressTo\u{212A}en\":1}", true),
+            (&TOKEN, r#"{"progressTo\u212aen":1}"#, true),
+            (&TOKEN, r#"{"a":"progress"}"#, false),
         ] {
             assert_eq!(name.may_be_in(json.as_bytes()), expected, "{json}");
         }

@@ -61,6 +61,11 @@ impl Raw {
         Self(Bytes::from_static(b"{}"))
     }
 
+    /// `null`.
+    pub fn null() -> Self {
+        Self(Bytes::from_static(b"null"))
+    }
+
     /// A string, escaped as JSON wants it.
     pub fn string(text: &str) -> Self {
         let mut out = Vec::with_capacity(text.len() + 2);

@@ -98,12 +98,20 @@ fn links_in_odd_spellings_are_exposed() {
             r#"{"Content":[7,{"Type":"resource","Resource":{"URI":"u"}}]}"#,
             r#"{"Content":[7,{"Type":"resource","Resource":{"URI":"+u"}}]}"#,
         ),
+        (
+            r#"{"content":[[{"type":"resource_link","uri":"u"}],[[{"type":"resource_link","uri":"v"}]]]}"#,
+            r#"{"content":[[{"type":"resource_link","uri":"+u"}],[[{"type":"resource_link","uri":"+v"}]]]}"#,
+        ),
+        (
+            r#"{"messages":[[{"content":{"type":"tool_result","content":[{"type":"resource_link","uri":"u"}]}}]]}"#,
+            r#"{"messages":[[{"content":{"type":"tool_result","content":[{"type":"resource_link","uri":"+u"}]}}]]}"#,
+        ),
     ] {
         let exposed = exposed.replace('+', "switchboard://s/");
         assert_eq!(expose_content("s", &raw(said)).as_str(), exposed);
     }
-    let read = r#"{"contents":[7,{"uri":"u","uri":"v"}]}"#;
-    let exposed = r#"{"contents":[7,{"uri":"switchboard://s/u","uri":"switchboard://s/v"}]}"#;
+    let read = r#"{"contents":[7,[{"uri":"u","uri":"v"}]]}"#;
+    let exposed = r#"{"contents":[7,[{"uri":"switchboard://s/u","uri":"switchboard://s/v"}]]}"#;
     assert_eq!(expose_read_result("s", &raw(read)).as_str(), exposed);
 }
 

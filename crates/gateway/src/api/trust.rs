@@ -345,7 +345,7 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
     ServerTrust {
         name: Arc::clone(name),
         trust: upstream.settings().trust.as_str(),
-        start: hold::waiting(&upstream.settings()),
+        start: hold::waiting(name, &upstream.settings(), gateway.context()),
         approved: ledger.pins().filter(counts).count(),
         held,
         flagged: flagged.collect(),
@@ -354,8 +354,8 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
 }
 
 fn ledger(gateway: &Gateway, upstream: &Upstream) -> Ledger {
-    let ledgers = gateway.context().shelf.ledgers();
-    ledgers.read(&upstream.name, &upstream.settings())
+    let shelf = &gateway.context().shelf;
+    shelf.ledger(&upstream.name, &upstream.settings())
 }
 
 fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {

@@ -3,7 +3,6 @@
 use std::{borrow::Cow, time::SystemTime};
 
 use serde::Serialize;
-use serde_json::{Value, json};
 use switchboard_approvals::{Decided, Kind, Record, Remember, Source, Usage};
 use switchboard_client::Raw;
 use switchboard_redact::{redact, redact_text};
@@ -193,7 +192,7 @@ fn scrubbed(raw: &Raw) -> Raw {
 }
 
 /// What is told of a request outside of this machine: without secrets, as far as they can be told.
-pub(super) fn outside(record: &Record) -> Value {
+pub(super) fn outside(record: &Record) -> Raw {
     let mut shown = Shown::listed(record);
     // The definitions are not in the request.
     shown.truncated |= record.ask.kind == Kind::Trust;
@@ -223,8 +222,8 @@ pub(super) fn outside(record: &Record) -> Value {
     }
     // Plain data becomes JSON, and stays it.
     let shown = serde_json::to_string(&shown).unwrap_or_default();
-    let shown: Value = serde_json::from_str(&scrub::json(&shown)).unwrap_or_default();
-    json!({ "approval": shown })
+    let scrubbed = Raw::parse(scrub::json(&shown).into_owned());
+    scrubbed.unwrap_or_else(|_| Raw::object([("id", Raw::string(&record.id))]))
 }
 
 /// What an event about a request says. Numbers keep all their digits.
@@ -240,6 +239,8 @@ pub(super) fn event(record: &Record) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn record(kind: &str, summary: &str, request: &Value) -> Record {
@@ -272,14 +273,15 @@ mod tests {
                 let request = json!({ "name": "pay", "arguments": arguments });
                 let owned = format!("wants to call pay with {arguments}");
                 let told = outside(&record(kind, &owned, &request));
-                assert!(!told.to_string().contains("s3cr3t"), "{told}");
-                let summary = told["approval"]["summary"].as_str().unwrap();
+                assert!(!told.as_str().contains("s3cr3t"), "{told}");
+                let summary = told.member("summary").unwrap().to_text().unwrap();
                 assert!(summary.starts_with("wants ") && summary.contains("pay with {"));
             }
         }
         let request = json!({ "name": "pay", "arguments": { "to": "ann", "pin": "1" } });
+        let told = outside(&record("tool_call", "", &request));
         assert_eq!(
-            outside(&record("tool_call", "", &request))["approval"]["summary"],
+            told.member("summary").unwrap().to_text().unwrap(),
             r#"wants to call pay with {"pin":"[redacted]","to":"ann"}"#
         );
     }
@@ -293,8 +295,24 @@ mod tests {
         assert_eq!(shown["request"], request);
         assert_eq!(shown["summary"], "Copy the notes.");
         let told = outside(&asked);
-        assert!(!told.to_string().contains("Copy the notes."), "{told}");
-        assert_eq!(told["approval"]["truncated"], true);
+        assert!(!told.as_str().contains("Copy the notes."), "{told}");
+        assert_eq!(told.member("truncated"), Some(Raw::from(true)));
+    }
+
+    /// JSON can spell numbers and texts that programs cannot hold.
+    #[test]
+    fn odd_numbers_and_texts_leave_as_they_are_spelled() {
+        for odd in ["1e400", r#""\ud83d""#, "12345678901234567890123"] {
+            let mut record = record("tool_call", "s", &json!({}));
+            let request = format!(r#"{{"name":"pay","arguments":{{"n":{odd}}}}}"#);
+            record.ask.request = Raw::parse(request).unwrap();
+            let told = outside(&record);
+            let id = told.member("id").and_then(|id| id.to_text());
+            assert_eq!(id.as_deref(), Some("a"), "{told}");
+            let arguments = told.member("request").and_then(|it| it.member("arguments"));
+            let spelled = arguments.unwrap().as_str().contains(odd);
+            assert!(spelled || odd.contains("ud83d"), "{told}");
+        }
     }
 
     #[test]

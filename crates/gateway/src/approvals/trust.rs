@@ -136,10 +136,10 @@ fn questions(gateway: &Gateway) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> 
 fn question(gateway: &Gateway, upstream: &Upstream) -> Option<Question> {
     let shelf = &gateway.context().shelf;
     let settings = upstream.settings();
-    if let Some(waiting) = hold::waiting(&settings) {
+    if let Some(waiting) = hold::waiting(&upstream.name, &settings, gateway.context()) {
         return Some(question_to_start(waiting));
     }
-    let ledger = shelf.ledgers().read(&upstream.name, &settings);
+    let ledger = shelf.ledger(&upstream.name, &settings);
     let held = ledger.held().filter(|held| held.why != Why::Rejected);
     let held: Vec<_> = held.take(TOOLS_MAX).collect();
     if held.is_empty() {
@@ -322,6 +322,10 @@ async fn settle(gateway: &Gateway, name: &str, waiting: &Waiting, approved: bool
     };
     if let Err(error) = &changed {
         tracing::error!(server = %name, error = %with_hint(error, error.hint()), "A decision about a server came to nothing.");
+    }
+    if let Ok(false) = changed {
+        // The entry, or the file that it leads to, is another one by now.
+        gateway.context().shelf.ask_again();
     }
     changed.is_ok()
 }

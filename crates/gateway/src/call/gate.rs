@@ -21,6 +21,7 @@ use tokio::time::timeout_at;
 use super::{
     Way,
     completion::{completed, expanded},
+    rounds::with_result_links,
 };
 use crate::{
     approvals::{policy::hints, question::About},
@@ -286,15 +287,23 @@ impl Way<'_> {
         pass.map(Some).ok_or_else(|| Failure::Refused(refused()))
     }
 
-    /// A result that asks the client for input, under a state of our own: what has been decided is kept for
-    /// when it comes back with that, once.
+    /// A result that asks the client for input, with links that lead to its server, and under a state of our own: what
+    /// has been decided is kept for when it comes back with that, once.
     pub(super) fn with_pass(
         &self,
         result: Raw,
         pass: &Pass,
         answers: Option<Raw>,
     ) -> Result<Raw, Failure> {
-        if (!pass.asked && answers.is_none()) || InputRequired::of(&result).is_none() {
+        let result = with_result_links(self, result);
+        if !pass.asked && answers.is_none() {
+            return Ok(result);
+        }
+        let input = InputRequired::of(&result).map_err(|error| Failure::Input {
+            server: Arc::clone(&self.upstream.name),
+            reason: error.to_string().into(),
+        })?;
+        if input.is_none() {
             return Ok(result);
         }
         let patience = self.context.config.load().approvals.long_timeout;

@@ -68,7 +68,7 @@ pub(super) async fn carry(
                 let running = context.waiting.take(&state, waits.ticket);
                 let running = running.map_err(Failure::Refused)?;
                 let token = progress_token(errand.params.as_ref());
-                let told = names_progress(errand.params.as_ref()).then(Arc::<Told>::default);
+                let told = names_progress(errand.params.as_ref())?.then(Arc::<Told>::default);
                 let client = Client::new(errand.line, token, told);
                 return Box::pin(waits.hold(running, &client)).await;
             }

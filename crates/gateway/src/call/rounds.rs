@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use switchboard_client::{ErrorObject, InputRequired, Raw};
-use switchboard_wire::{Name, code, method};
+use switchboard_client::{ErrorObject, InputRequired, Raw, UnclearInput};
+use switchboard_wire::{code, method};
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
@@ -26,6 +26,7 @@ use crate::{
     line::Line,
     question::Question,
     translate,
+    view::View,
 };
 
 /// The rounds of one request of an older client to a server of 2026-07-28.
@@ -80,8 +81,13 @@ impl Rounds {
         result: Raw,
     ) -> Result<Option<Raw>, Failure> {
         let server = &way.upstream.name;
-        let Some(input) = InputRequired::of(&result) else {
-            return Ok(Some(result));
+        let input = InputRequired::of(&result).map_err(|error| unclear(way, &error))?;
+        let Some(input) = input else {
+            return Ok(Some(match way.errand.guest {
+                // It has no words for questions in a result that waits for no answers.
+                Guest::Legacy { .. } if may_ask(&result) => translate::without_questions(&result),
+                Guest::Legacy { .. } | Guest::Modern => result,
+            }));
         };
         let endless = || Failure::Input {
             server: Arc::clone(server),
@@ -135,50 +141,124 @@ struct Gathered {
     left: Vec<(String, Raw)>,
 }
 
-/// Whether a person is to answer something that this result asks, or rules are about it.
-pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> bool {
-    asked_by(result).is_some_and(|input| {
+/// Tests if a person is to answer something that this result asks, or rules are about it. A result that programs
+/// would read in different ways is an error.
+pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> Result<bool, Failure> {
+    if asks_of_task(way) {
+        // The result of a task is that of a call that is over.
+        let inner = result.distinct_member(&["result"]);
+        let inner = inner.map_err(|error| unclear(way, &error.into()))?;
+        if inner.is_some_and(|inner| translate::names_questions(&inner)) {
+            return Err(Failure::Input {
+                server: Arc::clone(&way.upstream.name),
+                reason: "it asks for input in the result of a task that is over".into(),
+            });
+        }
+    }
+    let input = InputRequired::of(result).map_err(|error| unclear(way, &error))?;
+    Ok(input.is_some_and(|input| {
         input.questions().iter().any(|(_, question)| {
             let (asked, params) = read(question);
             is_ruled(way.context, &asked)
                 || way.answerer(&asked, params.as_ref(), &Ruling::Unruled) == Answerer::Person
         })
-    })
+    }))
 }
 
-/// The questions in a result. Most results ask nothing, and many are long.
-fn asked_by(result: &Raw) -> Option<InputRequired> {
-    if !may_ask(result) {
-        return None;
-    }
-    InputRequired::of(result)
-}
-
-/// Whether a result may have questions in it.
+/// Tests if a result may have questions in it. Most results ask nothing, and many are long.
 pub(super) fn may_ask(result: &Raw) -> bool {
-    static INPUT_REQUESTS: Name = Name::new("inputRequests");
-    result.may_name(&INPUT_REQUESTS)
+    InputRequired::may_be_in(result)
+}
+
+/// The failure of a call whose result programs would read in different ways.
+fn unclear(way: &Way<'_>, error: &UnclearInput) -> Failure {
+    Failure::Input {
+        server: Arc::clone(&way.upstream.name),
+        reason: error.to_string().into(),
+    }
 }
 
 /// Judges the questions in a result that does not wait for their answers, such as the state of a task. They are
 /// the client's to answer: what a rule leaves to a person is refused.
 pub(super) async fn permit(way: &Way<'_>, pass: &Pass, result: Raw) -> Result<Raw, Failure> {
-    let questions = result.member("inputRequests");
-    let questions = questions.and_then(|questions| questions.members());
     let refused = |reason: String| Failure::Input {
         server: Arc::clone(&way.upstream.name),
         reason: reason.into(),
     };
-    for (_, question) in questions.unwrap_or_default() {
+    let questions = InputRequired::requests_in(&result).map_err(|error| unclear(way, &error))?;
+    let is_waiting = InputRequired::of(&result).is_ok_and(|input| input.is_some());
+    for (_, question) in questions {
         let judged = judge(way, &question).await.map_err(refused)?;
+        let asked = judged.asked;
         if let Ruling::Ask(rule) = judged.ruling {
-            let asked = judged.asked;
             return Err(refused(format!(
                 "it asked `{asked}`, which the rule `{rule}` leaves to a person, who is not asked for a task"
             )));
         }
+        // Some clients answer whatever a result asks, of whichever kind it says it is.
+        let answerer = way.answerer(&asked, judged.params.as_ref(), &judged.ruling);
+        if !is_waiting && !is_task(way, &result) && answerer == Answerer::Person {
+            return Err(refused(format!(
+                "it asked `{asked}`, which a person answers, in a result that waits for no answer"
+            )));
+        }
     }
     way.with_pass(result, pass, None)
+}
+
+/// Tests if a result is about a task, which waits for its input by itself.
+fn is_task(way: &Way<'_>, result: &Raw) -> bool {
+    let kind = result.member("resultType").and_then(|kind| kind.to_text());
+    asks_of_task(way) || kind.as_deref() == Some("task")
+}
+
+fn asks_of_task(way: &Way<'_>) -> bool {
+    matches!(
+        way.errand.method,
+        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL
+    )
+}
+
+/// The links in a question to a model lead to the server that asks, as those in its results do, where names are the
+/// gateway's.
+pub(super) fn with_links(way: &Way<'_>, asked: &str, params: &Raw) -> Raw {
+    match way.errand.view {
+        View::All(_) if asked == method::SAMPLING => {
+            switchboard_catalog::expose_content(&way.upstream.name, params)
+        }
+        View::All(_) | View::Server(_) => params.clone(),
+    }
+}
+
+/// The same for the questions in a result, which can be read.
+pub(super) fn with_result_links(way: &Way<'_>, result: Raw) -> Raw {
+    if matches!(way.errand.view, View::Server(_)) || !may_ask(&result) {
+        return result;
+    }
+    let questions = result.member("inputRequests");
+    let questions = questions.and_then(|questions| questions.members());
+    let mut is_same = true;
+    let mut exposed = Vec::new();
+    for (key, question) in questions.unwrap_or_default() {
+        let (asked, params) = read(&question);
+        let linked = params
+            .as_ref()
+            .map(|params| with_links(way, &asked, params));
+        let question = match linked.filter(|linked| Some(linked) != params.as_ref()) {
+            Some(linked) => {
+                is_same = false;
+                question.with_member("params", &linked).unwrap_or(question)
+            }
+            None => question,
+        };
+        exposed.push((key, question));
+    }
+    if is_same {
+        return result;
+    }
+    let exposed = exposed.iter().map(|(key, one)| (&**key, one.clone()));
+    let exposed = result.with_member("inputRequests", &Raw::object(exposed));
+    exposed.unwrap_or(result)
 }
 
 /// A question that the rules do not deny.
@@ -256,9 +336,11 @@ async fn gather(
                 let Some(line) = way.errand.line.cloned() else {
                     return Err("it asks for input, and this client cannot be asked".to_owned());
                 };
+                let server = Arc::clone(&way.upstream.name);
+                let params = params.map(|params| with_links(way, &asked, &params));
                 asking.spawn(async move {
                     let late = |_| Err("it asked, and nobody answered in time".to_owned());
-                    let asking = timeout(patience, ask(&line, &asked, params));
+                    let asking = timeout(patience, ask(&line, &server, &asked, params));
                     (n, asking.await.unwrap_or_else(late))
                 });
             }
@@ -281,9 +363,14 @@ async fn gather(
     Ok(Gathered { answers, left })
 }
 
-async fn ask(line: &Line, asked: &str, params: Option<Raw>) -> Result<Raw, String> {
+async fn ask(
+    line: &Line,
+    server: &Arc<str>,
+    asked: &str,
+    params: Option<Raw>,
+) -> Result<Raw, String> {
     let params = translate::question_for_legacy(asked, params);
-    let answer = line.ask(asked, params.as_ref()).await;
+    let answer = line.ask(server, asked, params.as_ref()).await;
     answer.map_err(|error| {
         format!(
             "it asked `{asked}`, and the client refused: {}",
@@ -401,14 +488,6 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-
-    #[test]
-    fn escaped_questions_are_found() {
-        let result =
-            r#"{"resultType":"input_required","input\u0052equests":{"a":{"method":"roots/list"}}}"#;
-        let input = asked_by(&Raw::parse(result).unwrap()).unwrap();
-        assert_eq!(input.questions().len(), 1);
-    }
 
     #[test]
     fn what_is_not_answered_is_asked_again() {

@@ -598,9 +598,9 @@ mod tests {
         let mut source = Ready;
         let unread = timeout(Duration::from_mins(1), next(&mut source, crowded));
         assert!(unread.await.is_err());
-        let line = session.line();
+        let (line, server) = (session.line(), "s".into());
         tokio::select! {
-            answer = line.ask(method::ROOTS_LIST, None) => panic!("{answer:?}"),
+            answer = line.ask(&server, method::ROOTS_LIST, None) => panic!("{answer:?}"),
             message = next(&mut source, crowded) => assert!(message.is_some()),
         }
         let free = None::<(&Tape, _)>;

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use switchboard_client::Raw;
 use tokio::process::Command;
 
 /// More is not shown.
@@ -70,7 +70,7 @@ impl Desktop {
     /// Shows the approval. The program is ended if it takes too long, and looked after in any case.
     pub(super) fn show(
         self,
-        approval: &Value,
+        approval: &Raw,
         console: Option<&str>,
         variables: Vec<(&'static str, OsString)>,
     ) -> impl Future<Output = ()> + Send + use<> {
@@ -102,7 +102,7 @@ impl Desktop {
         }
     }
 
-    fn command(self, approval: &Value, console: Option<&str>) -> (PathBuf, Vec<String>) {
+    fn command(self, approval: &Raw, console: Option<&str>) -> (PathBuf, Vec<String>) {
         let text = text(approval);
         let link = console.map_or_else(String::new, |console| format!("\n{console}"));
         match self {
@@ -138,10 +138,11 @@ impl Desktop {
 }
 
 /// Who asks for what: one line, bounded, of characters that can be seen.
-fn text(approval: &Value) -> String {
-    let server = approval["server"].as_str().unwrap_or_default();
-    let summary = approval["summary"].as_str().unwrap_or_default();
-    let all = match (server, summary) {
+fn text(approval: &Raw) -> String {
+    let member = |name: &str| approval.member(name).and_then(|text| text.to_text());
+    let server = member("server").unwrap_or_default();
+    let summary = member("summary").unwrap_or_default();
+    let all = match (&*server, &*summary) {
         ("", summary) => summary.to_owned(),
         (server, "") => server.to_owned(),
         (server, summary) => format!("{server}: {summary}"),
@@ -153,7 +154,7 @@ fn text(approval: &Value) -> String {
     if seen.next().is_some() {
         text.push('…');
     }
-    if approval["truncated"] == true {
+    if approval.member("truncated") == Some(Raw::from(true)) {
         text.push_str(NOT_ALL);
     }
     text
@@ -201,16 +202,17 @@ fn is_program(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
     fn what_a_server_says_is_data() {
-        let approval = json!({
+        let raw = |value: Value| Raw::from_value(&value).unwrap();
+        let approval = raw(json!({
             "server": "files",
             "summary": "--help <b>\"it's\"</b> & $(reboot)\n\u{1b}[31m\u{202e}evil\u{0}",
-        });
+        }));
         let desktop = Desktop::NotifySend("/bin/notify-send".into());
         let (_, arguments) = desktop.command(&approval, Some("http://127.0.0.1:1/#approvals/a"));
         assert_eq!(
@@ -225,12 +227,12 @@ mod tests {
             ]
         );
         let script = Desktop::OsaScript("/bin/osascript".into());
-        let (_, arguments) = script.command(&json!({"summary": "\" & quit"}), None);
+        let (_, arguments) = script.command(&raw(json!({"summary": "\" & quit"})), None);
         assert_eq!(arguments[6..], ["--", TITLE, "\" & quit"]);
-        let long = text(&json!({"summary": "ü".repeat(10_000)}));
+        let long = text(&raw(json!({"summary": "ü".repeat(10_000)})));
         assert_eq!(long.chars().count(), TEXT_MAX + 1);
-        assert_eq!(text(&json!(1)), "");
-        let cut = json!({"server": "s", "summary": "a", "truncated": true});
+        assert_eq!(text(&raw(json!(1))), "");
+        let cut = raw(json!({"server": "s", "summary": "a", "truncated": true}));
         assert_eq!(text(&cut), "s: a (not all is shown here)");
     }
 

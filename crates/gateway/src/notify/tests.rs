@@ -6,7 +6,7 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use switchboard_config::{Approvals, Webhook};
 use tokio::{
@@ -101,10 +101,8 @@ fn told(webhook: Webhook) -> Approvals {
 }
 
 fn tell(events: &Megaphone, kind: &'static str, id: &str) {
-    events.tell(
-        kind,
-        json!({"approval": {"id": id, "server": "files", "summary": "Delete <all>"}}),
-    );
+    let approval = json!({"id": id, "server": "files", "summary": "Delete <all>"});
+    events.tell(kind, Raw::from_value(&approval).unwrap());
 }
 
 /// HMAC as RFC 2104 writes it, from the hash alone.
@@ -247,7 +245,10 @@ fn a_long_approval_goes_without_its_request() {
     let event = Event {
         kind: "approval.created",
         at: SystemTime::now(),
-        data: json!({"approval": {"id": "a", "request": "x".repeat(300_000)}}),
+        approval: Raw::object([
+            ("id", Raw::string("a")),
+            ("request", Raw::string(&"x".repeat(300_000))),
+        ]),
     };
     let shown = format!("{:?}", Message::new(&event, None));
     assert!(

@@ -6,8 +6,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::{Client, StatusCode, Url, header::CONTENT_TYPE};
-use serde_json::{Value, json};
 use sha2::Sha256;
+use switchboard_client::Raw;
 use switchboard_config::Webhook;
 
 use super::Event;
@@ -30,29 +30,26 @@ pub(super) struct Message {
 
 impl Message {
     pub(super) fn new(event: &Event, console: Option<&str>) -> Self {
-        let body = |approval: &Value| {
-            json!({
-                "type": event.kind,
-                "timestamp": time::format(event.at),
-                "data": {"approval": approval, "console": console},
-            })
-            .to_string()
+        let console = console.map_or_else(Raw::null, Raw::string);
+        let body = |approval: Raw| {
+            let data = [("approval", approval), ("console", console.clone())];
+            Raw::object([
+                ("type", Raw::string(event.kind)),
+                ("timestamp", Raw::string(&time::format(event.at))),
+                ("data", Raw::object(data)),
+            ])
         };
-        let mut text = body(&event.data["approval"]);
-        if text.len() > BODY_MAX {
-            let mut approval = event.data["approval"].clone();
-            if let Some(members) = approval.as_object_mut() {
-                for long in ["request", "draft", "result", "decision"] {
-                    members.remove(long);
-                }
-                members.insert("truncated".to_owned(), json!(true));
-            }
-            text = body(&approval);
+        let mut whole = body(event.approval.clone());
+        if whole.as_bytes().len() > BODY_MAX {
+            let long = ["request", "draft", "result", "decision", "truncated"];
+            let short = event.approval.without(&long);
+            let marked = short.with_member("truncated", &Raw::from(true));
+            whole = body(marked.unwrap_or(short));
         }
         let random = random::secret().unwrap_or_else(|| time::format(event.at));
         Self {
             id: format!("msg_{random:.24}"),
-            body: text.into(),
+            body: whole.bytes(),
         }
     }
 }

@@ -67,12 +67,12 @@ impl Upstream {
         context: &Context,
         live: &Live,
         items: &Items<'_>,
-        until: Instant,
+        deadline: Instant,
     ) -> Result<bool, Failure> {
         let always = self.settings().trust == Trust::Always;
         for (kind, name) in items.iter().flatten() {
             if !always {
-                match self.judged(context, live, (*kind, name), until).await {
+                match self.judged(context, live, (*kind, name), deadline).await {
                     Judged::Yes => {}
                     Judged::Ended => return Ok(false),
                     Judged::NotYet => {
@@ -109,23 +109,31 @@ impl Upstream {
         context: &Context,
         live: &Live,
         (kind, name): (Kind, &str),
-        until: Instant,
+        deadline: Instant,
     ) -> Judged {
-        let judged = self.judged_list(live, kind, until).await;
+        let judged = self.judged_list(context, live, kind, deadline).await;
         if judged != Judged::Yes
             || kind != Kind::Resource
             || context.shelf.lists(&self.name, kind, name)
         {
             return judged;
         }
-        self.judged_list(live, Kind::Template, until).await
+        self.judged_list(context, live, Kind::Template, deadline)
+            .await
     }
 
     /// Waits until the list of this kind has been judged. A list that is waited for is asked for at once.
-    async fn judged_list(&self, live: &Live, kind: Kind, until: Instant) -> Judged {
+    async fn judged_list(
+        &self,
+        context: &Context,
+        live: &Live,
+        kind: Kind,
+        deadline: Instant,
+    ) -> Judged {
         if let Some(judged) = live.judgements.now(kind) {
             return judged;
         }
+        let until = (Instant::now() + context.wait()).min(deadline);
         self.hurry(kind);
         live.judgements.wait(kind, until).await
     }

@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::{
     api_rig::{PATIENCE, Rig, TOKEN},
-    mcp_rig::{Pipe, Web, server},
+    mcp_rig::{Pipe, Web, direct, server},
     stage_rig::{Stage, tool},
 };
 
@@ -92,6 +92,43 @@ async fn elicitation_complete_goes_to_the_asked_session() {
     assert_eq!(event["params"]["elicitationId"], "e1", "{event}");
     let event = first_event(&rig, &other).await;
     assert_eq!(event["method"], "notifications/message", "{event}");
+    rig.stop().await;
+}
+
+/// Only the server that wants an address opened says when that has been done.
+#[tokio::test]
+async fn elicitation_complete_of_another_server_is_dropped() {
+    let (asking, other) = (
+        Stage::new(&[tool("fail", "Fails.")]),
+        Stage::new(&[tool("t", "Does.")]),
+    );
+    let servers = json!({ "s": asking.entry(), "o": other.entry() });
+    let rig = Rig::configured(json!({ "mcpServers": servers })).await;
+    rig.until_tools("s", 1).await;
+    rig.until_tools("o", 1).await;
+    let able = json!({ "elicitation": { "form": {}, "url": {} } });
+    let mut client = Pipe::open_able(&rig, direct(), "2025-11-25", able).await;
+    let address = json!({ "mode": "url", "elicitationId": "e1", "url": "https://example.com/x", "message": "Sign in." });
+    let error =
+        json!({ "code": -32042, "message": "first this", "data": { "elicitations": [address] } });
+    let params = json!({ "name": "s__fail", "arguments": { "error": error } });
+    let answer = client.ask("tools/call", params).await.json;
+    assert_eq!(answer["error"]["code"], -32042, "{answer}");
+    client
+        .result("logging/setLevel", json!({ "level": "info" }))
+        .await;
+    let complete = "notifications/elicitation/complete";
+    let said = |by: &str| json!({ "elicitationId": "e1", "by": by });
+    other.tell_with(complete, said("other")).await;
+    let message = json!({ "level": "error", "data": "after" });
+    other.tell_with("notifications/message", message).await;
+    client.until_told("notifications/message").await;
+    // Readers differ in which of two they take.
+    let twice = json!({ "elicitationId": "e1", "ElicitationId": "e2", "by": "twice" });
+    asking.tell_with(complete, twice).await;
+    asking.tell_with(complete, said("asking")).await;
+    let told = client.until_told(complete).await;
+    assert_eq!(told["by"], "asking", "{told}");
     rig.stop().await;
 }
 

@@ -1,6 +1,6 @@
 //! Servers that are not started until a person agrees, and the directory that each server runs in.
 
-use std::{fs, path::PathBuf};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use serde_json::{Value, json};
 
@@ -100,26 +100,42 @@ async fn changed_entry_is_not_started_as_approved() {
 
 #[tokio::test]
 async fn approver_is_shown_what_would_run() {
+    let token = "ghp_0123456789abcdef0123456789abcdef0123";
     for (entry, program, settings, references) in [
         (
             json!({
-                "command": "sh", "args": ["-c", "echo 'a b'", "$X", ""],
-                "env": { "KEY": "v4lue1", "B": "${env:HOME} ${secret:gh}" },
+                "command": "/bin/sh", "args": ["-c", "echo 'a b'", "$X", ""],
+                "env": {
+                    "A_TOKEN": token, "B": "${env:HOME} ${secret:gh}", "BASH_ENV": "[redacted]", "C": token,
+                    "D_TOKEN": "--require ./x.js", "NODE_OPTIONS": "--require=./x.js",
+                },
                 "inheritEnv": ["DISPLAY"], "cwd": "/srv",
             }),
-            r"sh -c 'echo '\''a b'\''' '$X' ''",
-            json!({ "env": ["B", "KEY"], "inheritEnv": ["DISPLAY"], "cwd": "/srv" }),
+            r"/bin/sh -c 'echo '\''a b'\''' '$X' ''",
+            json!({
+                "env": {
+                    "A_TOKEN": null, "B": "${env:HOME} ${secret:gh}", "BASH_ENV": "[redacted]", "C": token,
+                    "D_TOKEN": "--require ./x.js", "NODE_OPTIONS": "--require=./x.js",
+                },
+                "inheritEnv": ["DISPLAY"], "cwd": "/srv", "file": "/bin/sh",
+            }),
             json!(["${env:HOME}", "${secret:gh}"]),
         ),
         (
-            json!({ "url": "https://u:v4lue1@example.com/a/mcp?key=v4lue1", "headers": { "X-Key": "Bearer ${secret:gh}" } }),
+            json!({
+                "url": "https://u:v4lue1@example.com/a/mcp?key=v4lue1",
+                "headers": { "X-Key": "Bearer ${secret:gh}", "Authorization": "Bearer v4lue1", "Accept": "x" },
+            }),
             "https://[redacted]@example.com/a/mcp?key=[redacted]",
-            json!({ "headers": ["X-Key"], "host": "example.com:443" }),
+            json!({
+                "headers": { "X-Key": "Bearer ${secret:gh}", "Authorization": "Bearer [redacted]", "Accept": "x" },
+                "host": "example.com:443",
+            }),
             json!(["${secret:gh}"]),
         ),
         (
             json!({
-                "image": "i", "args": ["x y"], "env": { "KEY": "v4lue1" },
+                "image": "i", "args": ["x y"], "env": { "A_TOKEN": token, "LD_PRELOAD": "./x.so" },
                 "isolation": {
                     "engine": ["./engine", "-q"], "network": "web", "mounts": ["/:/host"],
                     "readOnly": true, "runArgs": ["--privileged"], "memory": "2g", "cpus": 1.5, "pids": 9,
@@ -129,7 +145,7 @@ async fn approver_is_shown_what_would_run() {
             json!({
                 "engine": ["./engine", "-q"], "network": "web", "mounts": ["/:/host"],
                 "readOnly": true, "runArgs": ["--privileged"], "memory": "2g", "cpus": "1.5", "pids": 9,
-                "env": ["KEY"],
+                "env": { "A_TOKEN": null, "LD_PRELOAD": "./x.so" }, "file": null,
             }),
             json!([]),
         ),
@@ -146,6 +162,61 @@ async fn approver_is_shown_what_would_run() {
         assert!(!asked.to_string().contains("v4lue1"), "{asked}");
         rig.stop().await;
     }
+}
+
+/// A folder with a program `tool` that leaves a trace there and would work.
+fn folder_with_tool() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let (tool, trace) = (folder.path().join("tool"), folder.path().join("trace"));
+    let script = format!(
+        "#!/bin/sh\necho >> '{}'\nexec '{FIXTURE}' mcp\n",
+        trace.display()
+    );
+    fs::write(&tool, script).unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+#[tokio::test]
+async fn file_that_runs_is_shown_and_approved() {
+    let (first, second) = (folder_with_tool(), folder_with_tool());
+    let hidden = first.path().join("other");
+    fs::rename(first.path().join("tool"), &hidden).unwrap();
+    let path = format!(
+        "{}:{}:/usr/bin:/bin",
+        first.path().display(),
+        second.path().display()
+    );
+    let entry = json!({ "command": "tool", "env": { "PATH": path }, "hold": true });
+    let rig = Rig::with(json!({ "s": entry })).await;
+    let seen = start_of(&rig).await;
+    let file = second.path().join("tool");
+    assert_eq!(seen["settings"]["file"], file.to_str().unwrap());
+    let before = asked(&rig, "tool").await;
+    assert_eq!(before["request"]["start"], seen);
+    // Another file comes first by now.
+    fs::rename(&hidden, first.path().join("tool")).unwrap();
+    let decided = json!({ "start": seen["fingerprint"] });
+    rig.post("/api/v1/trust/s/approve", &decided)
+        .await
+        .problem(409);
+    let now = start_of(&rig).await;
+    let file = first.path().join("tool");
+    assert_eq!(now["settings"]["file"], file.to_str().unwrap());
+    rig.decided(&before["id"], "approve", json!({})).await;
+    let path = "/api/v1/approvals?status=pending&kind=trust";
+    let again = rig
+        .until(path, |answer| {
+            answer["approvals"][0]["request"]["start"] == now
+        })
+        .await;
+    let has_run = |folder: &tempfile::TempDir| folder.path().join("trace").exists();
+    assert!(!has_run(&first) && !has_run(&second));
+    rig.decided(&again["approvals"][0]["id"], "approve", json!({}))
+        .await;
+    rig.until_known("s").await;
+    assert!(has_run(&first));
+    rig.stop().await;
 }
 
 #[tokio::test]

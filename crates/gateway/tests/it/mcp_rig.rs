@@ -246,6 +246,21 @@ impl Pipe {
         }
     }
 
+    /// The next question of a server, which is not answered.
+    pub(crate) async fn question(&mut self) -> Value {
+        loop {
+            let mut text = String::new();
+            let reading = self.reader.read_line(&mut text);
+            let count = timeout(PATIENCE, reading).await.unwrap().unwrap();
+            assert!(count > 0, "the gateway has closed the pipe");
+            let json: Value = serde_json::from_str(&text).unwrap();
+            assert!(json.get("result").is_none(), "it has ended: {json}");
+            if json.get("id").is_some() {
+                return json;
+            }
+        }
+    }
+
     /// The next line, whatever it is.
     pub(crate) async fn next_line(&mut self) -> Value {
         self.read().await.json

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::{
     api_rig::Rig,
     mcp_rig::{
-        LEGACY, MODERN, Pipe, Web, configured, direct, result_text, search, server, text_of, until,
+        LEGACY, MODERN, Pipe, Web, configured, direct, refusal_of, result_text, search, server,
+        text_of, until,
     },
     stage_rig::{Stage, tool},
 };
@@ -492,6 +493,80 @@ async fn token_for_progress_of_a_task_stays_here() {
         assert_eq!(meta["a/b"], 1, "{revision} {meta}");
     }
     rig.stop().await;
+}
+
+/// Some servers ignore letter case, and would report to the token of another call.
+#[tokio::test]
+async fn token_for_progress_in_another_spelling_is_refused() {
+    let (stage, rig) = staged(&json!({}), json!({})).await;
+    for revision in [LEGACY, MODERN] {
+        let mut pipe = Pipe::open_as(&rig, server("s"), revision).await;
+        for meta in [
+            r#""_meta":{DRESS"ProgressToken":4}"#,
+            r#""_meta":{DRESS"progressToken":4,"PROGRESSTOKEN":5}"#,
+            r#""_meta":{DRESS"progressTo\u212aen":4}"#,
+            r#""_meta":{DRESS"progressToken":4},"_Meta":{"progressToken":5}"#,
+        ] {
+            let dress = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"#;
+            let meta = meta.replace("DRESS", if revision == MODERN { dress } else { "" });
+            let line = format!(
+                r#"{{"jsonrpc":"2.0","id":7000,"method":"tools/call","params":{{"name":"long","arguments":{{}},{meta}}}}}"#
+            );
+            pipe.send_text(&line).await;
+            let answer = pipe.finish(&json!(7_000)).await.json;
+            let refusal = refusal_of(&answer);
+            assert!(refusal.contains("more than once"), "{line}: {answer}");
+        }
+    }
+    assert_eq!(stage.calls(), 0);
+    rig.stop().await;
+}
+
+/// A question to a model may have links in the results of tools.
+#[tokio::test]
+async fn links_in_questions_lead_to_their_server() {
+    let link = json!({ "type": "resource_link", "uri": "switchboard://memory/memory://digest", "name": "Report" });
+    let content = json!({ "type": "tool_result", "toolUseId": "1", "content": [link] });
+    let message = json!({ "role": "user", "content": [content] });
+    let params = json!({ "messages": [message], "maxTokens": 9 });
+    let questions = json!({ "q": { "method": "sampling/createMessage", "params": params } });
+    let able = json!({ "sampling": { "tools": {} } });
+    for (modern, revision, is_merged) in [
+        (false, "2025-11-25", true),
+        (false, MODERN, true),
+        (true, "2025-11-25", true),
+        (true, MODERN, true),
+        (true, MODERN, false),
+    ] {
+        let stage = Stage::new(&[tool("ask", "Asks.")]);
+        let entry = if modern {
+            stage.modern_entry()
+        } else {
+            stage.entry()
+        };
+        let rig = Rig::configured(json!({ "mcpServers": { "s": entry } })).await;
+        rig.until_tools("s", 1).await;
+        let own = "switchboard://memory/memory://digest";
+        let (view, name, uri) = if is_merged {
+            (direct(), "s__ask", format!("switchboard://s/{own}"))
+        } else {
+            (server("s"), "ask", own.to_owned())
+        };
+        let mut pipe = Pipe::open_able(&rig, view, revision, able.clone()).await;
+        let arguments = json!({ "questions": questions });
+        let call = pipe.send_call(name, arguments).await;
+        let asked = if revision == MODERN {
+            let answer = pipe.finish(&call).await.json;
+            let asked = answer["result"]["inputRequests"].as_object();
+            let asked = asked.and_then(|asked| asked.values().next());
+            asked.unwrap_or_else(|| panic!("{answer}")).clone()
+        } else {
+            pipe.question().await
+        };
+        let link = &asked["params"]["messages"][0]["content"][0]["content"][0];
+        assert_eq!(link["uri"], uri, "{modern} {revision} {asked}");
+        rig.stop().await;
+    }
 }
 
 /// A link in a result is one of the server that gave the result, in whichever way it comes.

@@ -334,6 +334,54 @@ async fn what_a_server_says_of_itself_is_scanned() {
     rig.stop().await;
 }
 
+/// Clients may show a model what they do not know.
+#[tokio::test]
+async fn what_a_server_says_of_its_capabilities_is_scanned_and_bounded() {
+    let stage = Stage::new(&good());
+    let rig = staged(&stage).await;
+    let greet = |revision: &str, experimental: &Value, info: &Value| {
+        format!(
+            r#""result":{{"protocolVersion":"{revision}","capabilities":{{"tools":{{}},"experimental":{experimental},"tasks":{{"list":{experimental}}}}},"serverInfo":{info}}}"#
+        )
+    };
+    let long = "long ".repeat(4_000);
+    let honest = json!({ "x": { "speed": 1 } });
+    let info = json!({ "name": "stage", "version": "1" });
+    for (experimental, info, is_shown) in [
+        (json!({ "x": { "evil": EVIL } }), info.clone(), false),
+        (json!({ EVIL: {} }), info.clone(), false),
+        (json!({ "x": { "long": long } }), info.clone(), false),
+        (
+            honest.clone(),
+            json!({ "name": "stage", "version": "1", "long": long }),
+            true,
+        ),
+        (honest.clone(), info.clone(), true),
+    ] {
+        let greeting = greet("2025-11-25", &experimental, &info);
+        stage.set_answer("initialize", &greeting);
+        let restarted = rig.ask("POST", "/api/v1/servers/s/restart", None).await;
+        assert!(restarted.status < 300, "{restarted:?}");
+        let path = "/api/v1/servers/s";
+        rig.until(path, |server| {
+            let offers = &server["offers"];
+            offers["serverInfo"] == info && offers["capabilities"]["experimental"] == experimental
+        })
+        .await;
+        let pipe = Pipe::open_as(&rig, server("s"), "2025-11-25").await;
+        let said = pipe.greeting.to_string();
+        assert!(
+            !said.contains("evil") && !said.contains("long long"),
+            "{said}"
+        );
+        let capabilities = &pipe.greeting["capabilities"];
+        assert!(capabilities["tools"].is_object(), "{said}");
+        assert_eq!(capabilities["experimental"] == honest, is_shown, "{said}");
+        assert_eq!(capabilities["tasks"].is_object(), is_shown, "{said}");
+    }
+    rig.stop().await;
+}
+
 #[tokio::test]
 async fn many_long_changes_leave_a_short_list() {
     let long = |words: &str| -> Vec<Value> {

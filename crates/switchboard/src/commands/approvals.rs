@@ -22,7 +22,7 @@ use switchboard_config::Home;
 use switchboard_wire::Raw;
 
 use self::shapes::{Answer, Approval};
-use super::visible::{pretty, visible_line};
+use super::visible::visible_line;
 use crate::{failure::Failure, link::Link, print};
 
 /// See what waits for your answer, and answer.
@@ -180,9 +180,4 @@ fn send(
             "`switchboard approvals show {id}` shows where it stands"
         ))
     })
-}
-
-/// What the gateway said, for programs: with every digit, and fit for a terminal.
-fn json(answer: &Raw) -> Result<(), Failure> {
-    print::data(&format!("{}\n", pretty(answer)))
 }

@@ -9,10 +9,12 @@ use std::{
 };
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use switchboard_config::Home;
+use switchboard_wire::Raw;
 
+use super::visible::pretty;
 use crate::{failure::Failure, link::Link, print};
 
 /// The longest arguments.
@@ -42,14 +44,29 @@ struct Asked<'a> {
     arguments: &'a RawValue,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// The parts of a result that are shown, each as the tool spelled it.
 struct Outcome {
-    #[serde(default)]
-    content: Vec<Value>,
-    structured_content: Option<Value>,
-    #[serde(default)]
+    content: Vec<Raw>,
+    structured: Option<Raw>,
     is_error: bool,
+}
+
+impl Outcome {
+    fn read(result: &Raw) -> Self {
+        let content = result.member("content").and_then(|all| all.elements());
+        let is = |name: &str, word: &str| {
+            result
+                .member(name)
+                .is_some_and(|value| value.as_str() == word)
+        };
+        Self {
+            content: content.unwrap_or_default(),
+            structured: result
+                .member("structuredContent")
+                .filter(|_| !is("structuredContent", "null")),
+            is_error: is("isError", "true"),
+        }
+    }
 }
 
 /// How long a person waits for a server that is starting: the first start of one may fetch it first.
@@ -121,8 +138,9 @@ pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
         drop(done);
         result
     })?;
-    let outcome: Outcome = serde_json::from_str(&result)
+    let outcome = Raw::parse(result.clone())
         .map_err(|error| Failure::new(format!("the tool's result is not understood: {error}")))?;
+    let outcome = Outcome::read(&outcome);
     if args.json {
         print::json_text(&result)?;
     } else {
@@ -156,32 +174,30 @@ fn plain(outcome: &Outcome) -> String {
         }
     }
     if outcome.content.is_empty()
-        && let Some(structured) = &outcome.structured_content
+        && let Some(structured) = &outcome.structured
     {
-        text = serde_json::to_string_pretty(structured).unwrap_or_default();
+        text = pretty(structured);
         text.push('\n');
     }
     text
 }
 
-fn plain_block(block: &Value) -> String {
-    let field = |name: &str| block.get(name).and_then(Value::as_str);
-    let resource = |name: &str| block.get("resource")?.get(name)?.as_str();
-    match field("type") {
-        Some("text") => field("text").unwrap_or_default().to_owned(),
-        Some("resource") if resource("text").is_some() => {
-            resource("text").unwrap_or_default().to_owned()
-        }
-        Some(kind) => {
+fn plain_block(block: &Raw) -> String {
+    let of = |value: &Raw, name: &str| value.member(name).and_then(|text| text.to_text());
+    let field = |name: &str| of(block, name);
+    let resource = |name: &str| of(&block.member("resource")?, name);
+    match (field("type").as_deref(), resource("text")) {
+        (Some("text"), _) => field("text").unwrap_or_default(),
+        (Some("resource"), Some(text)) => text,
+        (Some(kind), _) => {
             let media = field("mimeType").or_else(|| resource("mimeType"));
             let place = field("uri").or_else(|| resource("uri"));
             let bytes = field("data").or_else(|| resource("blob"));
             let bytes = bytes.map(|data| format!("{} bytes", data.len() / 4 * 3));
-            let about = [media.map(str::to_owned), place.map(str::to_owned), bytes];
-            let about: Vec<_> = about.into_iter().flatten().collect();
+            let about: Vec<_> = [media, place, bytes].into_iter().flatten().collect();
             format!("[{kind} {}]", about.join(", "))
         }
-        None => block.to_string(),
+        (None, _) => block.to_string(),
     }
 }
 
@@ -193,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_result_reads_as_text() {
-        let outcome = |value: Value| -> Outcome { serde_json::from_value(value).unwrap() };
+        let outcome = |value: Value| Outcome::read(&Raw::from_value(&value).unwrap());
         for (result, expected) in [
             (json!({}), ""),
             (
@@ -211,6 +227,27 @@ mod tests {
             (json!({"structuredContent": {"n": 1}}), "{\n  \"n\": 1\n}\n"),
         ] {
             assert_eq!(plain(&outcome(result)), expected);
+        }
+    }
+
+    #[test]
+    fn results_of_any_spelling_are_read() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        for (result, expected) in [
+            (
+                r#"{"content":[{"type":"text","text":"a\ud800b","n":1e400}],"x":{"x":1,"x":2}}"#,
+                "a\u{fffd}b\n",
+            ),
+            (
+                &format!(
+                    r#"{{"content":[{{"type":"text","text":"a"}}],"structuredContent":{deep}}}"#
+                ),
+                "a\n",
+            ),
+            (r#"{"structuredContent":[1e400]}"#, "[\n  1e400\n]\n"),
+        ] {
+            let result = Raw::parse(result.to_owned()).unwrap();
+            assert_eq!(plain(&Outcome::read(&result)), expected);
         }
     }
 }

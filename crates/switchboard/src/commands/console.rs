@@ -6,8 +6,8 @@ use std::{
 };
 
 use clap::Args;
-use serde::Deserialize;
 use switchboard_config::Home;
+use switchboard_wire::Raw;
 
 use super::{programs, shapes::count};
 use crate::{
@@ -52,22 +52,21 @@ pub(crate) fn run(home: &Home, args: &Console) -> Result<(), Failure> {
     }
     if args.sign_out_all {
         let body = serde_json::json!({ "all": true });
-        let ended = Link::need(home)?.post("/api/v1/console/sign-out", Some(&body))?;
+        let link = Link::need(home)?;
+        let ended: Raw = link.send("/api/v1/console/sign-out", &body.to_string())?;
         if args.json {
-            return print::json(&ended);
+            return print::json_raw(&ended);
         }
-        let ended = ended.get("ended").and_then(serde_json::Value::as_u64);
+        let ended = ended.member("ended").and_then(|ended| ended.read().ok());
         let ended = count(ended.unwrap_or_default(), "session", "sessions");
         print::say(&format!("ended {ended}"));
         return Ok(());
     }
-    let link = Link::need(home)?.post("/api/v1/console/link", None)?;
-    let url = link
-        .get("url")
-        .and_then(|url| String::deserialize(url).ok());
+    let link: Raw = Link::need(home)?.send("/api/v1/console/link", "")?;
+    let url = link.member("url").and_then(|url| url.to_text());
     let url = url.ok_or_else(|| Failure::new("the gateway's answer is not understood"))?;
     if args.json {
-        print::json(&link)?;
+        print::json_raw(&link)?;
     } else {
         print::data(&format!("{url}\n"))?;
         print::hint(BROWSERS);
@@ -82,15 +81,15 @@ pub(crate) fn run(home: &Home, args: &Console) -> Result<(), Failure> {
 }
 
 fn sessions(link: &Link, json: bool) -> Result<(), Failure> {
-    let answer: serde_json::Value = link.get("/api/v1/console/sessions")?;
+    let answer: Raw = link.get("/api/v1/console/sessions")?;
     if json {
-        return print::json(&answer);
+        return print::json_raw(&answer);
     }
     let mut table = Table::new(&["SESSION", "SIGNED IN", "LAST USED", "EXPIRES"]);
-    let sessions = answer.get("sessions").and_then(serde_json::Value::as_array);
-    for session in sessions.into_iter().flatten() {
-        let text = |name: &str| session.get(name).and_then(serde_json::Value::as_str);
-        let text = |name: &str| text(name).unwrap_or_default().to_owned();
+    let sessions = answer.member("sessions").and_then(|all| all.elements());
+    for session in sessions.unwrap_or_default() {
+        let text = |name: &str| session.member(name).and_then(|text| text.to_text());
+        let text = |name: &str| text(name).unwrap_or_default();
         table.row([
             text("id"),
             text("signedInAt"),

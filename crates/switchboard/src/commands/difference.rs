@@ -1,7 +1,7 @@
 //! Differences between configurations, shown without secrets.
 //!
-//! A secret is hidden where it stands and nowhere else: the author of a file decides what looks like a secret in it,
-//! and must not be able to hide other text with it.
+//! A secret is hidden where it stands and nowhere else. Of a server that comes with a repository nothing is hidden: the
+//! repository's author decides what looks like a secret, and must not be able to hide code with it.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use switchboard_config::{Place, secret_parts};
 use super::secret::moving::masked;
 use crate::failure::Failure;
 
-/// The difference between two texts of a file, with the values that look like secrets masked. Of the servers that
-/// `is_foreign` says are of a repository, only the values of variables and headers with the name of a secret are.
+/// The difference between two texts of a file, with the values that look like secrets masked, except those of the
+/// servers that `is_foreign` says are of a repository.
 pub(super) fn difference(
     file: &Path,
     before: Option<&str>,
@@ -35,14 +35,12 @@ fn hidden(
     text: &str,
     is_foreign: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
-    let place = place(keys, before);
-    if let ["mcpServers", server, rest @ ..] = keys
+    if let ["mcpServers", server, ..] = keys
         && is_foreign(server)
-        && !(matches!(rest, ["env" | "headers", _]) && is_secret_name(place))
     {
         return None;
     }
-    let parts = secret_parts(place, text);
+    let parts = secret_parts(place(keys, before), text);
     let mut shown = text.to_owned();
     for part in parts.iter().rev() {
         let mask = format!("({})", masked(&text[part.clone()]));
@@ -66,9 +64,4 @@ fn place<'a>(keys: &[&'a str], before: Option<&'a str>) -> Place<'a> {
         (None, ..) if key.to_ascii_lowercase().ends_with("url") => Place::Address,
         (None, ..) => Place::Variable(key),
     }
-}
-
-/// Returns whether any value in this place is a secret.
-fn is_secret_name(place: Place<'_>) -> bool {
-    !secret_parts(place, "a value").is_empty()
 }

@@ -1,7 +1,8 @@
 //! `switchboard import`: takes servers over from the configurations of clients.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
+    env,
     path::Path,
 };
 
@@ -9,7 +10,8 @@ use clap::Args;
 use serde_json::{Value, json};
 use switchboard_clients::{Client, Dirs, Error, Found, Imported, read, read_file, read_project};
 use switchboard_config::{
-    Config, EditError, Home, Reference, Server, Transport, add_servers, check_server, remove_server,
+    Config, EditError, Home, Memory, Place, Reference, Server, Transport, add_servers,
+    check_server, remove_server, secret_parts,
 };
 use switchboard_wire::with_hint;
 
@@ -21,11 +23,11 @@ use super::{
     launching,
     secret::{
         Store,
-        moving::{self, Author, Mover, Secrets},
+        moving::{self, Mover, Secrets},
     },
-    servers::warn_of_plain_http,
+    servers::{REPLACES_MEMORY, warn_of_plain_http},
     shapes,
-    visible::visible_line,
+    visible::{escaped, folded, spelled, visible_line},
 };
 use crate::{
     failure::Failure,
@@ -36,9 +38,9 @@ use crate::{
 /// Take servers over from a client's configuration.
 ///
 /// Without an argument, looks through your own configurations of all known clients. Shows what would
-/// change in switchboard.json and asks first. Names that are taken are skipped. Values that look like
-/// secrets are moved to `switchboard secret`; on a terminal you are asked first. A copy of
-/// switchboard.json is kept, and --undo takes the import back.
+/// change in switchboard.json and asks first. Names that are taken are skipped. Values of your own files
+/// that look like secrets are moved to `switchboard secret`; on a terminal you are asked first. A copy
+/// of switchboard.json is kept, and --undo takes the import back.
 ///
 /// Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, opencode, codex, gemini.
 #[derive(Debug, Args)]
@@ -51,11 +53,12 @@ pub(crate) struct Import {
     #[arg(value_name = "CLIENT|FILE")]
     from: Option<String>,
     /// Also take servers from the files of the current folder, which come with its repository; asks
-    /// for each, and nothing of them is shown to agents before you approve it. Secrets that they name
-    /// become SERVER.NAME
+    /// for each, and nothing of them is shown to agents before you approve it. Their values are shown
+    /// whole and stay where they are. Secrets that they name become SERVER.NAME. With --yes, servers
+    /// that would get a variable which looks like a secret are left out
     #[arg(long)]
     project: bool,
-    /// Treatment of values that look like secrets
+    /// Treatment of values of your own files that look like secrets
     #[arg(long, value_name = "HOW")]
     secrets: Option<Secrets>,
     /// Do not ask
@@ -75,18 +78,22 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
     }
     let mut found = find(args.from.as_deref(), args.project)?;
     let store = Store::new(home);
+    is_the_gateways(home)?;
+    let file = ConfigFile::read(home)?;
+    let known = file.config()?;
+    keep_names_from(&mut found, &known);
     for found in found.iter_mut().filter(|found| found.is_project) {
         keep_secrets_from(found, &store);
+        if args.yes {
+            keep_variables_from(found);
+        }
     }
     if !args.dry_run {
         agree_to_projects(&mut found, args.yes)?;
     }
-    is_the_gateways(home)?;
-    let file = ConfigFile::read(home)?;
-    let known = file.config()?;
     let mut merge = Merge::default();
     for found in &found {
-        merge.take(found, &|name| known.servers.contains_key(name))?;
+        merge.take(found, &known)?;
     }
     for note in &merge.notes {
         // A name of the file must not look like a line of ours.
@@ -98,11 +105,8 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
     }
     // A text that is too large is refused before it is searched for secrets.
     let mut text = merge.added_to(file.text())?;
-    let secrets = merge
-        .added
-        .iter()
-        .map(|server| moving::count(&server.entry, server.author))
-        .sum();
+    let own = merge.added.iter().filter(|server| !server.is_foreign);
+    let secrets = own.map(|server| moving::count(&server.entry)).sum();
     show(&file, &text, &merge)?;
     if secrets > 0 {
         print::say(&format!("{} like secrets", values(secrets)));
@@ -213,6 +217,74 @@ fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, F
     Ok(all)
 }
 
+/// Leaves out servers of a repository that have the name of a server of the user, or of a built-in one: clients and rules
+/// would take them for it. Names that differ only in case are the same.
+fn keep_names_from(found: &mut [Found], known: &Config) {
+    let mut own: HashMap<String, (String, Option<Value>)> = HashMap::new();
+    for name in known.clone().with_memory().servers.into_keys() {
+        own.insert(name.to_lowercase(), (name, None));
+    }
+    for found in found.iter().filter(|found| !found.is_project) {
+        for server in &found.servers {
+            let of_client = (server.name.clone(), Some(server.entry.clone()));
+            own.entry(server.name.to_lowercase()).or_insert(of_client);
+        }
+    }
+    for found in found.iter_mut().filter(|found| found.is_project) {
+        let notes = &mut found.notes;
+        found.servers.retain(|server| {
+            let name = &server.name;
+            let Some((taken, entry)) = own.get(&name.to_lowercase()) else {
+                return true;
+            };
+            if entry.as_ref() != Some(&server.entry) {
+                let whose = if known.servers.contains_key(taken) || entry.is_some() {
+                    "of yours"
+                } else {
+                    "that is built in"
+                };
+                notes.push(format!(
+                    "`{name}` is left out: there is a server `{taken}` {whose}; add it under another name with \
+                     `switchboard add` if you want both"
+                ));
+            }
+            false
+        });
+    }
+}
+
+/// Leaves out servers of a repository that would get a variable of the environment which looks like a secret: that takes
+/// a person who agrees to it.
+fn keep_variables_from(found: &mut Found) {
+    let notes = &mut found.notes;
+    found.servers.retain(|server| {
+        let variables = secret_variables(&alone(&server.name, &server.entry));
+        if let Some(name) = variables.first() {
+            notes.push(format!(
+                "`{}` is left out: it would get the variable `{name}` of the gateway's environment, which looks like a \
+                 secret; import it without --yes to be asked",
+                server.name
+            ));
+        }
+        variables.is_empty()
+    });
+}
+
+/// The variables of the environment that a server would get and that look like secrets, by name or by value.
+fn secret_variables(config: &Config) -> Vec<String> {
+    let is_secret =
+        |name: &str, value: &str| !secret_parts(Place::Variable(name), value).is_empty();
+    let references = config.servers.values().flat_map(Server::references);
+    let names = references.filter_map(|reference| match reference {
+        Reference::Variable(name) => Some(name),
+        Reference::Secret(_) => None,
+    });
+    let secret = names.filter(|name| {
+        is_secret(name, "a value") || env::var(name).is_ok_and(|value| is_secret(name, &value))
+    });
+    secret.map(str::to_owned).collect()
+}
+
 /// Leaves out servers of a repository that would get a secret which is stored already: it was stored for
 /// another one.
 fn keep_secrets_from(found: &mut Found, store: &Store) {
@@ -257,13 +329,13 @@ fn agree_to_projects(found: &mut [Found], yes: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says all that a server of a repository starts, reaches and gets. Nothing of it is a secret of the user, and whatever
-/// is masked could hide the rest. Its notes are said with it, and not again.
+/// Says all that a server of a repository starts, reaches and gets. Nothing of it is a secret of the user, and a masked
+/// value could hide code. Its notes are said with it, and not again.
 fn describe(server: &mut Imported, file: &str) {
     let Imported { name, entry, notes } = server;
     let config = alone(name, entry);
     // A line of the file must not look like one of ours.
-    let say = |text: String| print::say(&visible_line(&text));
+    let say = |text: String| print::say(&folded(&visible_line(&text)));
     say(format!(
         "`{name}` comes with this repository ({file}): {}",
         started(entry)
@@ -283,19 +355,23 @@ fn describe(server: &mut Imported, file: &str) {
     }
     for section in ["env", "headers"] {
         let pairs = entry.get(section).and_then(Value::as_object);
-        let names: Vec<_> = pairs
-            .into_iter()
-            .flat_map(|pairs| pairs.keys())
-            .cloned()
-            .collect();
-        if !names.is_empty() {
-            say(format!("  {section}: {}", names.join(", ")));
+        for (n, (name, value)) in pairs.into_iter().flatten().enumerate() {
+            if n == 0 {
+                print::say(&format!("  {section}:"));
+            }
+            let value = value.as_str().unwrap_or_default();
+            print::say(&format!("    {}: {}", spelled(name), spelled(value)));
         }
     }
     let references = config.servers.values().flat_map(Server::references);
     let references: Vec<_> = references.map(|reference| reference.to_string()).collect();
     if !references.is_empty() {
         say(format!("  it gets: {}", references.join(", ")));
+    }
+    for name in secret_variables(&config) {
+        say(format!(
+            "  the variable `{name}` of the gateway's environment looks like a secret"
+        ));
     }
     for note in notes.drain(..) {
         say(format!("  {note}"));
@@ -318,15 +394,17 @@ fn alone(name: &str, entry: &Value) -> Config {
     switchboard_config::parse(&text, "").unwrap_or_default()
 }
 
-/// Shows what would change, without secrets.
+/// Shows what would change, without the user's secrets. Nothing in it is unseen or pushed off the screen.
 fn show(file: &ConfigFile, after: &str, merge: &Merge) -> Result<(), Failure> {
     let foreign: HashSet<_> = (merge.added.iter())
-        .filter(|server| server.author == Author::Repository)
+        .filter(|server| server.is_foreign)
         .map(|server| server.name.as_str())
         .collect();
     let before = file.text.as_deref();
     let is_foreign = |server: &str| foreign.contains(server);
-    print::difference(&difference(&file.path, before, after, &is_foreign)?)
+    let diff = difference(&file.path, before, after, &is_foreign)?;
+    let lines = diff.lines().map(|line| folded(&escaped(line)) + "\n");
+    print::difference(&lines.collect::<String>())
 }
 
 /// The servers of several files on their way into one.
@@ -339,7 +417,8 @@ struct Merge {
 struct Added {
     name: String,
     entry: Value,
-    author: Author,
+    /// It comes with a repository.
+    is_foreign: bool,
 }
 
 impl Merge {
@@ -350,14 +429,16 @@ impl Merge {
         Ok(add_servers(text, added)?)
     }
 
+    /// Moves the secrets of the user's own servers. A value of a repository is public, and one that is moved to a file
+    /// would be hidden from those who read the configuration.
     fn move_secrets(&mut self, mover: &mut Mover) -> Result<(), Failure> {
-        for server in &mut self.added {
-            mover.take(&server.name, &mut server.entry, server.author)?;
+        for server in self.added.iter_mut().filter(|server| !server.is_foreign) {
+            mover.take(&server.name, &mut server.entry)?;
         }
         Ok(())
     }
 
-    fn take(&mut self, found: &Found, is_known: &dyn Fn(&str) -> bool) -> Result<(), Failure> {
+    fn take(&mut self, found: &Found, known: &Config) -> Result<(), Failure> {
         let owner = found.client.map_or_else(
             || found.file.display().to_string(),
             |client| client.title().to_owned(),
@@ -367,7 +448,7 @@ impl Merge {
         }
         for server in &found.servers {
             let name = &server.name;
-            if is_known(name) {
+            if known.servers.contains_key(name) {
                 self.notes.push(format!(
                     "{owner}: `{name}` is skipped, there is a server of that name"
                 ));
@@ -407,12 +488,12 @@ impl Merge {
             self.added.push(Added {
                 name: name.clone(),
                 entry,
-                author: if found.is_project {
-                    Author::Repository
-                } else {
-                    Author::User
-                },
+                is_foreign: found.is_project,
             });
+            if name == Memory::NAME && known.memory.enabled {
+                self.notes
+                    .push(format!("{owner}: `{name}`: {REPLACES_MEMORY}"));
+            }
             for note in &server.notes {
                 self.notes.push(format!("{owner}: `{name}`: {note}"));
             }

@@ -2,9 +2,10 @@
 
 use clap::Args;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use switchboard_config::{Home, Start};
 use switchboard_gateway::describe;
+use switchboard_wire::Raw;
 
 use super::{
     config_file::ConfigFile,
@@ -29,12 +30,12 @@ pub(crate) struct List {
 
 pub(crate) fn run(home: &Home, args: &List) -> Result<(), Failure> {
     let link = Link::find(home)?;
-    let servers: Value = match &link {
+    let servers: Raw = match &link {
         Some(link) => link.get("/api/v1/servers")?,
         None => from_config(home)?,
     };
     if args.json {
-        return print::json(&servers);
+        return print::json_raw(&servers);
     }
     let servers = rows(&servers)?;
     if servers.is_empty() {
@@ -85,18 +86,18 @@ pub(super) fn table(servers: &[Server]) -> Table {
     table
 }
 
-pub(super) fn rows(servers: &Value) -> Result<Vec<Server>, Failure> {
+pub(super) fn rows(servers: &Raw) -> Result<Vec<Server>, Failure> {
     #[derive(Deserialize)]
     struct Servers {
         servers: Vec<Server>,
     }
-    Servers::deserialize(servers)
-        .map(|list| list.servers)
+    let list: Result<Servers, _> = servers.read_owned();
+    list.map(|list| list.servers)
         .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))
 }
 
 /// The same shape as the gateway's, as far as a file can tell.
-fn from_config(home: &Home) -> Result<Value, Failure> {
+fn from_config(home: &Home) -> Result<Raw, Failure> {
     let config = ConfigFile::read(home)?.config()?;
     let servers = config.servers.iter().map(|(name, server)| {
         let (kind, target) = describe(server);
@@ -113,5 +114,6 @@ fn from_config(home: &Home) -> Result<Value, Failure> {
             },
         })
     });
-    Ok(json!({"servers": servers.collect::<Vec<_>>()}))
+    let servers = json!({"servers": servers.collect::<Vec<_>>()});
+    Raw::from_value(&servers).map_err(|error| Failure::new(error.to_string()))
 }

@@ -7,7 +7,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Access, access};
 use switchboard_config::{Environment, Started};
 
 /// The environment of a gateway that is started here. Its `PATH` leads neither into the current directory nor into the
@@ -20,12 +19,5 @@ pub(super) fn environment() -> Environment {
 /// The file that a command leads to: an absolute path, or a name to look up in the absolute directories of a search
 /// path.
 pub(super) fn find(command: &Path, path: &OsStr) -> Option<PathBuf> {
-    let is_program = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
-    if command.is_absolute() {
-        return Some(command.to_owned()).filter(is_program);
-    }
-    env::split_paths(path)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(command))
-        .find(is_program)
+    switchboard_contain::find_program(command, Some(path))
 }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use serde::Deserialize;
-use serde_json::Value;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
+use switchboard_wire::Raw;
 
 use super::shapes::{Status, count};
 use crate::{
@@ -119,17 +119,17 @@ pub(crate) fn run(home: &Home, args: &Search) -> Result<(), Failure> {
         print::say("what earlier searches have taught is forgotten");
         return Ok(());
     }
-    let found: Value = link.get(&address(&query, args)).map_err(|failure| {
+    let found: Raw = link.get(&address(&query, args)).map_err(|failure| {
         if failure.message().starts_with("initializing") {
             return failure.hint("ask again in a moment");
         }
         failure
     })?;
-    let answer = Answer::deserialize(&found).map_err(|error| {
+    let answer: Answer = found.read_owned().map_err(|error| {
         Failure::new(format!("the gateway's answer is not understood: {error}"))
     })?;
     if args.json {
-        print::json(&found)?;
+        print::json_raw(&found)?;
     }
     if answer.tools.is_empty() {
         return Err(nothing(&link, &query, &args.filter));

@@ -6,13 +6,14 @@ use std::{fs, path::PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use switchboard_config::{Config, Home, Memory, Server, add_server, remove_server, set_enabled};
+use switchboard_wire::Raw;
 
 use super::{
     config_file::ConfigFile,
     launching,
     secret::{
         Store,
-        moving::{self, Author, Mover, Secrets},
+        moving::{self, Mover, Secrets},
     },
     shapes,
 };
@@ -105,15 +106,19 @@ pub(crate) struct Named {
     name: String,
 }
 
+/// The note on a server that is called like the built-in memory.
+pub(super) const REPLACES_MEMORY: &str = "it takes the place of the built-in memory, which keeps what it remembers; under \
+                                          another name both can be used";
+
 pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
     let mut entry = entry(args)?;
     let name = &args.name;
     // What is wrong with it is told in the same way whether a gateway runs or not.
     let alone = add_server("", name, &entry)?;
     let mut mover = Mover::new(Store::new(home));
-    if moving::decide(args.secrets, false, moving::count(&entry, Author::User))? == Secrets::Move {
+    if moving::decide(args.secrets, false, moving::count(&entry))? == Secrets::Move {
         mover
-            .take(name, &mut entry, Author::User)
+            .take(name, &mut entry)
             .inspect_err(|_| mover.take_back())?;
     }
     let added = write_added(home, name, &entry);
@@ -128,10 +133,7 @@ pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
         print::hint(&hint);
     }
     if name == Memory::NAME {
-        print::hint(
-            "it takes the place of the built-in memory, which keeps what it remembers; under another name \
-             both can be used",
-        );
+        print::hint(REPLACES_MEMORY);
     }
     Ok(())
 }
@@ -196,8 +198,8 @@ pub(crate) fn disable(home: &Home, args: &Named) -> Result<(), Failure> {
 pub(crate) fn restart(home: &Home, args: &Named) -> Result<(), Failure> {
     let name = &args.name;
     let link = Link::need(home)?;
-    let now = link.post(&format!("{}/restart", address(name)), None)?;
-    let state = now.get("state").and_then(Value::as_str);
+    let now: Raw = link.send(&format!("{}/restart", address(name)), "")?;
+    let state = now.member("state").and_then(|state| state.to_text());
     let state = state.map_or_else(String::new, |state| format!(": {state}"));
     print::say(&format!("restarted `{name}`{state}"));
     Ok(())

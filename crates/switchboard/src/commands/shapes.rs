@@ -83,14 +83,6 @@ pub(super) struct Part {
     pub(super) note: Option<String>,
 }
 
-/// One tool.
-#[derive(Debug, Deserialize)]
-pub(super) struct Tool {
-    pub(super) name: String,
-    #[serde(default)]
-    pub(super) description: Option<String>,
-}
-
 /// So many of something.
 pub(super) fn count(many: u64, one: &str, more: &str) -> String {
     let what = if many == 1 { one } else { more };

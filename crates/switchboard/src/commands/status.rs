@@ -1,9 +1,8 @@
 //! `switchboard status`: how the running gateway is.
 
 use clap::Args;
-use serde::Deserialize;
-use serde_json::Value;
 use switchboard_config::Home;
+use switchboard_wire::Raw;
 
 use super::{
     list,
@@ -21,11 +20,11 @@ pub(crate) struct StatusArgs {
 
 pub(crate) fn run(home: &Home, args: &StatusArgs) -> Result<(), Failure> {
     let link = Link::need(home)?;
-    let status: Value = link.get("/api/v1/status")?;
+    let status: Raw = link.get("/api/v1/status")?;
     if args.json {
-        return print::json(&status);
+        return print::json_raw(&status);
     }
-    let status = Status::deserialize(&status).map_err(|error| {
+    let status: Status = status.read_owned().map_err(|error| {
         Failure::new(format!("the gateway's status is not understood: {error}"))
     })?;
     print::data(&summary(&status))?;

@@ -9,12 +9,9 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_config::Home;
+use switchboard_wire::Raw;
 
-use super::{
-    list,
-    shapes::{Server, Tool},
-    trust,
-};
+use super::{list, shapes::Server, trust};
 use crate::{
     failure::Failure,
     link::Link,
@@ -40,9 +37,10 @@ pub(crate) struct Tools {
     json: bool,
 }
 
+/// Definitions are read one by one: a server may spell its own in any way.
 #[derive(Deserialize)]
 struct Answer {
-    tools: Vec<Tool>,
+    tools: Vec<Raw>,
     /// Servers whose tools are not known.
     #[serde(default)]
     starting: Vec<String>,
@@ -55,9 +53,9 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
         None => "/api/v1/tools".to_owned(),
     };
     let until = Instant::now() + PATIENCE;
-    let (mut value, answer, missing) = loop {
-        let value: Value = link.get(&path)?;
-        let answer = Answer::deserialize(&value).map_err(|error| {
+    let (value, answer, missing) = loop {
+        let value: Raw = link.get(&path)?;
+        let answer: Answer = value.read().map_err(|error| {
             Failure::new(format!("the gateway's list is not understood: {error}"))
         })?;
         let missing = missing(&link, &answer.starting)?;
@@ -69,8 +67,9 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
     };
     let trust: trust::Answer = trust::ask(&link, args.name.as_deref())?;
     if args.json {
-        value["held"] = held(&trust).collect();
-        print::json(&value)?;
+        let held: Vec<_> = held(&trust).collect();
+        let with_held = Raw::from_value(&held).and_then(|held| value.with_member("held", &held));
+        print::json_raw(&with_held.map_err(|error| Failure::new(error.to_string()))?)?;
     } else if answer.tools.is_empty() {
         if missing.is_empty() {
             print::say("there are no tools");
@@ -78,7 +77,8 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
     } else {
         let mut table = Table::new(&["TOOL", "DESCRIPTION"]);
         for tool in answer.tools {
-            table.row([tool.name, tool.description.unwrap_or_default()]);
+            let text = |name: &str| tool.member(name).and_then(|text| text.to_text());
+            table.row(["name", "description"].map(|name| text(name).unwrap_or_default()));
         }
         table.print()?;
     }

@@ -84,7 +84,11 @@ pub(super) fn ask<T: DeserializeOwned>(link: &Link, server: Option<&str>) -> Res
 fn ask_one(link: &Link, server: &str) -> Result<ServerTrust, Failure> {
     let answer: Answer = ask(link, Some(server))?;
     let found = answer.servers.into_iter().next();
-    found.ok_or_else(|| Failure::new(format!("there is no server {server:?} any more")))
+    found.ok_or_else(|| gone(server))
+}
+
+fn gone(server: &str) -> Failure {
+    Failure::new(format!("there is no server {server:?} any more"))
 }
 
 /// One tool, as it is approved and as it is held back.

@@ -7,14 +7,20 @@ use switchboard_wire::Raw;
 
 /// Indented JSON, as it was spelled: numbers keep their digits, and a member that is there twice is shown
 /// twice. Characters that may not be seen are escaped, so that it is the same JSON still.
-pub(super) fn pretty(value: &Raw) -> String {
+pub(crate) fn pretty(value: &Raw) -> String {
     let mut out = String::new();
     write_value(&mut out, value, 0);
     out
 }
 
 fn write_value(out: &mut String, value: &Raw, depth: usize) {
+    // Half a character cannot be decoded: what it is the name of stays as it was spelled.
+    let is_whole = |(name, _): &(String, Raw)| !name.contains(char::REPLACEMENT_CHARACTER);
     if let Some(members) = value.members() {
+        if !members.iter().all(is_whole) {
+            out.push_str(&escaped(value.as_str()));
+            return;
+        }
         let members = members.iter().map(|(name, value)| (Some(name), value));
         write_all(out, ['{', '}'], members, depth);
     } else if let Some(elements) = value.elements() {
@@ -58,6 +64,20 @@ fn write_all<'a>(
 
 fn quoted(text: &str) -> String {
     escaped(Raw::string(text).as_str())
+}
+
+/// The length in characters from which on it is said.
+const LONG: usize = 1_000;
+
+/// All of a text as one line: a string of JSON in which what is not seen is escaped, and long runs of blanks are counted.
+/// The length of a long one is said first, since its beginning may have left the screen.
+pub(super) fn spelled(text: &str) -> String {
+    // Nothing of the text looks like a count of blanks.
+    let line = folded(&quoted(text).replace('⟨', "\\u27e8"));
+    match text.chars().count() {
+        length @ LONG.. => format!("({} characters) {line}", grouped(length)),
+        _ => line,
+    }
 }
 
 /// A spelling in JSON with what is not seen escaped.
@@ -185,6 +205,8 @@ mod tests {
 
     #[test]
     fn json_stays_what_it_was() {
+        let half = Raw::parse(r#"{"b":[{"a\ud800":1,"a\ud801":2}]}"#).unwrap();
+        assert!(pretty(&half).contains(r#"{"a\ud800":1,"a\ud801":2}"#));
         let given = r#"{"a":1.50,"a":123456789012345678901234567890,"b\u202e":["x\u001b[2J","\ud800","ü\n"],"c":{}}"#;
         let raw = Raw::parse(given).unwrap();
         let shown = pretty(&raw);
@@ -222,6 +244,21 @@ mod tests {
         }
         assert_eq!(folded(&spaces(80)), spaces(80));
         assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn long_text_is_spelled_whole() {
+        let long = format!(
+            "a{}\u{1b}\n⟨9 spaces⟩{}",
+            " ".repeat(100),
+            "b".repeat(1_000)
+        );
+        let expected = format!(
+            "(1,113 characters) \"a⟨100 spaces⟩\\u001b\\n\\u27e89 spaces⟩{}\"",
+            "b".repeat(1_000)
+        );
+        assert_eq!(spelled(&long), expected);
+        assert_eq!(spelled("a \"b\""), r#""a \"b\"""#);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::Value;
+use switchboard_wire::Raw;
 
 use super::lost;
 use crate::failure::Failure;
@@ -94,7 +94,9 @@ impl Answer {
         }
         let status = self.status;
         let text = self.text().unwrap_or_default();
-        let problem: Problem = serde_json::from_str(&text).unwrap_or_default();
+        let problem = Raw::parse(text).ok();
+        let problem: Option<Problem> = problem.and_then(|raw| raw.read_owned().ok());
+        let problem = problem.unwrap_or_default();
         let message = problem.detail.or(problem.title);
         let message =
             message.unwrap_or_else(|| format!("the gateway answers with status {status}"));
@@ -117,17 +119,10 @@ impl Answer {
         String::from_utf8(bytes).map_err(|_| not_understood())
     }
 
+    /// The answer as a type, whose parts from servers should be [`Raw`]: they may hold what no tree of values can.
     pub(super) fn json<T: DeserializeOwned>(self) -> Result<T, Failure> {
-        serde_json::from_str(&self.text()?).map_err(|_| not_understood())
-    }
-
-    /// A value, or null where there is no body.
-    pub(super) fn json_or_nothing(self) -> Result<Value, Failure> {
-        let text = self.text()?;
-        if text.trim().is_empty() {
-            return Ok(Value::Null);
-        }
-        serde_json::from_str(&text).map_err(|_| not_understood())
+        let raw = Raw::parse(self.text()?).map_err(|_| not_understood())?;
+        raw.read_owned().map_err(|_| not_understood())
     }
 
     /// Goes on to the next chunk; its length, which is 0 for the last.

@@ -4,7 +4,7 @@
 //! process joins the next one or becomes it, opens the conversation anew as the client once did, and
 //! the client goes on: what was under way is answered with an error, nothing else is lost.
 
-use std::{cell::RefCell, io, pin::pin, sync::Arc, time::Duration};
+use std::{cell::RefCell, convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use switchboard_config::{Config, Home};
@@ -13,7 +13,7 @@ use switchboard_wire::{ErrorObject, Raw, Splitter, code, encode, limits, method,
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
     net::UnixStream,
-    sync::mpsc,
+    sync::{Notify, mpsc},
     task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
@@ -33,6 +33,8 @@ pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 /// A gateway that runs answers at once; one that does not in this time hangs.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
+/// The time that a gateway has to become ready before it is asked again.
+const REPEAT_PAUSE: Duration = Duration::from_secs(1);
 /// The head of the gateway's answer is short.
 const HEAD_MAX: usize = 4 * 1024;
 const READ_BYTES: usize = 16 * 1024;
@@ -232,16 +234,23 @@ impl Relay {
         }
         // What this process itself has to say to the client. It is little.
         let (complaints, complained) = mpsc::channel(1);
+        // What it has to ask the gateway for again.
+        let (repeats, repeated) = mpsc::channel(1);
+        let refused = Notify::new();
         let up = up(
             &mut self.reader,
             &mut self.incoming,
             writer,
             &self.memory,
             complaints,
+            repeated,
         );
-        let down = down(reader, rest, &mut self.writer, &self.memory, complained);
-        let (mut up, mut down) = (pin!(up), pin!(down));
+        let writer = &mut self.writer;
+        let down = down(reader, rest, writer, &self.memory, complained, &refused);
+        let repeating = repeat(&self.memory, &refused, repeats);
+        let (mut up, mut down, mut repeating) = (pin!(up), pin!(down), pin!(repeating));
         let over = tokio::select! {
+            never = &mut repeating => match never {},
             over = &mut up => match over {
                 // The gateway has been told by the closed pipe, and its last answers are handed over.
                 Over::Client => {
@@ -286,6 +295,7 @@ async fn up(
     mut writer: Writer,
     memory: &RefCell<Memory>,
     complaints: mpsc::Sender<Bytes>,
+    mut repeated: mpsc::Receiver<Bytes>,
 ) -> Over {
     let mut lines = BytesMut::new();
     loop {
@@ -309,7 +319,15 @@ async fn up(
             return Over::Gateway;
         }
         incoming.buffer().reserve(READ_BYTES);
-        let read = reader.read_buf(incoming.buffer()).await;
+        let read = tokio::select! {
+            read = reader.read_buf(incoming.buffer()) => read,
+            Some(again) = repeated.recv() => {
+                if writer.write_all(&again).await.is_err() {
+                    return Over::Gateway;
+                }
+                continue;
+            }
+        };
         if read.is_err() || read.is_ok_and(|read| read == 0) {
             let _ = writer.shutdown().await;
             return Over::Client;
@@ -324,6 +342,7 @@ async fn down(
     writer: &mut Writer,
     memory: &RefCell<Memory>,
     mut complaints: mpsc::Receiver<Bytes>,
+    refused: &Notify,
 ) -> Over {
     // The gateway keeps to the limit; what it adds to a message has to fit as well.
     let mut outgoing = Splitter::new(2 * limits::FRAME_BYTES);
@@ -335,6 +354,9 @@ async fn down(
             if memory.borrow_mut().gateway_says(&frame) {
                 put_line(&mut lines, &frame);
             }
+        }
+        if memory.borrow().has_refused() {
+            refused.notify_one();
         }
         if !lines.is_empty()
             && (writer.write_all(&lines).await.is_err() || writer.flush().await.is_err())
@@ -352,6 +374,23 @@ async fn down(
                     return Over::Client;
                 }
             }
+        }
+    }
+}
+
+/// Has the gateway asked again for what it was not ready for.
+async fn repeat(
+    memory: &RefCell<Memory>,
+    refused: &Notify,
+    repeats: mpsc::Sender<Bytes>,
+) -> Infallible {
+    loop {
+        refused.notified().await;
+        sleep(REPEAT_PAUSE).await;
+        let again = memory.borrow_mut().again();
+        if let Some(again) = again {
+            // An error means that the gateway is not written to any more.
+            let _ = repeats.send(again).await;
         }
     }
 }

@@ -3,10 +3,16 @@
 //! The gateway that leaves takes its questions along: the client is told that they are withdrawn, and an answer that
 //! comes late is dropped, so that it answers no question of the next gateway.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    mem,
+    ops::RangeInclusive,
+};
 
 use bytes::{Bytes, BytesMut};
-use switchboard_wire::{Frame, Id, Message, Outcome, Raw, Response, encode, method, put_line};
+use switchboard_wire::{
+    ErrorObject, Frame, Id, Message, Outcome, Raw, Response, encode, method, put_line,
+};
 
 use crate::failure::{Context as _, Failure};
 
@@ -14,6 +20,11 @@ use crate::failure::{Context as _, Failure};
 const WATCHED_MAX: usize = 1_000;
 /// The most bytes of their addresses.
 const WATCHED_BYTES: usize = 1024 * 1024;
+
+/// The most times that a gateway is asked to watch one resource.
+const TRIES_MAX: u32 = 60;
+/// The errors of a gateway whose server is not there yet, is busy, or is lost for a moment.
+const NOT_NOW: RangeInclusive<i64> = -32006..=-32002;
 
 /// The state of a conversation.
 pub(super) struct Memory {
@@ -30,8 +41,11 @@ pub(super) struct Memory {
     /// The resources that the client watches.
     watched: BTreeSet<String>,
     watched_bytes: usize,
-    /// The requests that this process itself has sent. The client does not see the answers.
-    own: HashSet<Id>,
+    /// The requests that this process itself has sent, with the resources that they watch. The client does not see the
+    /// answers.
+    own: HashMap<Id, Option<Watch>>,
+    /// The resources to watch that the gateway was not ready for.
+    refused: Vec<Watch>,
     /// Begins the ids of such requests; the client cannot guess it.
     token: String,
     last: u64,
@@ -42,6 +56,12 @@ enum Change {
     Level(String),
     Watch(String),
     Unwatch(String),
+}
+
+/// A resource that the next gateway is to watch, and the number of times that it has been asked.
+struct Watch {
+    uri: String,
+    tries: u32,
 }
 
 /// What a gateway that left has not finished.
@@ -65,7 +85,8 @@ impl Memory {
             level: None,
             watched: BTreeSet::new(),
             watched_bytes: 0,
-            own: HashSet::new(),
+            own: HashMap::new(),
+            refused: Vec::new(),
             token: format!("{:032x}", u128::from_ne_bytes(token)),
             last: 0,
         })
@@ -161,9 +182,15 @@ impl Memory {
             Outcome::Result(_) => None,
             Outcome::Error(error) => Some(error),
         };
-        if self.own.remove(id) {
-            if let Some(error) = failed {
-                tracing::warn!(%error.message, "The next gateway does not take up what the client had set up.");
+        if let Some(watch) = self.own.remove(id) {
+            match (failed, watch) {
+                (Some(error), Some(watch)) if watch.tries < TRIES_MAX && is_passing(error) => {
+                    self.refused.push(watch);
+                }
+                (Some(error), _) => {
+                    tracing::warn!(%error.message, "The next gateway does not take up what the client had set up.");
+                }
+                (None, _) => {}
             }
             return false;
         }
@@ -207,6 +234,7 @@ impl Memory {
     /// Gives up what the gateway that left has not finished.
     pub(super) fn lost(&mut self) -> Lost {
         self.own.clear();
+        self.refused.clear();
         // One that has not been answered is repeated, not given up.
         let opening = self.opening.as_ref().map(|(id, _)| id);
         let requests = self.in_flight.drain().map(|(id, _)| id);
@@ -227,31 +255,59 @@ impl Memory {
             return Some(lines.freeze());
         }
         let params = self.opened.clone()?;
-        let level = self.level.as_deref().map(|level| {
-            let params = Raw::object([("level", Raw::string(level))]);
-            (method::SET_LEVEL, params)
-        });
-        let watched = self.watched.iter().map(|uri| {
-            let params = Raw::object([("uri", Raw::string(uri))]);
-            (method::RESOURCES_SUBSCRIBE, params)
-        });
-        let rest: Vec<_> = level.into_iter().chain(watched).collect();
-        put_line(&mut lines, &self.own(method::INITIALIZE, &params));
+        put_line(&mut lines, &self.own(method::INITIALIZE, &params, None));
         put_line(&mut lines, &encode::notification(method::INITIALIZED, None));
-        for (method, params) in rest {
-            put_line(&mut lines, &self.own(method, &params));
+        if let Some(level) = &self.level {
+            let params = Raw::object([("level", Raw::string(level))]);
+            put_line(&mut lines, &self.own(method::SET_LEVEL, &params, None));
+        }
+        for uri in self.watched.clone() {
+            put_line(&mut lines, &self.watch(Watch { uri, tries: 0 }));
         }
         Some(lines.freeze())
     }
 
+    /// Returns whether there is something to ask the gateway for again.
+    pub(super) fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
+    /// The requests to watch the resources that the gateway was not ready for and that the client still wants.
+    pub(super) fn again(&mut self) -> Option<Bytes> {
+        let mut lines = BytesMut::new();
+        for watch in mem::take(&mut self.refused) {
+            let is_leaving = |change: &Option<Change>| matches!(change, Some(Change::Unwatch(uri)) if *uri == watch.uri);
+            if self.watched.contains(&watch.uri) && !self.in_flight.values().any(is_leaving) {
+                put_line(&mut lines, &self.watch(watch));
+            }
+        }
+        (!lines.is_empty()).then(|| lines.freeze())
+    }
+
+    fn watch(&mut self, watch: Watch) -> Bytes {
+        let params = Raw::object([("uri", Raw::string(&watch.uri))]);
+        let watch = Watch {
+            tries: watch.tries + 1,
+            ..watch
+        };
+        self.own(method::RESOURCES_SUBSCRIBE, &params, Some(watch))
+    }
+
     /// A request of this process itself.
-    fn own(&mut self, method: &str, params: &Raw) -> Bytes {
+    fn own(&mut self, method: &str, params: &Raw, watch: Option<Watch>) -> Bytes {
         self.last += 1;
         let id = Id::from(&*format!("{}-{}", self.token, self.last));
         let request = encode::request(&id, method, Some(params));
-        self.own.insert(id);
+        self.own.insert(id, watch);
         request
     }
+}
+
+/// Returns whether the same request may succeed later.
+fn is_passing(error: &ErrorObject) -> bool {
+    let data = error.data.as_ref();
+    let is_permanent = data.and_then(|data| data.member("permanent"));
+    NOT_NOW.contains(&error.code) && is_permanent.is_none()
 }
 
 /// The request that a notification withdraws.
@@ -406,6 +462,76 @@ mod tests {
         // Another session begins without them.
         does(&mut memory, 6, "initialize", "{}");
         assert_eq!(repeated(&mut memory).len(), 2);
+    }
+
+    /// The ids and addresses of requests to watch resources.
+    fn watches(lines: &Bytes) -> Vec<(Id, String)> {
+        let read = |line: &str| match Frame::parse(line.to_owned()) {
+            Ok(Frame::Single(Message::Request(request))) => {
+                let uri = request.params?.member("uri")?.to_text()?;
+                Some((request.id, uri))
+            }
+            _ => None,
+        };
+        let lines = std::str::from_utf8(lines).unwrap().lines();
+        lines.filter_map(read).collect()
+    }
+
+    fn refuses(memory: &mut Memory, id: &Id, error: &str) {
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+        assert!(!sees(memory, &answer));
+    }
+
+    const NOT_READY: &str = r#"{"code":-32002,"message":"initializing"}"#;
+
+    #[test]
+    fn watch_is_repeated_until_the_server_is_ready() {
+        let mut memory = opened();
+        for (id, uri) in [(1, "a:1"), (2, "a:2"), (3, "a:3"), (4, "a:4")] {
+            let params = format!(r#"{{"uri":"{uri}"}}"#);
+            does(&mut memory, id, "resources/subscribe", &params);
+        }
+        let opening = memory.opening().unwrap();
+        let asked = watches(&opening);
+        assert_eq!(asked.len(), 4);
+        refuses(&mut memory, &asked[0].0, NOT_READY);
+        refuses(
+            &mut memory,
+            &asked[1].0,
+            r#"{"code":-32602,"message":"no"}"#,
+        );
+        let never = r#"{"code":-32003,"message":"off","data":{"permanent":true}}"#;
+        refuses(&mut memory, &asked[2].0, never);
+        refuses(&mut memory, &asked[3].0, NOT_READY);
+        assert!(memory.has_refused());
+        // The client is about to leave one of them.
+        let leaves =
+            r#"{"jsonrpc":"2.0","id":9,"method":"resources/unsubscribe","params":{"uri":"a:4"}}"#;
+        sends(&mut memory, leaves);
+        let again = watches(&memory.again().unwrap());
+        assert_eq!(again.len(), 1);
+        assert_eq!(again[0].1, "a:1");
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, again[0].0);
+        assert!(!sees(&mut memory, &answer));
+        assert!(memory.again().is_none());
+    }
+
+    #[test]
+    fn watch_is_given_up_after_many_tries() {
+        let mut memory = opened();
+        does(&mut memory, 1, "resources/subscribe", r#"{"uri":"a:1"}"#);
+        let mut lines = memory.opening();
+        let mut tries = 0;
+        while let Some(asked) = lines {
+            tries += 1;
+            assert!(tries <= TRIES_MAX);
+            refuses(&mut memory, &watches(&asked)[0].0, NOT_READY);
+            lines = memory.again();
+        }
+        assert_eq!(tries, TRIES_MAX);
+        // The gateway after that is asked again.
+        memory.lost();
+        assert_eq!(watches(&memory.opening().unwrap()).len(), 1);
     }
 
     #[test]

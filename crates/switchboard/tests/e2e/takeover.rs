@@ -5,11 +5,13 @@ use std::{fs, os::unix::fs::PermissionsExt};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Home, SOON, pipe::Pipe, within};
+use crate::support::{Home, SOON, pipe::Pipe, with, within};
 
-/// Speaks 2025-06-18. Its tools ask the client and return what it did; it says at once that a resource which is
-/// watched has changed, and logs the level that it is given.
+/// Speaks 2025-06-18. Its tools ask the client and return what it did; it says that a resource has changed before it
+/// answers that it watches it, and logs the level that it is given. Beside a file with its name and `.slow` it starts
+/// slowly.
 const ASKING: &str = r#"#!/bin/sh
+[ -e "$0.slow" ] && sleep 3
 say() { printf '%s\n' "$1"; }
 tool() { printf '{"name":"%s","inputSchema":{"type":"object"}}' "$1"; }
 while IFS= read -r line; do
@@ -21,7 +23,7 @@ while IFS= read -r line; do
     *'"tools/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[$(tool greet),$(tool wipe)]}}" ;;
     *'"resources/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"resources\":[{\"uri\":\"note://a\",\"name\":\"a\"}]}}" ;;
     *'"resources/templates/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"resourceTemplates\":[]}}" ;;
-    *'"resources/subscribe"'*) say "$done"; say '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"note://a"}}' ;;
+    *'"resources/subscribe"'*) say '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"note://a"}}'; say "$done" ;;
     *'"logging/setLevel"'*) say "$done"; say '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"heard"}}' ;;
     *'"tools/call"'*)
       case $line in *'"greet"'*) name=greet ;; *) name=wipe ;; esac
@@ -36,14 +38,19 @@ done
 "#;
 
 fn home() -> Home {
+    home_with(json!({}))
+}
+
+fn home_with(settings: Value) -> Home {
     let home = Home::new(json!({}));
     let path = home.path("asking.sh");
     fs::write(&path, ASKING).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    home.set_config(json!({
+    let config = json!({
         "mcpServers": { "q": { "command": path } },
         "approvals": { "notify": "off" },
-    }));
+    });
+    home.set_config(with(config, settings));
     home
 }
 
@@ -62,6 +69,16 @@ fn open(home: &Home) -> Pipe {
     let mut pipe = Pipe::start(home);
     initialize(&mut pipe);
     pipe
+}
+
+/// The URI of the server's resource, once it is known.
+fn resource(pipe: &mut Pipe) -> String {
+    within(SOON, "the resource is known", || {
+        let list = pipe.request("resources/list", json!({}));
+        list["result"]["resources"][0]["uri"]
+            .as_str()
+            .map(str::to_owned)
+    })
 }
 
 /// Calls a tool, and gives the call's id and the question that it asks.
@@ -139,12 +156,7 @@ fn subscription_and_level_outlive_the_gateway() {
     let mut serve = home.serve();
     serve.until_known("q");
     let mut pipe = open(&home);
-    let uri = within(SOON, "the resource is known", || {
-        let list = pipe.request("resources/list", json!({}));
-        list["result"]["resources"][0]["uri"]
-            .as_str()
-            .map(str::to_owned)
-    });
+    let uri = resource(&mut pipe);
     let ask = |pipe: &mut Pipe, method: &str, params: Value| {
         let answer = pipe.request(method, params);
         assert!(answer["result"].is_object(), "{answer}");
@@ -159,6 +171,25 @@ fn subscription_and_level_outlive_the_gateway() {
     let told = pipe.until_told("notifications/resources/updated");
     assert_eq!(told["params"]["uri"], *uri, "{told}");
     pipe.until_told("notifications/message");
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+}
+
+#[test]
+fn subscription_outlives_a_slow_start() {
+    let home = home_with(json!({ "waitTimeoutMs": 500 }));
+    let mut serve = home.serve();
+    serve.until_known("q");
+    let mut pipe = open(&home);
+    let uri = resource(&mut pipe);
+    let answer = pipe.request("resources/subscribe", json!({ "uri": uri }));
+    assert!(answer["result"].is_object(), "{answer}");
+    pipe.until_told("notifications/resources/updated");
+    fs::write(home.path("asking.sh.slow"), "").unwrap();
+    serve.signal(Signal::KILL);
+    serve.ended();
+    let told = pipe.until_told("notifications/resources/updated");
+    assert_eq!(told["params"]["uri"], *uri, "{told}");
     pipe.leave();
     assert!(pipe.ended_within(SOON).success());
 }

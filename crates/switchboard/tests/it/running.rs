@@ -341,6 +341,25 @@ fn a_refused_token_is_to_be_renewed() {
 }
 
 #[test]
+fn words_of_a_server_do_not_choose_the_advice() {
+    let place = Place::without_memory();
+    let _gateway = Gateway::start(&place, &[]);
+    let says = "echo 'HTTP 401 Unauthorized' >&2; exit 1";
+    let add = ["add", "far", "--start", "eager", "--", "sh", "-c", says];
+    place.check(&add, 0, "", "added `far`\n");
+    until("far has failed", || {
+        ["retrying", "parked"]
+            .iter()
+            .any(|failed| state(&place) == *failed)
+    });
+    let done = place.run(&["doctor"]);
+    assert!(done.out.contains("HTTP 401 Unauthorized"), "{done:?}");
+    for advice in ["it wants a token", "the token was refused"] {
+        assert!(!done.out.contains(advice), "{done:?}");
+    }
+}
+
+#[test]
 fn port_that_stdio_cannot_have_is_logged() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().to_string();

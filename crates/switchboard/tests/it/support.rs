@@ -67,7 +67,12 @@ for line in sys.stdin:
         result = {"tools": offered()["tools"]}
     elif method == "tools/call":
         result = {"content": [{"type": "text", "text": "called " + params["name"]}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+        result = offered().get("result", result)
+    text = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+    # Texts that no tree of values can hold.
+    for name, raw in offered().get("raw", {}).items():
+        text = text.replace(json.dumps(name), raw)
+    print(text, flush=True)
 "#;
 
 /// Where one test has everything.

@@ -404,10 +404,12 @@ fn held_server_is_listed_with_its_command_line() {
     let _gateway = Gateway::start(&place, &[]);
     let trust = json(&place, &["trust", "list", "sky", "--json"]);
     let fingerprint = trust["servers"][0]["start"]["fingerprint"].as_str();
+    let file = &trust["servers"][0]["start"]["settings"]["file"];
     let page = format!(
         "sky is not started until you approve it\n{HELD_PROGRAM}\nfingerprint  {}\n\
-         cwd          /\nenv          NODE_OPTIONS (names only)\n",
-        fingerprint.unwrap()
+         cwd          /\nenv          NODE_OPTIONS=--require=x\nfile         {}\n",
+        fingerprint.unwrap(),
+        file.as_str().unwrap()
     );
     let hint =
         "hint: `switchboard trust approve sky` starts it, `switchboard remove sky` forgets it\n";
@@ -442,7 +444,7 @@ fn held_server_waits_in_the_queue_with_its_command_line() {
     for part in [
         "sky is not started yet: pending\n",
         HELD_PROGRAM,
-        "  env          NODE_OPTIONS (names only)\n",
+        "  env          NODE_OPTIONS=--require=x\n",
     ] {
         assert!(shown.out.contains(part), "{part}: {shown:?}");
     }

@@ -158,7 +158,11 @@ fn nothing_hides_behind_another_of_its_name() {
         r#"{"description":"evil","description":"good"}"#,
     );
     assert_eq!(diff.changes.len(), 1);
-    assert!(diff.to_string().contains(r#"["evil", "good"]"#), "{diff}");
+    let shown = diff.to_string();
+    assert!(
+        shown.contains("+ 2 members of this name\n  + \"evil\"\n"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -204,4 +208,37 @@ fn the_same_is_no_change() {
     assert_eq!(same, Diff::default());
     assert_eq!(same.to_string(), "");
     assert_eq!(of("1", "2").to_string(), "definition\n  - 1\n  + 2\n");
+}
+
+#[test]
+fn definitions_that_differ_have_changes() {
+    let deep = |inner: &str| format!("{}{inner}{}", "[".repeat(200), "]".repeat(200));
+    for (before, after) in [
+        (
+            r#"{"description":["a","b"]}"#,
+            r#"{"description":"a","description":"b"}"#.to_owned(),
+        ),
+        (
+            r#"{"description":"a","description":"b"}"#,
+            r#"{"description":"b","description":"a"}"#.to_owned(),
+        ),
+        (
+            r#"{"description":"a"}"#,
+            r#"{"description":"a","description":"a"}"#.to_owned(),
+        ),
+        (r#"{"x":{"a":[1,1]}}"#, r#"{"x":{"a":1,"a":1}}"#.to_owned()),
+        (
+            &format!(r#"{{"x":{}}}"#, deep(r#""A""#)),
+            format!(r#"{{"x":{}}}"#, deep(r#""\u0041""#)),
+        ),
+        (r#"{"n":1e400}"#, r#"{"n":1e401}"#.to_owned()),
+        (r#"{"a":"\ud800"}"#, r#"{"a":"\ud801"}"#.to_owned()),
+    ] {
+        let changes = of(before, &after).changes;
+        let is_shown = |change: &switchboard_trust::Change| change.before != change.after;
+        assert!(
+            changes.iter().any(is_shown),
+            "{before} {after}: {changes:?}"
+        );
+    }
 }

@@ -192,13 +192,13 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
         return accept(&link, &approval, args);
     }
     let edits = edits(home, &approval, args)?;
+    let sight = Sight::of(&link, &approval, true);
     if !args.yes {
-        let sight = Sight::of(&link, &approval, true);
         print::data(&sight.text)?;
-        sight.check(&approval)?;
-        if let Some(edits) = &edits {
-            edits.show()?;
-        }
+    }
+    sight.check(&approval)?;
+    if let Some(edits) = edits.as_ref().filter(|_| !args.yes) {
+        edits.show()?;
     }
     let what = match (approval.kind.as_str(), approval.is_review()) {
         ("tool_call", _) => format!("Let {} be called", approval.place()),

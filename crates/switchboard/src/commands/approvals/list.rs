@@ -73,7 +73,7 @@ impl List {
 pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
     let link = Link::need(home)?;
     if args.json {
-        return super::json(&link.get(&args.address())?);
+        return print::json_raw(&link.get(&args.address())?);
     }
     let Answer { approvals } = link.get(&args.address())?;
     let is_queue = !args.all && args.status.is_none();

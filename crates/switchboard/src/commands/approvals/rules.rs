@@ -68,7 +68,7 @@ struct Rule {
 pub(super) fn list(home: &Home, args: &List) -> Result<(), Failure> {
     let link = Link::need(home)?;
     if args.json {
-        return super::json(&link.get(RULES)?);
+        return print::json_raw(&link.get(RULES)?);
     }
     let Rules { rules } = link.get(RULES)?;
     if rules.is_empty() {
@@ -189,7 +189,7 @@ pub(super) fn test(home: &Home, args: &Test) -> Result<(), Failure> {
     let body = json!({ "rule": rule }).to_string();
     let address = format!("{RULES}/test");
     if args.json {
-        return super::json(&link.send(&address, &body)?);
+        return print::json_raw(&link.send(&address, &body)?);
     }
     let tested: Tested = link.send(&address, &body)?;
     print::data(&format!("{}\n", visible_line(&tested.text)))?;

@@ -1,6 +1,6 @@
 //! `switchboard approvals show`: everything that a decision needs, with what to beware of first.
 
-use std::{fmt::Write as _, io};
+use std::{collections::HashSet, fmt::Write as _, io};
 
 use clap::Args;
 use jiff::Timestamp;
@@ -47,7 +47,7 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
     let link = Link::need(home)?;
     let id = super::find(&link, &args.id)?;
     if args.json {
-        return super::json(&super::ask(&link, &id)?);
+        return print::json_raw(&super::ask(&link, &id)?);
     }
     let approval: Approval = super::ask(&link, &id)?;
     print::data(&Sight::of(&link, &approval, args.full).text)?;
@@ -72,7 +72,12 @@ impl Sight {
             _ => Vec::new(),
         };
         if asked.is_empty() {
-            return Self::new(approval, full, None);
+            let mut sight = Self::new(approval, full, None);
+            let is_shown = approval.kind != "trust" || start_of(&approval.request()).is_some();
+            if approval.waits() && !is_shown {
+                sight.unread.push("what is asked cannot be read".to_owned());
+            }
+            return sight;
         }
         match Definitions::read(link, approval.server_name(), &asked) {
             Ok(definitions) => Self::new(approval, full, Some(definitions)),
@@ -229,6 +234,10 @@ impl Page {
     }
 
     fn sampling(&mut self, request: &Raw) {
+        // Of two members of one name it depends on the reader which one counts.
+        if !has_distinct_members(request) {
+            return self.part("what is asked", &pretty(request));
+        }
         if let Some(text) = request
             .member("systemPrompt")
             .and_then(|text| text.to_text())
@@ -350,9 +359,19 @@ impl Page {
     }
 }
 
+/// Tests if no two members of an object have one name, also to readers that do not look at letter case.
+fn has_distinct_members(value: &Raw) -> bool {
+    let members = value.members().unwrap_or_default();
+    let mut seen = HashSet::new();
+    members
+        .iter()
+        .all(|(name, _)| seen.insert(name.to_lowercase().to_uppercase()))
+}
+
 /// What a message says: its text, and what else there is by kind and size.
 fn message(said: &Raw) -> String {
-    let Some(content) = said.member("content") else {
+    let content = said.member("content");
+    let Some(content) = content.filter(|_| has_distinct_members(said)) else {
         return pretty(said);
     };
     let blocks = content.elements().unwrap_or_else(|| vec![content]);
@@ -362,7 +381,10 @@ fn message(said: &Raw) -> String {
 
 fn block(block: &Raw) -> String {
     let text = |name: &str| block.member(name).and_then(|text| text.to_text());
-    match text("type").as_deref() {
+    match text("type")
+        .filter(|_| has_distinct_members(block))
+        .as_deref()
+    {
         Some("text") => visible(&text("text").unwrap_or_default()),
         Some(kind @ ("image" | "audio")) => {
             let bytes = text("data").unwrap_or_default().len() / 4 * 3;
@@ -501,14 +523,50 @@ mod tests {
         let text = shown(
             r#"{"id":"aaaaaaaa","kind":"trust","status":"pending","server":"sky","summary":"s",
                 "createdAt":"2026-07-28T12:00:00Z","request":{"tools":[],"start":
-                {"program":"sh -c 'a b'","fingerprint":"f00","settings":{"env":["NODE_OPTIONS"]}}}}"#,
+                {"program":"sh -c 'a b'","fingerprint":"f00","settings":{"env":{"NODE_OPTIONS":"-r ./x.js"}}}}}"#,
         );
         for part in [
             "aaaaaaaa: sky is not started yet: pending\n",
             "\nwhat would be started\n  program      sh -c 'a b'\n  fingerprint  f00\n",
-            "  env          NODE_OPTIONS (names only)\n",
+            "  env          NODE_OPTIONS='-r ./x.js'\n",
         ] {
             assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn members_of_one_name_are_all_shown() {
+        let ask = |kind: &str, rest: &str| {
+            shown(&format!(
+                r#"{{"id":"aaaaaaaa","kind":"{kind}","status":"pending","server":"sky","summary":"s",
+                    "createdAt":"2026-07-28T12:00:00Z",{rest}}}"#
+            ))
+        };
+        let long = "x".repeat(5_000);
+        for (kind, rest) in [
+            (
+                "tool_call",
+                format!(r#""argumentsText":"{{\"a\":\"one\",\"a\":\"two\",\"A\":\"{long}three\"}}""#),
+            ),
+            (
+                "sampling",
+                r#""request":{"systemPrompt":"one","systemPrompt":"two","SystemPrompt":"three"}"#.to_owned(),
+            ),
+            (
+                "sampling",
+                r#""request":{"messages":[{"role":"user","content":{"type":"text","text":"one","text":"two","Text":"three"}}]}"#
+                    .to_owned(),
+            ),
+            (
+                "sampling",
+                r#""request":{"messages":[{"role":"user","content":{"type":"text","text":"one"},"content":"two","Content":"three"}]}"#
+                    .to_owned(),
+            ),
+        ] {
+            let text = ask(kind, &rest);
+            for part in ["one", "two", "three"] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
         }
     }
 

@@ -15,6 +15,7 @@ use switchboard_config::{
     CommandLine, Config, Container, Home, Inherit, Remote, ResolveError, Server, Transport,
 };
 use switchboard_contain::Engine;
+use switchboard_gateway::SAID;
 
 use super::{
     super::{
@@ -358,7 +359,7 @@ impl Look<'_> {
         }
         let reason = state.reason.as_deref().unwrap_or("it failed");
         let message = format!("it is {}: {reason}", state.state);
-        if reason.contains("HTTP 401") || reason.contains("HTTP 403") {
+        if is_refused(server, reason) {
             let fix = self.renew(server);
             return self.problem(message, fix);
         }
@@ -372,6 +373,14 @@ impl Look<'_> {
             self.warning(message, fix);
         }
     }
+}
+
+/// Returns whether a server at an address has refused the credentials. What a server said itself does not count, so that
+/// none can choose the advice.
+fn is_refused(server: &Server, reason: &str) -> bool {
+    let own = reason.split(SAID).next().unwrap_or_default();
+    matches!(server.transport, Transport::Remote(_))
+        && (own.contains("HTTP 401") || own.contains("HTTP 403"))
 }
 
 /// The secret that a server is shown, by the name in its headers.
@@ -447,6 +456,41 @@ fn host_and_port(url: &str) -> Option<(String, u16)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_gateways_words_tell_of_refused_credentials() {
+        for (entry, reason, expected) in [
+            (
+                r#""url": "https://a""#,
+                "`initialize` to https://a:443: HTTP 401 Unauthorized",
+                true,
+            ),
+            (
+                r#""url": "https://a""#,
+                "HTTP 403 Forbidden; it last said: no",
+                true,
+            ),
+            (
+                r#""url": "https://a""#,
+                "HTTP 500; it last said: HTTP 401",
+                false,
+            ),
+            (
+                r#""command": "x""#,
+                "it ended; it last said: HTTP 401",
+                false,
+            ),
+            (r#""command": "x""#, "HTTP 401", false),
+        ] {
+            let text = format!(r#"{{"mcpServers": {{"a": {{{entry}}}}}}}"#);
+            let config = switchboard_config::parse(&text, "it").unwrap();
+            assert_eq!(
+                is_refused(&config.servers["a"], reason),
+                expected,
+                "{reason}"
+            );
+        }
+    }
 
     #[test]
     fn where_an_address_leads() {

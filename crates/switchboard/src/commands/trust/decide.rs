@@ -28,6 +28,9 @@ pub(super) struct Approve {
     /// The tool, or the server
     #[arg(value_name = "NAME[:TOOL]")]
     name: String,
+    /// Approve the definition of this fingerprint, even if it is too large to be shown
+    #[arg(long, value_name = "HEX", conflicts_with = "all")]
+    fingerprint: Option<String>,
     /// All that are held; if the record of what was approved was lost, it begins anew with this
     #[arg(long)]
     all: bool,
@@ -53,6 +56,9 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
             server,
             tool: Some(tool),
         } if !args.all => approve_one(&link, server, tool, args),
+        Target { tool: None, .. } if args.fingerprint.is_some() => Err(Failure::usage(
+            "--fingerprint goes with a tool, not with a server",
+        )),
         Target { server, tool: None } => approve_many(&link, server, args),
         Target { server, .. } => Err(Failure::usage("--all goes with a server, not with a tool")
             .hint(format!(
@@ -95,6 +101,7 @@ fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<
         return Ok(());
     };
     print::data(&show::to_decide(&held))?;
+    check_shown(&held, args.fingerprint.as_deref())?;
     APPROVE.agree(args.yes, &format!("Approve {}?", print::one_line(name)))?;
     decide(link, server, &held)?;
     print::say(&format!("approved `{name}`"));
@@ -124,9 +131,9 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
     let tools = count(pending.len() as u64, "definition", "definitions");
     if !pending.is_empty() {
         list::held(pending.iter()).print()?;
-        if !args.yes {
-            for held in &mut pending {
-                super::read_omitted(link, server, held)?;
+        for held in &mut pending {
+            super::read_omitted(link, server, held)?;
+            if !args.yes {
                 print::data(&format!("\n{}", show::to_decide(held)))?;
             }
         }
@@ -135,7 +142,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
     let mut done = 0;
     let mut failed = None;
     for held in &pending {
-        match decide(link, server, held) {
+        match check_shown(held, None).and_then(|()| decide(link, server, held)) {
             Ok(()) => done += 1,
             // Others may be fine still.
             Err(failure) => {
@@ -166,6 +173,26 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
     }
     more(&now);
     Ok(())
+}
+
+/// Fails for a definition that cannot be shown, unless it is the one that was asked for by its fingerprint.
+fn check_shown(held: &Held, fingerprint: Option<&str>) -> Result<(), Failure> {
+    let name = &held.name;
+    match fingerprint {
+        Some(given) if given != held.fingerprint => Err(Failure::new(format!(
+            "`{name}` is not approved: it has another fingerprint"
+        ))
+        .hint(format!("`switchboard trust show {}` shows it", held.word()))),
+        None if held.definition.is_none() => Err(Failure::new(format!(
+            "`{name}` is not approved: its definition is too large to be kept and shown"
+        ))
+        .hint(format!(
+            "read it at its source; `switchboard trust approve {} --fingerprint {}` approves it",
+            held.word(),
+            shell_word(&held.fingerprint)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Approves what was shown, and nothing else.

@@ -1,7 +1,6 @@
 //! `switchboard trust list`: how far each server is trusted, what is held back, what is suspicious.
 
 use clap::Args;
-use serde_json::Value;
 use switchboard_config::Home;
 
 use super::shapes::{Answer, Finding, Held, ServerTrust};
@@ -31,7 +30,7 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
     let link = Link::need(home)?;
     let name = args.name.as_deref();
     if args.json {
-        return print::json(&super::ask::<Value>(&link, name)?);
+        return print::json_raw(&super::ask(&link, name)?);
     }
     let Answer { servers } = super::ask(&link, name)?;
     if servers.is_empty() {

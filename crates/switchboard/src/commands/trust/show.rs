@@ -4,7 +4,6 @@
 use std::{fmt::Write as _, io};
 
 use clap::Args;
-use serde_json::Value;
 use switchboard_config::Home;
 use switchboard_wire::Raw;
 
@@ -42,8 +41,7 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
         return all(&link, server, args);
     };
     if args.json {
-        let shown: Value = super::ask_tool(&link, server, tool)?;
-        return print::json(&shown);
+        return print::json_raw(&super::ask_tool(&link, server, tool)?);
     }
     let shown: Shown = super::ask_tool(&link, server, tool)?;
     match (&shown.held, &shown.approved) {
@@ -60,8 +58,10 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
 /// All that is held back of a server.
 fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
     if args.json {
-        let mut answer: Value = super::ask(link, Some(server))?;
-        return print::json(&answer["servers"][0].take());
+        let answer: Raw = super::ask(link, Some(server))?;
+        let servers = answer.member("servers").and_then(|all| all.elements());
+        let first = servers.and_then(|all| all.into_iter().next());
+        return print::json_raw(&first.ok_or_else(|| super::gone(server))?);
     }
     let trust = super::ask_one(link, server)?;
     if let Some(start) = &trust.start {
@@ -104,7 +104,7 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
 /// Everything that a person needs to decide about a definition that is held back: its changes, or its full text
 /// if it is new or the changes do not tell all of it.
 pub(super) fn to_decide(held: &Held) -> String {
-    if held.diff.is_some() && !held.changes.iter().any(Change::is_cut) {
+    if !held.changes.is_empty() && !held.changes.iter().any(Change::is_cut) {
         return changes(held);
     }
     whole(held)
@@ -120,10 +120,10 @@ fn whole(held: &Held) -> String {
 /// Why it is held, what changed in it and what is suspicious.
 fn changes(held: &Held) -> String {
     let mut text = title(held);
-    if let Some(diff) = &held.diff {
+    if let Some(diff) = held.diff.as_ref().filter(|diff| !diff.is_empty()) {
         text.push_str(WHAT_CHANGED);
         text.push_str(&print::changes(&folded(diff)));
-    } else if held.why == "changed" {
+    } else if held.diff.is_none() && held.why == "changed" {
         text.push_str(WHAT_CHANGED);
         text.push_str("  the definition is too large for that to be kept\n");
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    commands::visible::visible_line,
+    commands::visible::{folded, visible_line},
     print::{self, shell_word},
 };
 
@@ -31,12 +31,18 @@ impl Start {
             visible_line(&self.fingerprint)
         );
         for (key, value) in &self.settings {
-            let note = match key.as_str() {
-                "env" | "headers" => " (names only)",
-                _ => "",
-            };
+            let key = visible_line(key);
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{:<11}  {}{note}", visible_line(key), words(value));
+            let mut line = |words: &str| writeln!(text, "{key:<11}  {words}").unwrap_or_default();
+            match value {
+                Value::Object(members) => {
+                    for (name, value) in members {
+                        line(&member(name, value));
+                    }
+                }
+                Value::Null => line("not found"),
+                other => line(&words(other)),
+            }
         }
         if !self.references.is_empty() {
             let references = visible_line(&self.references.join(" "));
@@ -48,7 +54,7 @@ impl Start {
     /// The same under a line that says what it is about.
     pub(super) fn page(&self, server: &str) -> String {
         let server = print::one_line(server);
-        let lines = self.lines();
+        let lines = folded(&self.lines());
         format!("{server} is not started until you approve it\n{lines}")
     }
 }
@@ -59,6 +65,15 @@ pub(super) fn advise(server: &str) {
     print::hint(&format!(
         "`switchboard trust approve {word}` starts it, `switchboard remove {word}` forgets it"
     ));
+}
+
+/// A variable or a header. The gateway does not tell a value that is a credential.
+fn member(name: &str, value: &Value) -> String {
+    let name = shell_word(name);
+    match value {
+        Value::Null => format!("{name} (a token, not shown)"),
+        other => format!("{name}={}", words(other)),
+    }
 }
 
 /// A value as the words of a command line.
@@ -81,14 +96,17 @@ mod tests {
     fn every_setting_is_printed() {
         let start: Start = serde_json::from_str(
             r#"{"program": "sh -c 'a b'", "fingerprint": "f00", "settings":
-                {"cwd": "/a b", "env": ["KEY", "x\u001b"], "inheritEnv": true, "pids": 9},
+                {"cwd": "/a b", "env": {"KEY": null, "A": "(a token, not shown)", "x\u001b": "a\u200b=b"}, "file": null,
+                "inheritEnv": true, "pids": 9, "runArgs": ["-q", "a b"]},
                 "references": ["${secret:gh}", "${env:HOME}"]}"#,
         )
         .unwrap();
         assert_eq!(
             start.lines(),
             "program      sh -c 'a b'\nfingerprint  f00\ncwd          '/a b'\n\
-             env          KEY $'x\\U0000001B' (names only)\ninheritEnv   true\npids         9\n\
+             env          A='(a token, not shown)'\nenv          KEY (a token, not shown)\n\
+             env          $'x\\U0000001B'=$'a\\U0000200B=b'\nfile         not found\n\
+             inheritEnv   true\npids         9\nrunArgs      -q 'a b'\n\
              gets         ${secret:gh} ${env:HOME}\n"
         );
     }
