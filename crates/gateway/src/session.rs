@@ -239,11 +239,11 @@ mod tests {
     #[test]
     fn watched_uris_are_bounded_in_bytes() {
         let long = "x".repeat(WATCHES_BYTES / 2);
-        let watches = HashMap::from([(long.clone(), ()), ("a".to_owned(), ())]);
+        let watches = HashMap::from([(long.clone(), 1), ("a".to_owned(), 2)]);
         assert!(has_room(&watches, &long));
         assert!(has_room(&watches, &long[2..]));
         assert!(!has_room(&watches, &"y".repeat(WATCHES_BYTES / 2)));
-        let many = (0..WATCHES_MAX).map(|n| (n.to_string(), ())).collect();
+        let many = (0..WATCHES_MAX).map(|n| (n.to_string(), n)).collect();
         assert!(!has_room(&many, "a"));
     }
 

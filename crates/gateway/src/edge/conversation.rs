@@ -566,7 +566,7 @@ mod tests {
         }
 
         async fn gone(&mut self) {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
