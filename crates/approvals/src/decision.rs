@@ -124,7 +124,7 @@ fn check_remember(record: &Record, decision: &Decision) -> Result<(), Refusal> {
             "remember it for the session, or always",
         ));
     }
-    if remember.scope == Scope::Session && record.ask.session == 0 {
+    if remember.scope == Scope::Session && record.ask.session.number == 0 {
         return Err(advised(
             "this caller has no session",
             "remember it always, perhaps for some time",

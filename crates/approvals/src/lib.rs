@@ -19,5 +19,5 @@ pub use decision::{Decision, Refusal};
 pub use json::says_twice;
 pub use record::{
     Action, Arguments, Ask, Decided, Holder, Id, Kind, Patience, Peer, Record, Remember, Scope,
-    Source, Status, Usage,
+    Session, Source, Status, Usage,
 };

@@ -296,8 +296,8 @@ pub struct Ask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Arc<str>>,
     /// Which of the client's sessions that is; good for as long as the gateway runs.
-    #[serde(default)]
-    pub session: u64,
+    #[serde(skip)]
+    pub session: Session,
     /// The client whose share of the room this takes; good for as long as the gateway runs.
     #[serde(skip)]
     pub holder: Holder,
@@ -325,6 +325,16 @@ pub struct Ask {
     pub patience: Option<Patience>,
 }
 
+/// A session of a client. One of the owner is none of anyone else, whatever their numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Session {
+    /// Its number; 0 if there is none.
+    pub number: u64,
+    /// Its client is the owner's.
+    pub is_owner: bool,
+}
+
 /// A client, as far as clients can be told apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
@@ -332,6 +342,8 @@ pub struct Holder {
     pub client: u64,
     /// It came over HTTP, where one client can pass for many.
     pub is_web: bool,
+    /// It has shown no token.
+    pub is_stranger: bool,
 }
 
 /// How long a person may take, in milliseconds.

@@ -4,11 +4,14 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     broker::{BYTES_MAX, OPEN_EACH, OPEN_MAX, REQUEST_BYTES, SAMPLING_BYTES, SHARES},
-    record::{Ask, Kind},
+    record::{Ask, Holder, Kind},
 };
 
 /// The most bytes of the requests of one server at a time.
 const BYTES_EACH: usize = BYTES_MAX / 4;
+
+/// The number of clients over HTTP that can take all that they have of one server together.
+const WEB_SHARES: usize = 4;
 
 /// The room that is taken.
 #[derive(Debug, Default)]
@@ -16,8 +19,7 @@ pub(crate) struct Room {
     all: Load,
     servers: HashMap<Arc<str>, ServerLoad>,
     clients: HashMap<u64, Load>,
-    /// The requests of all clients over HTTP.
-    web: Load,
+    web: WebLoad,
 }
 
 /// A number of requests, and their bytes.
@@ -27,17 +29,30 @@ struct Load {
     bytes: usize,
 }
 
-/// The requests about one server: all of them, and those of clients over HTTP.
+/// The requests of all clients over HTTP, and of those among them that have shown no token.
 #[derive(Clone, Copy, Debug, Default)]
+struct WebLoad {
+    all: Load,
+    strangers: Load,
+}
+
+/// The requests about one server: all of them, those of clients over HTTP, and those of each such client.
+#[derive(Debug, Default)]
 struct ServerLoad {
     all: Load,
-    web: Load,
+    web: WebLoad,
+    clients: HashMap<u64, Load>,
 }
 
 impl Load {
     fn add(&mut self, weight: usize) {
         self.count += 1;
         self.bytes += weight;
+    }
+
+    /// Whether a request does not fit into the room for so many of so many bytes.
+    fn is_full(&self, weight: usize, (count, bytes): (usize, usize)) -> bool {
+        self.count >= count || self.bytes + weight > bytes
     }
 
     /// Takes a request out. Returns if none is left.
@@ -48,16 +63,44 @@ impl Load {
     }
 }
 
+impl WebLoad {
+    fn add(&mut self, holder: Holder, weight: usize) {
+        self.all.add(weight);
+        if holder.is_stranger {
+            self.strangers.add(weight);
+        }
+    }
+
+    fn subtract(&mut self, holder: Holder, weight: usize) {
+        self.all.subtract(weight);
+        if holder.is_stranger {
+            self.strangers.subtract(weight);
+        }
+    }
+
+    /// Whether a request of this client does not fit into half of this room, or of a stranger into half of that.
+    fn is_full(&self, holder: Holder, weight: usize, (count, bytes): (usize, usize)) -> bool {
+        self.all.is_full(weight, (count / 2, bytes / 2))
+            || holder.is_stranger && self.strangers.is_full(weight, (count / 4, bytes / 4))
+    }
+}
+
 impl Room {
     /// Returns why there is no room for a new request, if there is none.
     pub(crate) fn refuses(&self, ask: &Ask) -> Option<&'static str> {
         let weight = weight(ask);
-        let of_client = self.clients.get(&ask.holder.client).copied();
+        let holder = ask.holder;
+        let of_client = self.clients.get(&holder.client).copied();
         let of_client = of_client.unwrap_or_default();
-        let of_server = self.servers.get(&ask.server).copied().unwrap_or_default();
-        let is_full = |load: Load, count: usize, bytes: usize| {
-            load.count >= count || load.bytes + weight > bytes
-        };
+        let nothing = ServerLoad::default();
+        let of_server = self.servers.get(&ask.server).unwrap_or(&nothing);
+        let of_both = of_server.clients.get(&holder.client).copied();
+        let of_both = of_both.unwrap_or_default();
+        let all = (OPEN_MAX, BYTES_MAX);
+        let each = (OPEN_EACH, BYTES_EACH);
+        let share = |(count, bytes): (usize, usize), of: usize| (count / of, bytes / of);
+        let is_clients = is_clients(ask);
+        let is_web = is_clients && holder.is_web;
         let most = match ask.kind {
             Kind::Sampling => SAMPLING_BYTES,
             // The gateway itself asks, and bounds it.
@@ -66,15 +109,17 @@ impl Room {
         };
         if ask.request.as_bytes().len() > most {
             Some("the request is too long to be put to a person")
-        } else if is_full(of_client, OPEN_MAX / SHARES, BYTES_MAX / SHARES) {
+        } else if is_clients && of_client.is_full(weight, share(all, SHARES))
+            || is_web && of_both.is_full(weight, share(each, 2 * WEB_SHARES))
+        {
             Some("too many requests of this client wait for a person")
-        } else if ask.holder.is_web && is_full(self.web, OPEN_MAX / 2, BYTES_MAX / 2) {
+        } else if is_web && self.web.is_full(holder, weight, all) {
             Some("too many requests of clients over HTTP wait for a person")
-        } else if is_full(of_server.all, OPEN_EACH, BYTES_EACH)
-            || ask.holder.is_web && is_full(of_server.web, OPEN_EACH / 2, BYTES_EACH / 2)
+        } else if of_server.all.is_full(weight, each)
+            || is_web && of_server.web.is_full(holder, weight, each)
         {
             Some("too many requests of this server wait for a person")
-        } else if is_full(self.all, OPEN_MAX, BYTES_MAX) {
+        } else if self.all.is_full(weight, all) {
             Some("too many requests wait for a person")
         } else {
             None
@@ -88,39 +133,53 @@ impl Room {
         let server = Arc::clone(&ask.server);
         let of_server = self.servers.entry(server).or_default();
         of_server.all.add(weight);
+        if !is_clients(ask) {
+            return;
+        }
+        let client = ask.holder.client;
         if ask.holder.is_web {
-            of_server.web.add(weight);
+            of_server.web.add(ask.holder, weight);
+            of_server.clients.entry(client).or_default().add(weight);
+            self.web.add(ask.holder, weight);
         }
-        if ask.holder.client != 0 {
-            let client = self.clients.entry(ask.holder.client);
-            client.or_default().add(weight);
-        }
-        if ask.holder.is_web {
-            self.web.add(weight);
-        }
+        self.clients.entry(client).or_default().add(weight);
     }
 
     /// Gives back the room of a request.
     pub(crate) fn give_back(&mut self, ask: &Ask) {
         let weight = weight(ask);
+        let is_web = is_clients(ask) && ask.holder.is_web;
         self.all.subtract(weight);
         if let Some(of_server) = self.servers.get_mut(&ask.server) {
-            if ask.holder.is_web {
-                of_server.web.subtract(weight);
+            if is_web {
+                of_server.web.subtract(ask.holder, weight);
+                give_back_of(&mut of_server.clients, ask.holder.client, weight);
             }
             if of_server.all.subtract(weight) {
                 self.servers.remove(&ask.server);
             }
         }
-        let client = &ask.holder.client;
-        let of_client = self.clients.get_mut(client);
-        if of_client.is_some_and(|load| load.subtract(weight)) {
-            self.clients.remove(client);
+        if is_web {
+            self.web.subtract(ask.holder, weight);
         }
-        if ask.holder.is_web {
-            self.web.subtract(weight);
+        if is_clients(ask) {
+            give_back_of(&mut self.clients, ask.holder.client, weight);
         }
     }
+}
+
+fn give_back_of(clients: &mut HashMap<u64, Load>, client: u64, weight: usize) {
+    let load = clients.get_mut(&client);
+    if load.is_some_and(|load| load.subtract(weight)) {
+        clients.remove(&client);
+    }
+}
+
+/// Whether a client made the request. Questions of a server, and of the gateway, are no fault of the client whose call
+/// they belong to.
+fn is_clients(ask: &Ask) -> bool {
+    let is_request = matches!(ask.kind, Kind::ToolCall | Kind::Resource | Kind::Prompt);
+    is_request && ask.holder.client != 0
 }
 
 fn weight(ask: &Ask) -> usize {

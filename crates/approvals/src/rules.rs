@@ -78,6 +78,7 @@ use self::glob::Glob;
 use self::limits::RULES;
 use self::look::Look;
 use self::rule::Specificity;
+use crate::record::Session;
 
 /// What is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -113,7 +114,7 @@ pub struct Case<'a> {
     /// not.
     pub client: &'a str,
     /// The session of the client.
-    pub session: u64,
+    pub session: Session,
     /// The project that the client works on.
     pub project: Option<&'a str>,
     /// The arguments of the call, or the parameters of the question.
@@ -199,7 +200,7 @@ impl<'a> Case<'a> {
             server,
             tool,
             client: "",
-            session: 0,
+            session: Session::default(),
             project: None,
             arguments: None,
             annotations: Hints::default(),

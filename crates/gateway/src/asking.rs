@@ -20,7 +20,7 @@ use switchboard_client::{ErrorObject, throttle::Limited};
 use switchboard_config::{Approvals, Budget};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{audit::Event, context::Context, failure::codes, metrics::label};
+use crate::{audit::Event, context::Context, failure::codes, metrics::label, scrub};
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
@@ -298,8 +298,7 @@ impl Asking {
     ) -> ErrorObject {
         self.with(server, |account| account.refused += 1);
         let Exceeded { key, most } = exceeded;
-        let details =
-            json!({ "server": &**server, "question": question, "limit": key, "most": most });
+        let details = json!({ "server": &**server, "question": scrub::brief(question), "limit": key, "most": most });
         self.events.report(|missed| {
             let mut told = details.clone();
             told["missed"] = missed.into();

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use switchboard_approvals::Holder;
+use switchboard_approvals::{Holder, Session};
 use switchboard_client::{Raw, Revision, model::LogLevel};
 use switchboard_wire::{Era, meta, method};
 
@@ -41,10 +41,19 @@ impl Caller {
             holder: Holder {
                 client: key,
                 is_web: false,
+                is_stranger: matches!(principal, Principal::Anyone),
             },
             client,
             principal,
             project: None,
+        }
+    }
+
+    /// The session in which a decision may be remembered for it.
+    pub(crate) fn session(&self) -> Session {
+        Session {
+            number: self.person,
+            is_owner: self.principal == Principal::Owner,
         }
     }
 
@@ -143,14 +152,24 @@ impl Guest {
 }
 
 impl About {
+    /// The bytes that it keeps.
+    pub(crate) fn bytes(&self) -> usize {
+        let info = self.info.as_ref().map_or(0, |info| info.as_bytes().len());
+        self.capabilities.as_bytes().len() + info
+    }
+
     /// What a client said with `initialize`.
     pub(crate) fn read(params: Option<&Raw>, revision: Revision) -> Self {
         let member = |name: &str| params.and_then(|params| params.member(name));
         let capabilities = member("capabilities").filter(Raw::is_object);
         Self {
             revision,
-            capabilities: capabilities.map_or_else(Raw::empty_object, |said| modern(&said)),
-            info: member("clientInfo").filter(Raw::is_object),
+            // On its own: it is kept long after the frame that it came in.
+            capabilities: capabilities
+                .map_or_else(Raw::empty_object, |said| modern(&said).detached()),
+            info: member("clientInfo")
+                .filter(Raw::is_object)
+                .map(|info| info.detached()),
         }
     }
 }
@@ -273,6 +292,16 @@ mod tests {
         assert!(!samples(r#"{"sampling":{}}"#));
         assert!(samples(r#"{"sampling":{"tools":{}}}"#));
         assert!(!answers(&raw(r#"{"other/thing":{}}"#), "other/thing", None));
+    }
+
+    #[test]
+    fn introduction_is_kept_without_its_frame() {
+        let params = raw(r#"{"capabilities":{"sampling":{}},"clientInfo":{"name":"a"},"x":"y"}"#);
+        let frame = params.as_bytes().as_ptr_range();
+        let about = About::read(Some(&params), Revision::V2025_06_18);
+        for kept in [about.capabilities, about.info.unwrap()] {
+            assert!(!frame.contains(&kept.as_bytes().as_ptr()), "{kept}");
+        }
     }
 
     #[test]

@@ -167,8 +167,24 @@ impl Gateway {
         reader: impl AsyncRead + Unpin + Send,
         writer: impl AsyncWrite + Unpin + Send + 'static,
     ) -> std::io::Result<()> {
+        // The end of what is read is its end.
+        self.serve_pipe_unless(view, project, (reader, writer), || false)
+            .await
+    }
+
+    /// The same until `is_gone` tells that it has left, too. That is noticed even if nothing is read.
+    pub(crate) async fn serve_pipe_unless(
+        self: &Arc<Self>,
+        view: View,
+        project: Option<Arc<str>>,
+        (reader, writer): (
+            impl AsyncRead + Unpin + Send,
+            impl AsyncWrite + Unpin + Send + 'static,
+        ),
+        is_gone: impl Fn() -> bool + Send,
+    ) -> std::io::Result<()> {
         let _present = Present::new(self);
-        pipe::serve(Arc::clone(self), view, project, reader, writer).await
+        pipe::serve(Arc::clone(self), view, project, reader, writer, is_gone).await
     }
 
     /// Waits until no client is on a pipe.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use switchboard_catalog::{Offers, ServerPart};
 use switchboard_client::{ErrorObject, Raw, Revision};
-use switchboard_wire::Era;
+use switchboard_wire::{Era, code};
 
 use crate::{
     builtin,
@@ -28,12 +28,27 @@ const INSTRUCTIONS_ALL: usize = 8 * 1024;
 /// How long what is said of the menu may be.
 const MENU_INSTRUCTIONS: usize = 1_024;
 
+/// The most bytes that a client may say of itself with `initialize`. They are kept as long as its session.
+pub(crate) const SAID_BYTES: usize = 64 * 1024;
+
 /// The answer to `initialize`.
 pub(crate) fn initialize(
     gateway: &Gateway,
     view: &View,
-    revision: Revision,
+    params: Option<&Raw>,
 ) -> Result<Raw, ErrorObject> {
+    let said = |name: &str| {
+        let said = params.and_then(|params| params.member(name));
+        said.map_or(0, |said| said.as_bytes().len())
+    };
+    if said("clientInfo") + said("capabilities") > SAID_BYTES {
+        let message = format!(
+            "`clientInfo` and `capabilities` have more than {} KiB; say less",
+            SAID_BYTES / 1024
+        );
+        return Err(ErrorObject::new(code::INVALID_PARAMS, message));
+    }
+    let revision = negotiate(params);
     let introduction =
         introduce(gateway, view, revision).map_err(|failure| failure.into_error(Era::Legacy))?;
     let mut members = vec![

@@ -46,6 +46,8 @@ struct Wanted {
 
 /// The most resources that one stream watches.
 const URIS_MAX: usize = 256;
+/// The most bytes of their URIs and of the id of the stream, which are kept as long as it is open.
+const KEPT_BYTES: usize = 256 * 1024;
 
 impl Listening {
     /// Opens the stream that a request asks for.
@@ -80,6 +82,16 @@ impl Listening {
             let message = format!("a stream watches at most {URIS_MAX} resources");
             return Err(Failure::invalid_params(message));
         }
+        let bytes: usize = uris.iter().map(String::len).sum();
+        if bytes + id.raw().as_bytes().len() > KEPT_BYTES {
+            let message = format!(
+                "the URIs of a stream and its id have at most {} KiB",
+                KEPT_BYTES / 1024
+            );
+            return Err(Failure::invalid_params(message));
+        }
+        // On its own: the stream may be open long after the frame that it came in.
+        let id = id.detached();
         let context = gateway.context();
         // Looked at before the servers are asked: what changes in between is told.
         let mut changes = context.shelf.changes();

@@ -1,6 +1,6 @@
 //! The doors: loopback TCP and the gateway's own socket, and which way each request goes from there.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{io::Cursor, sync::Arc, time::SystemTime};
 
 use axum::{Router, body::Body as AxumBody};
 use hyper::{
@@ -11,7 +11,11 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use switchboard_config::McpAuth;
 use switchboard_wire::{code, percent, with_hint};
-use tokio::{net::UnixListener, task::JoinSet};
+use tokio::{
+    io::AsyncReadExt,
+    net::{UnixListener, UnixStream},
+    task::JoinSet,
+};
 use tower_service::Service;
 
 use crate::{
@@ -23,7 +27,10 @@ use crate::{
     edge::{
         body::{Answer, until},
         gate::{self, Token, TurnedAway},
-        http, sse,
+        http,
+        patience::Patient,
+        pipe::Hangup,
+        sse,
     },
     gateway::Gateway,
     peer::{Peer, Stranger},
@@ -203,7 +210,7 @@ async fn sse_message(
         return http::status(StatusCode::METHOD_NOT_ALLOWED);
     }
     let (parts, body) = request.into_parts();
-    match http::read(body).await {
+    match http::read(body, principal).await {
         Ok(body) => sse::message(gateway, name, principal, &parts.headers, body).await,
         Err(response) => *response,
     }
@@ -403,8 +410,17 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
-        let (reader, writer) = tokio::io::split(TokioIo::new(upgraded));
-        if let Err(error) = gateway.serve_pipe(view, project, reader, writer).await {
+        // That is what is accepted at the socket.
+        let Ok(parts) = upgraded.downcast::<TokioIo<Patient<UnixStream>>>() else {
+            return;
+        };
+        let stream = parts.io.into_inner();
+        let hangup = Hangup::of(&stream);
+        let (reader, writer) = tokio::io::split(stream);
+        let pipe = (Cursor::new(parts.read_buf).chain(reader), writer);
+        let is_gone = || hangup.is_there();
+        let served = gateway.serve_pipe_unless(view, project, pipe, is_gone);
+        if let Err(error) = served.await {
             tracing::debug!(%error, "A pipe ended early.");
         }
     });

@@ -37,6 +37,8 @@ pub(crate) struct Session {
 const IN_FLIGHT_MAX: usize = 256;
 /// A client may watch so many resources.
 const WATCHES_MAX: usize = 1_000;
+/// The most bytes of their URIs.
+const WATCHES_BYTES: usize = 1024 * 1024;
 
 /// Why a request is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +138,7 @@ impl Session {
     /// Keeps watching a resource. Whether there was room.
     pub(crate) fn keep_watching(&self, uri: &str, watch: Watch) -> bool {
         let mut watches = lock(&self.watches);
-        let room = watches.len() < WATCHES_MAX || watches.contains_key(uri);
+        let room = has_room(&watches, uri);
         if room {
             watches.insert(uri.to_owned(), watch);
         }
@@ -214,6 +216,13 @@ impl Audience {
     }
 }
 
+/// Whether one more can be watched beside these.
+fn has_room<W>(watches: &HashMap<String, W>, uri: &str) -> bool {
+    let bytes: usize = watches.keys().map(String::len).sum();
+    let fits = watches.len() < WATCHES_MAX && bytes + uri.len() <= WATCHES_BYTES;
+    fits || watches.contains_key(uri)
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -227,6 +236,17 @@ mod tests {
     fn session() -> Arc<Session> {
         let caller = Caller::new(1, "a".into(), Principal::Owner);
         Session::open(View::All(Face::Direct), caller, None)
+    }
+
+    #[test]
+    fn watched_uris_are_bounded_in_bytes() {
+        let long = "x".repeat(WATCHES_BYTES / 2);
+        let watches = HashMap::from([(long.clone(), 1), ("a".to_owned(), 2)]);
+        assert!(has_room(&watches, &long));
+        assert!(has_room(&watches, &long[2..]));
+        assert!(!has_room(&watches, &"y".repeat(WATCHES_BYTES / 2)));
+        let many = (0..WATCHES_MAX).map(|n| (n.to_string(), n)).collect();
+        assert!(!has_room(&many, "a"));
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(crate) struct Watch {
 
 /// The most resources of one server that are watched.
 const WATCHED_MAX: usize = 10_000;
+/// The most bytes of their URIs.
+const WATCHED_BYTES: usize = 16 * 1024 * 1024;
 
 impl Watched {
     pub(crate) fn is_empty(&self) -> bool {
@@ -157,7 +159,9 @@ impl Upstream {
         let _asking = self.watched.asking.lock().await;
         let (known, crowded) = {
             let by_uri = self.watched.lock();
-            (by_uri.contains_key(uri), by_uri.len() >= WATCHED_MAX)
+            let bytes: usize = by_uri.keys().map(String::len).sum();
+            let crowded = by_uri.len() >= WATCHED_MAX || bytes + uri.len() > WATCHED_BYTES;
+            (by_uri.contains_key(uri), crowded)
         };
         if !known && crowded {
             let message = "too many resources of this server are watched already";

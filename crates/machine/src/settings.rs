@@ -41,6 +41,10 @@ pub struct Settings {
     pub in_flight_max: usize,
     /// The most requests of the server that may wait for our answer.
     pub server_requests_max: usize,
+    /// The most bytes of one request of the server.
+    pub server_request_bytes: usize,
+    /// The most bytes of all that wait for our answer, or are held back until the handshake is done.
+    pub server_requests_bytes: usize,
     /// The most messages of the server that are held back until the handshake is done.
     pub held_max: usize,
     /// How long a transport may take to close before the connection ends without it.
@@ -67,6 +71,8 @@ impl Settings {
             tombstones_max: 4_096,
             in_flight_max: 1_024,
             server_requests_max: 64,
+            server_request_bytes: 4 * 1024 * 1024,
+            server_requests_bytes: 16 * 1024 * 1024,
             held_max: 64,
             close_linger: Duration::from_millis(50),
         }

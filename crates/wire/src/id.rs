@@ -26,6 +26,12 @@ impl Id {
         &self.0
     }
 
+    /// The same in bytes of its own, which keep no larger buffer in memory.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self(self.0.detached())
+    }
+
     /// The number, if the id is one that fits.
     pub fn as_u64(&self) -> Option<u64> {
         // A JSON number has no leading zero and no plus sign, so what parses is spelled canonically.

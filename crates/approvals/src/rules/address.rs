@@ -24,8 +24,15 @@ const LABEL_BYTES: usize = 63;
 pub(crate) enum Place<'t> {
     /// A path, or the path of a file.
     Path(&'t str),
-    /// The scheme and host in every notation that they may mean, and the path after them.
-    Address(Vec<String>, &'t str),
+    /// An address.
+    Address {
+        /// Its scheme and host in every notation that they may mean.
+        prefixes: Vec<String>,
+        /// The path after them.
+        path: &'t str,
+        /// Whether its port has digits that are not read here.
+        is_unclear: bool,
+    },
 }
 
 impl<'t> Place<'t> {
@@ -57,7 +64,14 @@ impl<'t> Place<'t> {
         let at = after.find(['/', '?', '#']).unwrap_or(after.len());
         let (authority, path) = after.split_at(at);
         let authority = authority.rsplit('@').next().unwrap_or_default();
-        Self::Address(prefixes(scheme, authority, reading), path)
+        Self::Address {
+            prefixes: prefixes(scheme, authority, reading),
+            path,
+            is_unclear: authority
+                .rsplit(':')
+                .next()
+                .is_some_and(|port| port.chars().any(|c| c.is_numeric() && !c.is_ascii())),
+        }
     }
 }
 
@@ -116,13 +130,17 @@ pub(crate) fn parsed(text: &str) -> Option<String> {
 /// A scheme and a host with its port, last in the usual notation, which has international labels in
 /// Unicode. A generous reading has them in ASCII too.
 pub(crate) fn prefixes(scheme: &str, authority: &str, reading: Reading) -> Vec<String> {
-    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = |host: &str| !host.contains(':') || host.ends_with(']');
     let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if is_port(port) && (!host.contains(':') || host.ends_with(']')) => {
-            (host, port.trim_start_matches('0'))
-        }
-        _ => (authority, ""),
+        Some((host, port)) if is_host(host) => match digits(port, reading) {
+            Some(digits) => (host, digits),
+            // No port that readers agree on: to some it is none.
+            None if reading == Reading::Generous => (host, String::new()),
+            None => (authority, String::new()),
+        },
+        _ => (authority, String::new()),
     };
+    let port = port.trim_start_matches('0');
     let usual = match scheme {
         "http" | "ws" => "80",
         "https" | "wss" => "443",
@@ -141,6 +159,55 @@ pub(crate) fn prefixes(scheme: &str, authority: &str, reading: Reading) -> Vec<S
         }
     }
     prefixes
+}
+
+/// The digits of a port. A generous reading has them as Python reads numbers.
+fn digits(port: &str, reading: Reading) -> Option<String> {
+    let is_left_out = |c: char| c.is_whitespace() || matches!(c, '_' | '+');
+    let is_generous = reading == Reading::Generous;
+    let port: String = port
+        .chars()
+        .filter(|c| !(is_generous && is_left_out(*c)))
+        .collect();
+    port.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then_some(port)
+}
+
+/// Whether a text without a scheme begins with a host, as in `10.0.0.1/x`, `host.example/x` and `host:80/x`.
+pub(crate) fn begins_with_host(text: &str) -> bool {
+    let (authority, path) = text.split_at(text.find(['/', '?', '#']).unwrap_or(text.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let (host, port) = match host.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
+        _ => (host, None),
+    };
+    let has_port = port.is_some_and(|port| port.contains(|c: char| c.is_ascii_digit()));
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '%');
+    if host.starts_with('[') {
+        return host.ends_with(']') && host.contains(':');
+    }
+    if host.len() < 2 || host.starts_with('.') || !host.chars().all(is_name) {
+        return false;
+    }
+    let is_numeric = || ipv4(&host.to_ascii_lowercase(), 8).is_some();
+    has_port
+        || (host.matches('.').count() == 3 && is_numeric())
+        || (!path.is_empty()
+            && (host.contains('.')
+                || host.eq_ignore_ascii_case("localhost")
+                // Fewer digits are no host that there is.
+                || (host.len() > 7 && is_numeric())))
+}
+
+/// The address behind a scheme that a program spells out of parts, as curl does with `{http}://x` and
+/// `[h-h]ttp://x`.
+pub(crate) fn behind_wild_scheme(text: &str) -> Option<&str> {
+    let (scheme, after) = text.split_at(text.find('/')?);
+    let is_odd = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '(');
+    let is_wild = scheme.contains(['{', '[', '*', '?']) && scheme.contains(':');
+    (is_wild && !scheme.contains(is_odd))
+        .then(|| after.trim_start_matches(['/', '}', ']', '-', '{', '[', ',']))
 }
 
 /// A host with the letters that its labels spell in ASCII.

@@ -16,7 +16,7 @@ use super::error::RuleError;
 use super::glob::Glob;
 use super::limits::{ARGUMENT_NODES, GLOB_CHARACTERS, MATCHED_BYTES, PATH_STEPS, TEXTS_IN_TEXTS};
 use super::look::Texts;
-use super::number::Numbers;
+use super::number::{Numbers, is_rounded};
 use super::parse::unknown;
 use super::pattern::TextPattern;
 use super::same::{Same, spelled};
@@ -367,7 +367,13 @@ impl Test {
             return Ok(false);
         };
         let numbers = Numbers::of_number(spelled);
-        Ok(numbers.is_sure && numbers.values.iter().all(|number| self.has_size(*number)))
+        let is_rounded = is_rounded(spelled);
+        let fits = |number: f64| {
+            // The digits that are lost may lead beyond the limit.
+            let is_limit = self.min == Some(number) || self.max == Some(number);
+            self.has_size(number) && !(is_rounded && is_limit)
+        };
+        Ok(numbers.is_sure && numbers.values.iter().all(|number| fits(*number)))
     }
 
     fn has_size(&self, number: f64) -> bool {

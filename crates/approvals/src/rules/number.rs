@@ -5,6 +5,9 @@ use super::decode::{folded, is_unseen};
 /// Beyond this, numbers wrap around, or lose their digits, in programs that hold them in 64 bits.
 const SURE_BELOW: f64 = 9_223_372_036_854_775_808.0;
 
+/// The most digits that a double keeps.
+const KEPT_DIGITS: usize = 15;
+
 /// Names of currencies, which change nothing about a number; none is one of them.
 const CURRENCIES: [&str; 34] = [
     "", "$", "€", "£", "¥", "₹", "us$", "usd", "eur", "gbp", "jpy", "cny", "inr", "chf", "cad",
@@ -109,6 +112,11 @@ impl Numbers {
             None => self.is_sure = false,
         }
     }
+}
+
+/// Whether a number has more digits than a double keeps.
+pub(crate) fn is_rounded(spelled: &str) -> bool {
+    spelled.bytes().filter(u8::is_ascii_digit).count() > KEPT_DIGITS
 }
 
 /// The digits of a number in another base.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::condition::Fault;
 use super::look::Look;
 use super::rule::{Action, Rule, Specificity};
+use crate::record::Session;
 
 /// A decision that is remembered. Serialised, it is what a store keeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +39,7 @@ pub struct Remembered {
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// In this session of a client.
-    Session(u64),
+    Session(Session),
     /// In this project.
     Project(String),
     /// Everywhere.

@@ -208,9 +208,13 @@ fn numbers(value: &Json<'_>) -> Option<Numbers> {
 
 /// The truth value that a text is to lenient servers.
 fn truth(text: &str) -> Option<bool> {
-    match &*folded(text.trim()) {
-        "1" | "1.0" | "t" | "true" | "y" | "yes" | "on" => Some(true),
-        "0" | "0.0" | "f" | "false" | "n" | "no" | "off" => Some(false),
-        _ => None,
+    match folded(text).trim() {
+        "t" | "true" | "y" | "yes" | "on" => Some(true),
+        "f" | "false" | "n" | "no" | "off" => Some(false),
+        number => match number.replace('_', "").parse::<f64>() {
+            Ok(1.0) => Some(true),
+            Ok(0.0) => Some(false),
+            _ => None,
+        },
     }
 }

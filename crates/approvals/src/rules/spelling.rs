@@ -7,7 +7,9 @@
 //! server cannot be known here. What is behind a link cannot be told either, so that an absolute path
 //! with `..` may lead anywhere.
 
-use super::address::{Place, parsed, shared, without_user, wrapped};
+use super::address::{
+    Place, begins_with_host, behind_wild_scheme, parsed, shared, without_user, wrapped,
+};
 use super::condition::Reading;
 use super::decode::{decoded, folded, is_unseen, seen};
 
@@ -26,8 +28,15 @@ const HOMES: [&str; 8] = [
     "%home%",
 ];
 
-/// Links of Linux and macOS, of at most two names, and where they lead.
-const LINKS: [(&str, &str); 15] = [
+/// The schemes that a program may spell out of parts, and those of an address that has none.
+const SPELLED: [&str; 8] = ["http", "https", "ftp", "ftps", "sftp", "smb", "ws", "wss"];
+const UNSAID: [&str; 2] = ["http", "https"];
+
+/// The most names of a link.
+const LINK_NAMES: usize = 4;
+
+/// Links of Linux and macOS, and where they lead.
+const LINKS: [(&str, &str); 19] = [
     ("bin", "usr/bin"),
     ("sbin", "usr/sbin"),
     ("lib", "usr/lib"),
@@ -40,15 +49,19 @@ const LINKS: [(&str, &str); 15] = [
     ("private/etc", "etc"),
     ("private/var", "var"),
     ("private/tmp", "tmp"),
+    ("usr/lib/ssl/certs", "etc/ssl/certs"),
+    ("usr/lib/ssl/private", "etc/ssl/private"),
+    ("usr/lib/ssl/openssl.cnf", "etc/ssl/openssl.cnf"),
+    ("var/lib/dbus/machine-id", "etc/machine-id"),
     ("proc/net", "proc/self/net"),
     ("proc/mounts", "proc/self/mounts"),
     ("dev/fd", "proc/self/fd"),
 ];
 
 /// The first names of paths that lead elsewhere.
-const LEADING: [&str; 12] = [
-    "bin", "sbin", "lib", "lib32", "lib64", "libx32", "var", "private", "proc", "dev", "system",
-    ".vol",
+const LEADING: [&str; 13] = [
+    "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "var", "private", "proc", "dev",
+    "system", ".vol",
 ];
 
 /// The spellings of one text, in lower case.
@@ -137,6 +150,45 @@ impl Spellings {
                 self.look_at_parsed(text, reading);
             }
         }
+        if reading == Reading::Generous {
+            self.look_at_unsaid(text);
+        }
+        self.look_at_quoted(text, reading);
+    }
+
+    /// Adds the addresses of a text that does not say its scheme, or not in one piece.
+    fn look_at_unsaid(&mut self, text: &str) {
+        let (schemes, address) = if begins_with_host(text) {
+            (&UNSAID[..], text)
+        } else if let Some(address) = behind_wild_scheme(text) {
+            self.look_at_place(&format!("/{address}"), Reading::Generous);
+            (&SPELLED[..], address)
+        } else {
+            return;
+        };
+        for scheme in schemes {
+            self.look_at_place(&format!("{scheme}://{address}"), Reading::Generous);
+        }
+    }
+
+    /// Looks at the path that a shell makes of one with quotes in it.
+    fn look_at_quoted(&mut self, text: &str, reading: Reading) {
+        let bare = text.replace(['"', '\''], "");
+        let is_quoted = bare.len() < text.len() && bare.contains('/');
+        // Elsewhere than on Windows, where paths begin with a drive.
+        let is_escaped = bare.contains('\\') && bare.starts_with(['/', '~']);
+        let readings = [
+            is_quoted.then(|| bare.replace('\\', "/")),
+            is_escaped.then(|| bare.replace('\\', "")),
+        ];
+        for text in readings.into_iter().flatten() {
+            if reading == Reading::Generous {
+                self.look_at_place(&text, reading);
+            } else {
+                // What lets pass matches the text as it is written, and need only know that it stays there.
+                self.climbs |= walk(&text, Exactness::Loose).climbs;
+            }
+        }
     }
 
     /// Adds what a parser of addresses makes of a text, if that is another.
@@ -163,7 +215,12 @@ impl Spellings {
     fn look_at_place(&mut self, text: &str, reading: Reading) {
         match Place::of(text, reading) {
             Place::Path(path) => self.look_at_path(path, reading),
-            Place::Address(prefixes, path) => {
+            Place::Address {
+                prefixes,
+                path,
+                is_unclear,
+            } => {
+                self.is_unclear |= is_unclear;
                 // Some readers walk through the query, and others do not.
                 let query = path.find(['?', '#']);
                 let cut = query.map(|at| path.split_at(at));
@@ -257,6 +314,7 @@ fn is_plain(text: &str) -> bool {
     let is_kept = |part: &str| !part.starts_with(' ') && !part.ends_with(['.', ' ']);
     parts.all(|part| !part.is_empty() && is_kept(part) && part.bytes().all(is_plain))
         && !LEADING.iter().any(leads)
+        && (path.is_some() || !begins_with_host(text))
 }
 
 /// How a path is read.
@@ -315,6 +373,8 @@ fn walk(path: &str, exactness: Exactness) -> Walk<'_> {
             Exactness::Letter => part,
             Exactness::Loose | Exactness::Through => {
                 let named = part.find("::$").map_or(part, |at| &part[..at]);
+                // Servers take parameters off the names of a path.
+                let named = named.split(';').next().unwrap_or_default();
                 named.trim_end_matches(['.', ' ']).trim_start()
             }
         };
@@ -348,7 +408,7 @@ impl Walk<'_> {
 
 /// Puts the place that a link leads to in place of the link.
 pub(crate) fn follow(parts: &mut Vec<&str>) {
-    if parts.len() > 2 {
+    if parts.len() > LINK_NAMES {
         return;
     }
     let link = LINKS

@@ -206,6 +206,96 @@ fn labels_longer_than_any_are_not_decoded() {
     }
 }
 
+#[test]
+fn ports_are_held_as_python_reads_them() {
+    let metadata = "http://169.254.169.254/*";
+    for port in ["8_0", "+80", " 80", "80 ", "0_8_0", "\u{668}\u{660}", "x"] {
+        let text = format!("http://169.254.169.254:{port}/x");
+        assert_all(Action::Deny, &[(metadata, &text)]);
+        let text = format!("http://u@2852039166:{port}/x");
+        assert_all(Action::Deny, &[(metadata, &text)]);
+    }
+    assert_all(
+        Action::Deny,
+        &[("http://x.example:8080/*", "http://x.example:8_080/y")],
+    );
+    assert_all(
+        Action::Allow,
+        &[
+            (metadata, "http://169.254.169.254:8_080/x"),
+            (metadata, "http://169.254.169.253:8_0/x"),
+            (metadata, "http://x.example:{port}/x"),
+            ("http://x.example:8080/*", "http://x.example:8_0/y"),
+            ("/etc/*", "http://x.example:port/y"),
+        ],
+    );
+}
+
+#[test]
+fn addresses_without_a_plain_scheme_are_held() {
+    let metadata = "http://169.254.169.254/*";
+    for text in [
+        "[h-h]ttp://169.254.169.254/x",
+        "{http}://169.254.169.254/x",
+        "{https,http}://169.254.169.254/x",
+        "htt{p,ps}://169.254.169.254/x",
+        "{http:}//169.254.169.254/x",
+        "{http:/}/169.254.169.254/x",
+        "{http}://2852039166:8_0/x",
+        "[h-h]ttp://169.254.169.{253,254}/x",
+        "169.254.169.254/x",
+        "169.254.169.254",
+        "169.254.169.254:80/x",
+        "u@169.254.169.254/x",
+        "2852039166/x",
+        "0xA9FEA9FE/x",
+        "169.254.43518/x",
+        "[::ffff:a9fe:a9fe]/x",
+        "169.254.169.254?x",
+    ] {
+        assert_all(Action::Deny, &[(metadata, text)]);
+    }
+    assert_all(
+        Action::Deny,
+        &[
+            ("https://evil.example/*", "evil.example/x"),
+            ("https://evil.example/*", "EVIL.example./x"),
+            ("https://evil.example/*", "evil.example:443/x"),
+            ("http://localhost:8080/*", "localhost:8080/x"),
+            ("http://localhost:8080/*", "{http}://localhost:8080/x"),
+            ("http://localhost/*", "localhost/x"),
+            ("matches ^https?://evil", "evil.example/x"),
+            ("ftp://evil.example/*", "{ftp}://evil.example/x"),
+            ("/etc/*", "{file}:///etc/passwd"),
+            ("/etc/*", "[f-f]ile:///etc/passwd"),
+        ],
+    );
+    assert_all(
+        Action::Allow,
+        &[
+            (metadata, "{http}://ok.example/x"),
+            (metadata, "[h-h]ttp://169.254.169.253/x"),
+            (metadata, "169.254.169.253/x"),
+            (metadata, "169.254.169.254.txt"),
+            (metadata, "169.254.169.254:8080/x"),
+            (metadata, "src/169.254.169.254/x"),
+            (metadata, "see 169.254.169.254/x"),
+            (metadata, "{id}/x"),
+            (metadata, "{\"a\":\"//b\"}"),
+            ("http://*", "src/main.rs"),
+            ("http://*", "notes.txt"),
+            ("http://*", "./a.b/c"),
+            ("http://*", "/a.b/c"),
+            ("http://*", "at 10:30"),
+            ("http://*", "c:/x"),
+            ("http://*", "2024/05/x"),
+            ("https://evil.example/*", "evil.example"),
+            ("https://evil.example/*", "ok.example/evil.example/x"),
+            ("/etc/*", "{file}:///tmp/x"),
+        ],
+    );
+}
+
 /// An address, most often of the host or the files that the rules below are about.
 fn address() -> impl Strategy<Value = String> {
     let slashes = prop_oneof![
@@ -298,6 +388,24 @@ proptest! {
         if !is_site && !is_file && !text.contains('\\') {
             let found = of_text("deny", &json!("https://evil.example/*"), &text);
             prop_assert_eq!(found, Action::Allow, "{:?} {}", text, url);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn hosts_without_a_scheme_are_judged_as_addresses(
+        host in "(evil[.]example|EVIL[.]example|ok[.]example|169[.]254[.]169[.]25[34]|localhost|src)",
+        port in "(|:80|:443|:8_0|:8080)",
+        path in "(/|/x|[?]x|/a/[.][.]/x)",
+    ) {
+        let text = format!("{host}{port}{path}");
+        let name = host.to_lowercase();
+        let is_usual = matches!(&*port, "" | ":80" | ":8_0");
+        for known in ["evil.example", "169.254.169.254"] {
+            let found = of_text("deny", &json!(format!("http://{known}/*")), &text);
+            let expected = if name == known && is_usual { Action::Deny } else { Action::Allow };
+            prop_assert_eq!(found, expected, "{} {}", known, text);
         }
     }
 }

@@ -5,7 +5,7 @@ use switchboard_approvals::{
     broker::{Change, KEEP},
 };
 
-use crate::world::{Seen, World, ask};
+use crate::world::{Seen, World, ask, owners};
 
 fn delivered(world: &World) -> Vec<&Outcome> {
     let delivered = world.seen.iter().filter_map(|(_, seen)| match seen {
@@ -79,7 +79,7 @@ fn who_takes_a_question_over_brings_its_own_rules() {
     world.broker.set_generation(false, false);
     let mut new = ask(Kind::Sampling, "k");
     new.rule = Some("new".into());
-    new.session = 7;
+    new.session = owners(7);
     new.project = Some("p".into());
     world.raise(2, new.clone());
     let record = &world.disk[&id];

@@ -74,6 +74,10 @@ fn standard_links_are_followed_on_both_sides() {
         ("matches ^/var/run/", "/run/docker.sock"),
         ("matches ^/bin/", "/usr/bin/x"),
         ("matches ^/private/etc/", "/etc/x"),
+        ("/etc/ssl/private/*", "/usr/lib/ssl/private/key.pem"),
+        ("/etc/ssl/private/*", "/lib/ssl/private/key.pem"),
+        ("/etc/machine-id", "/var/lib/dbus/machine-id"),
+        ("/usr/lib/ssl/private/*", "/etc/ssl/private/key.pem"),
     ];
     assert_all(Action::Deny, &held);
     assert_all(
@@ -85,6 +89,8 @@ fn standard_links_are_followed_on_both_sides() {
             ("/usr/bin/*", "/binary/x"),
             ("/usr/bin/*", "bin/x"),
             ("/proc/self/net/*", "/proc/network"),
+            ("/etc/*", "/usr/lib/ssl/misc"),
+            ("/etc/*", "/usr/lib/x/private"),
             ("matches ^/run/", "/var/log/x"),
         ],
     );
@@ -95,6 +101,57 @@ fn standard_links_are_followed_on_both_sides() {
         (json!("/var/*"), "/var/run/x", Action::Ask),
     ] {
         assert_eq!(of_text("allow", &test, text), expected, "{test} {text}");
+    }
+}
+
+#[test]
+fn quotes_and_parameters_are_taken_off_paths() {
+    for text in [
+        "/e''tc/passwd",
+        "/e\"\"tc/passwd",
+        "/e\\tc/passwd",
+        "'/etc'/passwd",
+        "\"/etc\"/passwd",
+        "/et'c'/passwd",
+        "/e\\''tc/passwd",
+        "/etc;x/passwd",
+        "/etc;/passwd",
+    ] {
+        assert_all(Action::Deny, &[("/etc/*", text)]);
+    }
+    assert_all(
+        Action::Deny,
+        &[
+            ("/admin/*", "/admin;x/y"),
+            ("https://x.example/admin/*", "https://x.example/admin;a=b/y"),
+        ],
+    );
+    assert_all(
+        Action::Allow,
+        &[
+            ("/etc/*", "it's in 'etc'/x"),
+            ("/etc/*", "say \"/etc/x\""),
+            ("/etc/*", "c:\\tmp\\x"),
+            ("/etc/*", "/tmp/e''tc/x"),
+            ("/etc/*", "/et;c/x"),
+            ("/etc/*", "a;/etc/x"),
+            ("/admin/*", "/administer;x/y"),
+        ],
+    );
+}
+
+#[test]
+fn rounded_numbers_are_no_reason_to_allow() {
+    let test = json!({ "max": 10 });
+    for (value, expected) in [
+        ("10", Action::Allow),
+        ("10.0", Action::Allow),
+        ("9.9999999999999999999", Action::Ask),
+        ("10.0000000000000000001", Action::Ask),
+        ("3.1415926535897932384626", Action::Allow),
+    ] {
+        let found = judged("allow", &test, &format!(r#"{{"v":{value}}}"#));
+        assert_eq!(found, expected, "{value}");
     }
 }
 

@@ -7,6 +7,8 @@ use switchboard_approvals::rules::{
 };
 use switchboard_wire::Raw;
 
+use crate::world::owners;
+
 /// A rule before it is parsed, and its scope if it is remembered.
 #[derive(Clone, Debug)]
 struct Plain {
@@ -80,7 +82,7 @@ fn applies(rule: &Plain, at: &Situation) -> bool {
         && rule.expires.is_none_or(|expires| NOW < expires)
         && rule.scope.as_ref().is_none_or(|(scope, exactly)| {
             let here = match scope {
-                Scope::Session(session) => *session == at.session,
+                Scope::Session(session) => *session == owners(at.session),
                 Scope::Project(_) => false,
                 Scope::Always => true,
             };
@@ -175,7 +177,7 @@ fn judged(rules: &[Plain], at: &Situation) -> &'static str {
     let arguments = Raw::from_value(&at.arguments).unwrap();
     let case = Case {
         client: at.client,
-        session: at.session,
+        session: owners(at.session),
         arguments: Some(&arguments),
         annotations: Hints {
             read_only: at.read_only,
@@ -230,7 +232,7 @@ fn rule(actions: &'static [&'static str]) -> impl Strategy<Value = Plain> {
         0.3,
         (
             prop_oneof![
-                Just(Scope::Session(1)),
+                Just(Scope::Session(owners(1))),
                 Just(Scope::Always),
                 Just(Scope::Project("p".to_owned()))
             ],
@@ -302,7 +304,7 @@ impl Denial {
             conditions: Vec::new(),
             read_only: None,
             expires: None,
-            scope: remembered.then_some((Scope::Session(at.session), None)),
+            scope: remembered.then_some((Scope::Session(owners(at.session)), None)),
         }
     }
 }

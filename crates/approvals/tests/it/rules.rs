@@ -1,11 +1,14 @@
 //! Rules: what they match, and which one wins.
 
 use serde_json::{Value, json};
-use switchboard_approvals::rules::{
-    Action, Case, Guard, Hints, Kind, Match, Remembered, Rule, Rules, Scope, digest, matches,
+use switchboard_approvals::{
+    Session,
+    rules::{
+        Action, Case, Guard, Hints, Kind, Match, Remembered, Rule, Rules, Scope, digest, matches,
+    },
 };
 
-use crate::raw;
+use crate::{raw, world::owners};
 
 fn rules(texts: &[&str]) -> Rules {
     let parsed = texts.iter().map(|text| Rule::parse_text(text).unwrap());
@@ -308,7 +311,7 @@ fn decisions_are_remembered_where_and_as_long_as_they_count() {
     let same = raw(r#"{ "n":1, "path":"/a" }"#);
     let other = raw(r#"{"path":"/b","n":1}"#);
     let case = |arguments| Case {
-        session: 7,
+        session: owners(7),
         project: Some("p"),
         arguments: Some(arguments),
         ..Case::tool_call("files", "delete_*")
@@ -338,8 +341,15 @@ fn decisions_are_remembered_where_and_as_long_as_they_count() {
     };
     assert_eq!(judge(&exact, &elsewhere, 0), Action::Ask);
     for (scope, expected) in [
-        (Scope::Session(7), Action::Allow),
-        (Scope::Session(8), Action::Ask),
+        (Scope::Session(owners(7)), Action::Allow),
+        (Scope::Session(owners(8)), Action::Ask),
+        (
+            Scope::Session(Session {
+                is_owner: false,
+                ..owners(7)
+            }),
+            Action::Ask,
+        ),
         (Scope::Project("p".to_owned()), Action::Allow),
         (Scope::Project("q".to_owned()), Action::Ask),
     ] {
@@ -347,7 +357,7 @@ fn decisions_are_remembered_where_and_as_long_as_they_count() {
     }
     let kept = serde_json::to_string(&exact).unwrap();
     assert_eq!(serde_json::from_str::<Remembered>(&kept).unwrap(), exact);
-    let unbound = decision(Scope::Session(7), None);
+    let unbound = decision(Scope::Session(owners(7)), None);
     let kept = serde_json::to_string(&unbound).unwrap();
     assert_eq!(serde_json::from_str::<Remembered>(&kept).unwrap(), unbound);
     let mut rules = rules(&["deny files"]);
@@ -364,7 +374,7 @@ fn what_is_narrower_is_told_rung_by_rung() {
     let arguments = raw(r#"{"p":"a","q":1}"#);
     let case = Case {
         client: "c",
-        session: 7,
+        session: owners(7),
         project: Some("p"),
         arguments: Some(&arguments),
         ..Case::tool_call("files", "look")
@@ -395,7 +405,7 @@ fn what_is_narrower_is_told_rung_by_rung() {
         ),
         (json!({"client": "c"}), Scope::Always, None),
         (json!({"client": "c*"}), Scope::Always, None),
-        (json!({}), Scope::Session(7), None),
+        (json!({}), Scope::Session(owners(7)), None),
         (json!({}), Scope::Project("p".to_owned()), None),
         (json!({}), Scope::Always, None),
     ];
@@ -671,7 +681,7 @@ fn rules_about_clients_hold_for_unknown_callers() {
             assert_eq!(judge(&rules(&[&allow, &other])), expected, "{other}");
         }
         assert_eq!(judge(&rules(&[&format!("{allow} @cursor*")])), Ask);
-        for scope in [Scope::Session(7), Scope::Project("/a".to_owned())] {
+        for scope in [Scope::Session(owners(7)), Scope::Project("/a".to_owned())] {
             let decided = |action| Remembered {
                 id: "r1".to_owned(),
                 rule: Rule::about(action, &Case { tool: "*", ..case }),

@@ -491,6 +491,64 @@ fn clients_over_http_leave_room_at_one_server() {
 }
 
 #[test]
+fn one_client_over_http_leaves_room_at_a_server() {
+    let mut world = World::new();
+    let web = |client: u64, asker: u64| {
+        let mut ask = long(client, asker, 1);
+        ask.holder.is_web = true;
+        ask
+    };
+    let most = (OPEN_EACH / 8) as u64;
+    for asker in 1..=most + 1 {
+        world.raise(asker, web(7, asker));
+    }
+    assert_eq!(turned_away(&world), [most + 1]);
+    world.raise(most + 2, web(8, most + 2));
+    assert_eq!(turned_away(&world), [most + 1]);
+    world.input(Input::Leave(1));
+    world.raise(most + 3, web(7, most + 3));
+    assert_eq!(turned_away(&world), [most + 1]);
+}
+
+#[test]
+fn strangers_leave_room_for_those_with_a_token() {
+    let mut world = World::new();
+    let web = |client: u64, is_stranger: bool| {
+        let mut ask = long(client, client, 1);
+        ask.holder.is_web = true;
+        ask.holder.is_stranger = is_stranger;
+        ask
+    };
+    let most = (OPEN_EACH / 4) as u64;
+    for client in 1..=most + 1 {
+        world.raise(client, web(client, true));
+    }
+    assert_eq!(turned_away(&world), [most + 1]);
+    world.raise(most + 2, web(most + 2, false));
+    assert_eq!(turned_away(&world), [most + 1]);
+}
+
+#[test]
+fn questions_of_a_server_take_no_room_of_a_client() {
+    let mut world = World::new();
+    for asker in 1..=2 {
+        let mut question = ask(Kind::Sampling, &format!("q{asker}"));
+        question.holder.client = 7;
+        let text = "x".repeat(4_000_000);
+        question.request = Raw::object([("systemPrompt", Raw::string(&text))]);
+        world.raise(asker, question);
+    }
+    assert!(turned_away(&world).is_empty());
+    let mut call = long(7, 3, 900_000);
+    call.server = "other".into();
+    world.raise(3, call);
+    assert!(turned_away(&world).is_empty());
+    world.input(Input::Leave(1));
+    world.input(Input::Leave(2));
+    assert_eq!(world.broker.waiting(), 1);
+}
+
+#[test]
 fn request_that_is_too_long_is_not_asked() {
     let mut world = World::new();
     world.raise(1, long(7, 1, REQUEST_BYTES));

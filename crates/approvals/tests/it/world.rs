@@ -7,9 +7,17 @@ use std::{
 
 use switchboard_approvals::{
     Action, Ask, Broker, Decision, Effect, Fault, Holder, Input, Kind, Outcome, Patience, Record,
-    Refusal, broker::Change,
+    Refusal, Session, broker::Change,
 };
 use switchboard_wire::Raw;
+
+/// A session of a client of the owner.
+pub(crate) const fn owners(number: u64) -> Session {
+    Session {
+        number,
+        is_owner: true,
+    }
+}
 
 pub(crate) fn ask(kind: Kind, key: &str) -> Ask {
     let request = match kind {
@@ -30,7 +38,7 @@ pub(crate) fn ask(kind: Kind, key: &str) -> Ask {
         tool: None,
         identity: None,
         client: Some("c".into()),
-        session: 1,
+        session: owners(1),
         holder: Holder::default(),
         project: None,
         allowed_by: None,

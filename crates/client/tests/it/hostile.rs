@@ -176,6 +176,34 @@ async fn a_flood_of_requests_is_answered_with_a_bound() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn requests_that_wait_are_bounded_in_bytes() {
+    const MIB: usize = 1024 * 1024;
+    let slow = builder().on_request(|_, _| std::future::pending());
+    let (_client, _listener, mut peer) = ready(slow, World::Old).await;
+    let ask = |id: usize, bytes: usize| {
+        let params = json!({ "x": "y".repeat(bytes) });
+        json!({"jsonrpc": "2.0", "id": id, "method": "vendor/slow", "params": params})
+    };
+    peer.send(ask(0, 4 * MIB)).await;
+    let refused = peer.recv().await;
+    assert_eq!(refused["error"]["message"], "the request is too long");
+    for id in 1..=6 {
+        peer.send(ask(id, 3 * MIB)).await;
+    }
+    let refused = peer.recv().await;
+    assert_eq!(refused["id"], 6, "{refused}");
+    let message = &refused["error"]["message"];
+    assert_eq!(*message, "too many requests wait for an answer");
+    // One that is taken back makes room.
+    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 }});
+    peer.send(cancelled).await;
+    peer.send(ask(7, 3 * MIB)).await;
+    peer.send(json!({"jsonrpc": "2.0", "id": "ping", "method": "ping"}))
+        .await;
+    assert_eq!(peer.recv().await["id"], "ping");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_never_reads_costs_its_callers_an_error_each() {
     let (client, mut listener) = connect_with_depth(builder(), 4);
     let peer = listener.accept_and_greet(World::Old).await;

@@ -14,9 +14,19 @@ use crate::scrub;
 /// The most bytes of one payload in an entry of the audit log.
 const PAYLOAD_BYTES: usize = 8 * 1024;
 
-/// Everything that is to be written when this has happened to a request. `counted` says that no entry of the audit log
-/// tells that it was asked; such an entry counts it.
-pub(super) fn changes(record: &Record, why: Change, counted: bool, now: u64) -> Vec<store::Change> {
+/// What the audit log says of a request that was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Noted {
+    /// It has an entry.
+    Listed,
+    /// An entry counts it, with others.
+    Counted,
+    /// One or the other: it was asked in an earlier run.
+    Earlier,
+}
+
+/// Everything that is to be written when this has happened to a request.
+pub(super) fn changes(record: &Record, why: Change, noted: Noted, now: u64) -> Vec<store::Change> {
     let kept = kept(record);
     // A record is plain data: writing it as JSON does not fail.
     let mut body = serde_json::to_string(&*kept).unwrap_or_default();
@@ -37,7 +47,7 @@ pub(super) fn changes(record: &Record, why: Change, counted: bool, now: u64) -> 
     };
     let was = record.version - 1;
     let mut changes = vec![store::Change::Approval { row, was }];
-    changes.extend(entry(record, why, counted, now).map(store::Change::Audit));
+    changes.extend(entry(record, why, noted, now).map(store::Change::Audit));
     if why == Change::Decided {
         let remembered = policy::remembered(record, now);
         changes.extend(remembered.map(store::Change::Remember));
@@ -118,7 +128,7 @@ struct Agreed<'a> {
     edits: Option<Raw>,
 }
 
-fn entry(record: &Record, why: Change, counted: bool, now: u64) -> Option<Entry> {
+fn entry(record: &Record, why: Change, noted: Noted, now: u64) -> Option<Entry> {
     let what = match why {
         Change::Created => "asked",
         Change::Decided => "decided",
@@ -133,11 +143,12 @@ fn entry(record: &Record, why: Change, counted: bool, now: u64) -> Option<Entry>
         why,
         Change::Created | Change::Expired | Change::Withdrawn | Change::Escalated
     );
-    if counted && by_itself {
+    if noted == Noted::Counted && by_itself {
         return None;
     }
     let payload = |raw: &Raw| redact(raw, PAYLOAD_BYTES);
-    let shows_request = why == Change::Created || (counted && why == Change::Decided);
+    let shows_request =
+        why == Change::Created || (noted != Noted::Listed && why == Change::Decided);
     let asked = shows_request.then(|| payload(&record.ask.request));
     let decided = record
         .decided
@@ -196,14 +207,14 @@ mod tests {
     use super::*;
 
     fn body(record: &Record) -> Arc<str> {
-        match changes(record, Change::Resumed, false, 0).remove(0) {
+        match changes(record, Change::Resumed, Noted::Listed, 0).remove(0) {
             store::Change::Approval { row, .. } => row.body,
             other => panic!("{other:?}"),
         }
     }
 
-    fn entry_of(record: &Record, why: Change, counted: bool) -> Option<String> {
-        let mut changes = changes(record, why, counted, 0).into_iter();
+    fn entry_of(record: &Record, why: Change, noted: Noted) -> Option<String> {
+        let mut changes = changes(record, why, noted, 0).into_iter();
         changes.find_map(|change| match change {
             store::Change::Audit(entry) => Some(format!("{} {}", entry.what, entry.body)),
             _ => None,
@@ -244,21 +255,24 @@ mod tests {
             Change::Withdrawn,
             Change::Expired,
         ] {
-            assert!(entry_of(&record, why, false).is_some(), "{why:?}");
-            assert_eq!(entry_of(&record, why, true), None, "{why:?}");
+            assert!(entry_of(&record, why, Noted::Listed).is_some(), "{why:?}");
+            assert_eq!(entry_of(&record, why, Noted::Counted), None, "{why:?}");
+            assert!(entry_of(&record, why, Noted::Earlier).is_some(), "{why:?}");
         }
         record.decided =
             Some(serde_json::from_str(r#"{"action":"approve","by":"ann","at":1}"#).unwrap());
-        let plain = entry_of(&record, Change::Decided, false).unwrap();
+        let plain = entry_of(&record, Change::Decided, Noted::Listed).unwrap();
         assert!(
             plain.starts_with("decided ") && !plain.contains("request"),
             "{plain}"
         );
-        let whole = entry_of(&record, Change::Decided, true).unwrap();
-        assert!(
-            whole.starts_with("decided ") && whole.contains("request"),
-            "{whole}"
-        );
+        for noted in [Noted::Counted, Noted::Earlier] {
+            let whole = entry_of(&record, Change::Decided, noted).unwrap();
+            assert!(
+                whole.starts_with("decided ") && whole.contains("request"),
+                "{whole}"
+            );
+        }
     }
 
     #[test]

@@ -22,7 +22,13 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Clock, audit, generate, policy::Policy, shown};
+use super::{
+    Clock,
+    audit::{self, Noted},
+    generate,
+    policy::Policy,
+    shown,
+};
 use crate::context::Context;
 
 /// What is asked of the driver.
@@ -62,6 +68,8 @@ pub(crate) struct Driver {
     models: HashMap<Id, AbortHandle>,
     /// The open requests that the audit log only counts.
     counted: HashSet<Id>,
+    /// Those that an earlier run left behind.
+    earlier: HashSet<Id>,
     /// Who leaves now does so because the gateway stops, and withdraws nothing.
     stopping: bool,
 }
@@ -118,6 +126,7 @@ impl Driver {
             doing: HashMap::new(),
             models: HashMap::new(),
             counted: HashSet::new(),
+            earlier: HashSet::new(),
             stopping: false,
         }
     }
@@ -258,6 +267,7 @@ impl Driver {
                 let policy = &context.approvals;
                 // Inside: it may change meanwhile.
                 policy.set_policy(|_| Policy::remembering(&context.config.load(), &rules, now));
+                self.earlier = records.iter().map(|one| Arc::clone(&one.id)).collect();
                 self.loaded.send_replace(true);
                 Input::Loaded(records)
             }
@@ -295,9 +305,9 @@ impl Driver {
             Effect::Write { record, why } => {
                 let what = Doing::Write(Arc::clone(&record.id));
                 let now = self.clock.now();
-                let counted = self.is_counted(context, &record, why);
+                let noted = self.noted(context, &record, why);
                 let store = context.store.clone();
-                self.begin(what, write(store, record, why, counted, now));
+                self.begin(what, write(store, record, why, noted, now));
             }
             Effect::Tell { why, record } => self.tell(context, why, &record),
             Effect::Deliver { asker, outcome, .. } => {
@@ -322,8 +332,8 @@ impl Driver {
         }
     }
 
-    /// Tests if the audit log only counts a request, because its client asks so much.
-    fn is_counted(&mut self, context: &Context, record: &Record, why: Change) -> bool {
+    /// What the audit log says of a request. It only counts those of a client that asks so much.
+    fn noted(&mut self, context: &Context, record: &Record, why: Change) -> Noted {
         let id = &record.id;
         if why == Change::Created {
             let client = record.ask.client.as_deref();
@@ -336,12 +346,25 @@ impl Driver {
                 }
                 self.counted.insert(Arc::clone(id));
             }
-            return !admitted;
+            return if admitted {
+                Noted::Listed
+            } else {
+                Noted::Counted
+            };
         }
-        if record.is_live() {
-            self.counted.contains(id)
+        let is_in = |all: &mut HashSet<Id>| {
+            if record.is_live() {
+                all.contains(id)
+            } else {
+                all.remove(id)
+            }
+        };
+        if is_in(&mut self.earlier) {
+            Noted::Earlier
+        } else if is_in(&mut self.counted) {
+            Noted::Counted
         } else {
-            self.counted.remove(id)
+            Noted::Listed
         }
     }
 
@@ -381,8 +404,8 @@ static SLOW: LazyLock<Limited> = LazyLock::new(Limited::default);
 static FAILED: LazyLock<Limited> = LazyLock::new(Limited::default);
 
 /// Writes down what became of a request, and says what came of that before anybody has waited too long.
-async fn write(store: Store, record: Arc<Record>, why: Change, counted: bool, now: u64) -> Done {
-    let changes = audit::changes(&record, why, counted, now);
+async fn write(store: Store, record: Arc<Record>, why: Change, noted: Noted, now: u64) -> Done {
+    let changes = audit::changes(&record, why, noted, now);
     let to = store.clone();
     let mut writing = tokio::spawn(async move { to.write(changes).await });
     let Ok(written) = timeout(WRITE_WITHIN, &mut writing).await else {
@@ -542,7 +565,7 @@ mod tests {
             0,
         ));
         let (to, new) = (store.clone(), Arc::clone(&record));
-        let writing = write(to, new, Change::Created, false, 0);
+        let writing = write(to, new, Change::Created, Noted::Listed, 0);
         let Done::Doubtful(doubtful, _, Some(writing)) = writing.await else {
             panic!("the disk was waited for");
         };

@@ -65,7 +65,11 @@ impl About {
             server: Arc::clone(&self.server),
             tool: self.tool.clone(),
             identity: self.identity.clone(),
-            session: self.caller.as_ref().map_or(0, |caller| caller.person),
+            session: self
+                .caller
+                .as_ref()
+                .map(Caller::session)
+                .unwrap_or_default(),
             holder: self
                 .caller
                 .as_ref()

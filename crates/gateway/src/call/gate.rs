@@ -480,7 +480,7 @@ pub(super) async fn until_rules_are_known(
 fn case<'a>(caller: &'a Caller, server: &'a str, name: &'a str) -> Case<'a> {
     Case {
         client: &caller.client,
-        session: caller.person,
+        session: caller.session(),
         project: caller.project.as_deref(),
         ..Case::tool_call(server, name)
     }

@@ -80,7 +80,7 @@ pub(crate) async fn judge(
     let case = Case {
         kind,
         client,
-        session: asker.caller.map_or(0, |caller| caller.person),
+        session: asker.caller.map(Caller::session).unwrap_or_default(),
         project: asker.caller.and_then(|caller| caller.project.as_deref()),
         arguments: Some(params.unwrap_or(&empty)),
         ..Case::tool_call(asker.server, name)

@@ -50,9 +50,11 @@ const IN_FLIGHT_BYTES: usize = 32 * 1024 * 1024;
 const WAITING_BYTES: usize = 32 * 1024 * 1024;
 /// How often a client that is not read is looked at: it is read again when it has been asked something, since requests
 /// under way wait for its answer. Requests are refused then.
-const LOOK: Duration = Duration::from_secs(1);
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 /// Listen streams of one client.
 const LISTENING_MAX: usize = 64;
+/// A frame of at most so many bytes may be kept for the sake of the id in it.
+const SMALL_BYTES: usize = 16 * 1024;
 /// A client that has closed its end is still given the answers that come within this time.
 pub(crate) const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
@@ -61,6 +63,9 @@ pub(crate) trait Source {
     /// The next one, or why it could not be read; `None` when there is no more. Can be dropped and
     /// called again without losing one.
     fn next(&mut self) -> impl Future<Output = Option<Result<Bytes, ErrorObject>>> + Send;
+
+    /// Waits until the client has left, whatever it has sent that was not read. For ever, where that cannot be told.
+    fn gone(&mut self) -> impl Future<Output = ()> + Send;
 }
 
 /// Where messages to the client go.
@@ -297,7 +302,12 @@ impl<S: Sink> Conversation<S> {
 
     /// Begins to answer a request.
     async fn begin(&mut self, era: Era, listens: bool, request: Request, bytes: usize) {
-        let id = request.id.clone();
+        // It may be kept for a while after the answer, and the frame is not to be kept with it.
+        let id = if bytes > SMALL_BYTES {
+            request.id.detached()
+        } else {
+            request.id.clone()
+        };
         let Some((cancelled, reason)) = self.take_in(&id) else {
             let message = "a request of this id is still under way";
             return self.refuse(Some(&id), code::INVALID_REQUEST, message).await;
@@ -342,7 +352,7 @@ impl<S: Sink> Conversation<S> {
 
     async fn initialize(&mut self, request: &Request) {
         let params = request.params.as_ref();
-        let answer = handshake::initialize(&self.gateway, &self.view, handshake::negotiate(params));
+        let answer = handshake::initialize(&self.gateway, &self.view, params);
         if answer.is_ok() {
             if let Some(before) = self.session.take() {
                 self.withdraw(before.end());
@@ -521,10 +531,16 @@ async fn next<S: Sink>(
     crowded: Option<(&S, Option<&Session>)>,
 ) -> Option<Result<Bytes, ErrorObject>> {
     if let Some((sink, session)) = crowded {
-        while !session.is_some_and(|session| session.asks.is_asked()) {
-            sleep(LOOK).await;
+        let wanted = async {
+            while !session.is_some_and(|session| session.asks.is_asked()) {
+                sleep(LOOK).await;
+            }
+            sink.room().await;
+        };
+        tokio::select! {
+            () = wanted => {}
+            () = source.gone() => return None,
         }
-        sink.room().await;
     }
     source.next().await
 }
@@ -548,6 +564,29 @@ mod tests {
         async fn next(&mut self) -> Option<Result<Bytes, ErrorObject>> {
             Some(Ok(Bytes::new()))
         }
+
+        async fn gone(&mut self) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    struct Left;
+
+    impl Source for Left {
+        async fn next(&mut self) -> Option<Result<Bytes, ErrorObject>> {
+            Some(Ok(Bytes::new()))
+        }
+
+        async fn gone(&mut self) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn crowded_client_that_left_is_noticed() {
+        let caller = Caller::new(1, "a".into(), Principal::Owner);
+        let session = Session::open(View::All(Face::Direct), caller, None);
+        let sink = Tape::new();
+        let crowded = Some((&*sink, Some(&*session)));
+        assert!(next(&mut Left, crowded).await.is_none());
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,8 +1,8 @@
 //! Streamable HTTP: clients of every revision on one address.
 
 use std::{
-    hash::BuildHasher,
-    sync::{Arc, PoisonError},
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, LazyLock, PoisonError},
 };
 
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use super::{
     BATCH_MAX, BatchAnswers,
-    body::Answer,
+    body::{Answer, UNFINISHED, Unread, read_from_stranger},
     era_of, heed, modern_fault, nameless, reply,
     sessions::HttpSession,
     tape::{Tape, read_name},
@@ -44,6 +44,10 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// Numbers clients by what they say of themselves. Its key is drawn once, so that no client can find words that give it
+/// the number of another.
+static NAMED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// Answers one HTTP request to an MCP address. `key` tells the connection from others.
 pub(crate) async fn serve(
@@ -83,7 +87,7 @@ async fn post(
             message,
         );
     }
-    let body = match read(body).await {
+    let body = match read(body, principal).await {
         Ok(body) => body,
         Err(response) => return *response,
     };
@@ -103,21 +107,38 @@ async fn post(
 }
 
 /// Reads the body of a request.
-pub(crate) async fn read(body: Incoming) -> Result<Bytes, Box<Response<Answer>>> {
-    let body = Limited::new(body, limits::FRAME_BYTES).collect();
-    let (status, message) = match timeout(BODY_PATIENCE, body).await {
-        Ok(Ok(body)) => return Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+pub(crate) async fn read(
+    body: Incoming,
+    principal: Principal,
+) -> Result<Bytes, Box<Response<Answer>>> {
+    let body = Limited::new(body, limits::FRAME_BYTES);
+    let body = async {
+        match principal {
+            Principal::Owner => Ok(body.collect().await.map_err(Unread::of)?.to_bytes()),
+            Principal::Anyone => read_from_stranger(body, &UNFINISHED).await,
+        }
+    };
+    let unread = match timeout(BODY_PATIENCE, body).await {
+        Ok(Ok(body)) => return Ok(body),
+        Ok(Err(unread)) => unread,
+        Err(_) => Unread::Late,
+    };
+    let (status, message) = match unread {
+        Unread::TooLong => {
             let message = format!("the body is longer than {} bytes", limits::FRAME_BYTES);
             (StatusCode::PAYLOAD_TOO_LARGE, message)
         }
-        Ok(Err(_)) => (
+        Unread::Broken => (
             StatusCode::BAD_REQUEST,
             "the body ended too early".to_owned(),
         ),
-        Err(_) => {
+        Unread::Late => {
             let message = "the body took too long to arrive".to_owned();
             (StatusCode::REQUEST_TIMEOUT, message)
+        }
+        Unread::Crowded => {
+            let message = "too many long requests arrive at once; try again later".to_owned();
+            (StatusCode::SERVICE_UNAVAILABLE, message)
         }
     };
     Err(Box::new(refuse(status, code::INVALID_REQUEST, &message)))
@@ -168,7 +189,7 @@ impl Visitor<'_> {
 
     fn initialize(&self, request: &Request) -> Response<Answer> {
         let params = request.params.as_ref();
-        let answer = handshake::initialize(self.gateway, &self.view, handshake::negotiate(params));
+        let answer = handshake::initialize(self.gateway, &self.view, params);
         let fine = answer.is_ok();
         let mut response = json(reply(&request.id, answer));
         if !fine {
@@ -276,7 +297,7 @@ impl Visitor<'_> {
                 let info = said(request.params.as_ref(), meta::CLIENT_INFO);
                 let named = info
                     .as_ref()
-                    .map(|info| FxBuildHasher.hash_one((self.principal, info.as_bytes())));
+                    .map(|info| NAMED.hash_one((self.principal, info.as_bytes())));
                 (handshake::client_name(info.as_ref()), named)
             }
         };
@@ -287,6 +308,7 @@ impl Visitor<'_> {
                 // Those without a name have one share together: each of their connections may be the same client's.
                 client: named.unwrap_or_else(|| FxBuildHasher.hash_one(self.principal)),
                 is_web: true,
+                is_stranger: self.principal == Principal::Anyone,
             },
             client,
             principal: self.principal,

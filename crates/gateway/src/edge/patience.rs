@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, IoSlice},
+    os::fd::{AsFd, BorrowedFd},
     pin::Pin,
     sync::{
         Arc,
@@ -67,6 +68,12 @@ impl<S> Patient<S> {
             }
         }
         moved
+    }
+}
+
+impl<S: AsFd> AsFd for Patient<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::{
     io,
+    os::fd::{AsFd, OwnedFd},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -12,15 +13,16 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use switchboard_client::ErrorObject;
 use switchboard_wire::{Splitter, code, limits, put_line};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     sync::{Notify, mpsc},
-    time::timeout,
+    time::{sleep, timeout},
 };
 
-use super::conversation::{Conversation, LAST_ANSWERS, Sink, Source};
+use super::conversation::{Conversation, LAST_ANSWERS, LOOK, Sink, Source};
 use crate::{caller::Principal, gateway::Gateway, line::Outlet, view::View};
 
 /// With so many bytes waiting to be written, those who answer wait as well.
@@ -38,6 +40,7 @@ pub(crate) async fn serve(
     project: Option<Arc<str>>,
     reader: impl AsyncRead + Unpin + Send,
     writer: impl AsyncWrite + Unpin + Send + 'static,
+    is_gone: impl Fn() -> bool + Send,
 ) -> io::Result<()> {
     // Bounded by bytes in place of messages: news stop at `NEWS_BYTES`, and answers, one for each request in
     // flight, wait at `ANSWERS_BYTES`. No message is empty.
@@ -49,6 +52,7 @@ pub(crate) async fn serve(
         reader,
         splitter: Splitter::new(limits::FRAME_BYTES),
         broken: None,
+        is_gone,
     };
     // Whoever reaches a pipe is the user: it is the process's own, or that of its socket.
     let conversation = Conversation::new(gateway, view, Principal::Owner, sink);
@@ -59,14 +63,42 @@ pub(crate) async fn serve(
     lines.broken.map_or(Ok(()), Err)
 }
 
+/// The end of a connection in both directions, which the system tells however much was not read.
+#[derive(Debug)]
+pub(crate) struct Hangup(Option<OwnedFd>);
+
+impl Hangup {
+    pub(crate) fn of(stream: &impl AsFd) -> Self {
+        // Without a descriptor of its own the end is noticed later, when it is read.
+        Self(stream.as_fd().try_clone_to_owned().ok())
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        let Some(stream) = &self.0 else {
+            return false;
+        };
+        let mut polled = [PollFd::new(stream, PollFlags::empty())];
+        poll(&mut polled, Some(&Timespec::default())).is_ok()
+            && polled[0].revents().contains(PollFlags::HUP)
+    }
+}
+
 /// The client's lines.
-struct Lines<R> {
+struct Lines<R, G> {
     reader: R,
     splitter: Splitter,
     broken: Option<io::Error>,
+    /// Tells whether the client has closed both ways.
+    is_gone: G,
 }
 
-impl<R: AsyncRead + Unpin + Send> Source for &mut Lines<R> {
+impl<R: AsyncRead + Unpin + Send, G: Fn() -> bool + Send> Source for &mut Lines<R, G> {
+    async fn gone(&mut self) {
+        while !(self.is_gone)() {
+            sleep(LOOK).await;
+        }
+    }
+
     async fn next(&mut self) -> Option<Result<Bytes, ErrorObject>> {
         loop {
             match self.splitter.next_frame() {
@@ -172,4 +204,24 @@ async fn write(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn hangup_is_told_with_bytes_unread() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let hangup = Hangup::of(&near);
+        far.write_all(b"unread").await.unwrap();
+        assert!(!hangup.is_there());
+        // A client that has said everything may still wait for answers.
+        far.shutdown().await.unwrap();
+        assert!(!hangup.is_there());
+        drop(far);
+        assert!(hangup.is_there());
+    }
 }

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     caller::{Caller, Principal},
+    handshake,
     random::secret,
     session::Session,
     shown::Shown,
@@ -94,13 +95,21 @@ impl HttpSession {
 pub(crate) struct Sessions {
     /// The ids are random and ours, so that nobody can choose them to collide.
     by_id: RwLock<FxHashMap<Arc<str>, Arc<HttpSession>>>,
+    /// The streams of the owner, and of others, which take no room of it.
     stock: Arc<Stock>,
+    strangers: Arc<Stock>,
     began: Instant,
 }
 
 /// The most sessions of a principal at a time; beyond it one of the client that has the most ends, the one that has been
 /// silent the longest.
 const SESSIONS_MAX: usize = 10_000;
+/// Likewise, the most bytes that the clients of a principal have said of themselves.
+const SAID_BYTES: usize = 32 * 1024 * 1024;
+/// A client that says no more of itself needs no room in that.
+const SHORT_BYTES: usize = 1024;
+/// So many fit into that in any case.
+const SESSIONS_SURE: usize = SAID_BYTES / handshake::SAID_BYTES;
 /// A session without a sign of life for so long is ended.
 const SILENT: Duration = Duration::from_hours(1);
 /// How often silent sessions and ended streams are looked for.
@@ -111,6 +120,7 @@ impl Sessions {
         Self {
             by_id: RwLock::default(),
             stock: Stock::new(STOCK_BYTES),
+            strangers: Stock::new(STOCK_BYTES / 4),
             began: Instant::now(),
         }
     }
@@ -119,47 +129,44 @@ impl Sessions {
     pub(crate) fn open(&self, session: Arc<Session>, shown: Shown) -> Option<Arc<HttpSession>> {
         let id: Arc<str> = secret()?.into();
         let primes = session.about().revision.facts().priming_events;
+        let stock = match session.caller.principal {
+            Principal::Owner => &self.stock,
+            Principal::Anyone => &self.strangers,
+        };
         let session = Arc::new(HttpSession {
             id: Arc::clone(&id),
             session,
             shown: Mutex::new(shown),
             general: Tape::named(0, primes),
             streams: Mutex::default(),
-            stock: Arc::clone(&self.stock),
+            stock: Arc::clone(stock),
             last_stream: AtomicU64::new(0),
             last_seen: AtomicU64::new(self.now()),
         });
         let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
-        let mut ended = None;
-        let caller = &session.session.caller;
-        let own = || {
-            let is_own = |known: &&Arc<_>| client_of(known).principal == caller.principal;
-            by_id.values().filter(is_own)
-        };
-        if by_id.len() >= SESSIONS_MAX && own().count() >= SESSIONS_MAX {
-            let mut of_client = HashMap::<&str, usize>::new();
-            for known in own() {
-                *of_client.entry(&client_of(known).client).or_default() += 1;
-            }
-            let crowds = |known: &&Arc<HttpSession>| {
-                let last_seen = known.last_seen.load(Relaxed);
-                (of_client[&*client_of(known).client], Reverse(last_seen))
+        let mut ended = Vec::new();
+        let has_room = loop {
+            let Some(crowd) = Crowd::of(&by_id, &session) else {
+                by_id.insert(id, Arc::clone(&session));
+                break true;
             };
-            let idle = own().filter(|known| !known.is_busy());
-            let dispensable = idle.max_by_key(crowds).map(|known| Arc::clone(&known.id));
-            ended = by_id.remove(&dispensable?);
-        }
-        by_id.insert(id, Arc::clone(&session));
+            match crowd.dispensable().and_then(|id| by_id.remove(&id)) {
+                Some(one) => ended.push(one),
+                None => break false,
+            }
+        };
         drop(by_id);
-        if let Some(ended) = ended {
+        for ended in ended {
             ended.session.end();
         }
-        Some(session)
+        has_room.then_some(session)
     }
 
     /// Ends the sessions that have been silent for too long, and drops streams that ended a while before.
     pub(crate) fn sweep(&self) {
-        self.stock.sweep(tokio::time::Instant::now());
+        for stock in [&self.stock, &self.strangers] {
+            stock.sweep(tokio::time::Instant::now());
+        }
         let silent = u64::try_from(SILENT.as_millis()).unwrap_or(u64::MAX);
         let now = self.now();
         let stays = |session: &HttpSession| {
@@ -211,6 +218,39 @@ impl Sessions {
 
     fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The sessions of a principal that leave no room for one more.
+struct Crowd<'a>(Vec<&'a Arc<HttpSession>>);
+
+impl<'a> Crowd<'a> {
+    fn of(by_id: &'a FxHashMap<Arc<str>, Arc<HttpSession>>, session: &HttpSession) -> Option<Self> {
+        let bytes_of = |known: &HttpSession| known.session.about().bytes();
+        let is_short = bytes_of(session) <= SHORT_BYTES;
+        // As few as these leave room, whatever their clients have said.
+        if by_id.len() < SESSIONS_SURE || (is_short && by_id.len() < SESSIONS_MAX) {
+            return None;
+        }
+        let is_own = |known: &&Arc<_>| client_of(known).principal == client_of(session).principal;
+        let own: Vec<_> = by_id.values().filter(is_own).collect();
+        let bytes: usize = own.iter().map(|known| bytes_of(known)).sum();
+        let is_over = !is_short && bytes + bytes_of(session) > SAID_BYTES;
+        (own.len() >= SESSIONS_MAX || is_over).then_some(Self(own))
+    }
+
+    /// The session to end: of the client that has the most, the one that has been silent the longest.
+    fn dispensable(&self) -> Option<Arc<str>> {
+        let mut of_client = HashMap::<&str, usize>::new();
+        for known in &self.0 {
+            *of_client.entry(&client_of(known).client).or_default() += 1;
+        }
+        let crowds = |known: &&&Arc<HttpSession>| {
+            let last_seen = known.last_seen.load(Relaxed);
+            (of_client[&*client_of(known).client], Reverse(last_seen))
+        };
+        let idle = self.0.iter().filter(|known| !known.is_busy());
+        idle.max_by_key(crowds).map(|known| Arc::clone(&known.id))
     }
 }
 
@@ -274,6 +314,23 @@ mod tests {
                 .get(&busy.id, &View::All(Face::Direct), OWNER)
                 .is_some()
         );
+    }
+
+    #[test]
+    fn sessions_are_bounded_by_what_clients_say() {
+        let sessions = Sessions::new();
+        let long = "x".repeat(handshake::SAID_BYTES - 100);
+        for _ in 0..SESSIONS_SURE + 10 {
+            assert!(open_as(&sessions, &long, Principal::Anyone).is_some());
+        }
+        assert!(
+            sessions.count() <= SESSIONS_SURE + 1,
+            "{}",
+            sessions.count()
+        );
+        let before = sessions.count();
+        assert!(open(&sessions).is_some());
+        assert_eq!(sessions.count(), before + 1);
     }
 
     #[test]

@@ -136,6 +136,10 @@ impl Source for Messages {
             () = self.tape.abandoned() => None,
         }
     }
+
+    async fn gone(&mut self) {
+        self.tape.abandoned().await;
+    }
 }
 
 impl Sink for Tape {

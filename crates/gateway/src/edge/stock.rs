@@ -1,4 +1,4 @@
-//! The tapes that can be played again, of all sessions: bounded in bytes, the oldest dropped first.
+//! The tapes that can be played again, of all sessions of a principal: bounded in bytes, the oldest dropped first.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::tape::Tape;
 
-/// The most bytes on all tapes together.
+/// The most bytes on all tapes of the owner together.
 pub(super) const STOCK_BYTES: usize = 64 * 1024 * 1024;
 /// The bytes that a tape counts besides its events.
 pub(super) const TAPE_BYTES: usize = 512;
@@ -22,7 +22,7 @@ pub(super) const KEPT_FOR: Duration = Duration::from_mins(5);
 /// The fewest entries that are looked through for tapes that are gone.
 const PRUNE_MIN: usize = 64;
 
-/// The tapes of all sessions.
+/// The tapes of all sessions of a principal.
 #[derive(Debug)]
 pub(crate) struct Stock {
     most: usize,

@@ -248,3 +248,32 @@ async fn unread_pipe_is_read_no_further() {
     drop(writing.await.unwrap());
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn long_introduction_is_refused() {
+    let stage = Stage::new(&[tool("t", "Does.")]);
+    let rig = staged(&stage).await;
+    let long = json!({ "experimental": { "x": "y".repeat(70 * 1024) } });
+    let introduced = |capabilities: &Value| {
+        json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": capabilities,
+            "clientInfo": { "name": "it", "version": "1" },
+        })
+    };
+    let mut pipe = Pipe::open(&rig, server("s")).await;
+    let web = Web::open(&rig, "/mcp/s/s", "2025-11-25").await;
+    let refused = [
+        pipe.ask("initialize", introduced(&long)).await.json,
+        web.ask("initialize", introduced(&long)).await.json,
+    ];
+    for answer in refused {
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("64 KiB"), "{message}");
+    }
+    let short = json!({ "experimental": { "x": "y".repeat(50 * 1024) } });
+    let answer = web.ask("initialize", introduced(&short)).await.json;
+    assert!(answer["result"].is_object(), "{answer}");
+    rig.stop().await;
+}

@@ -27,7 +27,7 @@ impl Machine {
             | Phase::Exited => return,
         }
         match Frame::parse(frame.clone()) {
-            Ok(Frame::Single(message)) => self.dispatch(now, message, via),
+            Ok(Frame::Single(message)) => self.dispatch(now, message, via, frame.len()),
             Ok(Frame::Batch(messages)) => {
                 for message in messages {
                     // One of them may have ended the attempt, and the rest with it.
@@ -35,7 +35,7 @@ impl Machine {
                         break;
                     }
                     match message {
-                        Ok(message) => self.dispatch(now, message, via),
+                        Ok(message) => self.dispatch(now, message, via, frame.len()),
                         Err(error) => self.malformed(&error.to_string(), frame),
                     }
                 }
@@ -57,11 +57,18 @@ impl Machine {
         self.arm();
     }
 
-    pub(super) fn dispatch(&mut self, now: Moment, message: Message, via: Option<u64>) {
+    /// Takes in a message of a frame of so many bytes, which stay as long as a part of it is kept.
+    pub(super) fn dispatch(
+        &mut self,
+        now: Moment,
+        message: Message,
+        via: Option<u64>,
+        bytes: usize,
+    ) {
         match message {
             Message::Response(response) => self.response(now, response),
-            Message::Request(request) => self.request(request, via),
-            Message::Notification(notification) => self.notification(now, notification, via),
+            Message::Request(request) => self.request(request, via, bytes),
+            Message::Notification(notification) => self.notification(now, notification, via, bytes),
         }
     }
 
@@ -103,7 +110,7 @@ impl Machine {
         }
     }
 
-    fn request(&mut self, request: Request, via: Option<u64>) {
+    fn request(&mut self, request: Request, via: Option<u64>, bytes: usize) {
         let pings = match &self.phase {
             Phase::Ready(session) => session.revision.facts().ping,
             Phase::Initializing { .. } => true,
@@ -117,18 +124,25 @@ impl Machine {
             self.counters.server_requests.add();
             self.send_answer(&request.id, Ok(Raw::empty_object()));
         } else if matches!(self.phase, Phase::Initializing { .. }) {
-            self.hold(Message::Request(request), via);
+            self.hold(Message::Request(request), via, bytes);
         } else if !pings {
             self.violation("a request from a server that may only answer");
-        } else if self.server_requests.contains(&request.id) {
+        } else if self.server_requests.iter().any(|(id, _)| *id == request.id) {
             self.violation("two requests under one id");
         } else {
             self.counters.server_requests.add();
-            if self.server_requests.len() >= self.settings.server_requests_max {
+            let waiting: usize = self.server_requests.iter().map(|(_, bytes)| bytes).sum();
+            if bytes > self.settings.server_request_bytes {
+                self.refuse(&request.id, "the request is too long");
+                return;
+            }
+            if self.server_requests.len() >= self.settings.server_requests_max
+                || waiting + bytes > self.settings.server_requests_bytes
+            {
                 self.too_many_requests(&request.id);
                 return;
             }
-            self.server_requests.push(request.id.clone());
+            self.server_requests.push((request.id.clone(), bytes));
             let epoch = self.epoch;
             let asked = Inbound::Request {
                 epoch,
@@ -140,16 +154,25 @@ impl Machine {
     }
 
     fn too_many_requests(&mut self, id: &Id) {
-        self.counters.dropped.add();
-        let busy = ErrorObject::new(code::INTERNAL, "too many requests wait for an answer");
-        self.send_answer(id, Err(busy));
+        self.refuse(id, "too many requests wait for an answer");
     }
 
-    fn notification(&mut self, now: Moment, notification: Notification, via: Option<u64>) {
+    fn refuse(&mut self, id: &Id, why: &str) {
+        self.counters.dropped.add();
+        self.send_answer(id, Err(ErrorObject::new(code::INTERNAL, why)));
+    }
+
+    fn notification(
+        &mut self,
+        now: Moment,
+        notification: Notification,
+        via: Option<u64>,
+        bytes: usize,
+    ) {
         if matches!(self.phase, Phase::Initializing { .. })
             && notification.method != method::LOG_MESSAGE
         {
-            self.hold(Message::Notification(notification), via);
+            self.hold(Message::Notification(notification), via, bytes);
             return;
         }
         self.counters.notifications.add();
@@ -183,16 +206,21 @@ impl Machine {
 
     /// Takes a request out of those that wait for the owner. Whether it was one.
     fn forget_server_request(&mut self, id: &Id) -> bool {
-        let at = self.server_requests.iter().position(|waits| waits == id);
+        let at = self
+            .server_requests
+            .iter()
+            .position(|(waits, _)| waits == id);
         at.map(|at| self.server_requests.remove(at)).is_some()
     }
 
-    fn hold(&mut self, message: Message, via: Option<u64>) {
+    fn hold(&mut self, message: Message, via: Option<u64>, bytes: usize) {
         let Phase::Initializing { held, .. } = &mut self.phase else {
             return;
         };
-        if held.len() < self.settings.held_max {
-            held.push((message, via));
+        let held_bytes: usize = held.iter().map(|(_, _, bytes)| bytes).sum();
+        let fits = held_bytes + bytes <= self.settings.server_requests_bytes;
+        if held.len() < self.settings.held_max && fits {
+            held.push((message, via, bytes));
         } else if let Message::Request(request) = message {
             self.too_many_requests(&request.id);
         } else {

@@ -51,8 +51,8 @@ pub struct Machine {
     garbage: Option<Arc<str>>,
     /// Why the last attempt failed, until one succeeds: it is what a call in vain waited for.
     last_failure: Option<Arc<str>>,
-    /// Requests of the server that the owner has not answered, oldest first.
-    server_requests: Vec<Id>,
+    /// Requests of the server that the owner has not answered, oldest first, and their bytes.
+    server_requests: Vec<(Id, usize)>,
     actions: VecDeque<Action>,
 }
 
@@ -61,8 +61,8 @@ enum Phase {
     Starting,
     Initializing {
         handshake: Handshake,
-        /// What the server said before its time, and on whose stream.
-        held: Vec<(Message, Option<u64>)>,
+        /// What the server said before its time, on whose stream, and in a frame of how many bytes.
+        held: Vec<(Message, Option<u64>, usize)>,
     },
     Ready(Arc<Session>),
     Backoff,
@@ -472,7 +472,7 @@ impl Machine {
     }
 
     fn forget_server_requests(&mut self) {
-        for id in std::mem::take(&mut self.server_requests) {
+        for (id, _) in std::mem::take(&mut self.server_requests) {
             let cancelled = Inbound::RequestCancelled { id };
             self.actions.push_back(Action::Deliver(cancelled));
         }

@@ -199,8 +199,8 @@ impl Machine {
         self.enter(State::Ready(Arc::clone(&session)), "handshake done");
         let phase = std::mem::replace(&mut self.phase, Phase::Ready(session));
         if let Phase::Initializing { held, .. } = phase {
-            for (message, via) in held {
-                self.dispatch(now, message, via);
+            for (message, via, bytes) in held {
+                self.dispatch(now, message, via, bytes);
             }
         }
         for id in std::mem::take(&mut self.waiting) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{asks_deletions, mute, staged, staged_modern};
 use crate::{
-    api_rig::Rig,
+    api_rig::{Rig, TOKEN},
     mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, Web, direct, refusal_of, search, server, text_of},
 };
 
@@ -466,6 +466,45 @@ async fn a_kept_answer_is_for_the_one_who_asked() {
         asked = rig.one_waiting() => assert_eq!(asked["status"], "pending"),
     }
     assert_eq!(stage.calls(), 0);
+    rig.stop().await;
+}
+
+/// Two that say different things of themselves are two, though they can choose their words to look alike to a hash
+/// that everyone can compute.
+#[tokio::test]
+async fn session_approval_is_for_no_lookalike() {
+    let mut config = asks_deletions();
+    config["auth"] = json!({ "mcp": "none" });
+    let (stage, rig) = staged(config).await;
+    let call = async |token: bool, info: &str| {
+        let token = if token {
+            format!("Authorization: Bearer {TOKEN}\r\n")
+        } else {
+            String::new()
+        };
+        let headers = format!(
+            "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+             MCP-Protocol-Version: {MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: delete_file\r\n{token}"
+        );
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"delete_file","arguments":{{}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{info}}}}}}}"#
+        );
+        rig.ask_with("POST", "/mcp/s/s", &headers, &body).await.body
+    };
+    let owner = r#"{"name": "mc", "version": "1"}"#;
+    let lookalike = r#"{"name":"evil","version":"1","z":"ppppppppppppppithTzX1x7YH4sWErsamCDfjQVksug3XN,jeO_*gW ~P&i~"}"#;
+    let (_, ()) = tokio::join!(call(true, owner), async {
+        let waiting = rig.one_waiting().await;
+        let remember = json!({ "remember": { "scope": "session" } });
+        rig.decided(&waiting["id"], "approve", remember).await;
+    });
+    let again = call(true, owner).await;
+    assert!(again.contains("complete"), "{again}");
+    let calls = stage.calls();
+    let (answer, asked) = tokio::join!(call(false, lookalike), rig.one_waiting());
+    assert!(answer.contains("input_required"), "{answer}");
+    assert_eq!(asked["status"], "pending");
+    assert_eq!(stage.calls(), calls);
     rig.stop().await;
 }
 
