@@ -218,7 +218,7 @@ mod tests {
                 r#"{"text":"inputRequests\n\u4f60 queue"}"#,
                 false,
             ),
-            (&REQUESTS, r#"q"#, false),
+            (&REQUESTS, "q", false),
             (&REQUESTS, "", false),
             (&TOKEN, r#"{"ProgressToken":1}"#, true),
             (&TOKEN, "{\"progressTo\u{212A}en\":1}", true),
