@@ -7,6 +7,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fmt,
+    os::unix::process::CommandExt,
     path::PathBuf,
     process::Command,
     time::Duration,
@@ -61,6 +62,19 @@ impl Engine {
         Some(Self::new(file.to_str()?, [""; 0]))
     }
 
+    /// The same engine by the file of its command, if there is one: its commands then run that file, whatever is put
+    /// into the search path later.
+    #[must_use]
+    pub fn located(mut self) -> Self {
+        let file = self
+            .file()
+            .and_then(|file| file.into_os_string().into_string().ok());
+        if let (Some(program), Some(file)) = (self.command.first_mut(), file) {
+            *program = file;
+        }
+        self
+    }
+
     /// The engine's name, for people.
     pub fn name(&self) -> &str {
         let program = self.command.first().map_or("", String::as_str);
@@ -94,11 +108,12 @@ impl Engine {
     }
 
     /// A command of the engine, such as `["rm", "-f", "NAME"]`, with the engine's environment and no other, in
-    /// a directory that holds nothing of others. None if the engine has no name.
+    /// a directory that holds nothing of others. None if the engine is not there.
     pub(crate) fn run(&self, words: &[&str]) -> Option<Command> {
         let (program, options) = self.command.split_first()?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(self.file()?);
         command
+            .arg0(program)
             .args(options)
             .args(words)
             .env_clear()
@@ -405,7 +420,7 @@ mod tests {
     #[test]
     fn a_stop_has_whole_seconds_and_never_none() {
         let named = Named {
-            engine: Engine::new("docker", [""; 0]),
+            engine: Engine::new("/bin/sh", [""; 0]),
             name: "x".into(),
         };
         for (millis, seconds) in [
@@ -416,7 +431,7 @@ mod tests {
             (14_000, "14"),
         ] {
             let command = named.stop(Duration::from_millis(millis)).unwrap();
-            assert_eq!(command.get_program(), "docker");
+            assert_eq!(command.get_program(), "/bin/sh");
             let words: Vec<_> = command.get_args().collect();
             assert_eq!(words, ["stop", "-t", seconds, "x"]);
         }

@@ -23,7 +23,7 @@ use tokio::{
 
 use crate::{
     Contained, GUARD_ARGUMENT, Handle, LaunchError, Tree,
-    control::Commission,
+    control::{Commission, NotStarted},
     handle::State,
     instance::{Instance, Marker, Token},
     keeper::Keeper,
@@ -139,10 +139,15 @@ impl Containment {
                 stderr: pipes.2,
                 handle,
             }),
-            Err((failure, errno)) => Err(LaunchError::Start {
+            Err(NotStarted {
+                failure,
+                errno,
+                interpreter,
+            }) => Err(LaunchError::Start {
                 program: program(),
                 cwd: launch.cwd.clone(),
                 failure,
+                interpreter,
                 source: io::Error::from_raw_os_error(errno),
             }),
         }
@@ -185,6 +190,7 @@ impl Containment {
         Ok(Commission {
             name: launch.name.clone(),
             program,
+            file: launch.file.clone(),
             args,
             env,
             cwd: path::absolute(&launch.cwd)?,

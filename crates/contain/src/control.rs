@@ -31,7 +31,10 @@ pub(crate) const LINE_BYTES: usize = 4 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Commission {
     pub(crate) name: String,
+    /// The program as it is to see itself.
     pub(crate) program: OsString,
+    /// The file to start, unless it is to be looked up.
+    pub(crate) file: Option<PathBuf>,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cwd: PathBuf,
@@ -49,6 +52,9 @@ impl Commission {
         let mut out = Fields(Vec::new());
         out.field(b'n', self.name.as_bytes())?;
         out.field(b'p', self.program.as_bytes())?;
+        if let Some(file) = &self.file {
+            out.field(b'f', file.as_os_str().as_bytes())?;
+        }
         for arg in &self.args {
             out.field(b'a', arg.as_bytes())?;
         }
@@ -75,6 +81,7 @@ impl Commission {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut name = None;
         let mut program = None;
+        let mut file = None;
         let mut args = Vec::new();
         let mut env = Vec::new();
         let mut cwd = None;
@@ -90,6 +97,7 @@ impl Commission {
             match tag {
                 b'n' => name = Some(text(value)?),
                 b'p' => program = Some(os()),
+                b'f' => file = Some(PathBuf::from(os())),
                 b'a' => args.push(os()),
                 b'e' => env.push(variable(value)?),
                 b'd' => cwd = Some(PathBuf::from(os())),
@@ -110,6 +118,7 @@ impl Commission {
         Some(Self {
             name: name?,
             program: program?,
+            file,
             args,
             env,
             cwd: cwd?,
@@ -192,6 +201,15 @@ impl Order {
     }
 }
 
+/// Why a server did not start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NotStarted {
+    pub(crate) failure: StartFailure,
+    pub(crate) errno: i32,
+    /// The interpreter that was not found, for people.
+    pub(crate) interpreter: Option<String>,
+}
+
 /// From the guard to the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
@@ -200,10 +218,7 @@ pub(crate) enum Report {
         pid: u32,
         leader: Option<Identity>,
     },
-    Failed {
-        failure: StartFailure,
-        errno: i32,
-    },
+    Failed(NotStarted),
     /// With the status as the system gave it.
     Exited(i32),
     SentTerm(usize),
@@ -224,20 +239,20 @@ impl Report {
                 Some(leader) => format!("started {pid} {}\n", leader.started),
                 None => format!("started {pid}\n"),
             },
-            Self::Failed { failure, errno } => format!("failed {} {errno}\n", failure.word()),
+            Self::Failed(NotStarted {
+                failure,
+                errno,
+                interpreter,
+            }) => {
+                let interpreter = clean(interpreter.as_deref().unwrap_or_default());
+                format!("failed {} {errno} {interpreter}\n", failure.word())
+            }
             Self::Exited(status) => format!("exited {status}\n"),
             Self::SentTerm(count) => format!("term {count}\n"),
             Self::SentKill(count) => format!("kill {count}\n"),
             Self::StoppingContainer => "stop-container\n".to_owned(),
             Self::KillingContainer => "kill-container\n".to_owned(),
-            Self::Unrecorded(why) => {
-                let why: String = why
-                    .chars()
-                    .map(|char| if char.is_control() { ' ' } else { char })
-                    .take(LINE_BYTES / 8)
-                    .collect();
-                format!("unrecorded {why}\n")
-            }
+            Self::Unrecorded(why) => format!("unrecorded {}\n", clean(why)),
             Self::Gone { rung, took } => format!("gone {} {}\n", rung.word(), took.as_millis()),
         }
     }
@@ -257,11 +272,13 @@ impl Report {
                 }
             }
             "failed" => {
-                let (failure, errno) = rest.split_once(' ')?;
-                Self::Failed {
+                let (failure, rest) = rest.split_once(' ')?;
+                let (errno, interpreter) = rest.split_once(' ').unwrap_or((rest, ""));
+                Self::Failed(NotStarted {
                     failure: StartFailure::parse(failure)?,
                     errno: errno.parse().ok()?,
-                }
+                    interpreter: Some(interpreter.to_owned()).filter(|name| !name.is_empty()),
+                })
             }
             "exited" => Self::Exited(rest.parse().ok()?),
             "term" => Self::SentTerm(rest.parse().ok()?),
@@ -279,6 +296,14 @@ impl Report {
             _ => return None,
         })
     }
+}
+
+/// A text for people, so that it fits on a line.
+fn clean(text: &str) -> String {
+    let printable = text
+        .chars()
+        .map(|char| if char.is_control() { ' ' } else { char });
+    printable.take(LINE_BYTES / 8).collect()
 }
 
 fn ladder_words(ladder: Ladder) -> String {
@@ -338,7 +363,9 @@ pub fn check_control(bytes: &[u8]) {
         }
         match Report::parse(&line) {
             // A text for people, which is cut and cleaned when it is sent.
-            Some(report @ Report::Unrecorded(_)) => assert!(report.line().len() <= LINE_BYTES),
+            Some(report @ (Report::Unrecorded(_) | Report::Failed(_))) => {
+                assert!(report.line().len() <= LINE_BYTES)
+            }
             Some(report) => assert_eq!(Report::parse(report.line().trim_end()), Some(report)),
             None => {}
         }
@@ -356,6 +383,7 @@ mod tests {
         Commission {
             name: "files of Zoë".into(),
             program: "./server".into(),
+            file: Some("/opt/server".into()),
             args: vec![
                 "".into(),
                 "a b".into(),
@@ -423,10 +451,16 @@ mod tests {
                     started: 4711,
                 }),
             },
-            Report::Failed {
+            Report::Failed(NotStarted {
                 failure: StartFailure::WorkingDirectory,
                 errno: 2,
-            },
+                interpreter: None,
+            }),
+            Report::Failed(NotStarted {
+                failure: StartFailure::Interpreter,
+                errno: 2,
+                interpreter: Some("/opt/my shell".into()),
+            }),
             Report::Exited(9),
             Report::SentTerm(1),
             Report::SentKill(2),

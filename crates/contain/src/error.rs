@@ -14,7 +14,7 @@ const GUARD_FAILED: &str = "the guard that looks after it failed";
 #[non_exhaustive]
 pub enum LaunchError {
     /// The program itself did not start.
-    #[error("cannot start `{program}`: {}", .failure.reason(.cwd))]
+    #[error("cannot start `{program}`: {}", .failure.reason(.cwd, .interpreter.as_deref()))]
     Start {
         /// The program.
         program: String,
@@ -22,6 +22,8 @@ pub enum LaunchError {
         cwd: PathBuf,
         /// What was wrong.
         failure: StartFailure,
+        /// The interpreter that its first line names, if that was not found.
+        interpreter: Option<String>,
         /// What the system said.
         #[source]
         source: io::Error,
@@ -89,12 +91,18 @@ impl StartFailure {
         Self::ALL.into_iter().find(|failure| failure.word() == word)
     }
 
-    fn reason(self, cwd: &Path) -> Cow<'static, str> {
+    fn reason(self, cwd: &Path, interpreter: Option<&str>) -> Cow<'static, str> {
         match self {
             Self::NotFound => "command not found".into(),
-            Self::Interpreter => {
-                "the interpreter named in its first line, or its loader, was not found".into()
-            }
+            Self::Interpreter => match interpreter {
+                Some(name) => {
+                    format!("the interpreter `{name}` that its first line names was not found")
+                        .into()
+                }
+                None => {
+                    "the interpreter named in its first line, or its loader, was not found".into()
+                }
+            },
             Self::PermissionDenied => "permission denied".into(),
             Self::NotExecutable => "not a program for this system".into(),
             Self::WorkingDirectory => format!(
@@ -122,7 +130,12 @@ impl LaunchError {
     /// The message without the program.
     pub fn reason(&self) -> Cow<'_, str> {
         match self {
-            Self::Start { failure, cwd, .. } => failure.reason(cwd),
+            Self::Start {
+                failure,
+                cwd,
+                interpreter,
+                ..
+            } => failure.reason(cwd, interpreter.as_deref()),
             Self::Invalid { .. } => INVALID.into(),
             Self::Guard { .. } => GUARD_FAILED.into(),
         }

@@ -17,10 +17,9 @@ use tokio::{
 };
 
 use crate::{
-    StartFailure,
     container::{ENGINE_TIME, Named},
     containment::{Counted, OnStep},
-    control::{Lines, Order, Report},
+    control::{Lines, NotStarted, Order, Report},
     handle::{State, killed},
     instance::Marker,
     ledger,
@@ -38,7 +37,7 @@ pub(crate) struct Keeper {
     pub(crate) orders: Option<mpsc::UnboundedReceiver<Order>>,
     pub(crate) kills: watch::Receiver<usize>,
     pub(crate) state: watch::Sender<State>,
-    pub(crate) started: Option<oneshot::Sender<Result<(), (StartFailure, i32)>>>,
+    pub(crate) started: Option<oneshot::Sender<Result<(), NotStarted>>>,
     pub(crate) on_step: OnStep,
     /// Whether it was told to stop.
     pub(crate) stopping: bool,
@@ -140,9 +139,9 @@ impl Keeper {
                     let _ = started.send(Ok(()));
                 }
             }
-            Report::Failed { failure, errno } => {
+            Report::Failed(failed) => {
                 if let Some(started) = self.started.take() {
-                    let _ = started.send(Err((failure, errno)));
+                    let _ = started.send(Err(failed));
                 }
                 self.end(Rung::Own, Duration::ZERO);
             }

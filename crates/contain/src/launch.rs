@@ -52,6 +52,7 @@ pub struct Launch {
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cwd: PathBuf,
     pub(crate) ladder: Ladder,
+    pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Clone)]
@@ -67,8 +68,9 @@ pub(crate) enum What {
 }
 
 impl Launch {
-    /// A program. A bare name is looked up in the `PATH` of [`env`](Self::env), or in the system's default
-    /// directories if there is none. `name` is the server's, for people.
+    /// A program. A bare name is looked up in the absolute directories of the `PATH` of [`env`](Self::env), or in the
+    /// system's default directories if there is none. The first file found is started or fails: no later one takes
+    /// its place. `name` is the server's, for people.
     pub fn program(name: impl Into<String>, program: impl Into<OsString>) -> Self {
         Self::new(
             name.into(),
@@ -100,6 +102,7 @@ impl Launch {
             env: Vec::new(),
             cwd: "/".into(),
             ladder,
+            file: None,
         }
     }
 
@@ -131,6 +134,14 @@ impl Launch {
     #[must_use]
     pub fn cwd(mut self, dir: impl Into<PathBuf>) -> Self {
         self.cwd = dir.into();
+        self
+    }
+
+    /// Starts this file, an absolute path, instead of looking the program up. The program sees its name as it was
+    /// given.
+    #[must_use]
+    pub fn file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.file = Some(file.into());
         self
     }
 

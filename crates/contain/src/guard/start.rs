@@ -2,11 +2,10 @@
 //! with the server.
 
 use std::{
-    env,
     fs::{self, File},
     io::{self, IoSliceMut, Read, Write},
     os::unix::{net::UnixStream, process::CommandExt},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
@@ -20,10 +19,11 @@ use rustix::{
 
 use crate::{
     become_subreaper,
-    control::{COMMISSION_BYTES, Commission, Lines, Report},
+    control::{self, COMMISSION_BYTES, Commission, Lines, Report},
     error::StartFailure,
     ledger::{self, Record},
     process::Identity,
+    program::{file_to_start, interpreter},
 };
 
 use super::{
@@ -86,10 +86,9 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
         .map_or(Ok(()), |record| record.write(&commission.ledger));
     let started = match start(&commission, pipes) {
         Ok(child) => i32::try_from(child.id()).ok().and_then(Pid::from_raw),
-        Err((failure, error)) => {
+        Err(failed) => {
             ledger::remove(&commission.ledger, &commission.marker.token);
-            let errno = error.raw_os_error().unwrap_or(0);
-            control.write_all(Report::Failed { failure, errno }.line().as_bytes())?;
+            control.write_all(Report::Failed(failed).line().as_bytes())?;
             return Err(NotStarted::Failed);
         }
     };
@@ -212,9 +211,20 @@ fn receive_commission(control: &mut UnixStream) -> Result<(Commission, Lines), N
     }
 }
 
-fn start(commission: &Commission, pipes: Pipes) -> Result<Child, (StartFailure, io::Error)> {
-    let mut command = Command::new(&commission.program);
+fn start(commission: &Commission, pipes: Pipes) -> Result<Child, control::NotStarted> {
+    enter(&commission.cwd)
+        .map_err(|error| not_started(StartFailure::WorkingDirectory, &error, None))?;
+    let Some(file) = file(commission) else {
+        return Err(not_started(
+            StartFailure::NotFound,
+            &Errno::NOENT.into(),
+            None,
+        ));
+    };
+    // With a slash in it, so that nothing is searched for, and no other file is started if this one cannot be.
+    let mut command = Command::new(&file);
     command
+        .arg0(&commission.program)
         .args(&commission.args)
         .env_clear()
         .envs(commission.env.iter().map(|(name, value)| (name, value)))
@@ -224,18 +234,43 @@ fn start(commission: &Commission, pipes: Pipes) -> Result<Child, (StartFailure, 
         .stderr(Stdio::from(pipes.stderr))
         .current_dir(&commission.cwd)
         .process_group(0);
-    enter(&commission.cwd).map_err(|error| (StartFailure::WorkingDirectory, error))?;
     signals::start_clean(&mut command);
-    command.spawn().map_err(|error| {
-        let failure = match error.kind() {
-            io::ErrorKind::NotFound if is_there(commission) => StartFailure::Interpreter,
-            io::ErrorKind::NotFound => StartFailure::NotFound,
-            io::ErrorKind::PermissionDenied => StartFailure::PermissionDenied,
-            _ if error.raw_os_error() == Some(libc::ENOEXEC) => StartFailure::NotExecutable,
-            _ => StartFailure::Other,
-        };
-        (failure, error)
+    command.spawn().map_err(|error| match error.kind() {
+        // The file is there, so that something else was not found.
+        io::ErrorKind::NotFound if file.is_file() => {
+            not_started(StartFailure::Interpreter, &error, interpreter(&file))
+        }
+        io::ErrorKind::NotFound => not_started(StartFailure::NotFound, &error, None),
+        io::ErrorKind::PermissionDenied => {
+            not_started(StartFailure::PermissionDenied, &error, None)
+        }
+        _ if error.raw_os_error() == Some(libc::ENOEXEC) => {
+            not_started(StartFailure::NotExecutable, &error, None)
+        }
+        _ => not_started(StartFailure::Other, &error, None),
     })
+}
+
+fn not_started(
+    failure: StartFailure,
+    error: &io::Error,
+    interpreter: Option<String>,
+) -> control::NotStarted {
+    control::NotStarted {
+        failure,
+        errno: error.raw_os_error().unwrap_or(0),
+        interpreter,
+    }
+}
+
+/// The file to start.
+fn file(commission: &Commission) -> Option<PathBuf> {
+    if commission.file.is_some() {
+        return commission.file.clone();
+    }
+    let path = commission.env.iter().rev().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, path)| path.as_os_str());
+    file_to_start(commission.program.as_ref(), path, &commission.cwd)
 }
 
 /// Whether a directory can be entered, without going there.
@@ -244,14 +279,4 @@ fn enter(dir: &Path) -> io::Result<()> {
         return Err(Errno::NOTDIR.into());
     }
     Ok(rustix::fs::access(dir, rustix::fs::Access::EXEC_OK)?)
-}
-
-/// Whether there is a file for the program, so that something else was not found.
-fn is_there(commission: &Commission) -> bool {
-    let program = Path::new(&commission.program);
-    if program.components().count() > 1 {
-        return commission.cwd.join(program).exists();
-    }
-    let path = commission.env.iter().rev().find(|(name, _)| name == "PATH");
-    path.is_some_and(|(_, path)| env::split_paths(path).any(|dir| dir.join(program).is_file()))
 }

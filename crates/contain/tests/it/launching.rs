@@ -5,11 +5,14 @@ use std::{
     future::poll_fn,
     io,
     os::unix::{fs::PermissionsExt, process::ExitStatusExt},
+    path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
-use switchboard_contain::{GUARD_ARGUMENT, Launch, LaunchError, Rung, StartFailure, Step};
+use switchboard_contain::{
+    GUARD_ARGUMENT, Launch, LaunchError, Rung, StartFailure, Step, find_program,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::support::{FIXTURE, Place, started};
@@ -252,6 +255,99 @@ async fn why_it_did_not_start_is_told() {
     assert!(matches!(error, LaunchError::Guard { .. }), "{error}");
     place.containment.all_gone().await;
     assert_eq!(place.records(), 0);
+}
+
+/// A program of this text.
+fn program(file: &Path, text: &str) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Everything that a server writes.
+async fn written(place: &Place, launch: &Launch) -> String {
+    let mut contained = place.containment.launch(launch).await.unwrap();
+    let mut written = String::new();
+    contained.stdout.read_to_string(&mut written).await.unwrap();
+    written
+}
+
+#[tokio::test]
+async fn file_that_is_found_is_the_one_started() {
+    let place = Place::new();
+    let path = |first: &str| {
+        format!(
+            "{}:{}",
+            place.path(first).display(),
+            place.path("p2").display()
+        )
+    };
+    program(&place.path("p2/tool"), "#!/bin/sh\necho second\n");
+    // What the system would pass over for the next directory.
+    program(&place.path("script/tool"), "#!/nonexistent/interp -x\n");
+    program(&place.path("windows/tool"), "#!/bin/sh\r\n");
+    program(&place.path("interp/data"), "");
+    fs::set_permissions(place.path("interp/data"), fs::Permissions::from_mode(0o644)).unwrap();
+    let data = place.path("interp/data");
+    program(
+        &place.path("interp/tool"),
+        &format!("#!{}\n", data.display()),
+    );
+    for (first, expected, says) in [
+        ("script", StartFailure::Interpreter, "`/nonexistent/interp`"),
+        ("windows", StartFailure::Interpreter, r"`/bin/sh\r`"),
+        (
+            "interp",
+            StartFailure::PermissionDenied,
+            "permission denied",
+        ),
+    ] {
+        let launch = Launch::program("a", "tool").env("PATH", path(first));
+        let found = find_program("tool".as_ref(), Some(path(first).as_ref()));
+        assert_eq!(found, Some(place.path(first).join("tool")));
+        let error = place.containment.launch(&launch).await.unwrap_err();
+        let LaunchError::Start { failure, .. } = &error else {
+            panic!("{first}: {error}");
+        };
+        assert_eq!(*failure, expected, "{first}");
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    // A file that is no program is passed over, also by `find_program`.
+    fs::create_dir(place.path("plain")).unwrap();
+    fs::write(place.path("plain/tool"), "#!/bin/sh\necho first\n").unwrap();
+    let launch = Launch::program("a", "tool").env("PATH", path("plain"));
+    assert_eq!(written(&place, &launch).await, "second\n");
+    // And a relative directory leads nowhere.
+    let launch = Launch::program("a", "tool").env("PATH", "p2:");
+    let launch = launch.cwd(place.path(""));
+    assert!(place.containment.launch(&launch).await.is_err());
+    place.containment.all_gone().await;
+}
+
+#[tokio::test]
+async fn program_sees_the_name_it_was_given() {
+    let place = Place::new();
+    let shown = ["-c", "tr '\\0' '\\n' < /proc/$$/cmdline | head -n 1; :"];
+    let launch = Launch::program("a", "sh").args(shown);
+    assert_eq!(written(&place, &launch).await, "sh\n");
+    let launch = Launch::program("a", "/bin/sh").args(shown);
+    assert_eq!(written(&place, &launch).await, "/bin/sh\n");
+    // A shim finds itself under its own path, not under that of the file it is linked to.
+    program(&place.path("real/shim"), "#!/bin/sh\necho \"$0\"\n");
+    fs::create_dir(place.path("links")).unwrap();
+    let link = place.path("links/tool");
+    std::os::unix::fs::symlink(place.path("real/shim"), &link).unwrap();
+    let launch = Launch::program("a", "tool").env("PATH", place.path("links"));
+    assert_eq!(
+        written(&place, &launch).await,
+        format!("{}\n", link.display())
+    );
+    // The file may be given beside the name.
+    let launch = Launch::program("a", "other").file(&link);
+    assert_eq!(
+        written(&place, &launch).await,
+        format!("{}\n", link.display())
+    );
 }
 
 #[tokio::test]
