@@ -175,8 +175,8 @@ pub fn set_enabled(text: &str, name: &str, enabled: bool) -> Result<String, Edit
     patches.apply(text)
 }
 
-/// Lets a server that is held be started.
-pub fn release_server(text: &str, name: &str) -> Result<String, EditError> {
+/// Lets a server that is held be started, if it is on this machine with this file, which may be empty.
+pub fn release_server(text: &str, name: &str, file: Option<&str>) -> Result<String, EditError> {
     let root = read(text)?;
     let (servers, at) = find(root.as_ref(), name)?;
     let server = &servers.members().unwrap_or_default()[at].node;
@@ -184,6 +184,17 @@ pub fn release_server(text: &str, name: &str) -> Result<String, EditError> {
     let mut patches = Patches::default();
     if let Some(Member { node, .. }) = server.get("hold") {
         patches.replace(node.start, node.end, "false".to_owned());
+    }
+    if let Some(file) = file {
+        let file = Value::from(file).to_string();
+        match server.get("approvedFile") {
+            Some(Member { node, .. }) => patches.replace(node.start, node.end, file),
+            None => {
+                let layout = Layout::of(text, root.as_ref());
+                let member = |_: &Layout| format!("\"approvedFile\": {file}");
+                patches.append(text, server, &layout, &member);
+            }
+        }
     }
     patches.apply(text)
 }

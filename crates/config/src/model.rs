@@ -13,6 +13,7 @@ pub use asking::{
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::filter::ToolFilter;
@@ -274,6 +275,8 @@ pub struct Server {
     pub approve: Option<Guard>,
     /// Whether it is not started until a person agrees.
     pub hold: bool,
+    /// The file that it may start, if a person has agreed to its start; empty if there was none.
+    pub approved_file: Option<String>,
 }
 
 impl Server {
@@ -296,7 +299,14 @@ impl Server {
             max_result_tokens: None,
             approve: None,
             hold: false,
+            approved_file: None,
         }
+    }
+
+    /// Whether this file is another one than a person has agreed to.
+    pub fn is_other_file(&self, file: &Path) -> bool {
+        let approved = self.approved_file.as_deref();
+        approved.is_some_and(|approved| file.to_string_lossy() != approved)
     }
 }
 

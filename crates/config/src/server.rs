@@ -85,6 +85,7 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
         max_result_tokens: block.count("maxResultTokens"),
         approve: block.text("approve").map(Guard::read),
         hold: block.flag("hold").unwrap_or_default(),
+        approved_file: block.text("approvedFile").map(str::to_owned),
         transport: defaults.transport,
     })
 }

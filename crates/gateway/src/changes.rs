@@ -119,11 +119,13 @@ fn changed_keys(old: &Server, new: &Server) -> Vec<&'static str> {
         max_result_tokens,
         approve,
         hold,
+        approved_file,
     } = old;
     let mut keys = transport_keys(transport, &new.transport);
     keys.extend(differing(&[
         ("enabled", *enabled != new.enabled),
         ("hold", *hold != new.hold),
+        ("approvedFile", *approved_file != new.approved_file),
         ("start", *start != new.start),
         ("tools", *tools != new.tools),
         ("trust", *trust != new.trust),

@@ -1,7 +1,8 @@
 //! Servers that are not started until a person agrees: those that were added over TCP.
 //!
 //! The hold is a key of the server's entry (`"hold": true`), written together with the entry, so that a restart
-//! does not start the server either.
+//! does not start the server either. With the approval the entry gets the file that was shown (`approvedFile`): if
+//! the command leads to another one at a later start, the server waits once more.
 
 use std::{
     path::Path,
@@ -29,6 +30,25 @@ use crate::{
 /// The reason why such a server does not run.
 pub(crate) const REASON: &str = "waiting for approval to start";
 
+/// The reason why a server does not run whose command leads to another file by now.
+pub(crate) fn other_file(server: &Server, file: &Path) -> String {
+    let approved = match server.approved_file.as_deref() {
+        None | Some("") => "none".to_owned(),
+        Some(approved) => format!("{approved:?}"),
+    };
+    format!(
+        "{REASON}: another file would run than was approved ({file:?}, approved was {approved})"
+    )
+}
+
+/// The advice for a server that waits for approval.
+pub(crate) fn action(name: &str) -> String {
+    let name = shell_word(name);
+    format!(
+        "look at what it would start, and approve that with `switchboard trust approve {name}` or in the console"
+    )
+}
+
 /// A start that waits for a person, as the person is shown it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Waiting {
@@ -44,13 +64,23 @@ pub(crate) struct Waiting {
     pub(crate) references: Vec<String>,
 }
 
-/// What a server that is held would start; `None` if it is not held. Reads files.
+/// What a server would start that is held, or whose command leads to another file than was approved; `None` for
+/// others. Reads files.
 pub(crate) fn waiting(name: &str, server: &Server, context: &Context) -> Option<Waiting> {
-    if !server.hold {
+    if !may_wait(server) {
         return None;
     }
     let file = launch::program_file(name, server, context);
+    let is_other = file.as_ref().is_some_and(|file| server.is_other_file(file));
+    if !server.hold && !is_other {
+        return None;
+    }
     shown_start(server, file.as_deref())
+}
+
+/// Whether a server is held, or is once its command leads to another file.
+pub(crate) fn may_wait(server: &Server) -> bool {
+    server.hold || server.approved_file.is_some()
 }
 
 /// The start of a server whose command leads to this file.
@@ -154,7 +184,11 @@ impl Gateway {
         fingerprint: &str,
         actor: Option<Actor>,
     ) -> Result<bool, ChangeError> {
-        let release = switchboard_config::release_server;
+        let release = |text: &str, name: &str, start: &Waiting| {
+            let file = start.settings.get("file");
+            let file = file.map(|file| file.as_str().unwrap_or_default());
+            switchboard_config::release_server(text, name, file)
+        };
         self.change_held(name, fingerprint, actor, release).await
     }
 
@@ -165,7 +199,9 @@ impl Gateway {
         fingerprint: &str,
         actor: Option<Actor>,
     ) -> Result<bool, ChangeError> {
-        let off = |text: &str, name: &str| switchboard_config::set_enabled(text, name, false);
+        let off = |text: &str, name: &str, _: &Waiting| {
+            switchboard_config::set_enabled(text, name, false)
+        };
         self.change_held(name, fingerprint, actor, off).await
     }
 
@@ -174,7 +210,7 @@ impl Gateway {
         name: &str,
         fingerprint: &str,
         actor: Option<Actor>,
-        change: fn(&str, &str) -> Result<String, EditError>,
+        change: fn(&str, &str, &Waiting) -> Result<String, EditError>,
     ) -> Result<bool, ChangeError> {
         let (name, fingerprint) = (name.to_owned(), fingerprint.to_owned());
         let context = Arc::clone(self.context());
@@ -184,11 +220,11 @@ impl Gateway {
             let config = switchboard_config::parse(text, "switchboard.json").ok();
             let server = config.as_ref().and_then(|config| config.servers.get(&name));
             let waiting = server.and_then(|server| waiting(&name, server, &context));
-            if waiting.is_none_or(|waiting| waiting.fingerprint != fingerprint) {
+            let Some(waiting) = waiting.filter(|waiting| waiting.fingerprint == fingerprint) else {
                 return Ok(text.to_owned());
-            }
+            };
             done.store(true, Relaxed);
-            change(text, &name)
+            change(text, &name, &waiting)
         })
         .await?;
         Ok(changed.load(Relaxed))

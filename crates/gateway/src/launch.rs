@@ -32,9 +32,10 @@ use tokio::task::JoinHandle;
 use crate::{
     context::Context,
     health::Reason,
+    hold,
     identity::directory_hash,
     logs::Logs,
-    restart::Fault,
+    restart::{Fault, NotStarted},
     scrub,
     stderr::{LastWords, listen},
 };
@@ -47,15 +48,16 @@ pub(crate) async fn connect(
     server: &Arc<Server>,
     context: &Arc<Context>,
     said: &LastWords,
-) -> Result<Client, Fault> {
+) -> Result<Client, NotStarted> {
     let (called, wanted) = (Arc::clone(name), Arc::clone(server));
     let with = Arc::clone(context);
     let preparing = tokio::task::spawn_blocking(move || prepare(&called, &wanted, &with));
     let prepared = preparing.await.unwrap_or_else(|error| {
-        Err(Fault {
+        let fault = Fault {
             reason: Reason::plain(&format!("cannot prepare the start: {error}")),
             permanent: false,
-        })
+        };
+        Err(fault.into())
     });
     match prepared? {
         Prepared::BuiltIn => Ok(builder.connect(context.memory.connector())),
@@ -94,7 +96,7 @@ enum Prepared {
 }
 
 /// Puts in secrets, and makes the directory of the server. Reads and writes files.
-fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, Fault> {
+fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, NotStarted> {
     let resolved = resolve(name, server, context)
         .map_err(|error| permanent(with_hint(&error, error.hint())))?;
     // Before anything can fail with one of them in its message.
@@ -112,7 +114,12 @@ fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, F
                 Some(dir) => dir,
                 None => own_directory(name, server, &context.home)?,
             };
+            let file = command_file(&line, context);
+            check_file(server, file.as_deref())?;
             let mut launch = Launch::program(name, line.program(&context.home)).cwd(dir);
+            if let Some(file) = file {
+                launch = launch.file(file);
+            }
             for (name, value) in context.environment.of_server(&line) {
                 launch = launch.env(name, value);
             }
@@ -120,7 +127,11 @@ fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, F
         }
         Transport::Container(container) => {
             let patience = context.config.load().shutdown.container_timeout;
-            let launch = container_launch(name, container, ladder, patience, context)?;
+            let engine = engine(&container, &context.home, &context.environment);
+            let engine = engine.ok_or_else(|| permanent("no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`"))?;
+            check_file(server, engine.file().as_deref())?;
+            let launch =
+                container_launch(name, engine, container, ladder, patience, &context.home)?;
             launch.cwd(own_directory(name, server, &context.home)?)
         }
     };
@@ -140,15 +151,12 @@ fn own_directory(name: &str, server: &Server, home: &Home) -> Result<PathBuf, Fa
 
 fn container_launch(
     name: &str,
+    engine: Engine,
     config: ContainerConfig,
     ladder: Ladder,
     patience: std::time::Duration,
-    context: &Context,
+    home: &Home,
 ) -> Result<Launch, Fault> {
-    let engine = engine(&config, &context.home, &context.environment).ok_or_else(|| Fault {
-        reason: Reason::plain("no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`"),
-        permanent: true,
-    })?;
     let mut container = Container::new(config.image);
     for (name, value) in config.env {
         container = container.env(name, value);
@@ -168,7 +176,7 @@ fn container_launch(
         container = container.pids(config.pids);
     }
     for mount in &config.mounts {
-        container = container.mount(parse_mount(mount, context.home.base())?);
+        container = container.mount(parse_mount(mount, home.base())?);
     }
     if config.read_only {
         container = container.read_only();
@@ -182,6 +190,24 @@ fn container_launch(
     };
     let launch = Launch::container(name, engine, container);
     Ok(launch.args(config.args).ladder(ladder))
+}
+
+/// Holds a server back that would start another file than a person has agreed to.
+fn check_file(server: &Server, file: Option<&Path>) -> Result<(), NotStarted> {
+    match file {
+        Some(file) if server.is_other_file(file) => {
+            let reason = hold::other_file(server, file);
+            Err(NotStarted::Held(Reason::plain(&reason)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The file that a command line leads to, with its references replaced.
+fn command_file(line: &CommandLine, context: &Context) -> Option<PathBuf> {
+    let given = context.environment.of_server(line);
+    let path = given.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    find_program(&line.program(&context.home), path)
 }
 
 /// The file that a server on this machine starts, as its command line or its engine leads to it; `None` if there is
@@ -207,9 +233,7 @@ pub(crate) fn program_file(name: &str, server: &Server, context: &Context) -> Op
             else {
                 return None;
             };
-            let given = context.environment.of_server(&line);
-            let path = given.get(OsStr::new("PATH")).map(OsString::as_os_str);
-            find_program(&line.program(&context.home), path)
+            command_file(&line, context)
         }
         Transport::Container(container) => {
             engine(container, &context.home, &context.environment)?.file()
@@ -227,7 +251,7 @@ fn resolve(
     })
 }
 
-/// The engine of a container: the one that is named, or the one that is there. A relative path counts from the
+/// The engine of a container, by its file: the one that is named, or the one that is there. A relative path counts from the
 /// directory of the configuration file.
 fn engine(config: &ContainerConfig, home: &Home, environment: &Environment) -> Option<Engine> {
     let engine = match config.engine.split_first() {
@@ -239,7 +263,8 @@ fn engine(config: &ContainerConfig, home: &Home, environment: &Environment) -> O
         None => Engine::detect(environment.get("PATH")?)?,
     };
     let variables = environment.iter();
-    Some(engine.inherit(variables.map(|(name, value)| (name.into(), value.into()))))
+    let engine = engine.inherit(variables.map(|(name, value)| (name.into(), value.into())));
+    Some(engine.located())
 }
 
 /// Has a sweep ask the engines of a configuration. A server that may not run has its engine asked only about what an
@@ -261,6 +286,10 @@ pub(crate) fn with_engines(
         let Some(engine) = engine(container, home, environment) else {
             continue;
         };
+        let file = engine.file();
+        if is_named && file.is_some_and(|file| server.is_other_file(&file)) {
+            continue;
+        }
         sweep = if server.enabled && !server.hold {
             sweep.engine(engine)
         } else {

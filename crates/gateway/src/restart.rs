@@ -75,6 +75,20 @@ pub(crate) struct Fault {
     pub(crate) permanent: bool,
 }
 
+/// Why there is no connection to wait for.
+#[derive(Debug)]
+pub(crate) enum NotStarted {
+    Failed(Fault),
+    /// A person has to agree first.
+    Held(Reason),
+}
+
+impl From<Fault> for NotStarted {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Restart {
     settings: Settings,

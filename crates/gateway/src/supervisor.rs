@@ -81,6 +81,7 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
         max_result_tokens: _,
         approve: _,
         hold: _,
+        approved_file: _,
     } = old;
     *transport == new.transport
         && *init_timeout == new.init_timeout

@@ -91,6 +91,12 @@ pub(crate) const SERVER: Keys = Keys {
              A server that is added over HTTP is held.",
         ),
         bare(
+            "approvedFile",
+            Shape::Text,
+            "The file that the command or the engine led to when a person agreed to the start; empty if there was \
+             none. If it leads to another one, the server is held again. Written by the gateway.",
+        ),
+        bare(
             "start",
             Shape::Choice(&["lazy", "eager"]),
             "Whether the server is started when it is first needed or with the gateway. The gateway \

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use switchboard_config::{add_server, parse, remove_server, set_enabled};
+use switchboard_config::{add_server, parse, release_server, remove_server, set_enabled};
 
 use super::config;
 
@@ -216,6 +216,36 @@ fn a_server_is_switched_where_it_says_so() {
         let switched = set_enabled(&text(before), "s", enabled).unwrap();
         assert_eq!(switched, text(after));
         assert_eq!(config(&switched).servers["s"].enabled, enabled);
+    }
+}
+
+#[test]
+fn released_server_keeps_its_file() {
+    for (before, file, after) in [
+        (
+            r#"{"command": "a", "hold": true}"#,
+            Some("/b/\"a"),
+            r#"{"command": "a", "hold": false, "approvedFile": "/b/\"a"}"#,
+        ),
+        (
+            r#"{"approvedFile": "/c", "command": "a"}"#,
+            Some("/b"),
+            r#"{"approvedFile": "/b", "command": "a"}"#,
+        ),
+        (
+            r#"{"url": "http://a", "hold": true}"#,
+            None,
+            r#"{"url": "http://a", "hold": false}"#,
+        ),
+    ] {
+        let text = |entry| format!("{{\"mcpServers\": {{\n  \"s\": {entry}\n}}}}");
+        let released = release_server(&text(before), "s", file).unwrap();
+        assert_eq!(released, text(after));
+        let server = &config(&released).servers["s"];
+        assert_eq!(
+            (server.hold, server.approved_file.as_deref()),
+            (false, file)
+        );
     }
 }
 

@@ -54,6 +54,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.args", r#"["other"]"#),
     ("mcpServers.*.env", r#"{"OTHER": "1"}"#),
     ("mcpServers.*.hold", "true"),
+    ("mcpServers.*.approvedFile", r#""/other""#),
     ("mcpServers.*.cwd", r#""/other""#),
     ("mcpServers.*.url", r#""http://other""#),
     ("mcpServers.*.serverUrl", r#""http://other""#),

@@ -188,6 +188,7 @@ fn server_without_secrets(server: &Server) -> Value {
         max_result_tokens,
         approve,
         hold,
+        approved_file,
     } = server;
     let start = start.map(|start| match start {
         Start::Lazy => "lazy",
@@ -214,6 +215,7 @@ fn server_without_secrets(server: &Server) -> Value {
         ("tools", Some(sparse(filter).into())),
         ("trust", Some(trust.as_str().into())),
         ("hold", Some((*hold).into())),
+        ("approvedFile", approved_file.as_deref().map(Into::into)),
         ("maxResultBytes", max_result_bytes.map(Into::into)),
         ("maxResultTokens", max_result_tokens.map(Into::into)),
         (

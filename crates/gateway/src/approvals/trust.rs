@@ -123,7 +123,7 @@ fn questions(gateway: &Gateway) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> 
     let upstreams = gateway.upstreams();
     let servers = upstreams.values().filter(|upstream| {
         let settings = upstream.settings();
-        settings.enabled && (settings.hold || shelf.holds_something(&upstream.name))
+        settings.enabled && (hold::may_wait(&settings) || shelf.holds_something(&upstream.name))
     });
     let asked = servers.filter_map(|upstream| {
         let question = question(gateway, upstream)?;

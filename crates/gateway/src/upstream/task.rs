@@ -22,7 +22,7 @@ use crate::{
     launch,
     learn::{self, Curiosity, Lists},
     live::Live,
-    restart::{Fault, Restart, Settings, State},
+    restart::{Fault, NotStarted, Restart, Settings, State},
     stderr::{self, LastWords},
 };
 
@@ -38,7 +38,7 @@ pub(super) struct Task {
     runs: u64,
     known: bool,
     era: Option<Era>,
-    /// Whether its settings keep it from running.
+    /// Whether its settings keep it from running, or the file that it would start.
     is_off: bool,
 }
 
@@ -184,6 +184,7 @@ impl Task {
     async fn launch(&mut self) {
         let settings = self.upstream.settings();
         self.runs += 1;
+        self.is_off = false;
         let name = &self.upstream.name;
         self.restart.starting();
         self.tell(Health::new(ServerState::Starting));
@@ -225,7 +226,8 @@ impl Task {
         let connecting = launch::connect(builder, name, &settings, &self.context, &said);
         let client = match connecting.await {
             Ok(client) => client,
-            Err(fault) => return self.fail(fault),
+            Err(NotStarted::Failed(fault)) => return self.fail(fault),
+            Err(NotStarted::Held(reason)) => return self.hold(reason),
         };
         self.run = Some(Run {
             number: self.runs,
@@ -291,6 +293,21 @@ impl Task {
         self.restart.failed(Instant::now(), fault);
         let health = self.unwell();
         self.tell(health);
+    }
+
+    /// The server would start another file than a person has agreed to.
+    fn hold(&mut self, reason: Reason) {
+        self.fail(Fault {
+            reason,
+            permanent: true,
+        });
+        // It is started as soon as other settings say that it may.
+        self.is_off = true;
+        self.tell(Health {
+            action: Some(hold::action(&self.upstream.name).into()),
+            ..self.unwell()
+        });
+        self.context.shelf.ask_again();
     }
 
     /// The health of a server that is being left alone for a while.
@@ -377,8 +394,8 @@ impl Task {
                 if let Some(off) = off {
                     if !was_off {
                         self.let_go();
-                        self.restart.stopped(Instant::now());
                     }
+                    self.restart.stopped(Instant::now());
                     self.tell(off);
                 } else if was_off {
                     self.restart.pardon();
@@ -526,13 +543,9 @@ pub(super) fn off(name: &str, settings: &Server) -> Option<Health> {
     if !settings.enabled {
         return Some(Health::new(ServerState::Disabled));
     }
-    let name = shell_word(name);
-    let action = format!(
-        "look at what it would start, and approve that with `switchboard trust approve {name}` or in the console"
-    );
     Some(Health {
         reason: Some(Reason::plain(hold::REASON)),
-        action: Some(action.into()),
+        action: Some(hold::action(name).into()),
         ..Health::new(ServerState::Parked)
     })
 }

@@ -219,6 +219,133 @@ async fn file_that_runs_is_shown_and_approved() {
     rig.stop().await;
 }
 
+/// The reason why the server `s` is parked, once it is.
+async fn parked(rig: &Rig) -> String {
+    let server = rig
+        .until("/api/v1/servers/s", |server| server["state"] == "parked")
+        .await;
+    server["reason"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn other_file_after_approval_is_held_again() {
+    let (late, approved) = (folder_with_tool(), folder_with_tool());
+    let hidden = late.path().join("other");
+    fs::rename(late.path().join("tool"), &hidden).unwrap();
+    let path = format!(
+        "{}:{}:/usr/bin:/bin",
+        late.path().display(),
+        approved.path().display()
+    );
+    let entry = json!({ "command": "tool", "env": { "PATH": path }, "hold": true });
+    let rig = Rig::with(json!({ "s": entry })).await;
+    let first = asked(&rig, "tool").await;
+    rig.decided(&first["id"], "approve", json!({})).await;
+    rig.until_known("s").await;
+    let expected = approved.path().join("tool");
+    let known = &file(&rig)["mcpServers"]["s"]["approvedFile"];
+    assert_eq!(*known, expected.to_str().unwrap());
+    // The same file is started again without a question.
+    rig.ask("POST", "/api/v1/servers/s/restart", None).await;
+    rig.until("/api/v1/servers/s", |server| server["state"] == "ready")
+        .await;
+    assert_eq!(start_of(&rig).await, Value::Null);
+    // Another one comes first by now.
+    fs::rename(&hidden, late.path().join("tool")).unwrap();
+    rig.ask("POST", "/api/v1/servers/s/restart", None).await;
+    let reason = parked(&rig).await;
+    let says = "another file would run than was approved";
+    assert!(reason.contains(says), "{reason}");
+    let again = asked(&rig, "tool").await;
+    let seen = &again["request"]["start"]["settings"]["file"];
+    let other = late.path().join("tool");
+    assert_eq!(*seen, other.to_str().unwrap());
+    // Also after a restart of the gateway.
+    let rig = rig.restarted(|_| {}).await;
+    rig.ask("POST", "/api/v1/servers/s/restart", None).await;
+    assert!(parked(&rig).await.contains(says));
+    assert!(!late.path().join("trace").exists());
+    let again = asked(&rig, "tool").await;
+    rig.decided(&again["id"], "approve", json!({})).await;
+    rig.until("/api/v1/servers/s", |server| server["state"] != "parked")
+        .await;
+    rig.ask("POST", "/api/v1/servers/s/restart", None).await;
+    rig.until("/api/v1/servers/s", |server| server["state"] == "ready")
+        .await;
+    assert!(late.path().join("trace").exists());
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn file_that_was_missing_at_approval_is_held() {
+    let folder = folder_with_tool();
+    let (tool, hidden) = (folder.path().join("tool"), folder.path().join("other"));
+    fs::rename(&tool, &hidden).unwrap();
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let entry = json!({ "command": "tool", "env": { "PATH": path }, "hold": true });
+    let rig = Rig::with(json!({ "s": entry })).await;
+    let first = asked(&rig, "tool").await;
+    rig.decided(&first["id"], "approve", json!({})).await;
+    let missing = |server: &Value| {
+        let reason = server["reason"].as_str().unwrap_or_default();
+        reason.contains("command not found")
+    };
+    rig.until("/api/v1/servers/s", missing).await;
+    fs::rename(&hidden, &tool).unwrap();
+    rig.ask("POST", "/api/v1/servers/s/restart", None).await;
+    let reason = parked(&rig).await;
+    assert!(reason.contains("another file would run"), "{reason}");
+    // The approval alone starts it.
+    let again = asked(&rig, "tool").await;
+    rig.decided(&again["id"], "approve", json!({})).await;
+    rig.until_known("s").await;
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn server_of_the_owner_is_not_held() {
+    let (late, first) = (folder_with_tool(), folder_with_tool());
+    let hidden = late.path().join("other");
+    fs::rename(late.path().join("tool"), &hidden).unwrap();
+    let path = format!(
+        "{}:{}:/usr/bin:/bin",
+        late.path().display(),
+        first.path().display()
+    );
+    let rig = Rig::with(json!({ "s": { "command": "tool", "env": { "PATH": path } } })).await;
+    rig.until_known("s").await;
+    fs::rename(&hidden, late.path().join("tool")).unwrap();
+    rig.ask("POST", "/api/v1/servers/s/restart", None).await;
+    rig.until("/api/v1/servers/s", |server| server["state"] == "ready")
+        .await;
+    assert!(late.path().join("trace").exists());
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn file_with_a_missing_interpreter_is_not_passed_over() {
+    let (broken, next) = (folder_with_tool(), folder_with_tool());
+    fs::write(broken.path().join("tool"), "#!/nonexistent/interp\n").unwrap();
+    let path = format!(
+        "{}:{}:/usr/bin:/bin",
+        broken.path().display(),
+        next.path().display()
+    );
+    let entry = json!({ "command": "tool", "env": { "PATH": path }, "hold": true });
+    let rig = Rig::with(json!({ "s": entry })).await;
+    let first = asked(&rig, "tool").await;
+    let seen = &first["request"]["start"]["settings"]["file"];
+    assert_eq!(*seen, broken.path().join("tool").to_str().unwrap());
+    rig.decided(&first["id"], "approve", json!({})).await;
+    let failed = |server: &Value| {
+        let reason = server["reason"].as_str().unwrap_or_default();
+        reason.contains("/nonexistent/interp")
+    };
+    rig.until("/api/v1/servers/s", failed).await;
+    assert!(!next.path().join("trace").exists());
+    rig.stop().await;
+}
+
 #[tokio::test]
 async fn held_server_stays_held_across_a_restart() {
     let folder = tempfile::tempdir().unwrap();

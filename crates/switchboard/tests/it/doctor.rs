@@ -276,6 +276,30 @@ fn held_server_runs_nothing_in_doctor() {
     assert!(!trace.exists());
 }
 
+#[test]
+fn other_file_than_approved_does_not_run_in_doctor() {
+    let place = Place::new();
+    tracing_program(&place, "bin/engine", "trace");
+    tracing_program(&place, "bin/node", "trace");
+    let bin = place.user().with_file_name("bin");
+    let image =
+        json!({"image": "i", "isolation": {"engine": bin.join("engine")}, "approvedFile": "/a"});
+    let command = json!({"command": bin.join("node"), "approvedFile": "/a"});
+    for server in [image, command] {
+        let config = json!({"mcpServers": {"sky": server}, "memory": {"enabled": false}});
+        place.write_config(&config.to_string());
+        let said = "another file would run than was approved";
+        check(
+            &place,
+            "server:sky",
+            "warning",
+            said,
+            "`switchboard trust show sky`",
+        );
+        assert!(!place.user().join("trace").exists());
+    }
+}
+
 /// A program that writes its environment to the file of this name.
 fn tracing_program(place: &Place, file: &str, trace: &str) {
     let trace = place.user().join(trace);

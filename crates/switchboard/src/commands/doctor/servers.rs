@@ -70,6 +70,9 @@ pub(super) fn look(home: &Home, config: &Config, status: Option<&Status>) -> Vec
     findings
 }
 
+const OTHER_FILE: &str =
+    "another file would run than was approved, so it is not started until you approve that";
+
 /// A look at one server.
 struct Look<'a> {
     name: &'a str,
@@ -86,20 +89,16 @@ impl Look<'_> {
         self.exposed(server);
         if server.hold {
             // Nothing that its entry names is run, reached or read before that.
-            let name = shell_word(self.name);
-            self.warning(
-                "it is not started until you approve it",
-                format!("look at it with `switchboard trust show {name}`, then approve it with `switchboard trust approve {name}`"),
-            );
+            self.held("it is not started until you approve it");
             return self.findings;
         }
         match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
             Ok(resolved) => {
                 switchboard_gateway::scrub::register(&resolved.secrets);
                 match &resolved.value.transport {
-                    Transport::Command(line) => self.command(line),
+                    Transport::Command(line) => self.command(server, line),
                     Transport::Remote(remote) => self.remote(remote),
-                    Transport::Container(container) => self.container(container),
+                    Transport::Container(container) => self.container(server, container),
                     Transport::BuiltIn => {}
                 }
             }
@@ -145,6 +144,15 @@ impl Look<'_> {
             .push(Finding::warning(self.check(), message, fix));
     }
 
+    /// A person has to agree to its start.
+    fn held(&mut self, message: &str) {
+        let name = shell_word(self.name);
+        self.warning(
+            message,
+            format!("look at it with `switchboard trust show {name}`, then approve it with `switchboard trust approve {name}`"),
+        );
+    }
+
     fn unresolved(&mut self, error: &ResolveError) {
         let failure = Failure::from_error(error, error.hint());
         let owner = format!("server {:?}, ", self.name);
@@ -163,7 +171,7 @@ impl Look<'_> {
         }
     }
 
-    fn command(&mut self, line: &CommandLine) {
+    fn command(&mut self, server: &Server, line: &CommandLine) {
         if let Some(cwd) = &line.directory(self.home)
             && !cwd.is_dir()
         {
@@ -203,6 +211,9 @@ impl Look<'_> {
                 program::how_to_get(command),
             );
         };
+        if server.is_other_file(&program) {
+            return self.held(OTHER_FILE);
+        }
         if matches!(
             program.file_name().and_then(|name| name.to_str()),
             Some("npx" | "node")
@@ -255,7 +266,7 @@ impl Look<'_> {
         }
     }
 
-    fn container(&mut self, container: &Container) {
+    fn container(&mut self, server: &Server, container: &Container) {
         let environment = programs::environment();
         let path = environment.get("PATH").unwrap_or_default();
         let mut words: Vec<&str> = container.engine.iter().map(String::as_str).collect();
@@ -282,6 +293,9 @@ impl Look<'_> {
                 program::how_to_get(engine),
             );
         };
+        if server.is_other_file(&program) {
+            return self.held(OTHER_FILE);
+        }
         let engine = engine.to_owned();
         words.push("version");
         let variables = environment.iter();
