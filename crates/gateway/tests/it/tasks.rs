@@ -283,3 +283,25 @@ async fn read_that_asks_is_not_kept() {
     assert_eq!(reads.count(), 2, "{asked:?}");
     rig.stop().await;
 }
+
+/// The same as the error of a call is judged by rules.
+#[tokio::test]
+async fn task_that_failed_asks_for_no_address() {
+    let (stage, rig, mut client, task) = asking_task(json!({})).await;
+    for code in ["-32042", "-32042.0", "\"-32042\""] {
+        stage.set_answer(
+            "tasks/get",
+            &format!(
+                r#""result":{{"resultType":"complete","taskId":"t1","status":"failed","error":{{"code":{code},"message":"m","data":{{"elicitations":[{{"mode":"url","elicitationId":"e","url":"https://evil.example/"}}]}}}}}}"#
+            ),
+        );
+        let said = client.ask("tasks/get", json!({ "taskId": task })).await;
+        assert!(!said.text.contains("evil.example"), "{code}: {}", said.text);
+        assert_eq!(
+            said.json["result"]["error"]["code"], -32603,
+            "{}",
+            said.text
+        );
+    }
+    rig.stop().await;
+}
