@@ -71,13 +71,6 @@ fn expansions_that_may_climb_are_held() {
             "{text}"
         );
     }
-    assert_all(
-        Action::Deny,
-        &[
-            ("~/.ssh/*", "/tmp/{a,..}/root/.ssh/id"),
-            ("~/.ssh/*", "/tmp/.?/root/.ssh/id"),
-        ],
-    );
     for text in CLIMBS.iter().filter(|text| text.starts_with("/tmp/")) {
         for test in [json!("/tmp/*"), json!({ "matches": "^/tmp/" })] {
             let found = of_text("allow", &test, text);
