@@ -47,6 +47,7 @@ mod address;
 mod condition;
 mod decode;
 mod error;
+mod expand;
 mod glob;
 mod guard;
 mod hints;

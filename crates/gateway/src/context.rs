@@ -32,6 +32,7 @@ use crate::{
     seal::Seal,
     session::Audience,
     shelf::Shelf,
+    watch,
 };
 
 #[derive(Debug)]
@@ -67,6 +68,8 @@ pub(crate) struct Context {
     /// Calls that wait for their clients.
     pub(crate) parking: Arc<Parking<Kept>>,
     pub(crate) seal: Seal,
+    /// The room for the resources that clients watch.
+    pub(crate) watched: Arc<watch::Room>,
     pub(crate) console: Console,
     pub(crate) reads: Reads,
     pub(crate) config: ArcSwap<Config>,
@@ -123,6 +126,7 @@ impl Context {
             audience: Audience::default(),
             parking: Parking::new(Seal::new()?, PARKED)?,
             seal: Seal::new()?,
+            watched: Arc::default(),
             console: Console::new()?,
             reads: Reads::default(),
             logs,

@@ -500,7 +500,9 @@ impl Room<'_> {
         let result = self.expose_tasks(&server, result);
         // The result of the tool is all of it, or a part of what is said of the task.
         let unclear = |error: RawError| tasks::unclear(&server, &error);
-        let inner = result.distinct_member(&["result"]).map_err(unclear)?;
+        let inner = result.distinct_member(&["result", "error"]);
+        let inner = inner.map_err(unclear)?;
+        let result = tasks::without_opening(result);
         let result = match inner.filter(Raw::is_object) {
             Some(inner) => {
                 let inner = self.deliver(&server, inner, None, Structured::Keep).await;

@@ -89,6 +89,8 @@ struct Open {
     becomes_task: AtomicBool,
     /// Whether nobody can be asked for it.
     is_mute: bool,
+    /// The server has answered it.
+    is_answered: AtomicBool,
     /// Made when the server first asks, which few do.
     count: OnceLock<Arc<CallCount>>,
 }
@@ -139,6 +141,7 @@ impl Questions {
             task: OnceLock::new(),
             becomes_task: AtomicBool::new(false),
             is_mute,
+            is_answered: AtomicBool::new(false),
             count: OnceLock::new(),
         });
         self.lock().insert(tag, Arc::clone(&open));
@@ -204,7 +207,9 @@ impl Questions {
         };
         let tagged = asked.tag.and_then(|tag| self.lock().get(&tag).cloned());
         let task = asked.params.as_ref().and_then(related_task);
-        let is_sure = tagged.is_some() || task.is_some() || self.lock().len() == 1;
+        let is_named = tagged.is_some() || task.is_some();
+        let is_sure = is_named || self.lock().len() == 1;
+        let is_of_one = is_named || self.is_of_one_client();
         let owner = match (tagged, task) {
             (Some(call), _) => Owner::Call(call),
             (None, Some(task)) => self.owner_of(&task).await,
@@ -223,7 +228,7 @@ impl Questions {
         let asker = Asker {
             server,
             tool: call.and_then(|call| call.tool.as_deref().filter(|_| is_sure)),
-            caller: call.map(|call| &call.caller),
+            caller: call.map(|call| &call.caller).filter(|_| is_of_one),
         };
         let params = asked.params.as_ref();
         let ruling = ruling::judge(context, asker, &asked.method, params).await;
@@ -283,21 +288,41 @@ impl Questions {
         roots.as_ref().map(|(_, line)| line.clone())
     }
 
+    /// Tests if all calls under way are of one client, also those whose client is away.
+    fn is_of_one_client(&self) -> bool {
+        let open = self.lock();
+        let mut calls = open.values().map(|call| call.client());
+        let first = calls.next();
+        calls.all(|other| Some(other) == first)
+    }
+
     /// The call that a question belongs to, if that can be told, now or in a while. It is one of those
     /// that were under way when it came.
+    ///
+    /// A call that the server has answered is not the one that it asks for. One that ends otherwise may have been, and
+    /// across principals even an answer proves nothing: what one says is never put to the other.
     async fn owner(&self) -> Owner {
         let until = Instant::now() + AMBIGUOUS;
         let candidates = self.candidates();
+        let mut principals = candidates.iter().map(|(_, call)| call.caller.principal);
+        let first = principals.next();
+        if principals.any(|other| Some(other) != first) {
+            return Owner::Several;
+        }
         loop {
             let changed = self.changed.notified();
             let mut changed = std::pin::pin!(changed);
             // From here on a change is noticed.
             changed.as_mut().enable();
-            let left: Vec<_> = {
+            let (left, gone): (Vec<_>, Vec<_>) = {
                 let open = self.lock();
-                let left = candidates.iter().filter_map(|tag| open.get(tag));
-                left.cloned().collect()
+                let is_left = |(tag, _): &&(u64, Arc<Open>)| open.contains_key(tag);
+                candidates.iter().partition(is_left)
             };
+            if gone.iter().any(|(_, call)| !call.is_answered.load(Relaxed)) {
+                return Owner::Several;
+            }
+            let left: Vec<_> = left.iter().map(|(_, call)| Arc::clone(call)).collect();
             match only_one(&left) {
                 Owner::Several => {}
                 found => return found,
@@ -319,8 +344,11 @@ impl Questions {
             changed.as_mut().enable();
             let (found, may_come) = {
                 let open = self.lock();
-                let is_it = |call: &&Arc<Open>| call.task.get().is_some_and(|own| own == task);
-                let found: Vec<_> = open.values().filter(is_it).cloned().collect();
+                let is_it = |call: &Open| call.task.get().is_some_and(|own| own == task);
+                let mut found: Vec<_> = open.iter().filter(|(_, call)| is_it(call)).collect();
+                // The oldest first: what asks for the result waits longer than what asks how the task is.
+                found.sort_unstable_by_key(|(tag, _)| **tag);
+                let found: Vec<_> = found.iter().map(|(_, call)| Arc::clone(call)).collect();
                 let mut calls = open.values();
                 let may_come = calls.any(|call| call.becomes_task.load(Relaxed));
                 (found, may_come)
@@ -337,21 +365,22 @@ impl Questions {
     }
 
     /// The calls that a question could be for.
-    fn candidates(&self) -> Vec<u64> {
+    fn candidates(&self) -> Vec<(u64, Arc<Open>)> {
         let open = self.lock();
         let mut principals = open.values().map(|call| call.caller.principal);
         let first = principals.next();
         let one_principal = principals.all(|other| Some(other) == first);
         let all = || open.iter();
         let here = || all().filter(|(_, call)| !call.away.load(Relaxed));
-        let mut tags: Vec<_> = if one_principal && here().next().is_some() {
-            here().map(|(tag, _)| *tag).collect()
+        let with_tag = |(tag, call): (&u64, &Arc<Open>)| (*tag, Arc::clone(call));
+        let mut calls: Vec<_> = if one_principal && here().next().is_some() {
+            here().map(with_tag).collect()
         } else {
-            all().map(|(tag, _)| *tag).collect()
+            all().map(with_tag).collect()
         };
         // The oldest first.
-        tags.sort_unstable();
-        tags
+        calls.sort_unstable_by_key(|(tag, _)| *tag);
+        calls
     }
 
     fn lock(&self) -> MutexGuard<'_, FxHashMap<u64, Arc<Open>>> {
@@ -372,9 +401,7 @@ fn only_one(calls: &[Arc<Open>]) -> Owner {
     let Some(first) = calls.first() else {
         return Owner::Nobody;
     };
-    // Two that say the same of themselves, on a connection each, may be two programs.
-    let client = |call: &Open| (call.caller.key, call.caller.person, call.caller.principal);
-    if calls.iter().any(|call| client(call) != client(first)) {
+    if calls.iter().any(|call| call.client() != first.client()) {
         return Owner::Several;
     }
     let mut hearing = calls.iter().filter(|call| !call.is_mute);
@@ -387,6 +414,12 @@ fn only_one(calls: &[Arc<Open>]) -> Owner {
 }
 
 impl Open {
+    /// The client, as far as clients can be told apart: two that say the same of themselves, on a connection each, may
+    /// be two programs.
+    fn client(&self) -> (u64, u64, Principal) {
+        (self.caller.key, self.caller.person, self.caller.principal)
+    }
+
     fn ask(&self, question: Question) {
         self.lock().push_back(question);
         self.rung.notify_one();
@@ -415,6 +448,11 @@ impl Ear {
     pub(crate) fn set_away(&self, away: bool) {
         self.open.away.store(away, Relaxed);
         self.questions.changed.notify_waiters();
+    }
+
+    /// The server has answered the call.
+    pub(crate) fn is_answered(&self) {
+        self.open.is_answered.store(true, Relaxed);
     }
 
     /// The server is to say which task the call has become.
@@ -469,13 +507,8 @@ mod tests {
 
     /// The client that is asked; 0 if there are several.
     fn owner(questions: &Questions) -> Option<u64> {
-        let open = questions.lock();
-        let candidates: Vec<_> = {
-            drop(open);
-            let tags = questions.candidates();
-            let open = questions.lock();
-            tags.iter().map(|tag| Arc::clone(&open[tag])).collect()
-        };
+        let candidates = questions.candidates();
+        let candidates: Vec<_> = candidates.into_iter().map(|(_, call)| call).collect();
         match only_one(&candidates) {
             Owner::Call(owner) => Some(owner.caller.person),
             Owner::Nobody => None,
@@ -603,12 +636,48 @@ mod tests {
         let owner = tokio::spawn(async move { asking.owner().await });
         tokio::task::yield_now().await;
         let late = open(&questions, 3);
+        one.is_answered();
         drop(one);
         let Ok(Owner::Call(owner)) = owner.await else {
             panic!("there is one client left of those that it can be for");
         };
         assert_eq!(owner.caller.person, 2);
         drop((other, late));
+    }
+
+    /// A client may hang up, or the call may take too long, while its question waits.
+    #[tokio::test(start_paused = true)]
+    async fn question_of_a_call_that_was_not_answered_is_put_to_none() {
+        let questions = Arc::new(Questions::default());
+        let (one, _other) = (open(&questions, 1), open(&questions, 2));
+        let asking = Arc::clone(&questions);
+        let owner = tokio::spawn(async move { asking.owner().await });
+        tokio::task::yield_now().await;
+        drop(one);
+        assert!(matches!(owner.await, Ok(Owner::Several)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn question_of_one_principal_is_never_put_to_another() {
+        let questions = Arc::new(Questions::default());
+        let one = open(&questions, 1);
+        let _stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
+        let asking = Arc::clone(&questions);
+        let owner = tokio::spawn(async move { asking.owner().await });
+        tokio::task::yield_now().await;
+        one.is_answered();
+        drop(one);
+        assert!(matches!(owner.await, Ok(Owner::Several)));
+    }
+
+    #[test]
+    fn client_that_is_away_keeps_another_from_being_known() {
+        let questions = Arc::new(Questions::default());
+        let _one = open(&questions, 1);
+        assert!(questions.is_of_one_client());
+        let away = open(&questions, 2);
+        away.set_away(true);
+        assert!(!questions.is_of_one_client());
     }
 
     #[tokio::test(start_paused = true)]

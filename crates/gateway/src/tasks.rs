@@ -9,10 +9,10 @@ use std::{
 };
 
 use rustc_hash::FxHashSet;
-use switchboard_client::Raw;
-use switchboard_wire::RawError;
+use switchboard_client::{ErrorObject, Raw};
+use switchboard_wire::{RawError, code};
 
-use crate::{caller::Principal, failure::Failure, health::Reason, seal::Seal};
+use crate::{caller::Principal, failure::Failure, health::Reason, seal::Seal, translate};
 
 const PURPOSE: &str = "task";
 /// Under this name of `_meta` a message says which task it belongs to (2025-11-25).
@@ -113,6 +113,22 @@ pub(crate) fn unclear(server: &str, error: &RawError) -> Failure {
         server: server.into(),
         reason: Reason::plain(&format!("its answer about tasks cannot be read: {error}")),
     }
+}
+
+/// What is said of a task, with a plain error if it has one. One that wants a person to open addresses is replaced: as
+/// the error of a call it would be judged, and here nothing judges it.
+pub(crate) fn without_opening(result: Raw) -> Raw {
+    let Some(error) = result.member("error").map(ErrorObject::from_raw) else {
+        return result;
+    };
+    let error = if error.code == translate::URL_ELICITATION_REQUIRED {
+        let message =
+            "the server wants a person to open an address first, which a task cannot ask for";
+        ErrorObject::new(code::INTERNAL, message)
+    } else {
+        error
+    };
+    result.with_member("error", error.raw()).unwrap_or(result)
 }
 
 const fn place(principal: Principal) -> usize {

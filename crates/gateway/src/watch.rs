@@ -6,7 +6,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::Instant,
 };
@@ -17,7 +17,7 @@ use switchboard_wire::method;
 
 use crate::{
     call::gate::may_hear,
-    caller::Caller,
+    caller::{Caller, Principal},
     context::Context,
     failure::Failure,
     mailbox::{Mailbox, News},
@@ -49,6 +49,58 @@ pub(crate) struct Watch {
     upstream: Weak<Upstream>,
     uri: String,
     number: u64,
+    _place: Place,
+}
+
+/// The room for what clients watch of all servers, in bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    owner: AtomicUsize,
+    strangers: AtomicUsize,
+}
+
+/// The room for what the owner's clients watch.
+const OWNER_BYTES: usize = 32 * 1024 * 1024;
+/// That for all others, who leave room at every server for the owner.
+const STRANGERS_BYTES: usize = 4 * 1024 * 1024;
+/// What a resource takes beside its URI.
+const PLACE_BYTES: usize = 512;
+
+impl Room {
+    /// Takes a place for a resource; `None` if there is none left for this principal.
+    fn take(self: &Arc<Self>, principal: Principal, uri: &str) -> Option<Place> {
+        let bytes = PLACE_BYTES + uri.len();
+        let (taken, limit) = self.of(principal);
+        let more = |taken: usize| Some(taken + bytes).filter(|sum| *sum <= limit);
+        taken.try_update(Relaxed, Relaxed, more).ok()?;
+        Some(Place {
+            room: Arc::clone(self),
+            principal,
+            bytes,
+        })
+    }
+
+    fn of(&self, principal: Principal) -> (&AtomicUsize, usize) {
+        match principal {
+            Principal::Owner => (&self.owner, OWNER_BYTES),
+            Principal::Anyone => (&self.strangers, STRANGERS_BYTES),
+        }
+    }
+}
+
+/// A place in the room, given back when it is dropped.
+#[derive(Debug)]
+struct Place {
+    room: Arc<Room>,
+    principal: Principal,
+    bytes: usize,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let (taken, _) = self.room.of(self.principal);
+        taken.fetch_sub(self.bytes, Relaxed);
+    }
 }
 
 /// The most resources of one server that are watched.
@@ -156,6 +208,12 @@ impl Upstream {
         if !self.admit(context, &live, &resource, until).await? {
             return Err(self.initializing());
         }
+        let place = context.watched.take(caller.principal, uri);
+        let place = place.ok_or_else(|| {
+            Failure::invalid_params(
+                "clients watch too many resources already; unsubscribe from some",
+            )
+        })?;
         let _asking = self.watched.asking.lock().await;
         let (known, crowded) = {
             let by_uri = self.watched.lock();
@@ -172,10 +230,18 @@ impl Upstream {
             upstream: Arc::downgrade(self),
             uri: uri.to_owned(),
             number: self.watched.add(uri, caller, mailbox, exposed),
+            _place: place,
         };
         // A server may ask meanwhile, and not for another client.
-        let _ear = (!known).then(|| self.questions.open_mute(caller));
-        if !known && let Err(error) = live.client().subscribe(uri).await {
+        let ear = (!known).then(|| self.questions.open_mute(caller));
+        let asked = match &ear {
+            None => Ok(()),
+            Some(_) => live.client().subscribe(uri).await,
+        };
+        if let (Some(ear), Ok(()) | Err(Error::Server(_))) = (&ear, &asked) {
+            ear.is_answered();
+        }
+        if let Err(error) = asked {
             // There is nothing to take back from the server.
             self.watched.remove(uri, watch.number);
             watch.upstream = Weak::new();
@@ -220,6 +286,19 @@ impl Drop for Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn room_is_given_back_and_kept_apart() {
+        let room = Arc::new(Room::default());
+        let long = "x".repeat(STRANGERS_BYTES / 2 - PLACE_BYTES);
+        let one = room.take(Principal::Anyone, &long).unwrap();
+        let _two = room.take(Principal::Anyone, &long).unwrap();
+        assert!(room.take(Principal::Anyone, "").is_none());
+        assert!(room.take(Principal::Owner, &long).is_some());
+        drop(one);
+        assert!(room.take(Principal::Anyone, &long).is_some());
+        assert!(STRANGERS_BYTES / PLACE_BYTES < WATCHED_MAX && STRANGERS_BYTES < WATCHED_BYTES);
+    }
 
     #[test]
     fn a_part_of_what_is_watched_is_heard_of() {

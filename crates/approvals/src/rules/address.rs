@@ -7,6 +7,7 @@ use url::Url;
 
 use super::condition::Reading;
 use super::decode::folded;
+use super::expand::expanded;
 
 /// Schemes whose slashes are optional to lenient readers.
 const WEB: [&str; 4] = ["http", "https", "ws", "wss"];
@@ -16,6 +17,9 @@ const FILE: [&str; 4] = ["file", "local_file", "local-file", "netdoc"];
 
 /// The most schemes in front of one another, as in `view-source:jar:file:///x`.
 const WRAPPED: usize = 4;
+
+/// The longest path that is put behind each host that an address stands for.
+const EXPANDED_PATH_BYTES: usize = 512;
 
 /// The longest label of a host. Decoding takes the square of it.
 const LABEL_BYTES: usize = 63;
@@ -30,7 +34,7 @@ pub(crate) enum Place<'t> {
         prefixes: Vec<String>,
         /// The path after them.
         path: &'t str,
-        /// Whether its port has digits that are not read here.
+        /// Whether its port has digits that are not read here, or it stands for too many hosts.
         is_unclear: bool,
     },
 }
@@ -64,13 +68,24 @@ impl<'t> Place<'t> {
         let at = after.find(['/', '?', '#']).unwrap_or(after.len());
         let (authority, path) = after.split_at(at);
         let authority = authority.rsplit('@').next().unwrap_or_default();
+        let mut prefixes = prefixes(scheme, authority, reading);
+        let port = authority.rsplit(':').next().unwrap_or_default();
+        let mut is_unclear = port.chars().any(|c| c.is_numeric() && !c.is_ascii());
+        if reading == Reading::Generous && is_expanded(authority) {
+            let is_short = path.len() <= EXPANDED_PATH_BYTES;
+            match expanded(authority).filter(|_| is_short) {
+                Some(others) => prefixes.extend(
+                    others
+                        .iter()
+                        .flat_map(|other| self::prefixes(scheme, other, reading)),
+                ),
+                None => is_unclear = true,
+            }
+        }
         Self::Address {
-            prefixes: prefixes(scheme, authority, reading),
+            prefixes,
             path,
-            is_unclear: authority
-                .rsplit(':')
-                .next()
-                .is_some_and(|port| port.chars().any(|c| c.is_numeric() && !c.is_ascii())),
+            is_unclear,
         }
     }
 }
@@ -174,16 +189,43 @@ fn digits(port: &str, reading: Reading) -> Option<String> {
         .then_some(port)
 }
 
-/// Whether a text without a scheme begins with a host, as in `10.0.0.1/x`, `host.example/x` and `host:80/x`.
+/// Whether a text without a scheme begins with a host, as in `10.0.0.1/x`, `host.example/x` and `host:80/x`,
+/// or with braces or ranges that curl makes one of.
 pub(crate) fn begins_with_host(text: &str) -> bool {
     let (authority, path) = text.split_at(text.find(['/', '?', '#']).unwrap_or(text.len()));
+    if begins_with_authority(authority, path) {
+        return true;
+    }
+    if path.is_empty() || !is_expanded(authority) {
+        return false;
+    }
+    match expanded(authority) {
+        Some(others) => others
+            .iter()
+            .any(|other| begins_with_authority(other, path)),
+        None => authority
+            .chars()
+            .all(|c| is_name(c) || matches!(c, '{' | '}' | '[' | ']' | ',' | ':' | '@')),
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '%')
+}
+
+/// Whether curl makes others of an authority. The brackets of `[::1]` are no range.
+fn is_expanded(authority: &str) -> bool {
+    let is_range = |at: usize| !authority[at..].contains(':') || authority[at..].contains('-');
+    authority.contains('{') || authority.find('[').is_some_and(is_range)
+}
+
+fn begins_with_authority(authority: &str, path: &str) -> bool {
     let host = authority.rsplit('@').next().unwrap_or_default();
     let (host, port) = match host.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
         _ => (host, None),
     };
     let has_port = port.is_some_and(|port| port.contains(|c: char| c.is_ascii_digit()));
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '%');
     if host.starts_with('[') {
         return host.ends_with(']') && host.contains(':');
     }

@@ -8,6 +8,7 @@ use regex_lite::{Regex, RegexBuilder};
 use super::address::prefixes;
 use super::condition::{Fault, Reading};
 use super::decode::folded;
+use super::expand::expanded;
 use super::glob::Glob;
 use super::limits::PROGRAM_BYTES;
 use super::look::Texts;
@@ -22,6 +23,9 @@ const HOMES: [&str; 6] = [
     "/root",
     "/var/root",
 ];
+
+/// The longest text that may be a host, with a user before it and a port behind it.
+const HOST_BYTES: usize = 512;
 
 /// Directories through which a path leads elsewhere.
 const THROUGH: [&str; 2] = ["/proc/", "/dev/fd/"];
@@ -105,6 +109,8 @@ pub(crate) struct PathPattern {
     begins_anywhere: bool,
     /// Whether it is about all of a directory that homes are in.
     has_homes: bool,
+    /// The scheme and the host that it names, if that is a website.
+    site: Option<String>,
     start: Start,
 }
 
@@ -131,6 +137,7 @@ impl PathPattern {
             below_home,
             begins_anywhere: head.is_empty(),
             has_homes: start.is_absolute() && HOMES.iter().any(|home| home.starts_with(&*head)),
+            site: site(&head),
             start,
         }
     }
@@ -152,6 +159,11 @@ impl PathPattern {
             // Relative paths have directories before them.
             let somewhere = |path: &String| self.normal().matches(&format!("/\u{fffc}/{path}"));
             return Ok(spellings.relative.iter().any(somewhere));
+        }
+        let is_site = |site| spellings.relative.iter().any(|path| is_host(path, site));
+        let site = self.site.as_ref();
+        if site.is_some_and(|site| is_site(site) && self.has(&format!("{site}/"))) {
+            return Ok(true);
         }
         Ok(self.start.may_begin(&spellings, true))
     }
@@ -194,6 +206,41 @@ impl PathPattern {
     fn has_home(&self, spellings: &Spellings) -> bool {
         self.has_homes || spellings.home.iter().any(|text| self.has_below_home(text))
     }
+}
+
+/// The scheme and the host that a pattern begins with, of the schemes that programs put before a bare host.
+fn site(head: &str) -> Option<String> {
+    let after = ["http://", "https://"]
+        .iter()
+        .find_map(|scheme| head.strip_prefix(scheme))?;
+    let host = after.split('/').next().filter(|host| !host.is_empty())?;
+    Some(head[..head.len() - after.len() + host.len()].to_owned())
+}
+
+/// Whether a text is the host of a site and nothing else. Its scheme and path are left to the program that
+/// opens it.
+fn is_host(text: &str, site: &str) -> bool {
+    let Some((scheme, host)) = site.split_once("://") else {
+        return false;
+    };
+    if text.len() > HOST_BYTES || text.contains(['/', '?', '#']) {
+        return false;
+    }
+    let is_word = text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text.is_ascii()
+        && !text.contains(['@', ':', '{', '['])
+        && !text.contains("xn--");
+    if is_word {
+        return text.trim_end_matches('.') == host;
+    }
+    let is_same = |text: &str| {
+        let authority = text.rsplit('@').next().unwrap_or_default();
+        prefixes(scheme, authority, Reading::Generous)
+            .iter()
+            .any(|prefix| prefix == site)
+    };
+    let others = || expanded(text).is_some_and(|others| others.iter().any(|text| is_same(text)));
+    is_same(text) || (text.contains(['{', '[']) && others())
 }
 
 /// Whether a text tells where it leads.

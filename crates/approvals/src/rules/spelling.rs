@@ -12,6 +12,7 @@ use super::address::{
 };
 use super::condition::Reading;
 use super::decode::{decoded, folded, is_unseen, seen};
+use super::expand::may_climb;
 
 /// How often percent signs are decoded. A text that changes even then is in doubt.
 const DECODINGS: usize = 5;
@@ -75,7 +76,7 @@ pub(crate) struct Spellings {
     pub(crate) relative: Vec<String>,
     /// The beginnings of those with wildcards, up to the first one.
     pub(crate) wild: Vec<String>,
-    /// Whether some part of it is `..`.
+    /// Whether some part of it is `..`, or may become it.
     pub(crate) climbs: bool,
     /// Whether it leads to a place that the text does not tell.
     pub(crate) is_unclear: bool,
@@ -125,7 +126,8 @@ impl Spellings {
         }
         let texts = found.texts.iter();
         let wild = texts.flat_map(|text| before_wildcard(text).into_iter().chain(in_braces(text)));
-        found.wild = wild.map(str::to_owned).collect();
+        let wild: Vec<String> = wild.map(str::to_owned).collect();
+        found.wild.extend(wild);
         found
     }
 
@@ -142,7 +144,7 @@ impl Spellings {
         let quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
         let text = text.trim_matches(quotes);
         let slashed = text.replace('\\', "/");
-        self.is_unclear_as_path |= is_substituted(&slashed);
+        self.is_unclear_as_path |= is_substituted(text);
         let other = without_user(text).map(|text| text.replace('\\', "/"));
         for text in [Some(slashed), other].into_iter().flatten() {
             for text in [Some(&*text), wrapped(&text)].into_iter().flatten() {
@@ -173,7 +175,12 @@ impl Spellings {
 
     /// Looks at the path that a shell makes of one with quotes in it.
     fn look_at_quoted(&mut self, text: &str, reading: Reading) {
-        let bare = text.replace(['"', '\''], "");
+        let bare = if text.contains("$'") || text.contains("$\"") {
+            &text.replace("$'", "").replace("$\"", "")
+        } else {
+            text
+        };
+        let bare = bare.replace(['"', '\''], "");
         let is_quoted = bare.len() < text.len() && bare.contains('/');
         // Elsewhere than on Windows, where paths begin with a drive.
         let is_escaped = bare.contains('\\') && bare.starts_with(['/', '~']);
@@ -186,7 +193,7 @@ impl Spellings {
                 self.look_at_place(&text, reading);
             } else {
                 // What lets pass matches the text as it is written, and need only know that it stays there.
-                self.climbs |= walk(&text, Exactness::Loose).climbs;
+                self.climbs |= walk(&text, Exactness::Loose).climbs || may_climb(&text);
             }
         }
     }
@@ -213,14 +220,27 @@ impl Spellings {
     }
 
     fn look_at_place(&mut self, text: &str, reading: Reading) {
+        let may_climb = may_climb(text);
+        self.climbs |= may_climb;
         match Place::of(text, reading) {
-            Place::Path(path) => self.look_at_path(path, reading),
+            Place::Path(path) => {
+                if may_climb {
+                    self.is_unclear |= !is_prose(text);
+                    self.is_unclear_as_path = true;
+                }
+                self.look_at_path(path, reading);
+            }
             Place::Address {
                 prefixes,
                 path,
                 is_unclear,
             } => {
                 self.is_unclear |= is_unclear;
+                if may_climb {
+                    // It stays at its host.
+                    let anywhere = prefixes.iter().map(|prefix| format!("{prefix}/"));
+                    self.wild.extend(anywhere);
+                }
                 // Some readers walk through the query, and others do not.
                 let query = path.find(['?', '#']);
                 let cut = query.map(|at| path.split_at(at));
@@ -311,7 +331,9 @@ fn is_plain(text: &str) -> bool {
     let mut parts = path.unwrap_or(text).split('/');
     let first = parts.clone().next().unwrap_or_default();
     let leads = |name: &&str| path.is_some() && first.eq_ignore_ascii_case(name);
-    let is_kept = |part: &str| !part.starts_with(' ') && !part.ends_with(['.', ' ']);
+    let is_group = |part: &str| part.contains('(') && (part.contains("(.") || part.contains(".."));
+    let is_kept =
+        |part: &str| !part.starts_with(' ') && !part.ends_with(['.', ' ']) && !is_group(part);
     parts.all(|part| !part.is_empty() && is_kept(part) && part.bytes().all(is_plain))
         && !LEADING.iter().any(leads)
         && (path.is_some() || !begins_with_host(text))
@@ -436,6 +458,8 @@ fn is_substituted(text: &str) -> bool {
     let text = text.trim_matches(quotes);
     let text = text.strip_prefix(HOMES[0]).unwrap_or(text);
     ["${", "$(", "`"].iter().any(|sign| text.contains(sign))
+        // Backslashes spell any character there.
+        || (text.contains("$'") && text.contains('\\'))
 }
 
 /// Whether a text that a shell would change is prose and no path: it has several words, does not begin
@@ -471,7 +495,8 @@ fn before_wildcard(text: &str) -> Option<&str> {
     let host = text.find("://[").map(|at| at + "://[".len());
     let end = host.and_then(|host| {
         let end = host + text[host..].find(']')?;
-        text[host..end].contains(':').then_some(end)
+        let inner = &text[host..end];
+        (inner.contains(':') && !inner.contains(['*', '[', '{'])).then_some(end)
     });
     let from = end.unwrap_or_default();
     let at = text[from..].find(['*', '?', '[', '{'])?;

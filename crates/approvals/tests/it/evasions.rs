@@ -31,6 +31,8 @@ fn unclear_paths_are_held_below_a_home() {
             ("~/.ssh/*", "/home/me/*/id_rsa"),
             ("~/.ssh/*", "~/.ss*/id_rsa"),
             ("~/.ssh/*", "~/{.ssh,x}/id_rsa"),
+            ("~/.ssh/*", "/tmp/{a,..}/root/.ssh/id_rsa"),
+            ("~/.ssh/*", "/tmp/.?/home/me/.ssh/id_rsa"),
             ("$HOME/.ssh/*", "`echo ~`/.ssh/id_rsa"),
             ("%USERPROFILE%\\.ssh\\*", "c:.ssh\\id_rsa"),
             ("/home/me/.ssh/*", "~/.ss?/id_rsa"),

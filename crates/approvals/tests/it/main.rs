@@ -9,6 +9,7 @@
 mod addresses;
 mod disk;
 mod evasions;
+mod expansions;
 mod forms;
 mod interleavings;
 mod naive;

@@ -362,6 +362,9 @@ impl Journey {
             Ok(Created::Result(result)) => Ok(result),
             Err(error) => Err(error),
         };
+        if let (Some(ear), Ok(_) | Err(Error::Server(_))) = (&self.ear, &result) {
+            ear.is_answered();
+        }
         let mut ended = outcome(&self.upstream, result);
         if let Some(task) = &mut self.task {
             task.over = true;

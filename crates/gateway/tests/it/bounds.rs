@@ -64,6 +64,30 @@ async fn long_log_message_is_dropped_for_sessions() {
     rig.stop().await;
 }
 
+/// Sessions that are left open watch on for an hour.
+#[tokio::test]
+async fn strangers_leave_room_to_watch_resources() {
+    let stage = Stage::new(&[tool("t", "Does.")]);
+    stage.set_answer("resources/subscribe", r#""result":{}"#);
+    let entry = stage.entry_with(&json!({ "trust": "always" }));
+    let config = json!({ "mcpServers": { "s": entry }, "auth": { "mcp": "none" } });
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 1).await;
+    // All the same, so that the server is asked once.
+    let uri = json!({ "uri": format!("stage://{}", "a".repeat(MIB - 100)) });
+    let mut refused = None;
+    for _ in 0..8 {
+        let stranger = Web::anyone(&rig, "/mcp/s/s").await;
+        let answer = stranger.ask("resources/subscribe", uri.clone()).await.json;
+        refused = refused.or_else(|| answer["error"]["message"].as_str().map(str::to_owned));
+    }
+    let refused = refused.unwrap_or_default();
+    assert!(refused.contains("watch too many resources"), "{refused}");
+    let owner = Web::open(&rig, "/mcp/s/s", "2025-11-25").await;
+    owner.result("resources/subscribe", uri).await;
+    rig.stop().await;
+}
+
 #[tokio::test]
 async fn elicitation_complete_goes_to_the_asked_session() {
     let stage = Stage::new(&[tool("fail", "Fails.")]);

@@ -41,6 +41,15 @@ fn question(meta: &Value) -> Value {
     json!({ "message": "Who?", "requestedSchema": schema, "_meta": meta })
 }
 
+/// Asks a question that does not say for which call it is, and waits until it has come in.
+async fn ask_of_nobody(stage: &Stage) {
+    let asked = question(&json!({}));
+    stage.request_with(900, "elicitation/create", asked).await;
+    // What comes after it is answered.
+    stage.request(901, "ping").await;
+    stage.until_asked("901").await;
+}
+
 /// While a task is created, its call counts as one of those that a question can be for.
 #[tokio::test]
 async fn question_before_a_task_is_not_another_clients() {
@@ -51,17 +60,44 @@ async fn question_before_a_task_is_not_another_clients() {
     let task = client.send_call("wait_task", json!({})).await;
     stage.until_asked(r#""name":"wait""#).await;
     stage.until_asked(r#""name":"wait_task""#).await;
-    stage
-        .request_with(900, "elicitation/create", question(&json!({})))
-        .await;
-    // Only one call is left: until then the question is put to nobody.
+    ask_of_nobody(&stage).await;
+    // It could have been for the call that ends here without an answer: a person is asked.
     let cancelled = json!({ "requestId": wait });
     other.tell("notifications/cancelled", cancelled).await;
-    let answer = tokio::select! {
+    let waiting = tokio::select! {
         said = client.finish(&task) => panic!("{said:?}"),
-        answer = stage.until_asked("answer ") => answer,
+        waiting = rig.one_waiting() => waiting,
     };
-    assert!(answer.contains("Ada"), "{answer}");
+    assert_eq!(waiting["kind"], "elicitation", "{waiting}");
+    rig.stop().await;
+}
+
+/// The call of one principal may end while its question waits: then it is not the other's.
+#[tokio::test]
+async fn question_of_a_withdrawn_call_is_not_a_strangers() {
+    let (stage, rig) = staged(json!({})).await;
+    let stranger = Web::anyone(&rig, "/mcp/s/s").await;
+    let mut owner = Pipe::open(&rig, server("s")).await;
+    let asking = async {
+        stage.until_asked(r#""name":"wait""#).await;
+        let task = owner.send_call("wait_task", json!({})).await;
+        stage.until_asked(r#""name":"wait_task""#).await;
+        ask_of_nobody(&stage).await;
+        let cancelled = json!({ "requestId": task });
+        owner.tell("notifications/cancelled", cancelled).await;
+        rig.one_waiting().await
+    };
+    let wait = json!({ "name": "wait", "arguments": {} });
+    let waiting = tokio::select! {
+        said = stranger.ask("tools/call", wait) => panic!("{said:?}"),
+        waiting = asking => waiting,
+    };
+    assert_eq!(waiting["kind"], "elicitation", "{waiting}");
+    let asked = stage.asked();
+    assert!(
+        !asked.iter().any(|line| line.contains(r#""id":900"#)),
+        "{asked:?}"
+    );
     rig.stop().await;
 }
 
@@ -245,5 +281,27 @@ async fn read_that_asks_is_not_kept() {
         .iter()
         .filter(|line| line.starts_with("resources/read"));
     assert_eq!(reads.count(), 2, "{asked:?}");
+    rig.stop().await;
+}
+
+/// The same as the error of a call is judged by rules.
+#[tokio::test]
+async fn task_that_failed_asks_for_no_address() {
+    let (stage, rig, mut client, task) = asking_task(json!({})).await;
+    for code in ["-32042", "-32042.0", "\"-32042\""] {
+        stage.set_answer(
+            "tasks/get",
+            &format!(
+                r#""result":{{"resultType":"complete","taskId":"t1","status":"failed","error":{{"code":{code},"message":"m","data":{{"elicitations":[{{"mode":"url","elicitationId":"e","url":"https://evil.example/"}}]}}}}}}"#
+            ),
+        );
+        let said = client.ask("tasks/get", json!({ "taskId": task })).await;
+        assert!(!said.text.contains("evil.example"), "{code}: {}", said.text);
+        assert_eq!(
+            said.json["result"]["error"]["code"], -32603,
+            "{}",
+            said.text
+        );
+    }
     rig.stop().await;
 }

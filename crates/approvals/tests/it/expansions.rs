@@ -1,0 +1,324 @@
+//! Texts that a shell or curl expands to `..` or to a host, and the harmless neighbours of each.
+
+use proptest::prelude::*;
+use serde_json::json;
+use switchboard_approvals::rules::Action;
+
+use crate::evasions::assert_all;
+use crate::spellings::of_text;
+
+/// Paths that may lead from `/tmp` to `/etc/passwd`.
+const CLIMBS: &[&str] = &[
+    "/tmp/{..,x}/etc/passwd",
+    "/tmp/{x,..}/etc/passwd",
+    "/tmp/{..}/etc/passwd",
+    "/tmp/.{.}/etc/passwd",
+    "/tmp/.{.,q}/etc/passwd",
+    "/tmp/{.,q}./etc/passwd",
+    "/tmp/{.,q}{q,.}/etc/passwd",
+    "/tmp/{{a,.},b}./etc/passwd",
+    "/tmp/{,x}../etc/passwd",
+    "/tmp/.{,x}./etc/passwd",
+    "/tmp/{../etc/passwd,x}",
+    "/tmp/{x/..,..}/etc/passwd",
+    "/tmp{/..,x}/etc/passwd",
+    "/tmp/{..;a,x}/etc/passwd",
+    "/tmp/%7b..,x%7d/etc/passwd",
+    "/tmp/\u{ff5b}..,x\u{ff5d}/etc/passwd",
+    "/tmp\\{..,x}\\etc\\passwd",
+    "/tmp/{'..',x}/etc/passwd",
+    "/tmp/{\"..\",x}/etc/passwd",
+    "/tmp/{\\..,x}/etc/passwd",
+    "/tmp/{(,..}/etc/passwd",
+    "/tmp/{[,..}/etc/passwd",
+    "/tmp/.{.}?x",
+    "{..,x}/etc/passwd",
+    "file:///tmp/{..,x}/etc/passwd",
+    "file:///tmp/.{.}/etc/passwd",
+    "~/{..,x}/etc/passwd",
+    "/tmp/.*/etc/passwd",
+    "/tmp/..*/etc/passwd",
+    "/tmp/.?/etc/passwd",
+    "/tmp/.[.]/etc/passwd",
+    "/tmp/.[!a]/etc/passwd",
+    "/tmp/.[+-0]/etc/passwd",
+    "/tmp/.[[:punct:]]/etc/passwd",
+    "/tmp/[.][.]/etc/passwd",
+    "/tmp/[.]./etc/passwd",
+    "/tmp/[..]/etc/passwd",
+    "/tmp/@(..|x)/etc/passwd",
+    "/tmp/@(..)/etc/passwd",
+    "/tmp/(..)/etc/passwd",
+    "/tmp/+(.)/etc/passwd",
+    "/tmp/.!(x)/etc/passwd",
+    "/tmp/..?(x)/etc/passwd",
+    "/tmp/.$x./etc/passwd",
+    "/tmp/.$@./etc/passwd",
+    "/tmp/$'..'/etc/passwd",
+    "/tmp/$\"..\"/etc/passwd",
+    "/tmp/$'\\x2e\\x2e'/etc/passwd",
+    "$'/etc/x'",
+    "$\"/etc/x\"",
+];
+
+#[test]
+fn expansions_that_may_climb_are_held() {
+    for text in CLIMBS {
+        assert_all(Action::Deny, &[("/etc/*", text), ("matches ^/etc/", text)]);
+        assert_eq!(
+            of_text("ask", &json!("/etc/*"), text),
+            Action::Ask,
+            "{text}"
+        );
+    }
+    for text in CLIMBS.iter().filter(|text| text.starts_with("/tmp/")) {
+        for test in [json!("/tmp/*"), json!({ "matches": "^/tmp/" })] {
+            let found = of_text("allow", &test, text);
+            assert_eq!(found, Action::Ask, "{test} {text}");
+        }
+    }
+}
+
+#[test]
+fn expansions_that_stay_below_pass() {
+    for text in [
+        "/data/{a,b}/x",
+        "/data/{a,b}.{txt,md}",
+        "/data/{a..z}/x",
+        "/data/{1..3}/x",
+        "/data/*.txt",
+        "/data/*.*",
+        "/data/*",
+        "/data/*/x",
+        "/data/**/x",
+        "/data/**/.*rc",
+        "/data/.*rc",
+        "/data/.[a-z]*",
+        "/data/.??*",
+        "/data/??/x",
+        "/data/.{git,hg}/config",
+        "/data/...*",
+        "/data/[id]/page.tsx",
+        "/data/[...slug]/page.tsx",
+        "/data/[[...slug]]/page.tsx",
+        "/data/(group)/page.tsx",
+        "/data/(..)photo/page.tsx",
+        "/data/Report (1).pdf",
+        "/data/{x,..y}/z",
+        "/data/$x/y.txt",
+        "/data/it's $5.txt",
+    ] {
+        let found = of_text("allow", &json!("/data/*"), text);
+        assert_eq!(found, Action::Allow, "{text}");
+        assert_all(
+            Action::Allow,
+            &[
+                ("/etc/*", text),
+                ("~/.ssh/*", text),
+                ("matches ^/etc/", text),
+            ],
+        );
+    }
+    assert_all(
+        Action::Allow,
+        &[
+            ("/etc/*", "let Foo { a, .. } = x/y;"),
+            ("/etc/*", "{ a, .. }"),
+            ("/etc/*", "grep 'x$' notes"),
+            ("/etc/*", "src/**/*.rs"),
+            ("/etc/*", "*.*"),
+            ("matches /internal/", "see (../x) and [..] there"),
+        ],
+    );
+}
+
+#[test]
+fn addresses_that_may_climb_are_held() {
+    for path in [
+        "{..,x}/admin/y",
+        ".{.}/admin/y",
+        ".{.,q}/admin/y",
+        "%7B..,x%7D/admin/y",
+        ".[.]/admin/y",
+        "{../admin/y,x}",
+    ] {
+        let text = format!("http://127.0.0.1:18762/pub/{path}");
+        assert_all(Action::Deny, &[("http://127.0.0.1:18762/admin/*", &text)]);
+        let found = of_text("allow", &json!("http://127.0.0.1:18762/pub/*"), &text);
+        assert_eq!(found, Action::Ask, "{text}");
+    }
+    let across = "http://127.0.0.1:18762{/pub/..,/x}/admin/y";
+    assert_all(Action::Deny, &[("http://127.0.0.1:18762/admin/*", across)]);
+    for path in ["{a,b}/x", "[1-3].txt", "x?q=.*", "*.js", "a.b?c=d"] {
+        let text = format!("http://127.0.0.1:18762/pub/{path}");
+        let found = of_text("allow", &json!("http://127.0.0.1:18762/pub/*"), &text);
+        assert_eq!(found, Action::Allow, "{text}");
+        assert_all(Action::Allow, &[("http://127.0.0.1:18762/admin/*", &text)]);
+    }
+    // Another host is out of reach.
+    assert_all(
+        Action::Allow,
+        &[
+            ("http://ok.example/*", "http://x.example/{..,x}/y"),
+            ("/etc/*", "http://x.example/{..,x}/etc/y"),
+        ],
+    );
+}
+
+#[test]
+fn wild_hosts_without_a_scheme_are_held() {
+    let metadata = "http://169.254.169.254/*";
+    for text in [
+        "{169.254.169.254}/x",
+        "169.254.169.{254}:80/x",
+        "169.254.169.254:{80}/x",
+        "169.254.169.[254-254]/x",
+        "169.254.169.[1-254]/x",
+        "[1-1]69.254.169.254/x",
+        "{169.254.169.254/x}",
+        "{x,169.254.169.254/x}",
+        "169.254.169.{254/x}",
+        "u@169.254.169.{254}/x",
+        "285203916{6}/x",
+        "[2-2]852039166/x",
+        "285203916[5-7]/x",
+        "http://285203916{6}/x",
+        "http://285203916[5-7]/x",
+        "http://u@285203916{5,6}:80/x",
+        "0xA9FEA9F{E}/x",
+        "{169.254.169.254}",
+        "169.254.169.{253,254}",
+        "169.254.169.[254-254]",
+    ] {
+        assert_all(Action::Deny, &[(metadata, text)]);
+    }
+    // Too many hosts to list may be any.
+    let many = format!("285203916{{{}6}}/x", "a,".repeat(300));
+    let long = format!("285203916{{6}}/{}", "x".repeat(1_000));
+    for text in [many, long] {
+        assert_all(Action::Deny, &[(metadata, &text)]);
+        let text = format!("http://{text}");
+        assert_all(Action::Deny, &[(metadata, &text)]);
+    }
+    assert_all(
+        Action::Deny,
+        &[
+            ("http://localhost*", "localhos{t}/"),
+            ("http://localhost*", "loca{l}host:80/"),
+            ("http://localhost*", "{x,localhost}/"),
+            ("http://localhost*", "localhos{t}"),
+            ("http://intranet:8080/*", "intrane{t}:8080/x"),
+            ("https://admin.example/*", "admin.exampl{e}/x"),
+            ("https://admin.example/*", "{admin,www}.example/x"),
+            ("http://[::1]/*", "[::{1}]/x"),
+            ("http://[::1]/*", "http://[::{1}]/x"),
+        ],
+    );
+    for text in [
+        "169.254.168.{254}/x",
+        "10.0.0.[1-254]/x",
+        "http://10.0.0.[1-254]/x",
+        "{id}/x",
+        "{a,b}/x",
+        "[id]/page.tsx",
+        "src/{a.b,c}/x",
+        "*.{txt,md}",
+        "{a.txt,b.txt}",
+        "[1.5,2.5]",
+        "{a:1}",
+        "{\"a.b\":\"c/d\"}",
+        "{ a.b / c }",
+    ] {
+        assert_all(Action::Allow, &[(metadata, text), ("http://o*", text)]);
+    }
+}
+
+#[test]
+fn bare_hosts_are_held_by_patterns_that_name_them() {
+    let metadata = "http://169.254.169.254/*";
+    assert_all(
+        Action::Deny,
+        &[
+            (metadata, "2852039166"),
+            (metadata, "0xA9FEA9FE"),
+            (metadata, "169.254.43518"),
+            (metadata, "u@2852039166"),
+            (metadata, " 2852039166 "),
+            ("http://2852039166/*", "169.254.43518"),
+            ("https://admin.example/*", "admin.example"),
+            ("https://admin.example/*", "ADMIN.example."),
+            ("https://admin.example/*", "%61dmin.example"),
+            ("https://admin.example", "admin.example"),
+            ("https://münchen.example/*", "xn--mnchen-3ya.example"),
+            ("http://localhost*", "localhost"),
+            ("http://localhost/*", "LOCALHOST"),
+            ("http://localhost:8080/*", "localhost:8080"),
+        ],
+    );
+    assert_all(
+        Action::Allow,
+        &[
+            (metadata, "2852039167"),
+            (metadata, "169"),
+            ("http://*", "notes.txt"),
+            ("http://*", "localhost"),
+            ("http://n*", "notes.txt"),
+            ("https://*.example/*", "admin.example"),
+            ("https://admin.example/secret/*", "admin.example"),
+            ("https://admin.example:8443/*", "admin.example"),
+            ("ftp://admin.example/*", "admin.example"),
+            ("https://admin.example/*", "www.admin.example"),
+            ("https://admin.example/*", "see admin.example"),
+            ("https://admin.example/*", "docs/admin.example"),
+        ],
+    );
+}
+
+#[test]
+fn long_expansions_take_no_time() {
+    for part in ["{", "{,", "[", "[.", "(", "+(.", "{.,", "$", "{[(", ".*"] {
+        let text = part.repeat(20_000 / part.len());
+        for text in [format!("/tmp/{text}"), format!("{text}.example/x"), text] {
+            of_text("deny", &json!("http://x.example/*"), &text);
+            of_text("allow", &json!("/tmp/*"), &text);
+        }
+    }
+}
+
+/// The words that a shell makes of braces, written plainly.
+fn words(text: &str) -> Vec<String> {
+    let Some(open) = text.rfind('{') else {
+        return vec![text.to_owned()];
+    };
+    let close = open + text[open..].find('}').unwrap();
+    let parts = text[open + 1..close].split(',');
+    parts
+        .flat_map(|part| words(&format!("{}{part}{}", &text[..open], &text[close + 1..])))
+        .collect()
+}
+
+/// A text with balanced braces.
+fn braced() -> impl Strategy<Value = String> {
+    let leaf = "(\\.|\\.\\.|/|a|){1,3}";
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let list = proptest::collection::vec(inner.clone(), 1..3);
+        (inner.clone(), list, inner)
+            .prop_map(|(before, list, after)| format!("{before}{{{}}}{after}", list.join(",")))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn braces_climb_as_their_words_do(text in braced()) {
+        let text = format!("/tmp/{text}/x");
+        let climbs = words(&text).iter().any(|word| word.split('/').any(|part| part == ".."));
+        if climbs {
+            prop_assert_eq!(of_text("deny", &json!("/etc/*"), &text), Action::Deny);
+            prop_assert_eq!(of_text("allow", &json!("/tmp/*"), &text), Action::Ask);
+        } else {
+            prop_assert_eq!(of_text("deny", &json!("/etc/*"), &text), Action::Allow);
+        }
+    }
+}
