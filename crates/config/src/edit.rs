@@ -187,13 +187,12 @@ pub fn release_server(text: &str, name: &str, file: Option<&str>) -> Result<Stri
     }
     if let Some(file) = file {
         let file = Value::from(file).to_string();
-        match server.get("approvedFile") {
-            Some(Member { node, .. }) => patches.replace(node.start, node.end, file),
-            None => {
-                let layout = Layout::of(text, root.as_ref());
-                let member = |_: &Layout| format!("\"approvedFile\": {file}");
-                patches.append(text, server, &layout, &member);
-            }
+        if let Some(Member { node, .. }) = server.get("approvedFile") {
+            patches.replace(node.start, node.end, file);
+        } else {
+            let layout = Layout::of(text, root.as_ref());
+            let member = |_: &Layout| format!("\"approvedFile\": {file}");
+            patches.append(text, server, &layout, &member);
         }
     }
     patches.apply(text)

@@ -364,7 +364,7 @@ pub fn check_control(bytes: &[u8]) {
         match Report::parse(&line) {
             // A text for people, which is cut and cleaned when it is sent.
             Some(report @ (Report::Unrecorded(_) | Report::Failed(_))) => {
-                assert!(report.line().len() <= LINE_BYTES)
+                assert!(report.line().len() <= LINE_BYTES);
             }
             Some(report) => assert_eq!(Report::parse(report.line().trim_end()), Some(report)),
             None => {}

@@ -32,6 +32,7 @@ pub(crate) const REASON: &str = "waiting for approval to start";
 
 /// The reason why a server does not run whose command leads to another file by now.
 pub(crate) fn other_file(server: &Server, file: &Path) -> String {
+    let file = file.to_string_lossy();
     let approved = match server.approved_file.as_deref() {
         None | Some("") => "none".to_owned(),
         Some(approved) => format!("{approved:?}"),
