@@ -65,6 +65,8 @@ const OWNER_BYTES: usize = 32 * 1024 * 1024;
 const STRANGERS_BYTES: usize = 4 * 1024 * 1024;
 /// What a resource takes beside its URI.
 const PLACE_BYTES: usize = 512;
+const _: () =
+    assert!(STRANGERS_BYTES / PLACE_BYTES < WATCHED_MAX && STRANGERS_BYTES < WATCHED_BYTES);
 
 impl Room {
     /// Takes a place for a resource; `None` if there is none left for this principal.
@@ -297,7 +299,6 @@ mod tests {
         assert!(room.take(Principal::Owner, &long).is_some());
         drop(one);
         assert!(room.take(Principal::Anyone, &long).is_some());
-        assert!(STRANGERS_BYTES / PLACE_BYTES < WATCHED_MAX && STRANGERS_BYTES < WATCHED_BYTES);
     }
 
     #[test]
