@@ -40,6 +40,12 @@ pub enum UnclearInput {
     /// A member stands there twice, or in another letter case.
     #[error("its input requests are ambiguous: {0}")]
     Ambiguous(#[from] RawError),
+    /// There are more than [`InputRequired::QUESTIONS_MAX`].
+    #[error(
+        "it asks more than {} questions at a time",
+        InputRequired::QUESTIONS_MAX
+    )]
+    TooMany,
     /// A member is not of the kind that the protocol wants.
     #[error("its input requests cannot be read: {what} has to be {kind}")]
     Shape {
@@ -95,6 +101,9 @@ fn requests_in(result: &Raw) -> Result<Vec<(String, Raw)>, UnclearInput> {
     };
     let requests = requests.members();
     let requests = requests.ok_or_else(|| shape("`inputRequests`", "an object"))?;
+    if requests.len() > InputRequired::QUESTIONS_MAX {
+        return Err(UnclearInput::TooMany);
+    }
     let mut keys = HashSet::with_capacity(requests.len());
     for (key, request) in &requests {
         if !keys.insert(key) {
@@ -177,12 +186,6 @@ impl InputRequired {
             method: asked_by.to_owned(),
             reason,
         };
-        if self.requests.len() > Self::QUESTIONS_MAX {
-            return Err(refused(format!(
-                "more than {} questions at a time",
-                Self::QUESTIONS_MAX
-            )));
-        }
         let questions = self.requests.iter().map(|(key, request)| async move {
             let method = request.member("method").and_then(|name| name.to_text());
             let asked = Asked {

@@ -160,7 +160,8 @@ async fn walk(
         let mut params = rounds.params();
         // What the server asks is told through results.
         let asks_later = errand.guest.era() == Era::Modern && live.era() == Era::Legacy;
-        let comes_back = asks_later && errand.returns && returns(params.as_ref());
+        let is_kept = asks_later || pass.parked;
+        let comes_back = is_kept && errand.returns && returns(params.as_ref());
         if comes_back && !consented {
             match way.kept(params.as_ref()) {
                 Err(failure) => return record.finish(Err(failure)),
@@ -443,7 +444,12 @@ impl Way<'_> {
             let _ = self.edited.set(arguments);
         }
         rounds::consent(rounds.params().as_ref(), asked)
-            .map_err(|again| again.and_then(|again| self.park_again(again)))
+            .map_err(|again| again.and_then(|again| self.park_again(again)))?;
+        // The state and the answers were for the gateway.
+        let bare = rounds.params();
+        let bare = bare.map(|bare| bare.without(&["requestState", "inputResponses"]));
+        rounds.begin_with(bare);
+        Ok(())
     }
 
     fn keep(&self, questions: Raw, kept: Kept) -> Result<Raw, Failure> {

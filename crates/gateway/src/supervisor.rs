@@ -14,6 +14,7 @@ use crate::{
     audit::{Actor, Room},
     changes,
     context::Context,
+    hold,
     upstream::{Known, Upstream},
 };
 
@@ -166,7 +167,7 @@ impl Supervisor {
             }
         }
         self.upstreams.store(Arc::new(next));
-        let held = |config: &Config| config.servers.values().any(|server| server.hold);
+        let held = |config: &Config| config.servers.values().any(hold::may_wait);
         if held(&old) || held(&new) {
             self.context.shelf.ask_again();
         }

@@ -118,7 +118,10 @@ pub(crate) fn unclear(server: &str, error: &RawError) -> Failure {
 /// What is said of a task, with a plain error if it has one. One that wants a person to open addresses is replaced: as
 /// the error of a call it would be judged, and here nothing judges it.
 pub(crate) fn without_opening(result: Raw) -> Raw {
-    let Some(error) = result.member("error").map(ErrorObject::from_raw) else {
+    let error = result
+        .member("error")
+        .filter(|error| error.as_bytes() != b"null");
+    let Some(error) = error.map(ErrorObject::from_raw) else {
         return result;
     };
     let error = if error.code == translate::URL_ELICITATION_REQUIRED {

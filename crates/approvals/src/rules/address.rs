@@ -243,13 +243,18 @@ fn begins_with_authority(authority: &str, path: &str) -> bool {
 }
 
 /// The address behind a scheme that a program spells out of parts, as curl does with `{http}://x` and
-/// `[h-h]ttp://x`.
-pub(crate) fn behind_wild_scheme(text: &str) -> Option<&str> {
+/// `[h-h]ttp://x`. The part that the scheme ends in may go on up to the host, or the host may begin with one.
+pub(crate) fn behind_wild_scheme(text: &str) -> Option<[&str; 2]> {
     let (scheme, after) = text.split_at(text.find('/')?);
     let is_odd = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '(');
     let is_wild = scheme.contains(['{', '[', '*', '?']) && scheme.contains(':');
-    (is_wild && !scheme.contains(is_odd))
-        .then(|| after.trim_start_matches(['/', '}', ']', '-', '{', '[', ',']))
+    (is_wild && !scheme.contains(is_odd)).then(|| {
+        let host = after.trim_start_matches(['/', '}', ']', '-', ',']);
+        [
+            host.trim_start_matches(['/', '}', ']', '-', '{', '[', ',']),
+            host,
+        ]
+    })
 }
 
 /// A host with the letters that its labels spell in ASCII.

@@ -31,5 +31,8 @@ pub const TEXTS_IN_TEXTS: usize = 3;
 /// pattern. More cannot be judged, and are denied.
 pub const JUDGED_BYTES: usize = 16 * 1024 * 1024;
 
+/// The most spellings of one text. A text that has more is unclear.
+pub const SPELLINGS: usize = 512;
+
 /// The most texts whose spellings are kept during one judgement.
 pub const SPELLED_TEXTS: usize = 16;

@@ -13,9 +13,13 @@ use super::address::{
 use super::condition::Reading;
 use super::decode::{decoded, folded, is_unseen, seen};
 use super::expand::may_climb;
+use super::limits::SPELLINGS;
 
 /// How often percent signs are decoded. A text that changes even then is in doubt.
 const DECODINGS: usize = 5;
+
+/// As many spellings as a text has that stands for itself.
+const USUAL: usize = 64;
 
 /// Names of the home directory at the start of a path.
 const HOMES: [&str; 8] = [
@@ -132,9 +136,27 @@ impl Spellings {
     }
 
     fn add(&mut self, text: String) {
-        if !self.texts.contains(&text) {
+        if !self.is_full() && !self.texts.contains(&text) {
             self.texts.push(text);
         }
+    }
+
+    /// Tests if there is no room for another spelling. Such a text may lead anywhere.
+    fn is_full(&mut self) -> bool {
+        let is_full = self.texts.len() >= SPELLINGS;
+        if is_full {
+            self.climbs = true;
+            self.is_unclear = true;
+            self.is_unclear_as_path = true;
+        }
+        is_full
+    }
+
+    /// The bytes of all spellings, if there are so many that the text stands for others.
+    pub(crate) fn expanded_bytes(&self) -> usize {
+        let is_expanded = self.texts.len() > USUAL;
+        let texts = self.texts.iter().filter(|_| is_expanded);
+        texts.map(String::len).sum()
     }
 
     /// Adds what one decoded text may be read as.
@@ -154,22 +176,26 @@ impl Spellings {
         }
         if reading == Reading::Generous {
             self.look_at_unsaid(text);
+            if text.contains('\\') {
+                self.look_at_unsaid(&text.replace('\\', "/"));
+            }
         }
         self.look_at_quoted(text, reading);
     }
 
     /// Adds the addresses of a text that does not say its scheme, or not in one piece.
     fn look_at_unsaid(&mut self, text: &str) {
-        let (schemes, address) = if begins_with_host(text) {
-            (&UNSAID[..], text)
-        } else if let Some(address) = behind_wild_scheme(text) {
-            self.look_at_place(&format!("/{address}"), Reading::Generous);
-            (&SPELLED[..], address)
-        } else {
-            return;
-        };
-        for scheme in schemes {
-            self.look_at_place(&format!("{scheme}://{address}"), Reading::Generous);
+        if begins_with_host(text) {
+            for scheme in UNSAID {
+                self.look_at_place(&format!("{scheme}://{text}"), Reading::Generous);
+            }
+        } else if let Some(addresses) = behind_wild_scheme(text) {
+            for address in addresses {
+                self.look_at_place(&format!("/{address}"), Reading::Generous);
+                for scheme in SPELLED {
+                    self.look_at_place(&format!("{scheme}://{address}"), Reading::Generous);
+                }
+            }
         }
     }
 
@@ -183,7 +209,8 @@ impl Spellings {
         let bare = bare.replace(['"', '\''], "");
         let is_quoted = bare.len() < text.len() && bare.contains('/');
         // Elsewhere than on Windows, where paths begin with a drive.
-        let is_escaped = bare.contains('\\') && bare.starts_with(['/', '~']);
+        let is_drive = bare.as_bytes().get(1) == Some(&b':');
+        let is_escaped = bare.contains('\\') && bare.contains(['/', '~']) && !is_drive;
         let readings = [
             is_quoted.then(|| bare.replace('\\', "/")),
             is_escaped.then(|| bare.replace('\\', "")),
@@ -220,6 +247,9 @@ impl Spellings {
     }
 
     fn look_at_place(&mut self, text: &str, reading: Reading) {
+        if self.is_full() {
+            return;
+        }
         let may_climb = may_climb(text);
         self.climbs |= may_climb;
         match Place::of(text, reading) {
@@ -459,7 +489,9 @@ fn is_substituted(text: &str) -> bool {
     let text = text.strip_prefix(HOMES[0]).unwrap_or(text);
     ["${", "$(", "`"].iter().any(|sign| text.contains(sign))
         // Backslashes spell any character there.
-        || (text.contains("$'") && text.contains('\\'))
+        || text.split("$'").skip(1).any(|rest| {
+            rest.split('\'').next().is_some_and(|quoted| quoted.contains('\\'))
+        })
 }
 
 /// Whether a text that a shell would change is prose and no path: it has several words, does not begin
@@ -546,6 +578,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn spellings_of_one_text_are_bounded() {
+        let text = "{http}://x[1-250]/a;b%252525252541?c/../d";
+        let found = Spellings::of(text, Reading::Generous);
+        assert_eq!(found.texts.len(), SPELLINGS);
+        assert!(found.is_unclear && found.climbs && found.expanded_bytes() > 4_096);
+    }
 
     proptest! {
         #[test]

@@ -58,6 +58,7 @@ const CLIMBS: &[&str] = &[
     "/tmp/$\"..\"/etc/passwd",
     "/tmp/$'\\x2e\\x2e'/etc/passwd",
     "$'/etc/x'",
+    "src/.\\./.\\./.\\./etc/passwd",
     "$\"/etc/x\"",
 ];
 
@@ -125,6 +126,7 @@ fn expansions_that_stay_below_pass() {
             ("/etc/*", "let Foo { a, .. } = x/y;"),
             ("/etc/*", "{ a, .. }"),
             ("/etc/*", "grep 'x$' notes"),
+            ("/etc/*", "grep 'a\\.b$' notes"),
             ("/etc/*", "src/**/*.rs"),
             ("/etc/*", "*.*"),
             ("matches /internal/", "see (../x) and [..] there"),
@@ -189,6 +191,11 @@ fn wild_hosts_without_a_scheme_are_held() {
         "{169.254.169.254}",
         "169.254.169.{253,254}",
         "169.254.169.[254-254]",
+        "{http}://{169.254.169.254}/x",
+        "{http}://[1-1]69.254.169.254/x",
+        "169.254.169.254\\x",
+        // Too many spellings to look at.
+        "{http}://x[1-250]/a;b%252525252541?c/../d",
     ] {
         assert_all(Action::Deny, &[(metadata, text)]);
     }

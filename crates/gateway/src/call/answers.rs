@@ -9,6 +9,7 @@ use switchboard_wire::{RawError, method};
 use super::{
     Way,
     gate::{Pass, until_rules_are_known},
+    journey::without_progress_token,
     rounds::{judge, leave_to_client, unclear},
     ruling::is_ruled,
 };
@@ -70,6 +71,7 @@ async fn check_update(
         live.era(),
         way.has_person(),
     );
+    let params = params.map(without_progress_token);
     let asking = live.client().request(method::TASKS_GET, params);
     let asking = asking.timeout(way.upstream.request_timeout()).fail_fast();
     let state = super::outcome(way.upstream, asking.await).map_err(|trouble| trouble.failure)?;

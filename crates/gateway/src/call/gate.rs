@@ -15,7 +15,7 @@ use switchboard_approvals::{
     rules::{Action, Case, Kind, Verdict},
 };
 use switchboard_client::{InputRequired, Raw};
-use switchboard_wire::{Era, method};
+use switchboard_wire::{Era, RawError, method};
 use tokio::time::timeout_at;
 
 use super::{
@@ -42,6 +42,8 @@ pub(super) struct Pass {
     pub(super) asked: bool,
     /// The client came back with a state of the gateway.
     pub(super) returned: bool,
+    /// The call that it comes back to is parked.
+    pub(super) parked: bool,
     /// What the person made of the arguments.
     arguments: Option<Raw>,
 }
@@ -279,14 +281,21 @@ impl Way<'_> {
                 params: Some(params.clone()),
                 asked: true,
                 returned: true,
+                parked: true,
                 arguments: None,
             }));
+        }
+        if self.context.parking.origin(&state).is_some() {
+            return Err(Failure::Refused(refused()));
         }
         if self.context.rounds.origin(&state).is_none() {
             return Ok(None);
         }
         let round = self.context.rounds.take(&state, || self.ticket());
         let round = round.map_err(Failure::Refused)?;
+        if let Some(asked) = &round.asked {
+            answered_only(params, asked)?;
+        }
         let pass = resumed(params, round);
         // What was taken apart here can be put together again.
         pass.map(Some).ok_or_else(|| Failure::Refused(refused()))
@@ -333,19 +342,26 @@ impl Way<'_> {
     }
 }
 
+/// Refuses answers to anything but what was asked, and answers that a reader may find elsewhere.
+fn answered_only(params: &Raw, asked: &[String]) -> Result<(), Failure> {
+    let unclear = |error: RawError| Failure::invalid_params(error.to_string());
+    let given = params.distinct_member(&["inputResponses"]);
+    let given = given.map_err(unclear)?.and_then(|given| given.members());
+    let given = given.unwrap_or_default();
+    match given.iter().find(|(name, _)| !asked.contains(name)) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let message = format!("`inputResponses` has '{}', which was not asked", cut(name));
+            Err(Failure::invalid_params(message))
+        }
+    }
+}
+
 /// A request as it goes on, with what was decided before.
 fn resumed(params: &Raw, round: Round) -> Option<Pass> {
     let mut own = params.without(&["requestState"]);
     if let Some(state) = &round.state {
         own = own.with_member("requestState", state).ok()?;
-    }
-    if let (Some(asked), Some(given)) = (&round.asked, own.member("inputResponses")) {
-        let given = given.members().unwrap_or_default();
-        let given = given.iter().filter(|(name, _)| asked.contains(name));
-        let given = given.map(|(name, answer)| (&**name, answer.clone()));
-        own = own
-            .with_member("inputResponses", &Raw::object(given))
-            .ok()?;
     }
     if let Some(answers) = &round.answers {
         let given = own
@@ -369,6 +385,7 @@ fn resumed(params: &Raw, round: Round) -> Option<Pass> {
         params: Some(own),
         asked: true,
         returned: true,
+        parked: false,
         arguments: round.arguments,
     })
 }

@@ -524,7 +524,7 @@ pub(super) fn names_progress(params: Option<&Raw>) -> Result<bool, Failure> {
 }
 
 /// Parameters without the client's token for progress, for a request that is not accompanied.
-fn without_progress_token(params: Raw) -> Raw {
+pub(super) fn without_progress_token(params: Raw) -> Raw {
     if !names_progress(Some(&params)).unwrap_or_default() {
         return params;
     }

@@ -310,12 +310,6 @@ async fn gather(
     count: &Arc<CallCount>,
 ) -> Result<Gathered, String> {
     let questions = input.questions();
-    if questions.len() > InputRequired::QUESTIONS_MAX {
-        return Err(format!(
-            "it asks more than {} questions at a time",
-            InputRequired::QUESTIONS_MAX
-        ));
-    }
     // Nothing is asked if some of it is denied.
     let mut judged = Vec::with_capacity(questions.len());
     for (_, question) in questions {

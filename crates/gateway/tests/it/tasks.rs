@@ -303,5 +303,45 @@ async fn task_that_failed_asks_for_no_address() {
             said.text
         );
     }
+    let none =
+        r#""result":{"resultType":"complete","taskId":"t1","status":"working","error":null}"#;
+    stage.set_answer("tasks/get", none);
+    let said = client.ask("tasks/get", json!({ "taskId": task })).await;
+    assert!(said.text.contains(r#""error":null"#), "{}", said.text);
+    rig.stop().await;
+}
+
+/// A person opens an address, and the client comes back once.
+#[tokio::test]
+async fn state_of_an_opened_address_is_used_once_at_any_server() {
+    let stage = Stage::new(&[tool("fail", "Fails.")]);
+    let approvals = json!({ "route": "client", "notify": "off" });
+    let config = json!({ "mcpServers": { "s": stage.modern_entry() }, "approvals": approvals });
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 1).await;
+    let able = json!({ "elicitation": { "form": {}, "url": {} } });
+    let mut client = Pipe::open_able(&rig, server("s"), MODERN, able).await;
+    let address = json!({ "mode": "url", "elicitationId": "e1", "url": "https://example.com/x", "message": "Sign in." });
+    let error =
+        json!({ "code": -32042, "message": "first this", "data": { "elicitations": [address] } });
+    let mut params = json!({ "name": "fail", "arguments": { "error": error } });
+    let id = client.send("tools/call", params.clone()).await;
+    let said = client.finish(&id).await.json;
+    let asked = &said["result"];
+    assert_eq!(asked["resultType"], "input_required", "{said}");
+    let key = asked["inputRequests"].as_object().unwrap().keys().next();
+    let key = key.unwrap().as_str();
+    params["inputResponses"] = json!({ key: { "action": "accept" } });
+    params["requestState"] = asked["requestState"].clone();
+    let id = client.send("tools/call", params.clone()).await;
+    client.finish(&id).await;
+    assert_eq!(stage.calls(), 2);
+    let asked = stage.asked();
+    let leaked = |line: &String| line.contains("requestState") || line.contains("inputResponses");
+    assert!(!asked.iter().any(leaked), "{asked:?}");
+    let id = client.send("tools/call", params).await;
+    let said = client.finish(&id).await.json;
+    assert!(said.to_string().contains("requestState"), "{said}");
+    assert_eq!(stage.calls(), 2, "{said}");
     rig.stop().await;
 }
