@@ -50,7 +50,7 @@ impl Load {
         self.bytes += weight;
     }
 
-    /// Whether a request does not fit into the room for so many of so many bytes.
+    /// Tests if a request of this weight exceeds a limit of requests and bytes.
     fn is_full(&self, weight: usize, (count, bytes): (usize, usize)) -> bool {
         self.count >= count || self.bytes + weight > bytes
     }
@@ -78,7 +78,7 @@ impl WebLoad {
         }
     }
 
-    /// Whether a request of this client does not fit into half of this room, or of a stranger into half of that.
+    /// Tests if a request exceeds half of a limit, or a quarter of it for a stranger.
     fn is_full(&self, holder: Holder, weight: usize, (count, bytes): (usize, usize)) -> bool {
         self.all.is_full(weight, (count / 2, bytes / 2))
             || holder.is_stranger && self.strangers.is_full(weight, (count / 4, bytes / 4))
@@ -175,8 +175,7 @@ fn give_back_of(clients: &mut HashMap<u64, Load>, client: u64, weight: usize) {
     }
 }
 
-/// Whether a client made the request. Questions of a server, and of the gateway, are no fault of the client whose call
-/// they belong to.
+/// Tests if a client made the request. A question of a server or of the gateway takes no room of the client.
 fn is_clients(ask: &Ask) -> bool {
     let is_request = matches!(ask.kind, Kind::ToolCall | Kind::Resource | Kind::Prompt);
     is_request && ask.holder.client != 0

@@ -323,7 +323,7 @@ impl Rules {
         !rules.any(|rule| rule.covers(kind))
     }
 
-    /// Whether a rule may deny or ask about a request of this kind that this server is part of.
+    /// Tests if a rule may deny or ask about a request of this kind to or from this server.
     pub fn holds_back(&self, kind: Kind, server: &str) -> bool {
         let remembered = self.remembered.iter().map(|one| &one.rule);
         let mut rules = self.configured.iter().chain(remembered);

@@ -43,7 +43,7 @@ pub fn expose_content(server: &str, result: &Raw) -> Raw {
     insert(server, result, blocks.flat_map(|block| uris(&block)))
 }
 
-/// How deep lists in lists, and results in blocks, are followed. No reader that is known follows any.
+/// The depth to which nested lists and nested results are searched.
 const NESTED: usize = 8;
 
 /// The blocks of the content of a holder, and those of the results of tools among them.

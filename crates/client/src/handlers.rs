@@ -32,7 +32,7 @@ pub struct Asked {
     /// The [tag](crate::Call::tag) of the call on which the server asks, if the transport can tell
     /// which one that is, and the call is under way.
     pub tag: Option<u64>,
-    /// Whether it came on the stream of a request, or in its result. If so and there is no tag, that request has none or
+    /// It came on the stream of a request, or in its result. If so and there is no tag, that request has none or
     /// is over; if not, nothing says to which request it belongs.
     pub of_request: bool,
     /// What the server calls the question: its id, or the key that it asks under, if that is a string.

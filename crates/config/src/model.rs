@@ -303,7 +303,7 @@ impl Server {
         }
     }
 
-    /// Whether this file is another one than a person has agreed to.
+    /// Tests if a person has agreed to another file than this one.
     pub fn is_other_file(&self, file: &Path) -> bool {
         let approved = self.approved_file.as_deref();
         approved.is_some_and(|approved| file.to_string_lossy() != approved)

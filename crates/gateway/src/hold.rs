@@ -79,7 +79,7 @@ pub(crate) fn waiting(name: &str, server: &Server, context: &Context) -> Option<
     shown_start(server, file.as_deref())
 }
 
-/// Whether a server is held, or is once its command leads to another file.
+/// Tests if a server is held, or will be once its command leads to another file.
 pub(crate) fn may_wait(server: &Server) -> bool {
     server.hold || server.approved_file.is_some()
 }

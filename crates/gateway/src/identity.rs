@@ -203,8 +203,14 @@ pub(crate) fn fingerprint(server: &Server) -> String {
 
 /// The fingerprint of a start: that of the entry, and the file that its command leads to.
 pub(crate) fn start_fingerprint(server: &Server, file: Option<&Path>) -> String {
-    let both = serde_json::to_string(&(fingerprint(server), file)).unwrap_or_default();
-    hex(&Sha256::digest(both)[..HASH_BYTES])
+    let mut both = Sha256::new();
+    both.update(fingerprint(server));
+    // A path need not be text.
+    if let Some(file) = file {
+        both.update(b"\0");
+        both.update(file.as_os_str().as_encoded_bytes());
+    }
+    hex(&both.finalize()[..HASH_BYTES])
 }
 
 /// As many bytes of a hash as nobody finds a second entry for.

@@ -2,10 +2,10 @@
 //!
 //! Over Streamable HTTP a question comes on the stream of its call, and one on the stream of a request that is no
 //! call, or is over, is put to no client. A question may also name the task that it belongs to. Over a pipe nothing
-//! else says where it belongs: then it goes to the one client that has calls under way. If there are several, it waits
-//! for their calls to end, and is refused if that takes too long. A client that has been asked already and is
-//! to come back is not counted, unless it is another principal's: a server that waits for an answer
-//! asks nothing else as a rule.
+//! else says where it belongs: then it goes to the one client that has calls under way. If there are several of one
+//! principal, it waits for the server to answer the calls of all but one; if that takes too long, if one of the calls
+//! ends otherwise, or if there are two principals, it is put to no client. A client that has been asked already and is
+//! to come back is not counted: a server that waits for an answer asks nothing else as a rule.
 
 use std::{
     collections::VecDeque,
@@ -208,14 +208,15 @@ impl Questions {
         let tagged = asked.tag.and_then(|tag| self.lock().get(&tag).cloned());
         let task = asked.params.as_ref().and_then(related_task);
         let is_named = tagged.is_some() || task.is_some();
-        let is_sure = is_named || self.lock().len() == 1;
-        let is_of_one = is_named || self.is_of_one_client();
+        let under_way = self.under_way();
+        let is_sure = is_named || under_way.is_one_call;
+        let is_of_one = is_named || under_way.is_one_client;
         let owner = match (tagged, task) {
             (Some(call), _) => Owner::Call(call),
             (None, Some(task)) => self.owner_of(&task).await,
             // The call is over, or it was none.
             (None, None) if asked.of_request => Owner::Nobody,
-            (None, None) => self.owner().await,
+            (None, None) => self.owner(under_way.candidates).await,
         };
         let call = match &owner {
             Owner::Call(owner) => Some(owner),
@@ -288,22 +289,13 @@ impl Questions {
         roots.as_ref().map(|(_, line)| line.clone())
     }
 
-    /// Tests if all calls under way are of one client, also those whose client is away.
-    fn is_of_one_client(&self) -> bool {
-        let open = self.lock();
-        let mut calls = open.values().map(|call| call.client());
-        let first = calls.next();
-        calls.all(|other| Some(other) == first)
-    }
-
     /// The call that a question belongs to, if that can be told, now or in a while. It is one of those
     /// that were under way when it came.
     ///
     /// A call that the server has answered is not the one that it asks for. One that ends otherwise may have been, and
     /// across principals even an answer proves nothing: what one says is never put to the other.
-    async fn owner(&self) -> Owner {
+    async fn owner(&self, candidates: Vec<(u64, Arc<Open>)>) -> Owner {
         let until = Instant::now() + AMBIGUOUS;
-        let candidates = self.candidates();
         let mut principals = candidates.iter().map(|(_, call)| call.caller.principal);
         let first = principals.next();
         if principals.any(|other| Some(other) != first) {
@@ -364,28 +356,44 @@ impl Questions {
         }
     }
 
-    /// The calls that a question could be for.
-    fn candidates(&self) -> Vec<(u64, Arc<Open>)> {
+    /// The calls under way at this instant.
+    fn under_way(&self) -> UnderWay {
         let open = self.lock();
-        let mut principals = open.values().map(|call| call.caller.principal);
-        let first = principals.next();
-        let one_principal = principals.all(|other| Some(other) == first);
-        let all = || open.iter();
-        let here = || all().filter(|(_, call)| !call.away.load(Relaxed));
-        let with_tag = |(tag, call): (&u64, &Arc<Open>)| (*tag, Arc::clone(call));
-        let mut calls: Vec<_> = if one_principal && here().next().is_some() {
-            here().map(with_tag).collect()
-        } else {
-            all().map(with_tag).collect()
-        };
+        let mut calls: Vec<_> = open
+            .iter()
+            .map(|(tag, call)| (*tag, Arc::clone(call)))
+            .collect();
+        drop(open);
         // The oldest first.
         calls.sort_unstable_by_key(|(tag, _)| *tag);
-        calls
+        let first = calls.first().map(|(_, call)| call.client());
+        let is_one_call = calls.len() == 1;
+        let is_one_client = calls.iter().all(|(_, call)| Some(call.client()) == first);
+        let mut principals = calls.iter().map(|(_, call)| call.caller.principal);
+        let principal = principals.next();
+        let is_here = |(_, call): &(u64, Arc<Open>)| !call.away.load(Relaxed);
+        if principals.all(|other| Some(other) == principal) && calls.iter().any(is_here) {
+            calls.retain(is_here);
+        }
+        UnderWay {
+            is_one_call,
+            is_one_client,
+            candidates: calls,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, FxHashMap<u64, Arc<Open>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The calls under way when a question came.
+struct UnderWay {
+    is_one_call: bool,
+    /// All of them are of one client, also those whose client is away.
+    is_one_client: bool,
+    /// Those that the question could be for, the oldest first.
+    candidates: Vec<(u64, Arc<Open>)>,
 }
 
 /// Whose question it is.
@@ -451,7 +459,7 @@ impl Ear {
     }
 
     /// The server has answered the call.
-    pub(crate) fn is_answered(&self) {
+    pub(crate) fn set_answered(&self) {
         self.open.is_answered.store(true, Relaxed);
     }
 
@@ -507,7 +515,7 @@ mod tests {
 
     /// The client that is asked; 0 if there are several.
     fn owner(questions: &Questions) -> Option<u64> {
-        let candidates = questions.candidates();
+        let candidates = questions.under_way().candidates;
         let candidates: Vec<_> = candidates.into_iter().map(|(_, call)| call).collect();
         match only_one(&candidates) {
             Owner::Call(owner) => Some(owner.caller.person),
@@ -633,10 +641,10 @@ mod tests {
         let questions = Arc::new(Questions::default());
         let (one, other) = (open(&questions, 1), open(&questions, 2));
         let asking = Arc::clone(&questions);
-        let owner = tokio::spawn(async move { asking.owner().await });
+        let owner = tokio::spawn(async move { asking.owner(asking.under_way().candidates).await });
         tokio::task::yield_now().await;
         let late = open(&questions, 3);
-        one.is_answered();
+        one.set_answered();
         drop(one);
         let Ok(Owner::Call(owner)) = owner.await else {
             panic!("there is one client left of those that it can be for");
@@ -651,7 +659,7 @@ mod tests {
         let questions = Arc::new(Questions::default());
         let (one, _other) = (open(&questions, 1), open(&questions, 2));
         let asking = Arc::clone(&questions);
-        let owner = tokio::spawn(async move { asking.owner().await });
+        let owner = tokio::spawn(async move { asking.owner(asking.under_way().candidates).await });
         tokio::task::yield_now().await;
         drop(one);
         assert!(matches!(owner.await, Ok(Owner::Several)));
@@ -663,9 +671,9 @@ mod tests {
         let one = open(&questions, 1);
         let _stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
         let asking = Arc::clone(&questions);
-        let owner = tokio::spawn(async move { asking.owner().await });
+        let owner = tokio::spawn(async move { asking.owner(asking.under_way().candidates).await });
         tokio::task::yield_now().await;
-        one.is_answered();
+        one.set_answered();
         drop(one);
         assert!(matches!(owner.await, Ok(Owner::Several)));
     }
@@ -674,16 +682,19 @@ mod tests {
     fn client_that_is_away_keeps_another_from_being_known() {
         let questions = Arc::new(Questions::default());
         let _one = open(&questions, 1);
-        assert!(questions.is_of_one_client());
+        assert!(questions.under_way().is_one_client);
         let away = open(&questions, 2);
         away.set_away(true);
-        assert!(!questions.is_of_one_client());
+        assert!(!questions.under_way().is_one_client);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_question_that_could_be_for_several_is_put_to_none() {
         let questions = Arc::new(Questions::default());
         let _calls = [open(&questions, 1), open(&questions, 2)];
-        assert!(matches!(questions.owner().await, Owner::Several));
+        assert!(matches!(
+            questions.owner(questions.under_way().candidates).await,
+            Owner::Several
+        ));
     }
 }

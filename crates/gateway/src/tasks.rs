@@ -10,7 +10,7 @@ use std::{
 
 use rustc_hash::FxHashSet;
 use switchboard_client::{ErrorObject, Raw};
-use switchboard_wire::{RawError, code};
+use switchboard_wire::{RawError, code, method};
 
 use crate::{caller::Principal, failure::Failure, health::Reason, seal::Seal, translate};
 
@@ -105,6 +105,14 @@ impl Begun {
     fn lock(&self) -> MutexGuard<'_, [Recent; 2]> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Tests if a request is about a task, which it names.
+pub(crate) fn is_about_task(method: &str) -> bool {
+    matches!(
+        method,
+        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL
+    )
 }
 
 /// The failure of a request about tasks whose answer programs would read in different ways.

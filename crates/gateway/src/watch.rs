@@ -241,7 +241,7 @@ impl Upstream {
             Some(_) => live.client().subscribe(uri).await,
         };
         if let (Some(ear), Ok(()) | Err(Error::Server(_))) = (&ear, &asked) {
-            ear.is_answered();
+            ear.set_answered();
         }
         if let Err(error) = asked {
             // There is nothing to take back from the server.

@@ -34,7 +34,7 @@ pub(crate) enum Place<'t> {
         prefixes: Vec<String>,
         /// The path after them.
         path: &'t str,
-        /// Whether its port has digits that are not read here, or it stands for too many hosts.
+        /// Its port has digits of another script, or it expands to too many hosts.
         is_unclear: bool,
     },
 }
@@ -69,7 +69,7 @@ impl<'t> Place<'t> {
         let (authority, path) = after.split_at(at);
         let authority = authority.rsplit('@').next().unwrap_or_default();
         let mut prefixes = prefixes(scheme, authority, reading);
-        let port = authority.rsplit(':').next().unwrap_or_default();
+        let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
         let mut is_unclear = port.chars().any(|c| c.is_numeric() && !c.is_ascii());
         if reading == Reading::Generous && is_expanded(authority) {
             let is_short = path.len() <= EXPANDED_PATH_BYTES;
@@ -189,7 +189,7 @@ fn digits(port: &str, reading: Reading) -> Option<String> {
         .then_some(port)
 }
 
-/// Whether a text without a scheme begins with a host, as in `10.0.0.1/x`, `host.example/x` and `host:80/x`,
+/// Tests if a text without a scheme begins with a host, as in `10.0.0.1/x`, `host.example/x` and `host:80/x`,
 /// or with braces or ranges that curl makes one of.
 pub(crate) fn begins_with_host(text: &str) -> bool {
     let (authority, path) = text.split_at(text.find(['/', '?', '#']).unwrap_or(text.len()));
@@ -213,7 +213,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '%')
 }
 
-/// Whether curl makes others of an authority. The brackets of `[::1]` are no range.
+/// Tests if curl expands an authority. The brackets of `[::1]` are no range.
 fn is_expanded(authority: &str) -> bool {
     let is_range = |at: usize| !authority[at..].contains(':') || authority[at..].contains('-');
     authority.contains('{') || authority.find('[').is_some_and(is_range)

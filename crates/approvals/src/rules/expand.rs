@@ -237,12 +237,18 @@ fn range(inner: &str) -> Vec<String> {
     let Some((first, last)) = ends.split_once('-') else {
         return vec![ends.to_owned()];
     };
+    // Zeros in front stay.
+    let width = if first.starts_with('0') {
+        first.len()
+    } else {
+        0
+    };
     let numbers = first.parse::<u32>().ok().zip(last.parse::<u32>().ok());
     let letters = first.parse::<char>().ok().zip(last.parse::<char>().ok());
     match (numbers, letters) {
         (Some((from, to)), _) => (from..=to)
             .take(LISTED + 1)
-            .map(|n| n.to_string())
+            .map(|n| format!("{n:0width$}"))
             .collect(),
         (None, Some((from, to))) => (from..=to).take(LISTED + 1).map(String::from).collect(),
         (None, None) => vec![first.to_owned(), last.to_owned()],

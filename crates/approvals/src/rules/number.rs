@@ -114,7 +114,7 @@ impl Numbers {
     }
 }
 
-/// Whether a number has more digits than a double keeps.
+/// Tests if a number has more digits than a double keeps.
 pub(crate) fn is_rounded(spelled: &str) -> bool {
     spelled.bytes().filter(u8::is_ascii_digit).count() > KEPT_DIGITS
 }

@@ -217,8 +217,7 @@ fn site(head: &str) -> Option<String> {
     Some(head[..head.len() - after.len() + host.len()].to_owned())
 }
 
-/// Whether a text is the host of a site and nothing else. Its scheme and path are left to the program that
-/// opens it.
+/// Tests if a text is the host of a site alone. The program that opens it adds the scheme.
 fn is_host(text: &str, site: &str) -> bool {
     let Some((scheme, host)) = site.split_once("://") else {
         return false;

@@ -80,7 +80,7 @@ pub(crate) struct Spellings {
     pub(crate) relative: Vec<String>,
     /// The beginnings of those with wildcards, up to the first one.
     pub(crate) wild: Vec<String>,
-    /// Whether some part of it is `..`, or may become it.
+    /// Some part of it is `..`, or expands to it.
     pub(crate) climbs: bool,
     /// Whether it leads to a place that the text does not tell.
     pub(crate) is_unclear: bool,
@@ -132,6 +132,12 @@ impl Spellings {
         let wild = texts.flat_map(|text| before_wildcard(text).into_iter().chain(in_braces(text)));
         let wild: Vec<String> = wild.map(str::to_owned).collect();
         found.wild.extend(wild);
+        if found.is_full() {
+            // It may lead anywhere.
+            found.climbs = true;
+            found.is_unclear = true;
+            found.is_unclear_as_path = true;
+        }
         found
     }
 
@@ -141,15 +147,9 @@ impl Spellings {
         }
     }
 
-    /// Tests if there is no room for another spelling. Such a text may lead anywhere.
-    fn is_full(&mut self) -> bool {
-        let is_full = self.texts.len() >= SPELLINGS;
-        if is_full {
-            self.climbs = true;
-            self.is_unclear = true;
-            self.is_unclear_as_path = true;
-        }
-        is_full
+    /// Tests if there is no room for another spelling.
+    fn is_full(&self) -> bool {
+        self.texts.len() >= SPELLINGS
     }
 
     /// The bytes of all spellings, if there are so many that the text stands for others.
@@ -219,7 +219,7 @@ impl Spellings {
             if reading == Reading::Generous {
                 self.look_at_place(&text, reading);
             } else {
-                // What lets pass matches the text as it is written, and need only know that it stays there.
+                // A rule that allows matches the text as written: it only has to stay below its directory.
                 self.climbs |= walk(&text, Exactness::Loose).climbs || may_climb(&text);
             }
         }

@@ -115,7 +115,7 @@ impl Policy {
         self.quiet.contains(&kind)
     }
 
-    /// Whether a request of this kind that this server is part of may be denied or asked about.
+    /// Tests if a request of this kind to or from this server may be denied or asked about.
     pub(crate) fn holds_back(&self, kind: rules::Kind, server: &str) -> bool {
         !self.is_quiet(kind) && (self.fault.is_some() || self.rules.holds_back(kind, server))
     }

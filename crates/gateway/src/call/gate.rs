@@ -21,7 +21,7 @@ use tokio::time::timeout_at;
 use super::{
     Way,
     completion::{completed, expanded},
-    rounds::with_result_links,
+    rounds::{unclear, with_result_links},
 };
 use crate::{
     approvals::{policy::hints, question::About},
@@ -314,10 +314,7 @@ impl Way<'_> {
         if !pass.asked && answers.is_none() && !is_ruled {
             return Ok(result);
         }
-        let input = InputRequired::of(&result).map_err(|error| Failure::Input {
-            server: Arc::clone(&self.upstream.name),
-            reason: error.to_string().into(),
-        })?;
+        let input = InputRequired::of(&result).map_err(|error| unclear(self, &error))?;
         let Some(input) = input else {
             return Ok(result);
         };

@@ -28,6 +28,7 @@ use crate::{
     live::Live,
     question::{Ear, Question},
     relay::Relay,
+    tasks::is_about_task,
     upstream::Upstream,
 };
 
@@ -363,7 +364,7 @@ impl Journey {
             Err(error) => Err(error),
         };
         if let (Some(ear), Ok(_) | Err(Error::Server(_))) = (&self.ear, &result) {
-            ear.is_answered();
+            ear.set_answered();
         }
         let mut ended = outcome(&self.upstream, result);
         if let Some(task) = &mut self.task {
@@ -423,14 +424,6 @@ fn heard(mut call: Call<Raw>, relay: Option<&Arc<Relay>>, wants: Wants) -> Call<
         call = call.on_raw_log(move |params| relay.log(&params));
     }
     call
-}
-
-/// Tests if a request is about a task, which it names.
-fn is_about_task(method: &str) -> bool {
-    matches!(
-        method,
-        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_CANCEL
-    )
 }
 
 async fn at(time: Option<Instant>) {

@@ -25,6 +25,7 @@ use crate::{
     failure::{Failure, cut},
     line::Line,
     question::Question,
+    tasks::is_about_task,
     translate,
     view::View,
 };
@@ -230,10 +231,7 @@ fn is_task(way: &Way<'_>, result: &Raw) -> bool {
 }
 
 fn asks_of_task(way: &Way<'_>) -> bool {
-    matches!(
-        way.errand.method,
-        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL
-    )
+    is_about_task(way.errand.method)
 }
 
 /// The links in a question to a model lead to the server that asks, as those in its results do, where names are the
