@@ -70,7 +70,8 @@ impl Round {
                     // What we knew of the tool's parameters is out of date.
                     headers_renewed = true;
                     let tools = self.client.same_lane().tools();
-                    self.within_deadline(tools.all()).await??;
+                    // Boxed, as all that few calls come to, so that the others carry no room for it.
+                    Box::pin(self.within_deadline(tools.all())).await??;
                     request.headers = self.client.param_headers(params.as_ref())?;
                     continue;
                 }
@@ -101,13 +102,13 @@ impl Round {
                 });
             }
             let answers = if asked.is_pause() {
-                self.within_deadline(sleep(InputRequired::pause(pauses)))
-                    .await?;
+                let pause = sleep(InputRequired::pause(pauses));
+                Box::pin(self.within_deadline(pause)).await?;
                 Raw::empty_object()
             } else {
                 let handlers = Arc::clone(&self.client.shared().handlers);
                 let gathering = asked.gather(&request.method, self.options.tag, &handlers);
-                self.within_deadline(gathering).await??
+                Box::pin(self.within_deadline(gathering)).await??
             };
             request.params = Some(asked.answered(params.as_ref(), &answers)?);
         }

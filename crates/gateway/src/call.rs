@@ -348,7 +348,7 @@ impl Way<'_> {
             }
             drop(place);
             let until = (Instant::now() + self.context.wait()).min(deadline);
-            upstream.ready(until, lost.as_ref()).await?;
+            Box::pin(upstream.ready(until, lost.as_ref())).await?;
         }
     }
 

@@ -42,6 +42,8 @@ use crate::{
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
+/// The room in the largest map of headers that is used again.
+const KEPT_HEADERS: usize = 24;
 static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
@@ -96,7 +98,7 @@ async fn post(
         view,
         key,
         principal,
-        headers: &headers,
+        headers,
     };
     match Frame::parse(body) {
         Ok(Frame::Single(Message::Request(request))) => visitor.request(request).await,
@@ -150,7 +152,7 @@ struct Visitor<'a> {
     view: View,
     key: u64,
     principal: Principal,
-    headers: &'a HeaderMap,
+    headers: HeaderMap,
 }
 
 /// The kind of client that a request comes from.
@@ -355,7 +357,7 @@ impl Visitor<'_> {
             (Err(error), Era::Modern) => modern_status(error.code),
             _ => StatusCode::OK,
         };
-        let mut response = json(reply(&id, answer));
+        let mut response = json_in(self.headers, reply(&id, answer));
         *response.status_mut() = http;
         response
     }
@@ -367,7 +369,7 @@ impl Visitor<'_> {
         request: Request,
     ) -> Result<(Ongoing, Inquiry, Option<Stream>), NotTaken> {
         let ongoing = Ongoing::new(peer, &request.id)?;
-        let stream = accepts_events(self.headers).then(|| Stream::new(peer));
+        let stream = accepts_events(&self.headers).then(|| Stream::new(peer));
         let asks = match peer {
             Peer::Session(session) => Some(Arc::clone(&session.session.asks)),
             Peer::Stranger | Peer::Modern => None,
@@ -393,7 +395,7 @@ impl Visitor<'_> {
 
     /// Answers with a stream of what changes.
     async fn listen(self, request: Request) -> Response<Answer> {
-        if !accepts_events(self.headers) {
+        if !accepts_events(&self.headers) {
             let message = "Accept has to say text/event-stream";
             return refuse(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, message);
         }
@@ -543,7 +545,7 @@ impl Visitor<'_> {
     }
 
     fn text(&self, name: impl AsHeaderName) -> Option<&str> {
-        text(self.headers, name)
+        text(&self.headers, name)
     }
 }
 
@@ -660,6 +662,19 @@ fn accepts_events(headers: &HeaderMap) -> bool {
 fn json(body: Bytes) -> Response<Answer> {
     let mut response = Response::new(Answer::Whole(Some(body)));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// Answers in the map that held the headers of the request. hyper reads those of the next request into it again, so
+/// that a connection needs no new one; a large one is not kept.
+fn json_in(mut headers: HeaderMap, body: Bytes) -> Response<Answer> {
+    if headers.capacity() > KEPT_HEADERS {
+        return json(body);
+    }
+    headers.clear();
+    headers.insert(CONTENT_TYPE, JSON);
+    let mut response = Response::new(Answer::Whole(Some(body)));
+    *response.headers_mut() = headers;
     response
 }
 

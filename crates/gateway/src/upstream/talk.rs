@@ -135,7 +135,8 @@ impl Upstream {
         }
         let until = (Instant::now() + context.wait()).min(deadline);
         self.hurry(kind);
-        live.judgements.wait(kind, until).await
+        // Boxed, as all that few calls come to.
+        Box::pin(live.judgements.wait(kind, until)).await
     }
 
     fn unlisted(&self, reason: Reason) -> Failure {
