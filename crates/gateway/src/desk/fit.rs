@@ -17,12 +17,24 @@ use crate::{
     answer, builtin, caller::Principal, context::Context, failure::Failure, translate, view::View,
 };
 
-/// The results that were cut, whole. Opened when the first is.
+/// The results that were cut, whole. Clients without a token have a store of their own: what they keep makes room for
+/// nothing but their own.
 #[derive(Debug)]
 pub(crate) struct Results {
+    owner: LazyStore,
+    strangers: LazyStore,
+}
+
+/// A store that is opened when the first result is cut.
+#[derive(Debug)]
+struct LazyStore {
     folder: PathBuf,
     store: OnceLock<Store>,
+    limits: Limits,
 }
+
+/// The folder within that of the results for those of clients without a token.
+const STRANGERS: &str = "strangers";
 
 /// What is longer is looked at away from those who wait behind it.
 const QUICK_BYTES: usize = 32 * 1024;
@@ -39,9 +51,38 @@ struct Asked {
 
 impl Results {
     pub(crate) fn new(folder: PathBuf) -> Self {
+        let all = Limits::default();
+        let half = Limits {
+            memory_bytes: all.memory_bytes / 2,
+            disk_bytes: all.disk_bytes / 2,
+            ..all
+        };
+        Self {
+            strangers: LazyStore::new(folder.join(STRANGERS), half),
+            owner: LazyStore::new(folder, all),
+        }
+    }
+
+    fn of(&self, principal: Principal) -> &LazyStore {
+        match principal {
+            Principal::Owner => &self.owner,
+            Principal::Anyone => &self.strangers,
+        }
+    }
+
+    /// Gives back the room of what was kept long enough, also by an earlier process. It may remove files.
+    pub(crate) fn sweep(&self, config: &Config) {
+        self.owner.sweep(config);
+        self.strangers.sweep(config);
+    }
+}
+
+impl LazyStore {
+    fn new(folder: PathBuf, limits: Limits) -> Self {
         Self {
             folder,
             store: OnceLock::new(),
+            limits,
         }
     }
 
@@ -50,14 +91,13 @@ impl Results {
         self.store.get_or_init(|| {
             let limits = Limits {
                 ttl: config.results.keep,
-                ..Limits::default()
+                ..self.limits
             };
             Store::open(&self.folder, limits, SystemTime::now())
         })
     }
 
-    /// Gives back the room of what was kept long enough, also by an earlier process. It may remove files.
-    pub(crate) fn sweep(&self, config: &Config) {
+    fn sweep(&self, config: &Config) {
         let holds_some =
             std::fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_some());
         if holds_some {
@@ -104,10 +144,10 @@ impl Room<'_> {
             return result;
         }
         let context = Arc::clone(self.gateway.context());
-        let owner = owner(self.caller.principal);
+        let principal = self.caller.principal;
         let whole = result.clone();
         let tool = self.reading_tool();
-        let cutting = move || cut(&context, owner, tool, &result, &budget, structured);
+        let cutting = move || cut(&context, principal, tool, &result, &budget, structured);
         match tokio::task::spawn_blocking(cutting).await {
             Ok(Some(cut)) => cut,
             Ok(None) | Err(_) => whole,
@@ -129,10 +169,11 @@ impl Room<'_> {
         };
         let budget = self.budget(None, None);
         let context = Arc::clone(self.gateway.context());
-        let (owner, tool) = (owner(self.caller.principal), self.reading_tool());
+        let (principal, tool) = (self.caller.principal, self.reading_tool());
         let reading = tokio::task::spawn_blocking(move || {
-            let store = context.results.store(&context.config.load());
-            let kept = store.get(owner, &asked.id, SystemTime::now())?;
+            let results = context.results.of(principal);
+            let store = results.store(&context.config.load());
+            let kept = store.get(owner(principal), &asked.id, SystemTime::now())?;
             let page = kept.read(asked.offset, asked.limit, &budget);
             Ok::<_, switchboard_results::StoreError>(page.to_result(Reader { tool, id: &id }))
         });
@@ -174,7 +215,7 @@ impl Room<'_> {
 /// What is shown of a result; `None` if all of it is.
 fn cut(
     context: &Context,
-    owner: &str,
+    principal: Principal,
     tool: &str,
     result: &Raw,
     budget: &Budget,
@@ -183,8 +224,9 @@ fn cut(
     let Fit::Cut(cut) = fit(result, budget, structured) else {
         return None;
     };
-    let store = context.results.store(&context.config.load());
-    match store.put(owner, Arc::clone(cut.kept()), SystemTime::now()) {
+    let results = context.results.of(principal);
+    let store = results.store(&context.config.load());
+    match store.put(owner(principal), Arc::clone(cut.kept()), SystemTime::now()) {
         Ok(id) => Some(cut.shown(Some(Reader { tool, id: &id }))),
         Err(error) => {
             static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
