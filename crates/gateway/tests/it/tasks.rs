@@ -368,6 +368,36 @@ async fn task_that_is_done_at_once_asks_nothing() {
     rig.stop().await;
 }
 
+/// The client knows the task by another name than its server.
+#[tokio::test]
+async fn question_of_a_task_names_it_as_its_client_does() {
+    let (stage, rig) = staged(json!({})).await;
+    stage.set_answer("tasks/result", "");
+    let mut client = Pipe::open_as(&rig, server("s"), "2025-11-25").await;
+    let params = json!({ "name": "job", "arguments": {}, "task": {} });
+    let started = client.result("tools/call", params).await;
+    let task = json!({ "taskId": started["task"]["taskId"] });
+    let waiting = client.send("tasks/result", task.clone()).await;
+    stage.until_asked("tasks/result").await;
+    let related = "io.modelcontextprotocol/related-task";
+    let meta = json!({ related: { "taskId": "t1" }, "other": 1 });
+    stage
+        .request_with(900, "elicitation/create", question(&meta))
+        .await;
+    let asked = client.question().await;
+    let named = &asked["params"]["_meta"];
+    assert_eq!(named, &json!({ related: task, "other": 1 }), "{asked}");
+    let answer = json!({
+        "action": "accept", "content": { "who": "Ada" }, "_meta": { related: task },
+    });
+    let reply = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer });
+    client.send_text(&reply.to_string()).await;
+    let answer = stage.until_asked("answer ").await;
+    assert!(answer.contains(r#""taskId":"t1""#), "{answer}");
+    drop(waiting);
+    rig.stop().await;
+}
+
 /// A person opens an address, and the client comes back once.
 #[tokio::test]
 async fn state_of_an_opened_address_is_used_once_at_any_server() {
