@@ -56,6 +56,7 @@ mod look;
 mod number;
 mod parse;
 mod pattern;
+mod pieces;
 mod remembered;
 mod rule;
 mod same;

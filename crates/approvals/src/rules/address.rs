@@ -64,7 +64,12 @@ impl<'t> Place<'t> {
         let at = after.find(['/', '?', '#']).unwrap_or(after.len());
         let (authority, path) = after.split_at(at);
         let authority = authority.rsplit('@').next().unwrap_or_default();
-        let prefixes = prefixes(scheme, authority, reading);
+        let mut prefixes = prefixes(scheme, authority, reading);
+        // `url.parse` of Node.js ends the host there.
+        let cut = authority.find([';', '^', '|', '%', '\'', '"', '<', '>', '{', '}', '`', ' ']);
+        if let Some(at) = cut.filter(|_| reading == Reading::Generous) {
+            prefixes.extend(self::prefixes(scheme, &authority[..at], reading));
+        }
         let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
         let is_unclear = port.chars().any(|c| c.is_numeric() && !c.is_ascii());
         Self::Address {

@@ -2,11 +2,16 @@
 
 use std::net::Ipv6Addr;
 
+use serde::de::IgnoredAny;
+
+use super::pieces::first_mark;
+use super::spelling::Doubt;
+
 /// The longest text whose expansions are listed.
-const LISTED_BYTES: usize = 512;
+const LISTED_BYTES: usize = 256;
 
 /// The most expansions of one text.
-const LISTED: usize = 256;
+const LISTED: usize = 64;
 
 /// Characters that an expansion begins with.
 const MARKS: [char; 6] = ['{', '[', '*', '?', '(', '$'];
@@ -52,24 +57,41 @@ impl Names {
     }
 }
 
-/// An open brace or parenthesis.
-struct Group {
-    /// The names before it.
+/// The braces, or the parentheses, so far.
+///
+/// Which of them belong together depends on who reads the text: quotes and backslashes make characters of them. So the
+/// next alternative may start where any of them opened, and go on where any alternative ended.
+#[derive(Default)]
+struct Groups {
+    is_open: bool,
+    /// The names before each.
     before: Names,
-    /// The names at the end of its alternatives so far.
+    /// The names at the end of all alternatives.
     after: Names,
 }
 
-impl Group {
-    fn new(before: Names) -> Self {
-        let after = Names::default();
-        Self { before, after }
+impl Groups {
+    fn open(&mut self, names: Names) -> Names {
+        self.is_open = true;
+        self.before = self.before.with(names);
+        names
     }
 
-    /// Ends an alternative, and returns the names that the next one starts from.
+    /// Ends an alternative, and returns the names that the next one starts from. Outside, its sign is a character of a
+    /// name.
     fn next(&mut self, names: Names) -> Names {
+        if !self.is_open {
+            return Names::default();
+        }
         self.after = self.after.with(names);
         self.before
+    }
+
+    fn close(&mut self, names: Names) -> Names {
+        if self.is_open {
+            self.after = self.after.with(names);
+        }
+        self.after.with(names)
     }
 }
 
@@ -136,8 +158,8 @@ pub(crate) fn may_climb(text: &str) -> bool {
 
 fn climbs(text: &[u8]) -> bool {
     let mut names = Names::EMPTY;
-    let mut braces: Vec<Group> = Vec::new();
-    let mut parentheses: Vec<Group> = Vec::new();
+    let mut braces = Groups::default();
+    let mut parentheses = Groups::default();
     let mut class: Option<Class> = None;
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
@@ -158,22 +180,18 @@ fn climbs(text: &[u8]) -> bool {
                 names
             }
             b']' => closed.map_or(names, |class| names.with(class.after())),
-            b'{' => {
-                braces.push(Group::new(names));
-                names
-            }
-            b'(' => {
-                parentheses.push(Group::new(names));
-                names
-            }
-            b',' => next_in(&mut braces, names),
-            b'|' => next_in(&mut parentheses, names),
-            b'}' => braces.pop().map_or(names, |group| group.after.with(names)),
+            b'{' => braces.open(names),
+            b'(' => parentheses.open(names),
+            b',' => braces.next(names),
+            b'|' => parentheses.next(names),
+            b'}' => braces.close(names),
             // It may repeat, or be left out.
-            b')' => parentheses.pop().map_or(names, |group| {
-                let found = group.after.with(names);
-                found.with(found.dotted_by_wildcard()).with(group.before)
-            }),
+            b')' if parentheses.is_open => {
+                let found = parentheses.close(names);
+                found
+                    .with(found.dotted_by_wildcard())
+                    .with(parentheses.before)
+            }
             b'*' | b'?' | b'+' | b'@' if next == Some(b'(') => names,
             b'!' if next == Some(b'(') => names.with(names.starred()),
             b'*' => names.starred(),
@@ -182,20 +200,13 @@ fn climbs(text: &[u8]) -> bool {
                 at += variable(&text[at..]);
                 names
             }
-            b' ' | b'\t' if braces.is_empty() && parentheses.is_empty() => {
+            b' ' | b'\t' if !braces.is_open && !parentheses.is_open => {
                 names.only(Names::EMPTY.with(Names::DOTS))
             }
             _ => Names::default(),
         };
     }
     names.has(Names::DOTS)
-}
-
-/// The names that the next alternative of the innermost group starts from. Elsewhere its sign is a
-/// character of a name.
-fn next_in(groups: &mut [Group], names: Names) -> Names {
-    let group = groups.last_mut();
-    group.map_or(Names::default(), |group| group.next(names))
 }
 
 /// The length of the name of a variable.
@@ -205,36 +216,67 @@ fn variable(text: &[u8]) -> usize {
     usize::from(is_sign).max(text.iter().take_while(is_name).count())
 }
 
-/// The texts that curl and shells make of the braces and ranges of a text, if it has any. None if they are too many
-/// to list, and may lead to any host.
-pub(crate) fn expansions(text: &str) -> Option<Vec<String>> {
-    // No host goes on behind a blank.
-    let (head, tail) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
-    let Some(first) = head.find(['{', '[']) else {
-        return Some(Vec::new());
-    };
-    if head.len() > LISTED_BYTES {
-        return (first > host_end(head)).then(Vec::new);
-    }
-    let mut found = listed(head)?;
-    // To curl, a backslash takes a character for what it is.
-    if head.contains('\\') {
-        found.extend(listed(&head.replace('\\', ""))?);
-    }
-    for text in &mut found {
-        text.push_str(tail);
-    }
-    Some(found)
+/// The texts that braces and ranges stand for, of which each may spell a host or a path in its own way.
+pub(crate) enum Expansions {
+    Listed(Vec<String>),
+    /// Too many to list. The text may be an address of any host, or a path to any place, or neither.
+    TooMany(Doubt),
 }
 
-/// The end of the host that an address begins with, if it is one.
-fn host_end(text: &str) -> usize {
-    let (scheme, after) = text.split_once(':').unwrap_or(("", text));
-    let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let after = if is_scheme { after } else { text };
-    let after = after.trim_start_matches('/');
-    let begin = text.len() - after.len();
-    begin + after.find(['/', '?', '#']).unwrap_or(after.len())
+impl Expansions {
+    pub(crate) fn of(text: &str) -> Self {
+        // No host goes on behind a blank.
+        let text = text.split(char::is_whitespace).next().unwrap_or_default();
+        let Some(first) = first_mark(text) else {
+            return Self::Listed(Vec::new());
+        };
+        if text.len() <= LISTED_BYTES
+            && let Some(mut found) = listed(text)
+        {
+            // To curl, a backslash takes a character for what it is.
+            let bare = text.contains('\\').then(|| text.replace('\\', ""));
+            if let Some(others) = bare.and_then(|bare| listed(&bare)) {
+                found.extend(others);
+            }
+            return Self::Listed(found);
+        }
+        Self::TooMany(doubt(text, first))
+    }
+}
+
+/// What is in doubt about a text of which not every expansion can be looked at: a number may be a host in a notation of
+/// its own. Names, and the four numbers of the usual notation, are compared piece by piece.
+fn doubt(text: &str, first: usize) -> Doubt {
+    let said = text.find("://").map(|at| at + "://".len());
+    let begin = said.unwrap_or_default();
+    let end = text[begin..].find(['/', '?', '#']);
+    let end = end.map_or(text.len(), |end| begin + end);
+    let host = without_ranges(&text[begin..end]);
+    let is_digit = |c: char| c.is_ascii_digit();
+    let is_usual = host.matches('.').count() == 3
+        && host.chars().all(|c| is_digit(c) || matches!(c, '.' | ':'));
+    // Data that happens to have an address in it is data.
+    let is_data = || serde_json::from_str::<IgnoredAny>(text).is_ok();
+    if first >= end || is_usual || !host.contains(is_digit) || is_data() {
+        return Doubt::None;
+    }
+    match said {
+        Some(_) => Doubt::All,
+        None if text.contains(['/', ':', '@']) && !text.starts_with('.') => Doubt::Place,
+        None => Doubt::None,
+    }
+}
+
+fn without_ranges(text: &str) -> String {
+    let mut parts = text.split('[');
+    let mut found = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(']') {
+            Some((inner, rest)) if is_range(inner) => found.push_str(rest),
+            _ => found.push_str(part),
+        }
+    }
+    found
 }
 
 /// Every expansion of a text; none if it has nothing to expand.

@@ -4,6 +4,7 @@
 use std::{fmt, iter};
 
 use super::limits::GLOB_CHARACTERS;
+use super::pieces::{Piece, Pieces};
 
 /// A pattern for a name. Letter case counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,6 +166,94 @@ impl Glob {
     }
 }
 
+/// The most steps of one comparison with pieces. A text that takes more may match.
+const STEPS: usize = 8 * 1024 * 1024;
+
+/// The longest number of a range.
+const DIGITS: usize = 10;
+
+impl Glob {
+    /// Whether it matches some choice of pieces.
+    pub(crate) fn may_match(&self, pieces: &Pieces<'_>) -> bool {
+        let between = pieces.between.iter().map(|piece| match piece {
+            Piece::Text(text) => text.len(),
+            Piece::Number => DIGITS,
+            Piece::Letter => 1,
+        });
+        let bytes = pieces.before.len() + pieces.after.len() + between.sum::<usize>();
+        if bytes.saturating_mul(self.parts.len() + 1) > STEPS {
+            return true;
+        }
+        let mut states = vec![false; self.parts.len() + 1];
+        states[0] = true;
+        self.skip_stars(&mut states);
+        self.advance(&mut states, pieces.before);
+        let none_taken = states.clone();
+        let mut taken = vec![false; states.len()];
+        for piece in &pieces.between {
+            let mut with = states.clone();
+            match piece {
+                Piece::Text(text) => self.advance(&mut with, text),
+                Piece::Letter => self.step(&mut with, char::is_alphanumeric),
+                Piece::Number => {
+                    let mut longer = with.clone();
+                    with.fill(false);
+                    for _ in 0..DIGITS {
+                        self.step(&mut longer, |c| c.is_ascii_digit());
+                        join(&mut with, &longer);
+                    }
+                }
+            }
+            join(&mut states, &with);
+            join(&mut taken, &with);
+        }
+        if pieces.may_be_empty {
+            join(&mut taken, &none_taken);
+        }
+        self.advance(&mut taken, pieces.after);
+        taken.last() == Some(&true)
+    }
+
+    fn advance(&self, states: &mut [bool], text: &str) {
+        for c in text.chars() {
+            self.step(states, |expected| expected == c);
+        }
+    }
+
+    /// Goes on by one character, of which it is known which literals it can be.
+    fn step(&self, states: &mut [bool], can_be: impl Fn(char) -> bool) {
+        let mut came = false;
+        for (at, part) in self.parts.iter().enumerate() {
+            let was = std::mem::replace(&mut states[at], came);
+            came = match part {
+                Part::Literal(expected) => was && can_be(*expected),
+                Part::One => was,
+                Part::Many => {
+                    states[at] |= was;
+                    false
+                }
+            };
+        }
+        states[self.parts.len()] = came;
+        self.skip_stars(states);
+    }
+
+    /// A star need not take anything.
+    fn skip_stars(&self, states: &mut [bool]) {
+        for (at, part) in self.parts.iter().enumerate() {
+            if *part == Part::Many && states[at] {
+                states[at + 1] = true;
+            }
+        }
+    }
+}
+
+fn join(states: &mut [bool], others: &[bool]) {
+    for (state, other) in states.iter_mut().zip(others) {
+        *state |= other;
+    }
+}
+
 impl fmt::Display for Glob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is = |at: Option<usize>, c: char| {
@@ -218,6 +307,38 @@ mod tests {
             prop_assert_eq!(glob.matches(&other), name == other);
             prop_assert_eq!(Glob::parse(&glob.to_string()), Some(glob));
         }
+    }
+
+    proptest! {
+        #[test]
+        fn choices_of_pieces_are_matched(
+            pattern in "[ab/*?1]{0,6}",
+            before in "[ab/]{0,2}",
+            list in proptest::collection::vec("[ab/1]{0,3}", 1..4),
+            after in "[ab/]{0,2}",
+        ) {
+            let glob = Glob::parse(&pattern).unwrap();
+            let text = format!("{before}{{{}}}{after}", list.join(","));
+            let pieces = Pieces::of(&text).unwrap();
+            let matches = |piece: &String| glob.matches(&format!("{before}{piece}{after}"));
+            prop_assert!(!list.iter().any(matches) || glob.may_match(&pieces), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_letters_of_ranges_are_matched() {
+        let may_match = |pattern: &str, text: &str| {
+            let glob = Glob::parse(pattern).unwrap();
+            glob.may_match(&Pieces::of(text).unwrap())
+        };
+        assert!(may_match("10.0.0.254/*", "10.0.0.[1-254]/x"));
+        assert!(may_match("10.0.0.1/x", "10.0.0.[1- 1: 1]/x"));
+        assert!(may_match("http://*", "htt{p..p}://x"));
+        assert!(!may_match("*secret*", "items[0-1000]"));
+        assert!(!may_match("10.0.0.x/*", "10.0.0.[1-254]/x"));
+        assert!(!may_match("*secret*", r#"{"a":"set","b":"cream"}"#));
+        assert!(!may_match("/etc/*", "{a,b}/etc/x"));
+        assert!(may_match("/etc/*", "{,b}/etc/x"));
     }
 
     #[test]

@@ -6,8 +6,9 @@ use std::rc::Rc;
 use switchboard_wire::Raw;
 
 use super::condition::{Fault, Reading};
+use super::decode::folded;
 use super::hints::Believed;
-use super::limits::{ARGUMENT_NODES, JUDGED_BYTES, SPELLED_TEXTS};
+use super::limits::{ARGUMENT_NODES, JUDGED_BYTES, MATCHED_BYTES, SPELLED_TEXTS};
 use super::spelling::Spellings;
 use super::{Case, Kind};
 use crate::json::{Json, Tree, digest};
@@ -89,7 +90,11 @@ struct Known {
 impl Texts {
     /// Counts a text that is about to be held against a pattern.
     pub(crate) fn count(&self, text: &str) -> Result<(), Fault> {
-        let bytes = self.bytes.get().saturating_add(text.len());
+        self.count_bytes(text.len())
+    }
+
+    fn count_bytes(&self, bytes: usize) -> Result<(), Fault> {
+        let bytes = self.bytes.get().saturating_add(bytes);
         self.bytes.set(bytes);
         if bytes > JUDGED_BYTES {
             return Err(Fault::TooMuch);
@@ -97,17 +102,21 @@ impl Texts {
         Ok(())
     }
 
-    pub(crate) fn spellings(&self, text: &str, reading: Reading) -> Rc<Spellings> {
+    pub(crate) fn spellings(&self, text: &str, reading: Reading) -> Result<Rc<Spellings>, Fault> {
         let mut known = self.known.borrow_mut();
         let found = known
             .iter()
             .find(|known| known.reading == reading && *known.text == *text);
         if let Some(found) = found {
-            return Rc::clone(&found.spellings);
+            self.count_bytes(found.spellings.bytes())?;
+            return Ok(Rc::clone(&found.spellings));
+        }
+        // One character may stand for many.
+        if !text.is_ascii() && folded(text).len() > MATCHED_BYTES {
+            return Err(Fault::TooMuch);
         }
         let spellings = Rc::new(Spellings::of(text, reading));
-        let bytes = self.bytes.get().saturating_add(spellings.bytes());
-        self.bytes.set(bytes);
+        self.count_bytes(spellings.bytes())?;
         if known.len() < SPELLED_TEXTS {
             known.push(Known {
                 text: text.into(),
@@ -115,6 +124,6 @@ impl Texts {
                 spellings: Rc::clone(&spellings),
             });
         }
-        spellings
+        Ok(spellings)
     }
 }

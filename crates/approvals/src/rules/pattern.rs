@@ -11,6 +11,7 @@ use super::decode::folded;
 use super::glob::Glob;
 use super::limits::PROGRAM_BYTES;
 use super::look::Texts;
+use super::pieces::Pieces;
 use super::spelling::{Doubt, Spellings, follow, through_links};
 
 /// Where home directories are. Names of users follow those that end in a slash.
@@ -22,6 +23,9 @@ const HOMES: [&str; 6] = [
     "/root",
     "/var/root",
 ];
+
+/// The fewest characters that tell a host from others.
+const HOST_CHARACTERS: usize = 2;
 
 /// The longest text that may be a host, with a user before it and a port behind it.
 const HOST_BYTES: usize = 512;
@@ -110,6 +114,8 @@ pub(crate) struct PathPattern {
     has_homes: bool,
     /// The scheme and the host that it names, if that is a website.
     site: Option<String>,
+    /// The same for texts with braces, whose pieces may be a scheme and a user as well.
+    loose: Vec<Glob>,
     /// Its parts, if it is an address with a wildcard before its path.
     wild_address: Option<WildAddress>,
     start: Start,
@@ -139,6 +145,7 @@ impl PathPattern {
             begins_anywhere: head.is_empty(),
             has_homes: start.is_absolute() && HOMES.iter().any(|home| home.starts_with(&*head)),
             site: site(&head),
+            loose: loose(&normal),
             wild_address: WildAddress::new(&text),
             start,
         }
@@ -150,8 +157,11 @@ impl PathPattern {
         if self.written.matches(text) {
             return Ok(true);
         }
-        let spellings = texts.spellings(text, Reading::Generous);
-        if spellings.doubt == Doubt::All || spellings.texts.iter().any(|text| self.has(text)) {
+        let spellings = texts.spellings(text, Reading::Generous)?;
+        if spellings.doubt == Doubt::All
+            || spellings.texts.iter().any(|text| self.has(text))
+            || spellings.braced.iter().any(|text| self.may_have(text))
+        {
             return Ok(true);
         }
         if !spellings.home.is_empty() && self.has_home(&spellings) {
@@ -162,9 +172,15 @@ impl PathPattern {
             let somewhere = |path: &String| self.normal().matches(&format!("/\u{fffc}/{path}"));
             return Ok(spellings.relative.iter().any(somewhere));
         }
-        let is_site = |site| spellings.relative.iter().any(|path| is_host(path, site));
-        let site = self.site.as_ref();
-        if site.is_some_and(|site| is_site(site) && self.has(&format!("{site}/"))) {
+        let is_below = |site: &String, path: &String| {
+            let (host, rest) = path.split_at(path.find(['/', '?', '#']).unwrap_or(path.len()));
+            let rest = if rest.is_empty() { "/" } else { rest };
+            is_host(host, site) && self.has(&format!("{site}{rest}"))
+        };
+        let mut paths = spellings.relative.iter();
+        if let Some(site) = &self.site
+            && paths.any(|path| is_below(site, path))
+        {
             return Ok(true);
         }
         Ok(self.start.may_begin(&spellings, true))
@@ -179,7 +195,7 @@ impl PathPattern {
         if self.written.is_exact() || self.written.is_any() {
             return Ok(true);
         }
-        let spellings = texts.spellings(text, Reading::Strict);
+        let spellings = texts.spellings(text, Reading::Strict)?;
         let is_there = |text: &String| {
             let wild = self.wild_address.as_ref();
             self.has(text) && wild.is_none_or(|wild| wild.matches(text))
@@ -203,6 +219,14 @@ impl PathPattern {
                     .any(|text| self.has_below_home(&text)))
     }
 
+    /// The same of a text whose braces may be expanded.
+    fn may_have(&self, text: &str) -> bool {
+        Pieces::of(text).is_some_and(|pieces| {
+            let globs = [&self.plain, self.normal()].into_iter().chain(&self.loose);
+            globs.into_iter().any(|glob| glob.may_match(&pieces))
+        })
+    }
+
     fn has_below_home(&self, text: &str) -> bool {
         let below = self.below_home.as_ref();
         below.is_some_and(|glob| glob.matches(text) || glob.matches_directory(text))
@@ -212,6 +236,20 @@ impl PathPattern {
     fn has_home(&self, spellings: &Spellings) -> bool {
         self.has_homes || spellings.home.iter().any(|text| self.has_below_home(text))
     }
+}
+
+/// The pattern without its scheme, or behind that of a file.
+fn loose(normal: &str) -> Vec<Glob> {
+    let any = Glob::MANY;
+    if let Some((_, authority, rest)) = address_parts(normal) {
+        let is_literal = |c: &char| !matches!(*c, Glob::ONE | Glob::MANY);
+        let is_told = authority.chars().filter(is_literal).count() >= HOST_CHARACTERS;
+        let loose = is_told.then(|| Glob::from_marked(&format!("{any}{authority}{rest}")));
+        return loose.into_iter().collect();
+    }
+    let file = normal.starts_with('/');
+    let file = file.then(|| Glob::from_marked(&format!("file:{any}{normal}")));
+    file.into_iter().collect()
 }
 
 /// The parts of an address that a wildcard is meant for one of: who allows `https://*.example/*` does not mean
@@ -395,7 +433,7 @@ impl TextPattern {
         if self.written.is_match(text) || self.plain.is_match(text) {
             return Ok(true);
         }
-        let spellings = texts.spellings(text, Reading::Generous);
+        let spellings = texts.spellings(text, Reading::Generous)?;
         let mut at_home = spellings.home.iter().flat_map(|path| {
             let rest = &path[1..];
             HOMES.map(|home| {
@@ -415,7 +453,7 @@ impl TextPattern {
         if !self.written.is_match(text) {
             return Ok(false);
         }
-        let spellings = texts.spellings(text, Reading::Strict);
+        let spellings = texts.spellings(text, Reading::Strict)?;
         Ok(is_certain(&spellings) && spellings.texts.iter().all(|text| self.has(text)))
     }
 

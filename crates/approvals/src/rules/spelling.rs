@@ -12,14 +12,14 @@ use std::collections::HashSet;
 use super::address::{Place, begins_with_host, parsed, shared, without_user, wrapped};
 use super::condition::Reading;
 use super::decode::{decoded, folded, is_unseen, seen};
-use super::expand::{expansions, may_climb};
+use super::expand::{Expansions, may_climb};
 use super::limits::SPELLINGS;
 
 /// How often percent signs are decoded. A text that changes even then is in doubt.
 const DECODINGS: usize = 5;
 
 /// The work that a spelling takes beside its bytes, as bytes.
-const SPELLING_BYTES: usize = 128;
+const SPELLING_BYTES: usize = 64;
 
 /// Names of the home directory at the start of a path.
 const HOMES: [&str; 8] = [
@@ -79,6 +79,8 @@ pub(crate) struct Spellings {
     pub(crate) relative: HashSet<String>,
     /// The beginnings of those with wildcards, up to the first one.
     pub(crate) wild: Vec<String>,
+    /// Those with braces or brackets, as they are before these are expanded.
+    pub(crate) braced: HashSet<String>,
     /// Some part of it is `..`, or expands to it.
     pub(crate) climbs: bool,
     pub(crate) doubt: Doubt,
@@ -155,6 +157,9 @@ impl Spellings {
             self.look_at_parsed(text, reading);
         }
         let current = seen(&whole);
+        if !next.is_expanded && current.contains(['{', '[']) {
+            self.braced.insert(current.clone());
+        }
         self.look_at(&current, reading);
         // C ends a text there.
         if let Some((before, _)) = current.split_once('\0') {
@@ -176,18 +181,18 @@ impl Spellings {
             if next.is_expanded {
                 continue;
             }
-            match expansions(text.trim_matches(is_quote)) {
+            match Expansions::of(text.trim_matches(is_quote)) {
                 // Windows, which has drives, expands nothing.
-                Some(others) => others
+                Expansions::Listed(others) => others
                     .into_iter()
                     .filter(|text| !is_drive(text))
                     .for_each(|text| then(text, next.decodings, true)),
-                None => self.doubt = Doubt::All,
+                Expansions::TooMany(doubt) => self.doubt = self.doubt.max(doubt),
             }
         }
         if let Some(decoded) = decoded(&current) {
             if next.decodings == DECODINGS {
-                self.doubt = Doubt::All;
+                self.doubt_if(true, Doubt::Place);
             } else {
                 then(decoded, next.decodings + 1, next.is_expanded);
             }
@@ -214,7 +219,11 @@ impl Spellings {
     /// The work that all spellings take, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = self.texts.iter();
-        texts.map(|text| text.len() + SPELLING_BYTES).sum()
+        // Other characters than those of ASCII take longer to compare.
+        let weight = |text: &String| if text.is_ascii() { 1 } else { 4 };
+        texts
+            .map(|text| text.len() * weight(text) + SPELLING_BYTES)
+            .sum()
     }
 
     /// Adds what one decoded text may be read as.
@@ -612,7 +621,10 @@ fn below_home(path: &str) -> Option<&str> {
 
 fn begins_with_variable(path: &str) -> bool {
     let named = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    path.strip_prefix('$').is_some_and(named)
+    let special =
+        |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit() || "*@!-#?$".contains(c));
+    path.strip_prefix('$')
+        .is_some_and(|rest| named(rest) || special(rest))
         || path
             .strip_prefix('%')
             .is_some_and(|rest| named(rest) && rest.contains('%'))
@@ -636,10 +648,10 @@ mod tests {
 
     #[test]
     fn spellings_of_one_text_are_bounded() {
-        let text = "{http}://x[1-250]/a;b%252525252541?c/../d";
-        let found = Spellings::of(text, Reading::Generous);
-        assert_eq!(found.texts.len(), SPELLINGS);
-        assert!(found.doubt == Doubt::All && found.bytes() > SPELLINGS * SPELLING_BYTES);
+        let list = (0..60).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        let text = format!("http://{{{list}}}.example/a;b%252525252541?c/../d");
+        let found = Spellings::of(&text, Reading::Generous);
+        assert!(found.texts.len() <= SPELLINGS && found.doubt == Doubt::All);
     }
 
     proptest! {

@@ -275,6 +275,47 @@ fn addresses_relative_to_a_scheme_are_held() {
 }
 
 #[test]
+fn hosts_of_one_label_are_held_with_a_path() {
+    assert_all(
+        Action::Deny,
+        &[
+            ("http://vm/*", "vm/x"),
+            ("http://vm/*", "u@vm/x"),
+            ("http://vm/admin/*", "VM/admin/x"),
+            ("http://metadata/*", "metadata/computeMetadata/v1/"),
+        ],
+    );
+    assert_all(
+        Action::Allow,
+        &[
+            ("http://vm/*", "src/vm/x"),
+            ("http://vm/*", "vms/x"),
+            ("http://vm/admin/*", "vm/x"),
+            ("http://*", "vm/x"),
+        ],
+    );
+}
+
+#[test]
+fn hosts_are_held_where_node_ends_them() {
+    for sign in [";", "^", "|", "%zz", "'", "\"", "<", ">", "}", " "] {
+        for port in ["", ":18768"] {
+            let pattern = format!("http://127.0.0.1{port}/*");
+            let text = format!("http://127.0.0.1{port}{sign}.ok.example/x");
+            assert_all(Action::Deny, &[(&pattern, &text)]);
+        }
+    }
+}
+
+#[test]
+fn characters_that_stand_for_many_are_counted() {
+    let text = "\u{fdfa}".repeat(80_000);
+    assert_all(Action::Deny, &[("/etc/*", &text)]);
+    let text = "\u{fdfa}".repeat(800);
+    assert_all(Action::Allow, &[("/etc/*", &text)]);
+}
+
+#[test]
 fn wildcard_of_a_host_allows_no_other_host() {
     let allowed = |pattern: &str, text: &str| of_text("allow", &json!(pattern), text);
     let pattern = "https://*.ok.example/*";

@@ -32,6 +32,12 @@ const CLIMBS: &[&str] = &[
     "/tmp/{(,..}/etc/passwd",
     "/tmp/{[,..}/etc/passwd",
     "/tmp/.{.}?x",
+    "/tmp/{x},..}/etc/passwd",
+    "/tmp/{x\\},..}/etc/passwd",
+    "/tmp/{\"}\",..}/etc/passwd",
+    "/tmp/{..,\\{}/etc/passwd",
+    "/tmp/{..,\"{\"}/etc/passwd",
+    "/tmp/{\\},..,\\{}/etc/passwd",
     "{..,x}/etc/passwd",
     "file:///tmp/{..,x}/etc/passwd",
     "file:///tmp/.{.}/etc/passwd",
@@ -277,6 +283,24 @@ fn braces_are_expanded_before_an_address_is_read() {
             (local, "u\\@127.0.0.[1-300]:18762/admin/x"),
             (admin, "[::ffff:7f00:1]:18762/pub/{.\\.,x}/admin/x"),
             (admin, "{http}://u%23@127.0.0.1:18762/%61dmin/x"),
+            (admin, "{x\\},127.0.0.1:18762/admin/x}"),
+            (admin, "{x\\},http}://127.0.0.1:18762/admin/x"),
+            (admin, "htt{x\\},p}://127.0.0.1:18762/admin/x"),
+            (admin, "{x\\{,http}://127.0.0.1:18762/admin/x"),
+            (admin, "{a b,http://127.0.0.1:18762/admin/x}"),
+            (admin, "{a b,http}://127.0.0.1:18762/admin/x"),
+            (admin, "127.0.0.[1- 1]:18762/admin/x"),
+            (admin, "127.0.0.[1-1: 1]:18762/admin/x"),
+            (admin, "{a},http}://127.0.0.1:18762/admin/x"),
+            (admin, "{\"}\",http}://127.0.0.1:18762/admin/x"),
+            (admin, "127.0.0.{1..3}:18762/admin/x"),
+            (admin, "{1..3}27.0.0.1:18762/admin/x"),
+            (admin, "htt{p..p}://127.0.0.1:18762/admin/x"),
+            (local, "12{7.0.0,x y}.1:18762/x"),
+            (local, "12{7\u{a0},7}.0.0.1:18762/x"),
+            ("*127.0.0.1*", "12{7.0.0,x y}.1:18762/x"),
+            ("*127.0.0.1*", "127.0.0.[1- 1]:18762/x"),
+            ("*://127.0.0.1:18762/*", "http://127.0.0.[1- 1]:18762/x"),
         ],
     );
     assert_all(
@@ -289,6 +313,34 @@ fn braces_are_expanded_before_an_address_is_read() {
             (admin, "http://127.0.0.1:18762/pub/{a,b}/admin"),
         ],
     );
+    // Everyday texts with braces in them.
+    let objects = "{\"id\":1,\"name\":\"Ann\"},".repeat(8);
+    for text in [
+        format!("{{\"users\":[{objects}{{}}],\"meta\":{{\"total\":4}}}}"),
+        format!("{{\"title\":\"x\",\"body\":\"{}\"}}", "b".repeat(600)),
+        format!("https://api.example/v1?filter={{\"and\":[{objects}]}}"),
+        format!("[{}0]", "1,".repeat(199)),
+        format!("[docs](https://docs.example/{})", "x".repeat(600)),
+        "items[0-1000]".to_owned(),
+        "a[1-300].log".to_owned(),
+        "[1024-65535]".to_owned(),
+        "[a-zA-Z]{1,3}[0-9]{1,3}[a-z]{1,3}".to_owned(),
+        "^[a-z0-9]+[A-Z0-9]{1,3}[0-9]{2,4}$".to_owned(),
+        "{src,test,docs,lib}/**/{a,b,c,d}/{x,y,z}/*.{ts,js,rs,py,go,rb,c,h}".to_owned(),
+        "a{b:c,d:e}".repeat(9),
+        ".a{color:red}.b{margin:0}".repeat(30),
+    ] {
+        for pattern in [
+            "*secret*",
+            "*.env",
+            "matches DROP TABLE",
+            "/etc/*",
+            "~/.ssh/*",
+            metadata,
+        ] {
+            assert_all(Action::Allow, &[(pattern, &text)]);
+        }
+    }
     // A host that is written out stays, however long the rest is.
     let long = format!("https://ok.example/{}{{a,b}}", "x".repeat(2_000));
     assert_all(Action::Allow, &[(metadata, &long), ("*secret*", &long)]);
@@ -300,7 +352,6 @@ fn texts_with_too_many_spellings_are_held_by_every_pattern() {
         "http://169.254.169.[1-400]/x".to_owned(),
         format!("http://285203916{{6}}/{}", "x".repeat(600)),
         format!("http://285203916{{{}6}}/x", "a,".repeat(300)),
-        "{http}://x[1-250]/a;b%252525252541?c/../d".to_owned(),
     ];
     for text in texts {
         for pattern in [
@@ -426,8 +477,6 @@ proptest! {
         if climbs {
             prop_assert_eq!(of_text("deny", &json!("/etc/*"), &text), Action::Deny);
             prop_assert_eq!(of_text("allow", &json!("/tmp/*"), &text), Action::Ask);
-        } else {
-            prop_assert_eq!(of_text("deny", &json!("/etc/*"), &text), Action::Allow);
         }
     }
 }
