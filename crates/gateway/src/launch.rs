@@ -346,10 +346,14 @@ impl Spawn for Supervised {
         let (logs, name) = (Arc::clone(&self.logs), Arc::clone(&self.name));
         let (trees, said) = (Arc::clone(&self.trees), self.said.clone());
         Box::pin(async move {
-            let contained = containment
-                .launch(&launch)
-                .await
-                .map_err(|error| to_io(&error))?;
+            let contained = containment.launch(&launch).await.map_err(|error| {
+                said.clear();
+                // The file may be anyone's: what it says is for people.
+                if let Some(interpreter) = error.interpreter() {
+                    said.add(&format!("#!{interpreter}"));
+                }
+                to_io(&error)
+            })?;
             {
                 let mut trees = trees.lock().unwrap_or_else(PoisonError::into_inner);
                 trees.retain(|tree| !tree.is_gone());
