@@ -100,7 +100,12 @@ fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, N
     let resolved = resolve(name, server, context)
         .map_err(|error| permanent(with_hint(&error, error.hint())))?;
     // Before anything can fail with one of them in its message.
-    scrub::register(&resolved.secrets);
+    scrub::register(scrub::Owner::Server(name), &resolved.secrets).map_err(|error| {
+        permanent(with_hint(
+            format_args!("it has {error}"),
+            Some(error.hint()),
+        ))
+    })?;
     let resolved = resolved.value;
     let ladder = Ladder {
         close: resolved.close_timeout,

@@ -288,7 +288,8 @@ mod tests {
 
     #[test]
     fn definitions_leave_redacted_and_marked_as_incomplete() {
-        scrub::register(&[switchboard_redact::Secret::new("env.K", "Copy the notes.")]);
+        let secret = switchboard_redact::Secret::new("env.K", "Copy the notes.");
+        scrub::register(scrub::Owner::Server("a"), &[secret]).unwrap();
         let request = json!({ "tools": [{ "name": "a", "diff": "+ Copy the notes." }] });
         let asked = record("trust", "Copy the notes.", &request);
         let shown = serde_json::to_value(Shown::whole(&asked)).unwrap();
