@@ -7,7 +7,6 @@ use url::Url;
 
 use super::condition::Reading;
 use super::decode::folded;
-use super::expand::expanded;
 
 /// Schemes whose slashes are optional to lenient readers.
 const WEB: [&str; 4] = ["http", "https", "ws", "wss"];
@@ -17,9 +16,6 @@ const FILE: [&str; 4] = ["file", "local_file", "local-file", "netdoc"];
 
 /// The most schemes in front of one another, as in `view-source:jar:file:///x`.
 const WRAPPED: usize = 4;
-
-/// The longest path that is put behind each host that an address stands for.
-const EXPANDED_PATH_BYTES: usize = 512;
 
 /// The longest label of a host. Decoding takes the square of it.
 const LABEL_BYTES: usize = 63;
@@ -34,7 +30,7 @@ pub(crate) enum Place<'t> {
         prefixes: Vec<String>,
         /// The path after them.
         path: &'t str,
-        /// Its port has digits of another script, or it expands to too many hosts.
+        /// Its port has digits of another script.
         is_unclear: bool,
     },
 }
@@ -68,20 +64,9 @@ impl<'t> Place<'t> {
         let at = after.find(['/', '?', '#']).unwrap_or(after.len());
         let (authority, path) = after.split_at(at);
         let authority = authority.rsplit('@').next().unwrap_or_default();
-        let mut prefixes = prefixes(scheme, authority, reading);
+        let prefixes = prefixes(scheme, authority, reading);
         let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
-        let mut is_unclear = port.chars().any(|c| c.is_numeric() && !c.is_ascii());
-        if reading == Reading::Generous && is_expanded(authority) {
-            let is_short = path.len() <= EXPANDED_PATH_BYTES;
-            match expanded(authority).filter(|_| is_short) {
-                Some(others) => prefixes.extend(
-                    others
-                        .iter()
-                        .flat_map(|other| self::prefixes(scheme, other, reading)),
-                ),
-                None => is_unclear = true,
-            }
-        }
+        let is_unclear = port.chars().any(|c| c.is_numeric() && !c.is_ascii());
         Self::Address {
             prefixes,
             path,
@@ -119,14 +104,18 @@ pub(crate) fn wrapped(text: &str) -> Option<&str> {
     None
 }
 
-/// The address without the name of a user, if a backslash is in it. Browsers end the host there; curl and
-/// Python do not.
+/// The address without the name of a user, if that has odd characters: they may end the host to one reader, or once
+/// they are decoded, and not to another.
 pub(crate) fn without_user(text: &str) -> Option<String> {
-    let (scheme, after) = text.split_once("://")?;
+    let begin = text.find("://").map_or(0, |at| at + "://".len());
+    let after = &text[begin..];
     let end = after.find(['/', '?', '#']).unwrap_or(after.len());
     let (user, _) = after[..end].rsplit_once('@')?;
-    user.contains('\\')
-        .then(|| format!("{scheme}://{}", &after[user.len() + 1..]))
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ,+=@()&:~".contains(&byte);
+    if user.bytes().all(is_plain) {
+        return None;
+    }
+    Some(format!("{}{}", &text[..begin], &after[user.len() + 1..]))
 }
 
 /// The address in lower case as the URL standard writes it, which browsers, Node.js and pydantic follow.
@@ -189,34 +178,14 @@ fn digits(port: &str, reading: Reading) -> Option<String> {
         .then_some(port)
 }
 
-/// Tests if a text without a scheme begins with a host, as in `10.0.0.1/x`, `host.example/x` and `host:80/x`,
-/// or with braces or ranges that curl makes one of.
+/// Tests if a text without a scheme begins with a host, as in `10.0.0.1/x`, `host.example/x` and `host:80/x`.
 pub(crate) fn begins_with_host(text: &str) -> bool {
     let (authority, path) = text.split_at(text.find(['/', '?', '#']).unwrap_or(text.len()));
-    if begins_with_authority(authority, path) {
-        return true;
-    }
-    if path.is_empty() || !is_expanded(authority) {
-        return false;
-    }
-    match expanded(authority) {
-        Some(others) => others
-            .iter()
-            .any(|other| begins_with_authority(other, path)),
-        None => authority
-            .chars()
-            .all(|c| is_name(c) || matches!(c, '{' | '}' | '[' | ']' | ',' | ':' | '@')),
-    }
+    begins_with_authority(authority, path)
 }
 
 fn is_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '%')
-}
-
-/// Tests if curl expands an authority. The brackets of `[::1]` are no range.
-fn is_expanded(authority: &str) -> bool {
-    let is_range = |at: usize| !authority[at..].contains(':') || authority[at..].contains('-');
-    authority.contains('{') || authority.find('[').is_some_and(is_range)
 }
 
 fn begins_with_authority(authority: &str, path: &str) -> bool {
@@ -240,21 +209,6 @@ fn begins_with_authority(authority: &str, path: &str) -> bool {
                 || host.eq_ignore_ascii_case("localhost")
                 // Fewer digits are no host that there is.
                 || (host.len() > 7 && is_numeric())))
-}
-
-/// The address behind a scheme that a program spells out of parts, as curl does with `{http}://x` and
-/// `[h-h]ttp://x`. The part that the scheme ends in may go on up to the host, or the host may begin with one.
-pub(crate) fn behind_wild_scheme(text: &str) -> Option<[&str; 2]> {
-    let (scheme, after) = text.split_at(text.find('/')?);
-    let is_odd = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '(');
-    let is_wild = scheme.contains(['{', '[', '*', '?']) && scheme.contains(':');
-    (is_wild && !scheme.contains(is_odd)).then(|| {
-        let host = after.trim_start_matches(['/', '}', ']', '-', ',']);
-        [
-            host.trim_start_matches(['/', '}', ']', '-', '{', '[', ',']),
-            host,
-        ]
-    })
 }
 
 /// A host with the letters that its labels spell in ASCII.

@@ -1,7 +1,9 @@
 //! Texts that a shell or curl expands: braces, brackets, wildcards, groups and variables.
 
-/// The longest text whose expansions are listed. No host is longer.
-const LISTED_BYTES: usize = 256;
+use std::net::Ipv6Addr;
+
+/// The longest text whose expansions are listed.
+const LISTED_BYTES: usize = 512;
 
 /// The most expansions of one text.
 const LISTED: usize = 256;
@@ -203,32 +205,79 @@ fn variable(text: &[u8]) -> usize {
     usize::from(is_sign).max(text.iter().take_while(is_name).count())
 }
 
-/// The texts that braces and ranges stand for, as curl expands them in a host. None if they are too many.
-pub(crate) fn expanded(text: &str) -> Option<Vec<String>> {
-    if text.len() > LISTED_BYTES {
-        return None;
+/// The texts that curl and shells make of the braces and ranges of a text, if it has any. None if they are too many
+/// to list, and may lead to any host.
+pub(crate) fn expansions(text: &str) -> Option<Vec<String>> {
+    // No host goes on behind a blank.
+    let (head, tail) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
+    let Some(first) = head.find(['{', '[']) else {
+        return Some(Vec::new());
+    };
+    if head.len() > LISTED_BYTES {
+        return (first > host_end(head)).then(Vec::new);
     }
+    let mut found = listed(head)?;
+    // To curl, a backslash takes a character for what it is.
+    if head.contains('\\') {
+        found.extend(listed(&head.replace('\\', ""))?);
+    }
+    for text in &mut found {
+        text.push_str(tail);
+    }
+    Some(found)
+}
+
+/// The end of the host that an address begins with, if it is one.
+fn host_end(text: &str) -> usize {
+    let (scheme, after) = text.split_once(':').unwrap_or(("", text));
+    let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let after = if is_scheme { after } else { text };
+    let after = after.trim_start_matches('/');
+    let begin = text.len() - after.len();
+    begin + after.find(['/', '?', '#']).unwrap_or(after.len())
+}
+
+/// Every expansion of a text; none if it has nothing to expand.
+fn listed(text: &str) -> Option<Vec<String>> {
     let mut found = Vec::new();
-    let mut waiting = vec![text.to_owned()];
-    while let Some(text) = waiting.pop() {
+    // Each with the end of the part in which marks are still to be looked for.
+    let mut waiting = vec![(text.to_owned(), text.len())];
+    while let Some((text, end)) = waiting.pop() {
         if found.len() + waiting.len() >= LISTED {
             return None;
         }
-        let Some(open) = text.rfind(['{', '[']) else {
-            found.push(text.replace(['}', ']'], ""));
+        let Some(open) = text[..end].rfind(['{', '[']) else {
+            found.push(text);
             continue;
         };
         let (before, inner) = (&text[..open], &text[open + 1..]);
-        let with = |part: &str, rest: &str| format!("{before}{part}{rest}");
-        if text[open..].starts_with('{') {
-            let (inner, rest) = inner.split_once('}').unwrap_or((inner, ""));
-            waiting.extend(inner.split(',').map(|part| with(part, rest)));
+        let parts = if text[open..].starts_with('{') {
+            inner.split_once('}').map(|(inner, rest)| {
+                let parts = inner.split(',').map(str::to_owned);
+                (parts.collect::<Vec<_>>(), rest)
+            })
         } else {
-            let (inner, rest) = inner.split_once(']').unwrap_or((inner, ""));
-            waiting.extend(range(inner).iter().map(|part| with(part, rest)));
+            inner
+                .split_once(']')
+                .filter(|(inner, _)| is_range(inner))
+                .map(|(inner, rest)| (range(inner), rest))
+        };
+        match parts {
+            Some((parts, rest)) => {
+                let parts = parts.iter().map(|part| format!("{before}{part}{rest}"));
+                waiting.extend(parts.map(|text| (text, open)));
+            }
+            None => waiting.push((text, open)),
         }
     }
+    found.retain(|found| found != text);
     Some(found)
+}
+
+/// Tests if brackets are a range. Those of `[::1]` are none.
+fn is_range(inner: &str) -> bool {
+    let address = inner.split('%').next().unwrap_or_default();
+    inner.contains('-') && address.parse::<Ipv6Addr>().is_err()
 }
 
 /// The texts of a range such as `a-f`, `1-10` and `0-8:2`, up to one more than are listed.

@@ -27,12 +27,12 @@ pub const MATCHED_BYTES: usize = 256 * 1024;
 /// How deep texts are read that spell JSON within texts that spell JSON.
 pub const TEXTS_IN_TEXTS: usize = 3;
 
-/// The most bytes of text that one judgement holds against patterns, where a text counts once for each
-/// pattern. More cannot be judged, and are denied.
-pub const JUDGED_BYTES: usize = 16 * 1024 * 1024;
+/// The most bytes of text that one judgement looks at, where a text counts once for each pattern, and each of its
+/// spellings once. More cannot be judged, and are denied.
+pub const JUDGED_BYTES: usize = 8 * 1024 * 1024;
 
-/// The most spellings of one text. A text that has more is unclear.
-pub const SPELLINGS: usize = 512;
+/// The most spellings of one text. A text that has more may be anything.
+pub const SPELLINGS: usize = 1_536;
 
 /// The most texts whose spellings are kept during one judgement.
 pub const SPELLED_TEXTS: usize = 16;

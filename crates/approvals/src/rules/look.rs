@@ -106,7 +106,7 @@ impl Texts {
             return Rc::clone(&found.spellings);
         }
         let spellings = Rc::new(Spellings::of(text, reading));
-        let bytes = self.bytes.get().saturating_add(spellings.expanded_bytes());
+        let bytes = self.bytes.get().saturating_add(spellings.bytes());
         self.bytes.set(bytes);
         if known.len() < SPELLED_TEXTS {
             known.push(Known {

@@ -8,11 +8,10 @@ use regex_lite::{Regex, RegexBuilder};
 use super::address::prefixes;
 use super::condition::{Fault, Reading};
 use super::decode::folded;
-use super::expand::expanded;
 use super::glob::Glob;
 use super::limits::PROGRAM_BYTES;
 use super::look::Texts;
-use super::spelling::{Spellings, follow, through_links};
+use super::spelling::{Doubt, Spellings, follow, through_links};
 
 /// Where home directories are. Names of users follow those that end in a slash.
 const HOMES: [&str; 6] = [
@@ -69,8 +68,8 @@ impl Start {
     /// wildcards. A text that need not begin so at all may be prose.
     fn may_begin(&self, spellings: &Spellings, is_anchored: bool) -> bool {
         let is_known = self.is_absolute() || self.is_of_home;
-        let is_path = spellings.is_unclear_as_path || self.meets(spellings);
-        is_known && (spellings.is_unclear || (is_anchored && is_path))
+        let is_path = spellings.doubt >= Doubt::IfPath || self.meets(spellings);
+        is_known && (spellings.doubt >= Doubt::Place || (is_anchored && is_path))
     }
 
     fn meets(&self, spellings: &Spellings) -> bool {
@@ -111,6 +110,8 @@ pub(crate) struct PathPattern {
     has_homes: bool,
     /// The scheme and the host that it names, if that is a website.
     site: Option<String>,
+    /// Its parts, if it is an address with a wildcard before its path.
+    wild_address: Option<WildAddress>,
     start: Start,
 }
 
@@ -138,6 +139,7 @@ impl PathPattern {
             begins_anywhere: head.is_empty(),
             has_homes: start.is_absolute() && HOMES.iter().any(|home| home.starts_with(&*head)),
             site: site(&head),
+            wild_address: WildAddress::new(&text),
             start,
         }
     }
@@ -149,7 +151,7 @@ impl PathPattern {
             return Ok(true);
         }
         let spellings = texts.spellings(text, Reading::Generous);
-        if spellings.texts.iter().any(|text| self.has(text)) {
+        if spellings.doubt == Doubt::All || spellings.texts.iter().any(|text| self.has(text)) {
             return Ok(true);
         }
         if !spellings.home.is_empty() && self.has_home(&spellings) {
@@ -178,7 +180,11 @@ impl PathPattern {
             return Ok(true);
         }
         let spellings = texts.spellings(text, Reading::Strict);
-        Ok(is_certain(&spellings) && spellings.texts.iter().all(|text| self.has(text)))
+        let is_there = |text: &String| {
+            let wild = self.wild_address.as_ref();
+            self.has(text) && wild.is_none_or(|wild| wild.matches(text))
+        };
+        Ok(is_certain(&spellings) && spellings.texts.iter().all(is_there))
     }
 
     fn normal(&self) -> &Glob {
@@ -208,6 +214,49 @@ impl PathPattern {
     }
 }
 
+/// The parts of an address that a wildcard is meant for one of: who allows `https://*.example/*` does not mean
+/// `https://evil.test/.example/`.
+#[derive(Clone, Debug)]
+struct WildAddress {
+    scheme: Glob,
+    authority: Glob,
+    rest: Glob,
+}
+
+impl WildAddress {
+    fn new(marked: &str) -> Option<Self> {
+        let (scheme, authority, rest) = address_parts(marked)?;
+        let is_wild = |part: &str| part.contains([Glob::ONE, Glob::MANY]);
+        // A wildcard at the very end means all that follows.
+        let goes_on = rest.is_empty() && authority.ends_with(Glob::MANY);
+        (is_wild(scheme) || is_wild(authority)).then(|| Self {
+            scheme: Glob::from_marked(scheme),
+            authority: Glob::from_marked(authority),
+            rest: if goes_on {
+                Glob::any()
+            } else {
+                Glob::from_marked(rest)
+            },
+        })
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        address_parts(text).is_some_and(|(scheme, authority, rest)| {
+            self.scheme.matches(scheme)
+                && self.authority.matches(authority)
+                && (self.rest.matches(rest) || self.rest.matches_directory(rest))
+        })
+    }
+}
+
+/// The scheme, the authority and the rest of an address.
+fn address_parts(text: &str) -> Option<(&str, &str, &str)> {
+    let (scheme, after) = text.split_once("://")?;
+    let end = after.find(['/', '\\', '?', '#']).unwrap_or(after.len());
+    let (authority, rest) = after.split_at(end);
+    Some((scheme, authority, rest))
+}
+
 /// The scheme and the host that a pattern begins with, of the schemes that programs put before a bare host.
 fn site(head: &str) -> Option<String> {
     let after = ["http://", "https://"]
@@ -227,24 +276,20 @@ fn is_host(text: &str, site: &str) -> bool {
     }
     let is_word = text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.is_ascii()
-        && !text.contains(['@', ':', '{', '['])
+        && !text.contains(['@', ':'])
         && !text.contains("xn--");
     if is_word {
         return text.trim_end_matches('.') == host;
     }
-    let is_same = |text: &str| {
-        let authority = text.rsplit('@').next().unwrap_or_default();
-        prefixes(scheme, authority, Reading::Generous)
-            .iter()
-            .any(|prefix| prefix == site)
-    };
-    let others = || expanded(text).is_some_and(|others| others.iter().any(|text| is_same(text)));
-    is_same(text) || (text.contains(['{', '[']) && others())
+    let authority = text.rsplit('@').next().unwrap_or_default();
+    prefixes(scheme, authority, Reading::Generous)
+        .iter()
+        .any(|prefix| prefix == site)
 }
 
 /// Whether a text tells where it leads.
 fn is_certain(spellings: &Spellings) -> bool {
-    !spellings.climbs && !spellings.is_unclear && !spellings.is_unclear_as_path
+    !spellings.climbs && spellings.doubt == Doubt::None
 }
 
 /// A path below a home directory from there on: `~/x` for `/home/me/x`.
@@ -358,7 +403,8 @@ impl TextPattern {
                 format!("{home}{user}{rest}")
             })
         });
-        Ok(self.start.may_begin(&spellings, self.is_anchored)
+        Ok(spellings.doubt == Doubt::All
+            || self.start.may_begin(&spellings, self.is_anchored)
             || spellings.texts.iter().any(|text| self.has(text))
             || at_home.any(|text| self.has(&text)))
     }

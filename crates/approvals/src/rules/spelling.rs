@@ -7,19 +7,19 @@
 //! server cannot be known here. What is behind a link cannot be told either, so that an absolute path
 //! with `..` may lead anywhere.
 
-use super::address::{
-    Place, begins_with_host, behind_wild_scheme, parsed, shared, without_user, wrapped,
-};
+use std::collections::HashSet;
+
+use super::address::{Place, begins_with_host, parsed, shared, without_user, wrapped};
 use super::condition::Reading;
 use super::decode::{decoded, folded, is_unseen, seen};
-use super::expand::may_climb;
+use super::expand::{expansions, may_climb};
 use super::limits::SPELLINGS;
 
 /// How often percent signs are decoded. A text that changes even then is in doubt.
 const DECODINGS: usize = 5;
 
-/// As many spellings as a text has that stands for itself.
-const USUAL: usize = 64;
+/// The work that a spelling takes beside its bytes, as bytes.
+const SPELLING_BYTES: usize = 128;
 
 /// Names of the home directory at the start of a path.
 const HOMES: [&str; 8] = [
@@ -33,8 +33,7 @@ const HOMES: [&str; 8] = [
     "%home%",
 ];
 
-/// The schemes that a program may spell out of parts, and those of an address that has none.
-const SPELLED: [&str; 8] = ["http", "https", "ftp", "ftps", "sftp", "smb", "ws", "wss"];
+/// The schemes of an address that says none.
 const UNSAID: [&str; 2] = ["http", "https"];
 
 /// The most names of a link.
@@ -73,19 +72,38 @@ const LEADING: [&str; 13] = [
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Spellings {
     /// Every text that it may be read as.
-    pub(crate) texts: Vec<String>,
+    pub(crate) texts: HashSet<String>,
     /// The path below the home directory, beginning with `~`, if it is one.
     pub(crate) home: Vec<String>,
     /// The paths among them that begin at no root.
-    pub(crate) relative: Vec<String>,
+    pub(crate) relative: HashSet<String>,
     /// The beginnings of those with wildcards, up to the first one.
     pub(crate) wild: Vec<String>,
     /// Some part of it is `..`, or expands to it.
     pub(crate) climbs: bool,
-    /// Whether it leads to a place that the text does not tell.
-    pub(crate) is_unclear: bool,
-    /// The same if it is a path, although it looks like prose.
-    pub(crate) is_unclear_as_path: bool,
+    pub(crate) doubt: Doubt,
+}
+
+/// What a text does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Doubt {
+    #[default]
+    None,
+    /// The place that it leads to if it is a path, although it looks like prose.
+    IfPath,
+    /// The place that it leads to.
+    Place,
+    /// Anything: it has too many spellings to list.
+    All,
+}
+
+/// A text to look at.
+struct Waiting {
+    text: String,
+    /// How often its percent signs were decoded.
+    decodings: usize,
+    /// Its braces were expanded.
+    is_expanded: bool,
 }
 
 impl Spellings {
@@ -96,7 +114,7 @@ impl Spellings {
             let is_absolute = text.starts_with('/');
             return Self {
                 relative: (!is_absolute).then(|| text.clone()).into_iter().collect(),
-                texts: vec![text],
+                texts: HashSet::from([text]),
                 ..Self::default()
             };
         }
@@ -105,45 +123,86 @@ impl Spellings {
 
     fn of_any(text: &str, reading: Reading) -> Self {
         let mut found = Self::default();
-        let mut whole = folded(text);
         found.add(text.to_lowercase());
-        // Parsers take characters for what they are.
-        if whole != text || text.contains(is_unseen) {
-            found.look_at_parsed(text, reading);
-        }
-        for round in 0..=DECODINGS {
-            let current = seen(&whole);
-            found.look_at(&current, reading);
-            // C ends a text there.
-            if let Some((before, _)) = current.split_once('\0') {
-                found.look_at(before, reading);
-            }
-            // What stands on lines of its own is not seen without their ends.
-            found.is_unclear |= is_substituted(&whole) && !is_prose(&whole);
-            let Some(decoded) = decoded(&current) else {
+        let mut known = HashSet::new();
+        let mut waiting = vec![Waiting {
+            text: text.to_owned(),
+            decodings: 0,
+            is_expanded: reading == Reading::Strict,
+        }];
+        while let Some(next) = waiting.pop() {
+            if found.is_full() {
                 break;
-            };
-            if round == DECODINGS {
-                found.is_unclear = true;
             }
-            whole = folded(&decoded);
+            if known.insert(next.text.clone()) {
+                found.look_through(&next, reading, &mut waiting);
+            }
         }
         let texts = found.texts.iter();
         let wild = texts.flat_map(|text| before_wildcard(text).into_iter().chain(in_braces(text)));
         let wild: Vec<String> = wild.map(str::to_owned).collect();
         found.wild.extend(wild);
-        if found.is_full() {
-            // It may lead anywhere.
-            found.climbs = true;
-            found.is_unclear = true;
-            found.is_unclear_as_path = true;
-        }
+        found.doubt_if(found.is_full(), Doubt::All);
         found
     }
 
+    /// Adds what a text may be read as, and the texts that programs make of it on the way.
+    fn look_through(&mut self, next: &Waiting, reading: Reading, waiting: &mut Vec<Waiting>) {
+        let text = &next.text;
+        let whole = folded(text);
+        // Parsers take characters for what they are.
+        if whole != *text || text.contains(is_unseen) {
+            self.look_at_parsed(text, reading);
+        }
+        let current = seen(&whole);
+        self.look_at(&current, reading);
+        // C ends a text there.
+        if let Some((before, _)) = current.split_once('\0') {
+            self.look_at(before, reading);
+        }
+        // What stands on lines of its own is not seen without their ends.
+        self.doubt_if(is_substituted(&whole) && !is_prose(&whole), Doubt::Place);
+        let mut then = |text, decodings, is_expanded| {
+            waiting.push(Waiting {
+                text,
+                decodings,
+                is_expanded,
+            });
+        };
+        for text in [text, &current] {
+            if let Some(other) = without_user(text) {
+                then(other, next.decodings, next.is_expanded);
+            }
+            if next.is_expanded {
+                continue;
+            }
+            match expansions(text.trim_matches(is_quote)) {
+                // Windows, which has drives, expands nothing.
+                Some(others) => others
+                    .into_iter()
+                    .filter(|text| !is_drive(text))
+                    .for_each(|text| then(text, next.decodings, true)),
+                None => self.doubt = Doubt::All,
+            }
+        }
+        if let Some(decoded) = decoded(&current) {
+            if next.decodings == DECODINGS {
+                self.doubt = Doubt::All;
+            } else {
+                then(decoded, next.decodings + 1, next.is_expanded);
+            }
+        }
+    }
+
+    fn doubt_if(&mut self, is_so: bool, doubt: Doubt) {
+        if is_so {
+            self.doubt = self.doubt.max(doubt);
+        }
+    }
+
     fn add(&mut self, text: String) {
-        if !self.is_full() && !self.texts.contains(&text) {
-            self.texts.push(text);
+        if !self.is_full() {
+            self.texts.insert(text);
         }
     }
 
@@ -152,27 +211,22 @@ impl Spellings {
         self.texts.len() >= SPELLINGS
     }
 
-    /// The bytes of all spellings, if there are so many that the text stands for others.
-    pub(crate) fn expanded_bytes(&self) -> usize {
-        let is_expanded = self.texts.len() > USUAL;
-        let texts = self.texts.iter().filter(|_| is_expanded);
-        texts.map(String::len).sum()
+    /// The work that all spellings take, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = self.texts.iter();
+        texts.map(|text| text.len() + SPELLING_BYTES).sum()
     }
 
     /// Adds what one decoded text may be read as.
     fn look_at(&mut self, text: &str, reading: Reading) {
         let text = text.replace('\0', "");
         self.add(text.clone());
-        let quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
-        let text = text.trim_matches(quotes);
+        let text = text.trim_matches(is_quote);
         let slashed = text.replace('\\', "/");
-        self.is_unclear_as_path |= is_substituted(text);
-        let other = without_user(text).map(|text| text.replace('\\', "/"));
-        for text in [Some(slashed), other].into_iter().flatten() {
-            for text in [Some(&*text), wrapped(&text)].into_iter().flatten() {
-                self.look_at_place(text, reading);
-                self.look_at_parsed(text, reading);
-            }
+        self.doubt_if(is_substituted(text), Doubt::IfPath);
+        for text in [Some(&*slashed), wrapped(&slashed)].into_iter().flatten() {
+            self.look_at_place(text, reading);
+            self.look_at_parsed(text, reading);
         }
         if reading == Reading::Generous {
             self.look_at_unsaid(text);
@@ -183,19 +237,14 @@ impl Spellings {
         self.look_at_quoted(text, reading);
     }
 
-    /// Adds the addresses of a text that does not say its scheme, or not in one piece.
+    /// Adds the addresses of a text that does not say its scheme.
     fn look_at_unsaid(&mut self, text: &str) {
-        if begins_with_host(text) {
-            for scheme in UNSAID {
-                self.look_at_place(&format!("{scheme}://{text}"), Reading::Generous);
-            }
-        } else if let Some(addresses) = behind_wild_scheme(text) {
-            for address in addresses {
-                self.look_at_place(&format!("/{address}"), Reading::Generous);
-                for scheme in SPELLED {
-                    self.look_at_place(&format!("{scheme}://{address}"), Reading::Generous);
-                }
-            }
+        // One that begins with two slashes has the scheme of the page that it stands on.
+        let address = text.strip_prefix("//");
+        let address = address.or_else(|| begins_with_host(text).then_some(text));
+        for scheme in address.iter().flat_map(|_| UNSAID) {
+            let address = address.unwrap_or_default();
+            self.look_at_place(&format!("{scheme}://{address}"), Reading::Generous);
         }
     }
 
@@ -255,8 +304,8 @@ impl Spellings {
         match Place::of(text, reading) {
             Place::Path(path) => {
                 if may_climb {
-                    self.is_unclear |= !is_prose(text);
-                    self.is_unclear_as_path = true;
+                    self.doubt_if(!is_prose(text), Doubt::Place);
+                    self.doubt_if(true, Doubt::IfPath);
                 }
                 self.look_at_path(path, reading);
             }
@@ -265,7 +314,7 @@ impl Spellings {
                 path,
                 is_unclear,
             } => {
-                self.is_unclear |= is_unclear;
+                self.doubt_if(is_unclear, Doubt::Place);
                 if may_climb {
                     // It stays at its host.
                     let anywhere = prefixes.iter().map(|prefix| format!("{prefix}/"));
@@ -293,7 +342,7 @@ impl Spellings {
             for exactness in Exactness::ALL {
                 let walk = walk(rest.trim_start_matches('/'), exactness);
                 self.climbs |= walk.climbs;
-                self.is_unclear |= walk.climbs;
+                self.doubt_if(walk.climbs, Doubt::Place);
                 let below = format!("~/{}", walk.parts.join("/"));
                 self.add(below.clone());
                 self.home.push(below);
@@ -304,7 +353,7 @@ impl Spellings {
             self.add_walks(&path, reading);
         }
         let path = without_device(path);
-        self.is_unclear |= begins_with_variable(path);
+        self.doubt_if(begins_with_variable(path), Doubt::Place);
         self.add_walks(path, reading);
     }
 
@@ -333,25 +382,31 @@ impl Spellings {
 
     fn add_walk(&mut self, walk: &Walk<'_>) {
         self.climbs |= walk.climbs;
-        self.is_unclear |= walk.leaves || walk.is_unclear;
+        self.doubt_if(walk.leaves || walk.is_unclear, Doubt::Place);
         let path = walk.parts.join("/");
-        match walk.root {
-            Some(root) => {
-                // A directory may be a link, and what is above it another directory than it seems.
-                self.is_unclear |= walk.climbs;
-                // A drive is named or meant.
-                if !root.is_empty() {
-                    self.add(format!("/{path}"));
-                }
-                self.add(format!("{root}/{path}"));
+        if let Some(root) = walk.root {
+            // A directory may be a link, and what is above it another directory than it seems.
+            self.doubt_if(walk.climbs, Doubt::Place);
+            // A drive is named or meant.
+            if !root.is_empty() {
+                self.add(format!("/{path}"));
             }
-            None if !self.relative.contains(&path) => {
-                self.relative.push(path.clone());
-                self.add(path);
-            }
-            None => {}
+            self.add(format!("{root}/{path}"));
+        } else {
+            self.relative.insert(path.clone());
+            self.add(path);
         }
     }
+}
+
+/// Tests if a text begins with a drive.
+fn is_drive(text: &str) -> bool {
+    matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
+}
+
+/// Tests if a character is put around a text.
+fn is_quote(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>')
 }
 
 /// Whether a text is a path that has no spelling but its own, letter case aside.
@@ -584,7 +639,7 @@ mod tests {
         let text = "{http}://x[1-250]/a;b%252525252541?c/../d";
         let found = Spellings::of(text, Reading::Generous);
         assert_eq!(found.texts.len(), SPELLINGS);
-        assert!(found.is_unclear && found.climbs && found.expanded_bytes() > 4_096);
+        assert!(found.doubt == Doubt::All && found.bytes() > SPELLINGS * SPELLING_BYTES);
     }
 
     proptest! {

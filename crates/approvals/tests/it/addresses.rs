@@ -232,6 +232,71 @@ fn ports_are_held_as_python_reads_them() {
 }
 
 #[test]
+fn names_of_users_do_not_hide_a_host() {
+    let admin = "http://127.0.0.1:18762/admin/*";
+    for text in [
+        "http://u%23@127.0.0.1:18762/%61dmin/x",
+        "http://u%2f@127.0.0.1:18762/%61dmin/x",
+        "http://u%3f@127.0.0.1:18762/%61dmin/x",
+        "http://u\u{ff1f}@127.0.0.1:18762/%61dmin/x",
+        "http://u:p%23@127.0.0.1:18762/pub/..%2fadmin/x",
+        "http://u%2523@127.0.0.1:18762/%2561dmin/x",
+        "http://u%2523%40127.0.0.1:18762/%2561dmin/x",
+        "http://a%40b%23@127.0.0.1:18762/%61dmin/x",
+        "u%23@127.0.0.%31:18762/admin/x",
+    ] {
+        assert_all(Action::Deny, &[(admin, text)]);
+    }
+    assert_all(
+        Action::Allow,
+        &[
+            (admin, "http://127.0.0.1:18762%2fadmin@ok.example/x"),
+            ("postgres://prod/*", "postgres://me:p%40ss@dev/prod"),
+        ],
+    );
+}
+
+#[test]
+fn addresses_relative_to_a_scheme_are_held() {
+    assert_all(
+        Action::Deny,
+        &[
+            ("http://169.254.169.254/*", "//169.254.169.254/x"),
+            ("http://169.254.169.254/*", "//u@169.254.169.254/x"),
+            ("http://169.254.169.254/*", "\\\\169.254.169.254\\x"),
+            ("https://intranet/*", "//intranet/x"),
+            ("/etc/*", "//etc/passwd"),
+        ],
+    );
+    assert_all(
+        Action::Allow,
+        &[("http://169.254.169.254/*", "//169.254.169.253/x")],
+    );
+}
+
+#[test]
+fn wildcard_of_a_host_allows_no_other_host() {
+    let allowed = |pattern: &str, text: &str| of_text("allow", &json!(pattern), text);
+    let pattern = "https://*.ok.example/*";
+    assert_eq!(allowed(pattern, "https://a.ok.example/y"), Action::Allow);
+    assert_eq!(
+        allowed(pattern, "https://a.b.ok.example/y?z#w"),
+        Action::Allow
+    );
+    assert_eq!(allowed("https://*/y", "https://a.example/x/y"), Action::Ask);
+    assert_eq!(allowed("https://*", "https://a.example/x/y"), Action::Allow);
+    for text in [
+        "https://evil.example/.ok.example/y",
+        "https://evil.example?.ok.example/y",
+        "https://evil.example#.ok.example/y",
+        "https://evil.example\\.ok.example/y",
+        "https://a.ok.example@evil.example/.ok.example/y",
+    ] {
+        assert_eq!(allowed(pattern, text), Action::Ask, "{text}");
+    }
+}
+
+#[test]
 fn addresses_without_a_plain_scheme_are_held() {
     let metadata = "http://169.254.169.254/*";
     for text in [

@@ -243,6 +243,78 @@ fn wild_hosts_without_a_scheme_are_held() {
 }
 
 #[test]
+fn braces_are_expanded_before_an_address_is_read() {
+    let metadata = "http://169.254.169.254/*";
+    let local = "http://127.0.0.1:18762/*";
+    let admin = "http://127.0.0.1:18762/admin/*";
+    assert_all(
+        Action::Deny,
+        &[
+            (metadata, "http://u{@}169.254.169.254/x"),
+            (metadata, "u{@}169.254.169.254/x"),
+            (metadata, "{http://169.254.169.254}/x"),
+            (metadata, "htt{p://169.254.169.254}/x"),
+            (metadata, "{http://ok/,http://169.254.169.254/}x"),
+            (metadata, "%7bhttp://169.254.169.254%7d/x"),
+            (metadata, "\"{http://169.254.169.254}/x\""),
+            (metadata, "http://u{@}169.254.169.254/x y"),
+            ("https://admin.example/*", "https://u{@}admin.example/x"),
+            ("https://admin.example/*", "https://u{@}admin.example"),
+            ("/etc/*", "{file:///etc}/passwd"),
+            ("/etc/*", "file{:///etc}/passwd"),
+            ("/etc/*", "file://{/x,/etc/passwd}"),
+            ("/etc/*", "{file:///x,file:///etc/passwd}"),
+            ("matches ^/etc/", "{file:///etc}/passwd"),
+            ("file:///etc/*", "{file:///etc}/x"),
+            (local, "{u@}127.0.0.1:18762/admin/x"),
+            (local, "http://u{:p@,:q@}127.0.0.1:18762/admin/x"),
+            (local, "u{\\@}127.0.0.1:18762/admin/x"),
+            (local, "http://ok{/,@127.0.0.1:18762/admin/}x"),
+            (local, "{/x,127.0.0.1:18762/admin/x}"),
+            (local, "127{/y,.0.0.1:18762/admin/x}"),
+            (local, "{x/,127.0.0.1:18762/admin/}x"),
+            (local, "http://[::ffff:7f00:1]:{18762}/admin/x"),
+            (local, "u\\@127.0.0.[1-300]:18762/admin/x"),
+            (admin, "[::ffff:7f00:1]:18762/pub/{.\\.,x}/admin/x"),
+            (admin, "{http}://u%23@127.0.0.1:18762/%61dmin/x"),
+        ],
+    );
+    assert_all(
+        Action::Allow,
+        &[
+            (metadata, "{http://169.254.169.253}/x"),
+            (metadata, "https://ok.example/x?filter={\"a\":[1,2]}"),
+            ("/etc/*", "{file:///tmp}/passwd"),
+            (local, "http://[::1]:{18762}/admin/x"),
+            (admin, "http://127.0.0.1:18762/pub/{a,b}/admin"),
+        ],
+    );
+    // A host that is written out stays, however long the rest is.
+    let long = format!("https://ok.example/{}{{a,b}}", "x".repeat(2_000));
+    assert_all(Action::Allow, &[(metadata, &long), ("*secret*", &long)]);
+}
+
+#[test]
+fn texts_with_too_many_spellings_are_held_by_every_pattern() {
+    let texts = [
+        "http://169.254.169.[1-400]/x".to_owned(),
+        format!("http://285203916{{6}}/{}", "x".repeat(600)),
+        format!("http://285203916{{{}6}}/x", "a,".repeat(300)),
+        "{http}://x[1-250]/a;b%252525252541?c/../d".to_owned(),
+    ];
+    for text in texts {
+        for pattern in [
+            "*://169.254.169.254/*",
+            "http*://169.254.169.254*",
+            "*169.254.169.254*",
+            "matches 169.254",
+        ] {
+            assert_all(Action::Deny, &[(pattern, &text)]);
+        }
+    }
+}
+
+#[test]
 fn bare_hosts_are_held_by_patterns_that_name_them() {
     let metadata = "http://169.254.169.254/*";
     assert_all(
@@ -316,8 +388,36 @@ fn braced() -> impl Strategy<Value = String> {
     })
 }
 
+/// An address with braces around a part of it, beside another alternative.
+fn wrapped(address: &'static str) -> impl Strategy<Value = String> {
+    let end = address.len();
+    let other = "(x|/x|x/|http://ok/|)";
+    (0..=end, 0..=end, other, any::<bool>()).prop_map(move |(one, two, other, is_first)| {
+        let (from, to) = (one.min(two), one.max(two));
+        let part = &address[from..to];
+        let list = if is_first {
+            format!("{part},{other}")
+        } else {
+            format!("{other},{part}")
+        };
+        format!("{}{{{list}}}{}", &address[..from], &address[to..])
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn braces_around_any_part_hide_nothing(
+        web in wrapped("http://u:p@127.0.0.1:18762/admin/x"),
+        bare in wrapped("u@127.0.0.1:18762/admin/x"),
+        file in wrapped("file:///sec/a"),
+    ) {
+        let admin = json!("http://127.0.0.1:18762/admin/*");
+        prop_assert_eq!(of_text("deny", &admin, &web), Action::Deny, "{}", web);
+        prop_assert_eq!(of_text("deny", &admin, &bare), Action::Deny, "{}", bare);
+        prop_assert_eq!(of_text("deny", &json!("/sec/*"), &file), Action::Deny, "{}", file);
+    }
 
     #[test]
     fn braces_climb_as_their_words_do(text in braced()) {
