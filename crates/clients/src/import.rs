@@ -140,9 +140,8 @@ impl Reader {
             }
             _ => {}
         }
-        if let Some(Value::Array(args)) = self.take("args") {
-            words.extend(self.texts(&args, "args"));
-        }
+        let args = self.take_list("args");
+        words.extend(args.unwrap_or_default());
         let mut words = words
             .into_iter()
             .map(|word| self.translate(&word))
@@ -157,13 +156,11 @@ impl Reader {
             self.entry.insert("args".to_owned(), args.into());
         }
         let mut variables = self.take_map(&["env", "environment"]);
-        if let Some(Value::Array(names)) = self.take("env_vars") {
-            for name in self.texts(&names, "env_vars") {
-                if is_name(&name) {
-                    variables
-                        .entry(name.clone())
-                        .or_insert_with(|| env(&name).into());
-                }
+        for name in self.take_list("env_vars").unwrap_or_default() {
+            if is_name(&name) {
+                variables
+                    .entry(name.clone())
+                    .or_insert_with(|| env(&name).into());
             }
         }
         self.put_map("env", variables);
@@ -185,11 +182,9 @@ impl Reader {
             self.entry.insert("type".to_owned(), json!("sse"));
         }
         let mut headers = self.take_map(&["headers", "http_headers"]);
-        if let Some(Value::Object(from_env)) = self.take("env_http_headers") {
-            for (header, variable) in from_env {
-                if let Some(variable) = variable.as_str().filter(|name| is_name(name)) {
-                    headers.insert(header, env(variable).into());
-                }
+        for (header, variable) in self.take_object("env_http_headers") {
+            if let Some(variable) = variable.as_str().filter(|name| is_name(name)) {
+                headers.insert(header, env(variable).into());
             }
         }
         if let Some(variable) = self.take_text("bearer_token_env_var")
@@ -251,8 +246,7 @@ impl Reader {
             ("disabled_tools", "deny"),
             ("disabledTools", "deny"),
         ] {
-            if let Some(Value::Array(names)) = self.take(key) {
-                let names = self.texts(&names, key);
+            if let Some(names) = self.take_list(key) {
                 tools.insert(target.to_owned(), names.into());
             }
         }
@@ -270,10 +264,6 @@ impl Reader {
         }
     }
 
-    fn take(&mut self, key: &str) -> Option<Value> {
-        self.members.remove(key)
-    }
-
     fn take_text(&mut self, key: &str) -> Option<String> {
         match self.members.remove(key) {
             Some(Value::String(text)) if !text.is_empty() => Some(text),
@@ -285,12 +275,32 @@ impl Reader {
         }
     }
 
+    fn take_list(&mut self, key: &str) -> Option<Vec<String>> {
+        match self.members.remove(key) {
+            Some(Value::Array(values)) => Some(self.texts(&values, key)),
+            Some(Value::Null) | None => None,
+            Some(_) => {
+                self.note(format!("its {key} is not a list and was left out"));
+                None
+            }
+        }
+    }
+
+    fn take_object(&mut self, key: &str) -> Map<String, Value> {
+        match self.members.remove(key) {
+            Some(Value::Object(members)) => members,
+            Some(Value::Null) | None => Map::new(),
+            Some(_) => {
+                self.note(format!("its {key} is not an object and was left out"));
+                Map::new()
+            }
+        }
+    }
+
     fn take_map(&mut self, keys: &[&str]) -> Map<String, Value> {
         let mut map = Map::new();
         for key in keys {
-            let Some(Value::Object(members)) = self.members.remove(*key) else {
-                continue;
-            };
+            let members = self.take_object(key);
             for (name, value) in members {
                 match plain(&value) {
                     Some(text) => {

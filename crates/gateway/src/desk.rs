@@ -14,7 +14,7 @@ use std::{
 use switchboard_catalog::{BadCursor, Catalogue, Kind, Page, ServerPart, Target};
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_results::Structured;
-use switchboard_wire::{Era, Name, RawError, code, header::ParamHeaders, meta, method};
+use switchboard_wire::{Era, Name, code, header::ParamHeaders, meta, method};
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
@@ -254,7 +254,7 @@ impl Room<'_> {
                 let result = self
                     .errand(&server, method::TOOLS_CALL, name, params)
                     .await?;
-                Ok(self.deliver(&server, result, None, Structured::Keep).await)
+                self.deliver(&server, result, None, Structured::Keep).await
             }
             View::Server(server) => {
                 let upstream = upstream(self.gateway, server)?;
@@ -271,7 +271,7 @@ impl Room<'_> {
                 let result = self
                     .errand(server, method::TOOLS_CALL, name, params)
                     .await?;
-                Ok(self.deliver(server, result, None, Structured::Keep).await)
+                self.deliver(server, result, None, Structured::Keep).await
             }
         }
     }
@@ -498,19 +498,7 @@ impl Room<'_> {
         let name = task.as_str().into();
         let result = self.errand(&server, method, name, params).await?;
         let result = self.expose_tasks(&server, result);
-        // The result of the tool is all of it, or a part of what is said of the task.
-        let unclear = |error: RawError| tasks::unclear(&server, &error);
-        let inner = result.distinct_member(&["result", "error"]);
-        let inner = inner.map_err(unclear)?;
-        let result = tasks::without_opening(result);
-        let result = match inner.filter(Raw::is_object) {
-            Some(inner) => {
-                let inner = self.deliver(&server, inner, None, Structured::Keep).await;
-                result.with_member("result", &inner).map_err(unclear)?
-            }
-            None => result,
-        };
-        Ok(self.deliver(&server, result, None, Structured::Keep).await)
+        self.deliver_task(&server, result).await
     }
 
     /// Whether the client of this request has said that it knows tasks.
@@ -531,18 +519,6 @@ impl Room<'_> {
             .only_of(self.caller.principal, &result.await?);
         let own = own.map_err(|error| tasks::unclear(server, &error))?;
         Ok(self.expose_tasks(server, own))
-    }
-
-    /// The result of a call, which may be a task to come back for.
-    fn with_tasks(&self, server: &str, result: Raw) -> Raw {
-        if is_task(&result, self.guest.era()) {
-            if let Some(upstream) = self.gateway.upstream(server) {
-                upstream.begun.add(self.caller.principal, &result);
-            }
-            self.expose_tasks(server, result)
-        } else {
-            result
-        }
     }
 
     fn expose_tasks(&self, server: &str, result: Raw) -> Raw {
@@ -603,21 +579,6 @@ fn headers_of(tool: &Raw) -> Option<ParamHeaders> {
         return None;
     }
     ParamHeaders::from_schema(tool.member("inputSchema")?.as_str()).ok()
-}
-
-/// Tests if the result of a call is a task to come back for.
-fn is_task(result: &Raw, era: Era) -> bool {
-    static TASK_ID: Name = Name::new("taskId");
-    if !result.may_name(&TASK_ID) {
-        return false;
-    }
-    match era {
-        Era::Legacy => result.member("task").is_some(),
-        Era::Modern => {
-            let kind = result.member("resultType").and_then(|kind| kind.to_text());
-            kind.as_deref() == Some("task")
-        }
-    }
 }
 
 /// The server of a resource, and its name there.
@@ -767,15 +728,6 @@ mod tests {
 
     fn raw(json: &'static str) -> Raw {
         Raw::parse(json).unwrap()
-    }
-
-    #[test]
-    fn escaped_task_id_marks_a_task() {
-        let legacy = raw(r#"{"task":{"task\u0049d":"t"}}"#);
-        let modern = raw(r#"{"resultType":"task","\u0074askId":"t"}"#);
-        assert!(is_task(&legacy, Era::Legacy));
-        assert!(is_task(&modern, Era::Modern));
-        assert!(!is_task(&raw(r#"{"content":[]}"#), Era::Legacy));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(crate) struct Ticket {
     pub(crate) request: [u8; 32],
 }
 
-/// The most calls at a time.
+/// The most calls at a time. Half of the places are for clients with a token only.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     /// Of all servers.
@@ -91,8 +91,7 @@ impl<T: Send + 'static> Parking<T> {
         };
         let parking = Arc::downgrade(self);
         let mut parked = self.lock();
-        let of_it = parked.values().filter(|other| other.server == *server);
-        if parked.len() >= self.room.all || of_it.count() >= self.room.each {
+        if !self.has_room(&parked, server, ticket.principal) {
             return Err(what);
         }
         let expiry = tokio::spawn(async move {
@@ -116,6 +115,23 @@ impl<T: Send + 'static> Parking<T> {
         drop(parked);
         let payload = [id, turn, self.run].map(u128::to_le_bytes).concat();
         Ok(self.seal.close(PURPOSE, &payload))
+    }
+
+    fn has_room(
+        &self,
+        parked: &HashMap<u128, Parked<T>>,
+        server: &Arc<str>,
+        principal: Principal,
+    ) -> bool {
+        let Room { all, each } = self.room;
+        let has_room = |counts: fn(&Parked<T>) -> bool, all, each| {
+            let counted = || parked.values().filter(|other| counts(other));
+            let of_it = counted().filter(|other| other.server == *server);
+            counted().count() < all && of_it.count() < each
+        };
+        let is_strangers = |parked: &Parked<T>| parked.ticket.principal == Principal::Anyone;
+        has_room(|_| true, all, each)
+            && (principal == Principal::Owner || has_room(is_strangers, all / 2, each / 2))
     }
 
     /// A state that opens nothing in this run, and lets a request begin anew in the next.
@@ -287,6 +303,28 @@ mod tests {
         }
         assert_eq!(put("s"), Err("a"));
         assert!(put("another").is_ok());
+    }
+
+    #[tokio::test]
+    async fn strangers_have_half_of_the_places() {
+        let put = |parking: &Arc<Parking<&'static str>>, principal, server: &str| {
+            let ticket = Ticket {
+                principal,
+                ..TICKET
+            };
+            parking.put(&server.into(), ticket, PATIENCE, "a").is_ok()
+        };
+        let stranger = Principal::Anyone;
+        let one = parking();
+        let parked = (0..ROOM.each).filter(|_| put(&one, stranger, "s"));
+        assert_eq!(parked.count(), ROOM.each / 2);
+        let parked = (0..ROOM.each).filter(|_| put(&one, Principal::Owner, "s"));
+        assert_eq!(parked.count(), ROOM.each / 2);
+        let all = parking();
+        let parked = (0..ROOM.all).filter(|n| put(&all, stranger, &n.to_string()));
+        assert_eq!(parked.count(), ROOM.all / 2);
+        let parked = (0..ROOM.all).filter(|n| put(&all, Principal::Owner, &n.to_string()));
+        assert_eq!(parked.count(), ROOM.all / 2);
     }
 
     #[test]

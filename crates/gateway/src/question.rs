@@ -34,7 +34,7 @@ use crate::{
     caller::{Caller, Principal, answers},
     context::Context,
     line::Line,
-    tasks::related_task,
+    tasks::{self, related_task},
 };
 
 /// A question of a server, and where its answer goes.
@@ -213,9 +213,9 @@ impl Questions {
         let is_named = tagged.is_some() || task.is_some();
         let is_sure = is_named || under_way.is_one_call;
         let is_of_one = is_named || under_way.is_one_client;
-        let owner = match (tagged, task) {
+        let owner = match (tagged, &task) {
             (Some(call), _) => Owner::Call(call),
-            (None, Some(task)) => self.owner_of(&task).await,
+            (None, Some(task)) => self.owner_of(task).await,
             // The call is over, or it was none.
             (None, None) if asked.of_request => Owner::Nobody,
             (None, None) => self.owner(under_way.candidates).await,
@@ -269,10 +269,14 @@ impl Questions {
             Answerer::Person => Some(ruling),
             Answerer::Nobody => return Err(unanswerable(&asked.method)),
         };
+        let params = asked.params.map(|params| match &to_person {
+            Some(_) => params,
+            None => tasks::expose_related(params, &context.seal, owner.caller.principal, server),
+        });
         let (reply, answer) = oneshot::channel();
         owner.ask(Question {
             method: asked.method.clone(),
-            params: asked.params,
+            params,
             name: asked.name,
             to_person,
             is_sure,
@@ -281,9 +285,13 @@ impl Questions {
         });
         drop(owner);
         // An error means that the call is over, and nobody there to answer.
-        answer
+        let answer = answer
             .await
-            .unwrap_or_else(|_| Err(unanswerable(&asked.method)))
+            .unwrap_or_else(|_| Err(unanswerable(&asked.method)))?;
+        Ok(match task {
+            Some(task) => tasks::rename_related(answer, &|_| task.clone()),
+            None => answer,
+        })
     }
 
     fn roots(&self) -> Option<Line> {

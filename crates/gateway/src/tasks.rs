@@ -167,20 +167,26 @@ pub(crate) fn expose_result(result: Raw, expose: &dyn Fn(&str) -> String) -> Raw
         }
         None => result,
     };
-    related(result, expose)
+    rename_related(result, expose)
 }
 
-fn related(result: Raw, expose: &dyn Fn(&str) -> String) -> Raw {
-    let Some(meta) = result.member("_meta") else {
-        return result;
+/// A question in which the task that it says it belongs to has the name that its client knows.
+pub(crate) fn expose_related(params: Raw, seal: &Seal, principal: Principal, server: &str) -> Raw {
+    rename_related(params, &|task| expose(seal, principal, server, task))
+}
+
+/// A message with another name of the task that it says it belongs to.
+pub(crate) fn rename_related(message: Raw, rename: &dyn Fn(&str) -> String) -> Raw {
+    let Some(meta) = message.member("_meta") else {
+        return message;
     };
     let Some(task) = meta.member(RELATED).filter(Raw::is_object) else {
-        return result;
+        return message;
     };
-    let exposed = meta.with_member(RELATED, &renamed(task, expose));
-    exposed
-        .and_then(|meta| result.with_member("_meta", &meta))
-        .unwrap_or(result)
+    let named = meta.with_member(RELATED, &renamed(task, rename));
+    named
+        .and_then(|meta| message.with_member("_meta", &meta))
+        .unwrap_or(message)
 }
 
 fn renamed(task: Raw, expose: &dyn Fn(&str) -> String) -> Raw {

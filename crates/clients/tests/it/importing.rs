@@ -59,6 +59,33 @@ fn claude_desktop() {
 }
 
 #[test]
+fn settings_of_another_shape_are_named() {
+    let notes = check(
+        Client::ClaudeDesktop,
+        r#"{
+          "mcpServers": {
+            "a": {"command": "a", "args": "--read-only /data", "env": ["A=1"], "includeTools": "x", "cwd": null},
+            "b": {"url": "https://x/mcp", "headers": "A: 1", "env_http_headers": 1}
+          }
+        }"#,
+        &[
+            ("a", json!({"command": "a"})),
+            ("b", json!({"url": "https://x/mcp"})),
+        ],
+    );
+    assert_eq!(
+        notes,
+        [
+            "its args is not a list and was left out",
+            "its env is not an object and was left out",
+            "its includeTools is not a list and was left out",
+            "its headers is not an object and was left out",
+            "its env_http_headers is not an object and was left out",
+        ]
+    );
+}
+
+#[test]
 fn claude_code_with_its_projects() {
     let notes = check(
         Client::ClaudeCode,

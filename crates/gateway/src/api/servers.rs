@@ -101,10 +101,14 @@ pub(super) async fn add(
     Extension(actor): Extension<Actor>,
     Said(New { name, mut server }): Said<New>,
 ) -> Result<impl IntoResponse, Problem> {
-    // Whoever can reach the socket can write the file, too. Others add servers that a person has to approve.
+    // A client of the socket can write the file, too. Others add servers that a person has to approve, who is shown
+    // what would be started, and none of these.
     if !actor.is_at_socket()
         && let Some(entry) = server.as_object_mut()
     {
+        for key in ["approve", "approvedFile"] {
+            entry.remove(key);
+        }
         entry.insert("trust".to_owned(), "ask".into());
         entry.insert("hold".to_owned(), true.into());
     }

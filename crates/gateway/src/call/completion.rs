@@ -41,7 +41,8 @@ pub(super) fn completed(params: Option<&Raw>) -> Raw {
     Raw::object(members)
 }
 
-/// The URI that a template stands for. Its end is not written yet.
+/// The URI that a template stands for (RFC 6570). Its end is not written yet. Values are not encoded: a server may
+/// take them as they are.
 pub(super) fn expanded(template: &str, params: Option<&Raw>) -> String {
     let values = values(params);
     let typed = params.and_then(|params| params.member("argument")?.member("name")?.to_text());
@@ -52,21 +53,79 @@ pub(super) fn expanded(template: &str, params: Option<&Raw>) -> String {
         let Some((names, after)) = after.split_once('}') else {
             return uri + rest;
         };
-        for name in names
-            .trim_start_matches(['+', '#', '.', '/', ';', '?', '&'])
-            .split(',')
-        {
-            let name = name.split(['*', ':']).next().unwrap_or_default();
-            let value = values.iter().find(|(known, _)| known == name);
-            uri.push_str(value.map_or("", |(_, value)| value));
-            // What is not said may become anything.
-            if value.is_none() || typed.as_deref() == Some(name) {
+        let operator = names.chars().next().and_then(Operator::of);
+        let names = operator.as_ref().map_or(names, |_| &names[1..]);
+        let operator = operator.unwrap_or(Operator::PLAIN);
+        let mut sign = operator.first;
+        for variable in names.split(',') {
+            let name = variable.trim_end_matches('*');
+            let Some((_, value)) = values.iter().find(|(known, _)| known == name) else {
+                // What is not said, or only a part of, may become anything, its sign included.
+                uri.push('*');
+                sign = "";
+                continue;
+            };
+            uri.push_str(sign);
+            if operator.is_named {
+                uri.push_str(name);
+                if !(value.is_empty() && operator.first == ";") {
+                    uri.push('=');
+                }
+            }
+            uri.push_str(value);
+            if typed.as_deref() == Some(name) {
                 uri.push('*');
             }
+            sign = operator.between;
         }
         rest = after;
     }
-    uri + rest
+    uri.push_str(rest);
+    match file_host(&uri) {
+        // It may become the path, too.
+        Some(host) if host.contains('*') => "file:///*".to_owned(),
+        _ => uri,
+    }
+}
+
+/// The host of a file's URI.
+fn file_host(uri: &str) -> Option<&str> {
+    let (scheme, rest) = uri.split_once(':')?;
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
+    let is_file = scheme.eq_ignore_ascii_case("file");
+    is_file.then(|| rest.split('/').next().unwrap_or_default())
+}
+
+/// How the values of an expression are joined.
+struct Operator {
+    first: &'static str,
+    between: &'static str,
+    is_named: bool,
+}
+
+impl Operator {
+    const PLAIN: Self = Self::new("", ",", false);
+
+    const fn new(first: &'static str, between: &'static str, is_named: bool) -> Self {
+        Self {
+            first,
+            between,
+            is_named,
+        }
+    }
+
+    fn of(sign: char) -> Option<Self> {
+        Some(match sign {
+            '+' => Self::PLAIN,
+            '#' => Self::new("#", ",", false),
+            '.' => Self::new(".", ".", false),
+            '/' => Self::new("/", "/", false),
+            ';' => Self::new(";", ";", true),
+            '?' => Self::new("?", "&", true),
+            '&' => Self::new("&", "&", true),
+            _ => return None,
+        })
+    }
 }
 
 /// The values that a completion goes by: those given before, and the one that is typed.
@@ -88,4 +147,36 @@ fn values(params: Option<&Raw>) -> Vec<(String, String)> {
         values.push(typed);
     }
     values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_expanded_with_their_signs() {
+        let of = |template: &str| {
+            let params = r#"{"argument":{"name":"x","value":"a/b"},"context":{"arguments":{"y":"c","e":""}}}"#;
+            expanded(template, Some(&Raw::parse(params).unwrap()))
+        };
+        for (template, uri) in [
+            ("f:/{x}", "f:/a/b*"),
+            ("f:/{+x}{z}", "f:/a/b**"),
+            ("f:{#y,x}", "f:#c,a/b*"),
+            ("f:h{.y,x}", "f:h.c.a/b*"),
+            ("f://{/x*}", "f:///a/b*"),
+            ("f:{/y,z,x}", "f:/c*a/b*"),
+            ("f:{;y,e,x}", "f:;y=c;e;x=a/b*"),
+            ("f:{?y,e}{&x}", "f:?y=c&e=&x=a/b*"),
+            ("f:{?z,y}", "f:*y=c"),
+            ("f:{x:3}{y:9}", "f:**"),
+            ("f:{|x}{", "f:*{"),
+            ("f:{é}{}", "f:**"),
+            ("file://{+z}/{x}", "file:///*"),
+            ("File:{/z,x}", "file:///*"),
+            ("file://h{/x}", "file://h/a/b*"),
+        ] {
+            assert_eq!(of(template), uri, "{template}");
+        }
+    }
 }

@@ -343,8 +343,12 @@ impl Way<'_> {
 fn answered_only(params: &Raw, asked: &[String]) -> Result<(), Failure> {
     let unclear = |error: RawError| Failure::invalid_params(error.to_string());
     let given = params.distinct_member(&["inputResponses"]);
-    let given = given.map_err(unclear)?.and_then(|given| given.members());
-    let given = given.unwrap_or_default();
+    let Some(given) = given.map_err(unclear)? else {
+        return Ok(());
+    };
+    let given = given
+        .members()
+        .ok_or_else(|| Failure::invalid_params("`inputResponses` has to be an object"))?;
     match given.iter().find(|(name, _)| !asked.contains(name)) {
         None => Ok(()),
         Some((name, _)) => {

@@ -145,7 +145,7 @@ struct Gathered {
 /// Tests if a person is to answer something that this result asks, or rules are about it. A result that programs
 /// would read in different ways is an error.
 pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> Result<bool, Failure> {
-    if asks_of_task(way) {
+    if is_task(way, result) {
         // The result of a task is that of a call that is over.
         let inner = result.distinct_member(&["result"]);
         let inner = inner.map_err(|error| unclear(way, &error.into()))?;

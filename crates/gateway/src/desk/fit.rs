@@ -10,19 +10,32 @@ use serde::Deserialize;
 use switchboard_client::{Raw, throttle::Limited};
 use switchboard_config::Config;
 use switchboard_results::{Budget, Fit, Limits, Reader, ResultId, Store, Structured, fit};
-use switchboard_wire::with_hint;
+use switchboard_wire::{Era, Name, RawError, with_hint};
 
 use super::{Room, menu};
 use crate::{
-    answer, builtin, caller::Principal, context::Context, failure::Failure, translate, view::View,
+    answer, builtin, caller::Principal, context::Context, failure::Failure, health::Reason, tasks,
+    translate, view::View,
 };
 
-/// The results that were cut, whole. Opened when the first is.
+/// The results that were cut, whole. Clients without a token have a store of their own: what they keep makes room for
+/// nothing but their own.
 #[derive(Debug)]
 pub(crate) struct Results {
+    owner: LazyStore,
+    strangers: LazyStore,
+}
+
+/// A store that is opened when the first result is cut.
+#[derive(Debug)]
+struct LazyStore {
     folder: PathBuf,
     store: OnceLock<Store>,
+    limits: Limits,
 }
+
+/// The folder within that of the results for those of clients without a token.
+const STRANGERS: &str = "strangers";
 
 /// What is longer is looked at away from those who wait behind it.
 const QUICK_BYTES: usize = 32 * 1024;
@@ -39,9 +52,38 @@ struct Asked {
 
 impl Results {
     pub(crate) fn new(folder: PathBuf) -> Self {
+        let all = Limits::default();
+        let half = Limits {
+            memory_bytes: all.memory_bytes / 2,
+            disk_bytes: all.disk_bytes / 2,
+            ..all
+        };
+        Self {
+            strangers: LazyStore::new(folder.join(STRANGERS), half),
+            owner: LazyStore::new(folder, all),
+        }
+    }
+
+    fn of(&self, principal: Principal) -> &LazyStore {
+        match principal {
+            Principal::Owner => &self.owner,
+            Principal::Anyone => &self.strangers,
+        }
+    }
+
+    /// Gives back the room of what was kept long enough, also by an earlier process. It may remove files.
+    pub(crate) fn sweep(&self, config: &Config) {
+        self.owner.sweep(config);
+        self.strangers.sweep(config);
+    }
+}
+
+impl LazyStore {
+    fn new(folder: PathBuf, limits: Limits) -> Self {
         Self {
             folder,
             store: OnceLock::new(),
+            limits,
         }
     }
 
@@ -50,14 +92,13 @@ impl Results {
         self.store.get_or_init(|| {
             let limits = Limits {
                 ttl: config.results.keep,
-                ..Limits::default()
+                ..self.limits
             };
             Store::open(&self.folder, limits, SystemTime::now())
         })
     }
 
-    /// Gives back the room of what was kept long enough, also by an earlier process. It may remove files.
-    pub(crate) fn sweep(&self, config: &Config) {
+    fn sweep(&self, config: &Config) {
         let holds_some =
             std::fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_some());
         if holds_some {
@@ -68,15 +109,57 @@ impl Results {
 
 impl Room<'_> {
     /// A tool's result as this view gives it out: with names of tasks and addresses that lead back to its server,
-    /// in the words of the client's revision, and no longer than an agent takes.
+    /// in the words of the client's revision, and no longer than an agent takes. A task that programs would read in
+    /// different ways is an error.
     pub(super) async fn deliver(
         &self,
         server: &str,
         result: Raw,
         own_bytes: Option<usize>,
         structured: Structured,
+    ) -> Result<Raw, Failure> {
+        if !self.is_task(server, &result)? {
+            return Ok(self.shown(server, result, own_bytes, structured).await);
+        }
+        if let Some(upstream) = self.gateway.upstream(server) {
+            upstream.begun.add(self.caller.principal, &result);
+        }
+        let task = self.expose_tasks(server, result);
+        Box::pin(self.deliver_task(server, task)).await
+    }
+
+    /// The state of a task as this view gives it out, with its result if it has one.
+    pub(super) async fn deliver_task(&self, server: &str, task: Raw) -> Result<Raw, Failure> {
+        let unclear = |error: RawError| tasks::unclear(server, &error);
+        let inner = task.distinct_member(&["result", "error"]);
+        let inner = inner.map_err(unclear)?;
+        let mut task = tasks::without_opening(task);
+        if let Some(inner) = inner.filter(Raw::is_object) {
+            if self.is_task(server, &inner)? {
+                return Err(Failure::Broken {
+                    server: server.into(),
+                    reason: Reason::plain("the result of its task is a task"),
+                });
+            }
+            let inner = self.shown(server, inner, None, Structured::Keep).await;
+            task = task.with_member("result", &inner).map_err(unclear)?;
+        }
+        Ok(self.shown(server, task, None, Structured::Keep).await)
+    }
+
+    /// Tests if the result of a call is a task to come back for.
+    fn is_task(&self, server: &str, result: &Raw) -> Result<bool, Failure> {
+        let is_task = is_task(result, self.guest.era());
+        is_task.map_err(|error| tasks::unclear(server, &error))
+    }
+
+    async fn shown(
+        &self,
+        server: &str,
+        result: Raw,
+        own_bytes: Option<usize>,
+        structured: Structured,
     ) -> Raw {
-        let result = self.with_tasks(server, result);
         let revision = self.guest.revision();
         match self.view {
             View::Server(_) => translate::content(result, revision),
@@ -104,10 +187,10 @@ impl Room<'_> {
             return result;
         }
         let context = Arc::clone(self.gateway.context());
-        let owner = owner(self.caller.principal);
+        let principal = self.caller.principal;
         let whole = result.clone();
         let tool = self.reading_tool();
-        let cutting = move || cut(&context, owner, tool, &result, &budget, structured);
+        let cutting = move || cut(&context, principal, tool, &result, &budget, structured);
         match tokio::task::spawn_blocking(cutting).await {
             Ok(Some(cut)) => cut,
             Ok(None) | Err(_) => whole,
@@ -129,10 +212,11 @@ impl Room<'_> {
         };
         let budget = self.budget(None, None);
         let context = Arc::clone(self.gateway.context());
-        let (owner, tool) = (owner(self.caller.principal), self.reading_tool());
+        let (principal, tool) = (self.caller.principal, self.reading_tool());
         let reading = tokio::task::spawn_blocking(move || {
-            let store = context.results.store(&context.config.load());
-            let kept = store.get(owner, &asked.id, SystemTime::now())?;
+            let results = context.results.of(principal);
+            let store = results.store(&context.config.load());
+            let kept = store.get(owner(principal), &asked.id, SystemTime::now())?;
             let page = kept.read(asked.offset, asked.limit, &budget);
             Ok::<_, switchboard_results::StoreError>(page.to_result(Reader { tool, id: &id }))
         });
@@ -171,10 +255,25 @@ impl Room<'_> {
     }
 }
 
+/// The same, by the client's era.
+fn is_task(result: &Raw, era: Era) -> Result<bool, RawError> {
+    static TASK: Name = Name::new("task");
+    if !result.may_name(&TASK) {
+        return Ok(false);
+    }
+    Ok(match era {
+        Era::Legacy => result.member("task").is_some(),
+        Era::Modern => {
+            let kind = result.distinct_member(&["resultType"])?;
+            kind.and_then(|kind| kind.to_text()).as_deref() == Some("task")
+        }
+    })
+}
+
 /// What is shown of a result; `None` if all of it is.
 fn cut(
     context: &Context,
-    owner: &str,
+    principal: Principal,
     tool: &str,
     result: &Raw,
     budget: &Budget,
@@ -183,8 +282,9 @@ fn cut(
     let Fit::Cut(cut) = fit(result, budget, structured) else {
         return None;
     };
-    let store = context.results.store(&context.config.load());
-    match store.put(owner, Arc::clone(cut.kept()), SystemTime::now()) {
+    let results = context.results.of(principal);
+    let store = results.store(&context.config.load());
+    match store.put(owner(principal), Arc::clone(cut.kept()), SystemTime::now()) {
         Ok(id) => Some(cut.shown(Some(Reader { tool, id: &id }))),
         Err(error) => {
             static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
@@ -201,5 +301,22 @@ fn owner(principal: Principal) -> &'static str {
     match principal {
         Principal::Owner => "owner",
         Principal::Anyone => "anyone",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_kind_marks_a_task() {
+        let is_task = |json: &'static str, era| is_task(&Raw::parse(json).unwrap(), era);
+        let legacy = r#"{"\u0074ask":{"taskId":"t"}}"#;
+        let modern = r#"{"resultType":"t\u0061sk","taskId":"t"}"#;
+        assert!(is_task(legacy, Era::Legacy).unwrap());
+        assert!(is_task(modern, Era::Modern).unwrap());
+        assert!(!is_task(r#"{"content":[]}"#, Era::Legacy).unwrap());
+        let unclear = r#"{"resultType":"task","resulttype":"complete"}"#;
+        assert!(is_task(unclear, Era::Modern).is_err());
     }
 }

@@ -221,9 +221,8 @@ impl Room<'_> {
         let own_limit = outer
             .member("max_bytes")
             .and_then(|most| most.read_owned().ok());
-        Ok(self
-            .deliver(&server, result, own_limit, Structured::MayGo)
-            .await)
+        self.deliver(&server, result, own_limit, Structured::MayGo)
+            .await
     }
 
     /// The call that followed a question went well.

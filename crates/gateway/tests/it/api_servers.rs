@@ -78,6 +78,29 @@ async fn hint_is_apart_from_any_detail() {
     rig.stop().await;
 }
 
+/// The settings that a person decides with, and is not shown, are not the caller's to set.
+#[tokio::test]
+async fn server_added_over_http_decides_nothing_itself() {
+    let rig = Rig::with(json!({})).await;
+    let mut server = fixture();
+    for (key, value) in [
+        ("approve", json!("never")),
+        ("approvedFile", json!("/x")),
+        ("hold", json!(false)),
+        ("trust", json!("always")),
+    ] {
+        server[key] = value;
+    }
+    let new = json!({ "name": "s", "server": server });
+    let answer = rig.post("/api/v1/servers", &new).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let mut entry = fixture();
+    entry["trust"] = "ask".into();
+    entry["hold"] = true.into();
+    assert_eq!(file(&rig)["mcpServers"]["s"], entry);
+    rig.stop().await;
+}
+
 #[tokio::test]
 async fn a_server_is_added_switched_and_removed_in_the_file_too() {
     let rig = Rig::with(json!({})).await;

@@ -88,6 +88,34 @@ async fn strangers_leave_room_to_watch_resources() {
     rig.stop().await;
 }
 
+/// Clients that are asked something and do not come back leave their calls waiting.
+#[tokio::test]
+async fn strangers_leave_room_for_calls_that_wait() {
+    let stage = Stage::new(&[tool("fail", "Fails.")]);
+    let config = json!({ "mcpServers": { "s": stage.entry() }, "auth": { "mcp": "none" } });
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 1).await;
+    let able = json!({ "elicitation": { "form": {}, "url": {} } });
+    let path = "/mcp/s/s";
+    let address = json!({ "mode": "url", "elicitationId": "e1", "url": "https://example.com/x", "message": "Sign in." });
+    let error =
+        json!({ "code": -32042, "message": "first this", "data": { "elicitations": [address] } });
+    let params = json!({ "name": "fail", "arguments": { "error": error } });
+    let stranger = Web::open_able(&rig, path, "2026-07-28", false, able.clone()).await;
+    let mut refused = None;
+    for _ in 0..32 {
+        let answer = stranger.ask("tools/call", params.clone()).await.text;
+        refused = refused.or_else(|| answer.contains("too many calls wait").then_some(answer));
+    }
+    assert!(refused.is_some());
+    let owner = Web::open_able(&rig, path, "2026-07-28", true, able).await;
+    for _ in 0..16 {
+        let answer = owner.ask("tools/call", params.clone()).await.json;
+        assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+    }
+    rig.stop().await;
+}
+
 #[tokio::test]
 async fn elicitation_complete_goes_to_the_asked_session() {
     let stage = Stage::new(&[tool("fail", "Fails.")]);

@@ -335,6 +335,29 @@ async fn nobody_reads_the_results_of_somebody_else() {
     rig.stop().await;
 }
 
+/// Without a disk the room is that of memory, which is filled soon.
+#[tokio::test]
+async fn strangers_push_out_no_result_of_the_owner() {
+    let config = json!({ "auth": { "mcp": "none" }, "results": { "maxBytes": 1_024 } });
+    let (stage, rig) = staged(&json!({}), config).await;
+    std::fs::write(rig.home.results(), "").unwrap();
+    let owner = Web::open(&rig, "/mcp/search", LEGACY).await;
+    let stranger = Web::anyone(&rig, "/mcp/search").await;
+    let call = json!({ "name": "s:long" });
+    stage.set_result("long", &text_result(&long_text(10_000)));
+    let (kept, _) = next(&owner.call("call_tool", call.clone()).await, READ).unwrap();
+    stage.set_result("long", &text_result(&long_text(3_000_000)));
+    for _ in 0..4 {
+        let cut = stranger.call("call_tool", call.clone()).await;
+        let (id, _) = next(&cut, READ).unwrap();
+        let read = stranger.call(READ, json!({ "id": id })).await;
+        assert!(text_of(&read).contains("Line 0"), "{read}");
+    }
+    let read = owner.call(READ, json!({ "id": kept })).await;
+    assert!(text_of(&read).contains("Line 0"), "{read}");
+    rig.stop().await;
+}
+
 #[tokio::test]
 async fn what_cannot_be_read_says_what_to_do() {
     let config = json!({ "results": { "maxBytes": 1_024, "keepSeconds": 1 } });

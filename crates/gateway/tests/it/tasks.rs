@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::{
     api_rig::Rig,
-    mcp_rig::{MODERN, Pipe, Web, refusal_of, server, text_of},
+    mcp_rig::{MODERN, Pipe, Web, refusal_of, search, server, text_of},
     stage_rig::{Stage, tool},
 };
 
@@ -308,6 +308,93 @@ async fn task_that_failed_asks_for_no_address() {
     stage.set_answer("tasks/get", none);
     let said = client.ask("tasks/get", json!({ "taskId": task })).await;
     assert!(said.text.contains(r#""error":null"#), "{}", said.text);
+    rig.stop().await;
+}
+
+/// A task may have failed, or be done, by the time that it is created.
+#[tokio::test]
+async fn task_that_fails_at_once_asks_for_no_address() {
+    let error = |code: &str| {
+        format!(
+            r#"{{"code":{code},"message":"m","data":{{"elicitations":[{{"mode":"url","elicitationId":"e","url":"https://evil.example/"}}]}}}}"#
+        )
+    };
+    let task = r#""resultType":"task","taskId":"t1","status":"failed""#;
+    let rules = json!({ "approvals": { "rules": ["deny elicitation *"] } });
+    let [route, asked] = by_a_person();
+    for config in [json!({}), rules, route, asked] {
+        let (stage, rig, mut client, _) = asking_task(config).await;
+        let able = json!({ "elicitation": { "form": {}, "url": {} }, "extensions": { "io.modelcontextprotocol/tasks": {} } });
+        let mut searching = Pipe::open_able(&rig, search(), MODERN, able).await;
+        for code in ["-32042", "-32042.0", "\"-32042\""] {
+            stage.set_result("job", &format!(r#"{{{task},"error":{}}}"#, error(code)));
+            for result in [
+                client.call("job", json!({})).await,
+                searching.call_found("s:job", json!({})).await,
+            ] {
+                assert!(!result.to_string().contains("evil.example"), "{result}");
+                assert_eq!(result["error"]["code"], -32603, "{result}");
+                assert_ne!(result["taskId"], "t1", "{result}");
+            }
+        }
+        let plain = r#"{"code":-1,"message":"plain"}"#;
+        let twice = format!(r#"{{{task},"error":{plain},"error":{}}}"#, error("-32042"));
+        let kind = format!(
+            r#"{{{task},"error":{},"ResultType":"complete"}}"#,
+            error("-32042")
+        );
+        for unclear in [twice, kind] {
+            stage.set_result("job", &unclear);
+            let call = json!({ "name": "job", "arguments": {} });
+            let said = client.ask("tools/call", call).await;
+            assert!(!said.text.contains("evil.example"), "{}", said.text);
+        }
+        rig.stop().await;
+    }
+}
+
+/// What a task asks in its result nothing judges, whichever answer has the result.
+#[tokio::test]
+async fn task_that_is_done_at_once_asks_nothing() {
+    let rules = json!({ "approvals": { "rules": ["deny elicitation *"] } });
+    let (stage, rig, mut client, _) = asking_task(rules).await;
+    stage.set_result(
+        "job",
+        r#"{"resultType":"task","taskId":"t1","status":"completed","result":{"content":[],"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Who?"}}}}}"#,
+    );
+    let call = json!({ "name": "job", "arguments": {} });
+    let said = client.ask("tools/call", call).await;
+    assert!(!said.text.contains("Who?"), "{}", said.text);
+    rig.stop().await;
+}
+
+/// The client knows the task by another name than its server.
+#[tokio::test]
+async fn question_of_a_task_names_it_as_its_client_does() {
+    let (stage, rig) = staged(json!({})).await;
+    stage.set_answer("tasks/result", "");
+    let mut client = Pipe::open_as(&rig, server("s"), "2025-11-25").await;
+    let params = json!({ "name": "job", "arguments": {}, "task": {} });
+    let started = client.result("tools/call", params).await;
+    let task = json!({ "taskId": started["task"]["taskId"] });
+    let waiting = client.send("tasks/result", task.clone()).await;
+    stage.until_asked("tasks/result").await;
+    let related = "io.modelcontextprotocol/related-task";
+    let meta = json!({ related: { "taskId": "t1" }, "other": 1 });
+    stage
+        .request_with(900, "elicitation/create", question(&meta))
+        .await;
+    let asked = client.question().await;
+    let named = &asked["params"]["_meta"];
+    assert_eq!(named, &json!({ related: task, "other": 1 }), "{asked}");
+    let answer = json!({
+        "action": "accept", "content": { "who": "Ada" }, "_meta": { related: task },
+    });
+    let reply = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer });
+    client.send_text(&reply.to_string()).await;
+    let answer = stage.until_asked("answer ").await;
+    assert!(answer.contains(r#""taskId":"t1""#), "{answer}");
+    drop(waiting);
     rig.stop().await;
 }
 

@@ -445,6 +445,36 @@ async fn one_yes_is_good_for_one_call_also_where_the_server_asks_for_more() {
     rig.stop().await;
 }
 
+/// Servers may find answers in a list or in a text.
+#[tokio::test]
+async fn answers_that_are_no_object_are_refused() {
+    let rules = json!(["allow elicitation s", "ask sampling *"]);
+    let config = json!({ "approvals": { "rules": rules, "notify": "off" } });
+    let (stage, rig) = staged_modern(config).await;
+    let mut client = Pipe::open_as(&rig, server("s"), MODERN).await;
+    let params = json!({ "name": "elicit", "arguments": {} });
+    for given in [
+        json!([["q", { "action": "accept" }]]),
+        json!("accept"),
+        json!(null),
+    ] {
+        let call = client.send("tools/call", params.clone()).await;
+        let asked = client.finish(&call).await.json;
+        let state = asked["result"]["requestState"].clone();
+        assert!(state.is_string(), "{asked}");
+        let calls = stage.calls();
+        let mut back = params.clone();
+        back["requestState"] = state;
+        back["inputResponses"] = given.clone();
+        let call = client.send("tools/call", back).await;
+        let answer = client.finish(&call).await.json;
+        let refusal = refusal_of(&answer);
+        assert!(refusal.contains("has to be an object"), "{given}: {answer}");
+        assert_eq!(stage.calls(), calls, "{given}");
+    }
+    rig.stop().await;
+}
+
 /// What was decided for one who has shown the token is not for those who have not.
 #[tokio::test]
 async fn a_kept_answer_is_for_the_one_who_asked() {

@@ -152,6 +152,36 @@ async fn conditions_on_uris_hold_for_completions() {
 }
 
 #[tokio::test]
+async fn completions_are_judged_with_the_signs_of_their_template() {
+    let denied = [
+        "deny resources s:file:///etc/*",
+        "deny resources s:web://h/;path=etc*",
+    ];
+    let (_stage, rig) = offering(ruled(json!(denied))).await;
+    let mut client = mute(&rig, LEGACY).await;
+    for (template, value, refused) in [
+        ("file://{/path*}", "etc/pa", true),
+        ("file://{/path}", "etc", true),
+        ("file://{/dir,path}", "pa", true),
+        ("file://{+dir}/{path}", "pa", true),
+        ("file:///{path:3}", "etcetera", true),
+        ("file:///etc{/path}", "tmp", true),
+        ("web://h/{;path}", "etc", true),
+        ("web://h/{;dir,path}", "etc", true),
+        ("web://h/{path}", "etc", false),
+        ("file://{/path*}", "tmp/pa", false),
+    ] {
+        let params = json!({
+            "ref": { "type": "ref/resource", "uri": template },
+            "argument": { "name": "path", "value": value },
+        });
+        let answer = client.ask("completion/complete", params).await.json;
+        assert_eq!(is_refused(&answer), refused, "{template} {value}: {answer}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn a_watcher_hears_of_no_denied_child() {
     let (stage, rig) = staged(ruled(json!(["deny resources s:file:///etc/*"]))).await;
     let mut client = Pipe::open_as(&rig, server("s"), MODERN).await;
