@@ -17,7 +17,8 @@ pub fn redaction(data: &[u8]) {
     let planted = format!("{} {FORM} {}", &text[..middle], &text[middle..]);
     assert!(!redact_text(&planted).contains(FORM));
 
-    let set = Secrets::default().with([Secret::new("x", VALUE), Secret::new("y", &VALUE[..9])]);
+    let set = [Secret::new("x", VALUE), Secret::new("y", &VALUE[..9])];
+    let set = Secrets::default().with("", set).expect("room for two");
     let planted = format!("{}{VALUE}{}", &text[..middle], &text[middle..]);
     let clean = set.scrub(&planted).into_owned();
     assert!(!clean.contains(&VALUE[..9]));

@@ -22,7 +22,6 @@ use crate::{
 /// connection is over.
 pub(crate) async fn answer_requests(
     mut requests: mpsc::Receiver<Question>,
-    handlers: Arc<Handlers>,
     control: mpsc::UnboundedSender<Control>,
 ) {
     let mut answering = JoinSet::new();
@@ -30,13 +29,16 @@ pub(crate) async fn answer_requests(
     while let Some(question) = requests.recv().await {
         while answering.try_join_next().is_some() {}
         match question {
-            Question::Asked { epoch, id, asked } => {
+            Question::Asked {
+                epoch,
+                id,
+                answering: answer,
+            } => {
                 running.retain(|_, task| !task.is_finished());
-                let handlers = Arc::clone(&handlers);
                 let control = control.clone();
                 let question = id.clone();
                 let task = answering.spawn(async move {
-                    let answer = handlers.answer(asked).await;
+                    let answer = answer.await;
                     let _ = control.send(Control::Answer { epoch, id, answer });
                 });
                 running.insert(question, task);

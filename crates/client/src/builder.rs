@@ -141,6 +141,9 @@ impl ClientBuilder {
     /// those that an older server sends, and those that a newer one puts into the results of typed
     /// calls. The future is dropped when the server withdraws its request. Say what can be answered
     /// with [`capabilities`](Self::capabilities).
+    ///
+    /// The function runs on the connection when a request has been read, before anything that the server sent after
+    /// it is: no call that the server answers later has its answer yet. It must not block. The future runs elsewhere.
     pub fn on_asked<F, Fut>(mut self, handler: F) -> Self
     where
         F: Fn(Asked) -> Fut + Send + Sync + 'static,
@@ -315,7 +318,7 @@ impl ClientBuilder {
             handlers: Arc::clone(&handlers),
             started,
         };
-        let answering = attendant::answer_requests(requests, Arc::clone(&handlers), control_sender);
+        let answering = attendant::answer_requests(requests, control_sender);
         let telling = attendant::tell_notifications(notifications, handlers);
         tokio::spawn(driver.run().instrument(span.clone()));
         tokio::spawn(answering.instrument(span.clone()));

@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use crate::{
-    handlers::{Asked, Handlers, Violation},
+    handlers::{Answering, Asked, Handlers, Violation},
     telemetry,
     throttle::{BURST, EVERY, Missed, Throttle},
     transport::{Connect, Connecting, Transport, TransportEvent},
@@ -52,12 +52,10 @@ pub(crate) enum Question {
     Asked {
         epoch: u64,
         id: Id,
-        asked: Asked,
+        answering: Answering,
     },
     /// The server no longer wants an answer.
-    Withdrawn {
-        id: Id,
-    },
+    Withdrawn { id: Id },
 }
 
 /// What needs no admission, because each of them belongs to something admitted before.
@@ -416,7 +414,12 @@ impl Hands {
             name: request.id.raw().to_text(),
         };
         let id = request.id.clone();
-        let question = Question::Asked { epoch, id, asked };
+        let answering = self.handlers.take_in(asked);
+        let question = Question::Asked {
+            epoch,
+            id,
+            answering,
+        };
         if self.outlets.requests.try_send(question).is_ok() {
             return;
         }

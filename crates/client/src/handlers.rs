@@ -4,7 +4,7 @@ use std::{
     fmt,
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::{Pin, pin},
+    pin::Pin,
     sync::{Arc, PoisonError, RwLock},
     task::Poll,
 };
@@ -78,11 +78,21 @@ impl Handlers {
     /// Answers a request of the server, in whichever way it came. A handler that panics answers
     /// with an error, and harms nobody else.
     pub(crate) async fn answer(&self, asked: Asked) -> Result<Raw, ErrorObject> {
-        let mut answering = pin!(self.begin(asked)?);
-        poll_fn(|cx| {
-            calm(|| answering.as_mut().poll(cx)).unwrap_or_else(|error| Poll::Ready(Err(error)))
-        })
-        .await
+        calmly(self.begin(asked)?).await
+    }
+
+    /// Takes in a request of the server that has just been read: the next frame is read after this. The handler of
+    /// everything is called here, so that it sees what is under way at this point; the others when the answer is
+    /// first polled.
+    pub(crate) fn take_in(self: &Arc<Self>, asked: Asked) -> Answering {
+        let handlers = Arc::clone(self);
+        if self.asked.is_none() {
+            return Box::pin(async move { handlers.answer(asked).await });
+        }
+        match self.begin(asked) {
+            Ok(answering) => Box::pin(calmly(answering)),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
     }
 
     /// Tells of a violation. A handler that panics harms nobody else.
@@ -183,6 +193,14 @@ fn asks_for_url(params: Option<&Raw>) -> bool {
 
 fn to_raw(value: &impl serde::Serialize) -> Result<Raw, ErrorObject> {
     Raw::from_value(value).map_err(|error| ErrorObject::new(code::INTERNAL, error.to_string()))
+}
+
+/// Awaits an answer. A panic is an error.
+async fn calmly(mut answering: Answering) -> Result<Raw, ErrorObject> {
+    poll_fn(|cx| {
+        calm(|| answering.as_mut().poll(cx)).unwrap_or_else(|error| Poll::Ready(Err(error)))
+    })
+    .await
 }
 
 fn calm<T>(run: impl FnOnce() -> T) -> Result<T, ErrorObject> {

@@ -127,17 +127,21 @@ impl StartFailure {
 }
 
 impl LaunchError {
-    /// The message without the program.
+    /// The message without the program, and without anything that its file says.
     pub fn reason(&self) -> Cow<'_, str> {
         match self {
-            Self::Start {
-                failure,
-                cwd,
-                interpreter,
-                ..
-            } => failure.reason(cwd, interpreter.as_deref()),
+            Self::Start { failure, cwd, .. } => failure.reason(cwd, None),
             Self::Invalid { .. } => INVALID.into(),
             Self::Guard { .. } => GUARD_FAILED.into(),
+        }
+    }
+
+    /// The interpreter that the first line of the program names, if that was not found. The file may be anyone's, so this
+    /// is for people only.
+    pub fn interpreter(&self) -> Option<&str> {
+        match self {
+            Self::Start { interpreter, .. } => interpreter.as_deref(),
+            Self::Invalid { .. } | Self::Guard { .. } => None,
         }
     }
 

@@ -444,7 +444,8 @@ mod tests {
 
     #[test]
     fn entry_has_no_known_secret_in_its_subject() {
-        scrub::register(&[switchboard_redact::Secret::new("k", "subject-secret-7Hq2")]);
+        let secret = switchboard_redact::Secret::new("k", "subject-secret-7Hq2");
+        scrub::register(scrub::Owner::Server("k"), &[secret]).unwrap();
         let entry = entry(SystemTime::now(), denied("bank:subject-secret-7Hq2"));
         assert_eq!(&*entry.subject, "bank:[secret k]");
     }

@@ -154,8 +154,11 @@ fn address(url: &str) -> String {
         Some((front, query)) => (front, Some(query)),
         None => (url, None),
     };
-    let secrets = Secrets::default().with(switchboard_redact::address("url", front));
-    let scrubbed = |text: &str| secrets.scrub(&redact_text(text)).into_owned();
+    let secrets = Secrets::default().with("url", switchboard_redact::address("url", front));
+    let scrubbed = |text: &str| match &secrets {
+        Ok(secrets) => secrets.scrub(&redact_text(text)).into_owned(),
+        Err(_) => REDACTED.to_owned(),
+    };
     let mut shown = match switchboard_redact::authority(front) {
         // The host is shown as it is, whatever it looks like.
         Some(Authority { user, place }) => {

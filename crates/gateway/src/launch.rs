@@ -100,7 +100,12 @@ fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, N
     let resolved = resolve(name, server, context)
         .map_err(|error| permanent(with_hint(&error, error.hint())))?;
     // Before anything can fail with one of them in its message.
-    scrub::register(&resolved.secrets);
+    scrub::register(scrub::Owner::Server(name), &resolved.secrets).map_err(|error| {
+        permanent(with_hint(
+            format_args!("it has {error}"),
+            Some(error.hint()),
+        ))
+    })?;
     let resolved = resolved.value;
     let ladder = Ladder {
         close: resolved.close_timeout,
@@ -346,10 +351,14 @@ impl Spawn for Supervised {
         let (logs, name) = (Arc::clone(&self.logs), Arc::clone(&self.name));
         let (trees, said) = (Arc::clone(&self.trees), self.said.clone());
         Box::pin(async move {
-            let contained = containment
-                .launch(&launch)
-                .await
-                .map_err(|error| to_io(&error))?;
+            let contained = containment.launch(&launch).await.map_err(|error| {
+                said.clear();
+                // The file may be anyone's: what it says is for people.
+                if let Some(interpreter) = error.interpreter() {
+                    said.add(&format!("#!{interpreter}"));
+                }
+                to_io(&error)
+            })?;
             {
                 let mut trees = trees.lock().unwrap_or_else(PoisonError::into_inner);
                 trees.retain(|tree| !tree.is_gone());

@@ -30,6 +30,7 @@ use crate::{
         desktop::Desktop,
         webhook::{Delivery, Message},
     },
+    scrub,
 };
 
 /// What every kind of event about an approval begins with.
@@ -193,7 +194,12 @@ where
             tracing::warn!(error = %with_hint(error, error.hint()), "The webhook is not told.");
         });
         let resolved = resolved.ok()?;
-        crate::scrub::register(&resolved.secrets);
+        let registered = scrub::register(scrub::Owner::Webhook, &resolved.secrets);
+        let registered = registered.inspect_err(|error| {
+            let error = with_hint(format_args!("it has {error}"), Some(error.hint()));
+            tracing::warn!(%error, "The webhook is not told.");
+        });
+        registered.ok()?;
         Some(Delivery::new(message, &resolved.value))
     }
 }

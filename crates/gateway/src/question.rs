@@ -2,10 +2,11 @@
 //!
 //! Over Streamable HTTP a question comes on the stream of its call, and one on the stream of a request that is no
 //! call, or is over, is put to no client. A question may also name the task that it belongs to. Over a pipe nothing
-//! else says where it belongs: then it goes to the one client that has calls under way. If there are several of one
-//! principal, it waits for the server to answer the calls of all but one; if that takes too long, if one of the calls
-//! ends otherwise, or if there are two principals, it is put to no client. A client that has been asked already and is
-//! to come back is not counted: a server that waits for an answer asks nothing else as a rule.
+//! else says where it belongs: then it goes to the one client that has calls under way when the question is read. If
+//! there are several of one principal, it waits for the server to answer the calls of all but one; if that takes too
+//! long, if one of the calls ends otherwise, or if there are two principals, it is put to no client. It may also belong
+//! to a call that was withdrawn: once the owner has called, it is never put to another principal. A client that has been
+//! asked already and is to come back is not counted: a server that waits for an answer asks nothing else as a rule.
 
 use std::{
     collections::VecDeque,
@@ -177,19 +178,21 @@ impl Questions {
     /// Tests if what the server says of no call may be about this principal's: all calls under way are, and what may be
     /// about one of the owner's that is over is for the owner.
     pub(crate) fn may_concern(&self, principal: Principal) -> bool {
-        if principal != Principal::Owner && self.owned.load(Relaxed) {
+        if self.is_for_owner(principal) {
             return false;
         }
         let open = self.lock();
         open.values().all(|call| call.caller.principal == principal)
     }
 
-    /// Has a question of the server answered. Dropping the future takes it back.
+    /// Has a question of the server answered, with the calls that were [under way](Self::under_way) when it was read.
+    /// Dropping the future takes it back.
     pub(crate) async fn answer(
         &self,
         context: &Arc<Context>,
         server: &Arc<str>,
         asked: Asked,
+        under_way: UnderWay,
     ) -> Result<Raw, ErrorObject> {
         if context.shelf.permits(server, None).is_err() {
             let message =
@@ -208,7 +211,6 @@ impl Questions {
         let tagged = asked.tag.and_then(|tag| self.lock().get(&tag).cloned());
         let task = asked.params.as_ref().and_then(related_task);
         let is_named = tagged.is_some() || task.is_some();
-        let under_way = self.under_way();
         let is_sure = is_named || under_way.is_one_call;
         let is_of_one = is_named || under_way.is_one_client;
         let owner = match (tagged, &task) {
@@ -242,7 +244,7 @@ impl Questions {
             }
             Owner::Several => {
                 tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
-                let message = "several clients have calls under way, and nothing says for which of them this is; ask again when there are fewer";
+                let message = "several clients use this server, and nothing says for which of them this is; ask again when fewer have calls under way";
                 return Err(ErrorObject::new(code::INTERNAL, message));
             }
             Owner::Nobody => {
@@ -294,7 +296,15 @@ impl Questions {
 
     fn roots(&self) -> Option<Line> {
         let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
-        roots.as_ref().map(|(_, line)| line.clone())
+        let known = roots.as_ref();
+        let (_, line) = known.filter(|(principal, _)| !self.is_for_owner(*principal))?;
+        Some(line.clone())
+    }
+
+    /// Tests if what the server says of no call in particular is kept from this principal: it may be about a call of
+    /// the owner, also one that is over.
+    fn is_for_owner(&self, principal: Principal) -> bool {
+        principal != Principal::Owner && self.owned.load(Relaxed)
     }
 
     /// The call that a question belongs to, if that can be told, now or in a while. It is one of those
@@ -306,7 +316,9 @@ impl Questions {
         let until = Instant::now() + AMBIGUOUS;
         let mut principals = candidates.iter().map(|(_, call)| call.caller.principal);
         let first = principals.next();
-        if principals.any(|other| Some(other) != first) {
+        if principals.any(|other| Some(other) != first)
+            || first.is_some_and(|first| self.is_for_owner(first))
+        {
             return Owner::Several;
         }
         loop {
@@ -364,8 +376,9 @@ impl Questions {
         }
     }
 
-    /// The calls under way at this instant.
-    fn under_way(&self) -> UnderWay {
+    /// The calls under way at this instant. Taken when a question is read, before the connection reads on: an answer
+    /// that the server sent after the question has ended none of them.
+    pub(crate) fn under_way(&self) -> UnderWay {
         let open = self.lock();
         let mut calls: Vec<_> = open
             .iter()
@@ -395,8 +408,8 @@ impl Questions {
     }
 }
 
-/// The calls under way when a question came.
-struct UnderWay {
+/// The calls under way when a question was read.
+pub(crate) struct UnderWay {
     is_one_call: bool,
     /// All of them are of one client, also those whose client is away.
     is_one_client: bool,
@@ -684,6 +697,31 @@ mod tests {
         one.set_answered();
         drop(one);
         assert!(matches!(owner.await, Ok(Owner::Several)));
+    }
+
+    /// A call may be answered before its question is judged.
+    #[tokio::test(start_paused = true)]
+    async fn question_is_judged_as_of_when_it_was_read() {
+        let questions = Arc::new(Questions::default());
+        let one = open(&questions, 1);
+        let _stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
+        let under_way = questions.under_way();
+        one.set_answered();
+        drop(one);
+        assert!(!under_way.is_one_call && !under_way.is_one_client);
+        let owner = questions.owner(under_way.candidates).await;
+        assert!(matches!(owner, Owner::Several));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stranger_is_not_asked_once_the_owner_called() {
+        let questions = Arc::new(Questions::default());
+        let _stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
+        let owner = questions.owner(questions.under_way().candidates).await;
+        assert!(matches!(owner, Owner::Call(_)));
+        questions.note(Principal::Owner);
+        let owner = questions.owner(questions.under_way().candidates).await;
+        assert!(matches!(owner, Owner::Several));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! There is one set for the process, as there is one environment and one subscriber for its own log:
 //! whichever part writes a line, the line must not hold a value that another part resolved. Values
-//! stay known until the process ends, because a late message may still hold them; the set itself
-//! forgets the oldest when there are too many.
+//! stay known until the process ends, because a late message may still hold them; only an owner of many
+//! values, such as a server whose key changes every day, has its own oldest ones forgotten.
 
 use std::{
     borrow::Cow,
@@ -11,18 +11,45 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use switchboard_redact::{Secret, Secrets, redact_text};
+use switchboard_redact::{Secret, Secrets, TooMany, redact_text};
 
 static KNOWN: LazyLock<ArcSwap<Secrets>> = LazyLock::new(ArcSwap::default);
 
 /// The most bytes of a name, a URI or a rule in a record.
 const BRIEF_BYTES: usize = 1_024;
 
-/// Makes values known.
-pub fn register(secrets: &[Secret]) {
-    if !KNOWN.load().has(secrets) {
-        KNOWN.rcu(|known| known.with(secrets.iter().cloned()));
+/// The part of the configuration that values belong to.
+#[derive(Debug, Clone, Copy)]
+pub enum Owner<'a> {
+    /// A server.
+    Server(&'a str),
+    /// The model for sampling.
+    Provider,
+    /// The webhook.
+    Webhook,
+}
+
+/// Makes values known: all that the owner has now. Fails if there are too many, and then none of them is.
+pub fn register(owner: Owner<'_>, secrets: &[Secret]) -> Result<(), TooMany> {
+    let owner = match owner {
+        Owner::Server(name) => format!("server {name}"),
+        Owner::Provider => "provider".to_owned(),
+        Owner::Webhook => "webhook".to_owned(),
+    };
+    let mut registered = Ok(());
+    if !KNOWN.load().has(&owner, secrets) {
+        KNOWN.rcu(|known| match known.with(&owner, secrets.iter().cloned()) {
+            Ok(more) => {
+                registered = Ok(());
+                Arc::new(more)
+            }
+            Err(too_many) => {
+                registered = Err(too_many);
+                Arc::clone(known)
+            }
+        });
     }
+    registered
 }
 
 /// The text with every known value replaced by `[secret NAME]`.
@@ -63,7 +90,8 @@ mod tests {
 
     #[test]
     fn a_brief_text_has_no_secret_at_its_cut() {
-        register(&[Secret::new("brief", "brief-secret-5Xr2")]);
+        let secret = Secret::new("brief", "brief-secret-5Xr2");
+        register(Owner::Server("brief"), &[secret]).unwrap();
         let before = "x".repeat(BRIEF_BYTES - 20);
         for secret in ["postgres://ann:hunter2-hunter2@db/x", "brief-secret-5Xr2"] {
             for gap in 0..30 {

@@ -45,7 +45,7 @@ impl LastWords {
         lock(&self.0).clear();
     }
 
-    fn add(&self, line: &str) {
+    pub(crate) fn add(&self, line: &str) {
         // Before it is cut: half a secret would not be found any more.
         let line = cut(&scrub::text(line)).to_string();
         let mut lines = lock(&self.0);

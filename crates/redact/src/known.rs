@@ -1,6 +1,6 @@
 //! Secrets whose values are known.
 
-use std::{borrow::Cow, collections::VecDeque, fmt, ops::Range, sync::Arc};
+use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 use crate::{
     decode::Decoded,
@@ -10,9 +10,12 @@ use crate::{
 
 /// A value with fewer bytes is not replaced: it would be found by chance.
 pub(crate) const LEAST_BYTES: usize = 6;
-/// The most values that are known at a time, and the most bytes that all their spellings have.
-const VALUES_MAX: usize = 512;
-const BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The most values of one owner that are known at a time, and the most bytes that all their spellings have.
+const OWNED_MAX: usize = 64;
+const OWNED_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The same of all owners.
+const VALUES_MAX: usize = 2_048;
+const BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The longest name of a secret.
 const NAME_MAX: usize = 64;
 
@@ -46,67 +49,155 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A set of secrets, in the order in which they became known.
+/// Secrets that are not taken in, because there are too many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TooMany {
+    /// Of their owner.
+    Owned,
+    /// Of all owners.
+    Known,
+}
+
+impl fmt::Display for TooMany {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owned => write!(
+                f,
+                "more than {OWNED_MAX} secret values, or values of more than {} MiB in all their spellings",
+                OWNED_BYTES_MAX / 1024 / 1024
+            ),
+            Self::Known => write!(
+                f,
+                "more secret values than there is room for: {VALUES_MAX} of all servers, and {} MiB in all their spellings",
+                BYTES_MAX / 1024 / 1024
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TooMany {}
+
+impl TooMany {
+    /// Advice for the user, apart from the message.
+    pub const fn hint(self) -> &'static str {
+        match self {
+            Self::Owned => "give it fewer secrets, such as fewer cookies in a header",
+            Self::Known => "restart the gateway to forget old ones, or configure fewer servers",
+        }
+    }
+}
+
+/// A set of secrets, each of an owner, in the order in which they became known. The values of an owner take no room
+/// from those of another.
 ///
 /// ```
 /// use switchboard_redact::{Secret, Secrets};
 ///
-/// let secrets = Secrets::default().with([Secret::new("mail", "s3/cret")]);
+/// # fn main() -> Result<(), switchboard_redact::TooMany> {
+/// let secrets = Secrets::default().with("post", [Secret::new("mail", "s3/cret")])?;
 /// assert_eq!(secrets.scrub("key=s3%2Fcret"), "key=[secret mail]");
 /// assert_eq!(secrets.scrub_json(r#"{"a":"s3\/cret"}"#), r#"{"a":"[secret mail]"}"#);
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Default)]
 pub struct Secrets {
-    known: VecDeque<Arc<Known>>,
-    bytes: usize,
+    known: Vec<Arc<Known>>,
     index: Index,
     /// The replacements, by the numbers in the index.
     marks: Vec<String>,
 }
 
 struct Known {
+    owner: Arc<str>,
     secret: Secret,
     forms: Vec<Form>,
     bytes: usize,
 }
 
+impl Known {
+    fn new(owner: &Arc<str>, secret: Secret) -> Self {
+        let forms = forms::of(&secret.value);
+        Self {
+            owner: Arc::clone(owner),
+            secret,
+            bytes: forms.iter().map(|form| form.bytes.len()).sum(),
+            forms,
+        }
+    }
+
+    fn is(&self, owner: &str, value: &str) -> bool {
+        *self.owner == *owner && self.secret.value == value
+    }
+}
+
 impl Secrets {
-    /// Whether all of these are known.
-    pub fn has(&self, secrets: &[Secret]) -> bool {
-        let known = |value: &str| self.known.iter().any(|known| known.secret.value == value);
+    /// Tests if all of these are known as this owner's.
+    pub fn has(&self, owner: &str, secrets: &[Secret]) -> bool {
+        let known = |value: &str| self.known.iter().any(|known| known.is(owner, value));
         secrets
             .iter()
             .all(|secret| secret.value.len() < LEAST_BYTES || known(&secret.value))
     }
 
-    /// The same set and these. Values that are too short are left out; if there are too many, the oldest
-    /// are forgotten.
-    #[must_use]
-    pub fn with(&self, secrets: impl IntoIterator<Item = Secret>) -> Self {
-        let mut known = self.known.clone();
-        let mut bytes = self.bytes;
+    /// The same set and these, which are all that the owner has now. Values that are too short are left out. The owner's
+    /// oldest values of before make room for them; those of other owners never do.
+    pub fn with(
+        &self,
+        owner: &str,
+        secrets: impl IntoIterator<Item = Secret>,
+    ) -> Result<Self, TooMany> {
+        let owner: Arc<str> = owner.into();
+        let mut now: Vec<Arc<Known>> = Vec::new();
+        let mut bytes = 0;
         for secret in secrets {
-            let is_known = known.iter().any(|known| known.secret.value == secret.value);
-            if secret.value.len() < LEAST_BYTES || is_known {
+            let value = &*secret.value;
+            if value.len() < LEAST_BYTES || now.iter().any(|known| known.is(&owner, value)) {
                 continue;
             }
-            let forms = forms::of(&secret.value);
-            let length = forms.iter().map(|form| form.bytes.len()).sum();
-            bytes += length;
-            known.push_back(Arc::new(Known {
-                secret,
-                forms,
-                bytes: length,
-            }));
+            let known = self.known.iter().find(|known| known.is(&owner, value));
+            let known = known.cloned();
+            let known = known.unwrap_or_else(|| Arc::new(Known::new(&owner, secret)));
+            bytes += known.bytes;
+            now.push(known);
+            if now.len() > OWNED_MAX || bytes > OWNED_BYTES_MAX {
+                return Err(TooMany::Owned);
+            }
         }
-        while known.len() > VALUES_MAX || (bytes > BYTES_MAX && known.len() > 1) {
-            let oldest = known.pop_front();
-            bytes -= oldest.map_or(0, |oldest| oldest.bytes);
+        let (mut known, before): (Vec<_>, Vec<_>) = self
+            .known
+            .iter()
+            .cloned()
+            .partition(|known| known.owner != owner);
+        let others = (
+            known.len(),
+            known.iter().map(|known| known.bytes).sum::<usize>(),
+        );
+        if others.0 + now.len() > VALUES_MAX || others.1 + bytes > BYTES_MAX {
+            return Err(TooMany::Known);
         }
-        Self::indexed(known, bytes)
+        // The newest first, as far as there is room.
+        let mut count = now.len();
+        let mut kept: Vec<_> = before
+            .into_iter()
+            .rev()
+            .filter(|known| !now.iter().any(|now| Arc::ptr_eq(now, known)))
+            .take_while(|known| {
+                count += 1;
+                bytes += known.bytes;
+                count <= OWNED_MAX
+                    && bytes <= OWNED_BYTES_MAX
+                    && others.0 + count <= VALUES_MAX
+                    && others.1 + bytes <= BYTES_MAX
+            })
+            .collect();
+        kept.reverse();
+        known.append(&mut kept);
+        known.append(&mut now);
+        Ok(Self::indexed(known))
     }
 
-    fn indexed(known: VecDeque<Arc<Known>>, bytes: usize) -> Self {
+    fn indexed(known: Vec<Arc<Known>>) -> Self {
         let mut index = Index::default();
         let small = |known: &Arc<Known>| known.secret.value.to_ascii_lowercase();
         let values: Vec<String> = known.iter().map(small).collect();
@@ -137,7 +228,6 @@ impl Secrets {
         }
         Self {
             known,
-            bytes,
             index,
             marks,
         }

@@ -22,7 +22,7 @@ mod value;
 mod view;
 pub mod words;
 
-pub use known::{Secret, Secrets};
+pub use known::{Secret, Secrets, TooMany};
 pub use place::{
     Authority, Source, address, arguments, authority, header, is_credential, literal, origin,
     reference, variable,

@@ -218,7 +218,7 @@ mod tests {
     use crate::Secrets;
 
     fn is_known(found: Vec<Secret>, value: &str) -> bool {
-        let scrubbed = Secrets::default().with(found);
+        let scrubbed = Secrets::default().with("", found).unwrap();
         !scrubbed.scrub(&format!("<{value}>")).contains(value)
     }
 

@@ -344,6 +344,30 @@ async fn one_handler_takes_all_that_is_asked_as_it_came() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn question_is_taken_in_before_the_answer_behind_it() {
+    let order: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let seen = Arc::clone(&order);
+    let raw = builder().on_asked(move |_| {
+        seen.lock().unwrap().push("asked");
+        std::future::ready(Ok(Raw::empty_object()))
+    });
+    let (client, _listener, mut peer) = ready(raw, World::Old).await;
+    let seen = Arc::clone(&order);
+    let calling = client.request("x/y", None).into_future();
+    let calling = tokio::spawn(async move {
+        calling.await.unwrap();
+        seen.lock().unwrap().push("answered");
+    });
+    let call = peer.expect("x/y").await;
+    peer.send(json!({"jsonrpc": "2.0", "id": "q", "method": "vendor/x"}))
+        .await;
+    peer.answer(&call, json!({})).await;
+    calling.await.unwrap();
+    assert_eq!(peer.recv().await["id"], "q");
+    assert_eq!(*order.lock().unwrap(), ["asked", "answered"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_result_asks_comes_with_the_tag_of_its_call() {
     let raw = builder().on_asked(|asked| async move {
         assert_eq!(asked.method, "elicitation/create");

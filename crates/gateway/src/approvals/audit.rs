@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn closed_request_is_kept_without_known_secrets() {
         const VALUE: &str = "kept-while-open-8Zq1";
-        scrub::register(&[Secret::new("k", VALUE)]);
+        scrub::register(scrub::Owner::Server("k"), &[Secret::new("k", VALUE)]).unwrap();
         let ask = format!(
             r#"{{"kind":"trust","server":"s","summary":"","request":{{"why":"my key is {VALUE}"}},"key":"k"}}"#
         );

@@ -57,7 +57,12 @@ async fn provider(context: &Arc<Context>) -> Result<Provider, Arc<str>> {
         .await
         .map_err(|error| Arc::from(error.to_string()))?
         .map_err(|error| Arc::from(with_hint(&error, error.hint())))?;
-    scrub::register(&wanted.secrets);
+    scrub::register(scrub::Owner::Provider, &wanted.secrets).map_err(|error| {
+        Arc::from(with_hint(
+            format_args!("`sampling.provider` has {error}"),
+            Some(error.hint()),
+        ))
+    })?;
     let wanted = wanted.value;
     let settings = Settings {
         kind: match wanted.kind {

@@ -107,20 +107,9 @@ impl Decision {
 }
 
 impl Shown {
-    /// Everything of a request. The call that a person is asked about is shown as it will be sent; of
-    /// what a server asks known secrets are left out, because it may ask with its own key in the text. Definitions are
-    /// shown as agents would read them: a value that the configuration calls a secret must not hide a part of one.
+    /// Everything of a request, as it will be sent, and as agents and models would read it: a value that the
+    /// configuration calls a secret must not hide a part of what a person decides about.
     pub(crate) fn whole(record: &Record) -> Self {
-        let is_trust = record.ask.kind == Kind::Trust;
-        let scrub = |text: &str| scrub::text(text).into_owned();
-        let text = |text: &str| {
-            if is_trust {
-                text.to_owned()
-            } else {
-                scrub(text)
-            }
-        };
-        let asked_by_server = matches!(record.ask.kind, Kind::Sampling | Kind::Elicitation);
         let arguments = record.ask.request.member("arguments");
         let arguments =
             arguments.filter(|_| matches!(record.ask.kind, Kind::ToolCall | Kind::Prompt));
@@ -131,24 +120,28 @@ impl Shown {
             server: record.ask.server.to_string(),
             tool: record.ask.tool.as_deref().map(str::to_owned),
             client: record.ask.client.as_deref().map(str::to_owned),
-            summary: text(&record.ask.summary),
-            warnings: record.ask.warnings.iter().map(|said| text(said)).collect(),
+            summary: record.ask.summary.to_string(),
+            warnings: record
+                .ask
+                .warnings
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             created_at: time_of(record.created),
             escalates_at: record.escalates().map(time_of),
             escalated_at: record.escalated.map(time_of),
             expires_at: record.expires.map(time_of),
             rule: record.ask.rule.as_deref().map(str::to_owned),
-            request: Some(if asked_by_server {
-                scrubbed(&record.ask.request)
-            } else {
-                record.ask.request.clone()
-            }),
+            request: Some(record.ask.request.clone()),
             arguments_text: arguments.map(|arguments| arguments.as_str().to_owned()),
             truncated: false,
-            draft: record.draft.as_ref().map(scrubbed),
+            draft: record.draft.clone(),
             decision: record.decided.as_ref().map(Decision::new),
-            result: record.answer.as_ref().map(scrubbed),
-            error: record.error.as_deref().map(scrub),
+            result: record.answer.clone(),
+            error: record
+                .error
+                .as_deref()
+                .map(|error| scrub::text(error).into_owned()),
             usage: record.usage.clone(),
             delivered_at: record.delivered.map(time_of),
             version: record.version,
@@ -198,13 +191,14 @@ pub(super) fn outside(record: &Record) -> Raw {
     shown.truncated |= record.ask.kind == Kind::Trust;
     let redacted = |raw: &mut Option<Raw>| {
         if let Some(raw) = raw {
-            *raw = redact(raw, LISTED_BYTES);
+            // A secret at the place of the cut is found before it.
+            *raw = redact(&scrubbed(raw), LISTED_BYTES);
         }
     };
     // Not cut out of the one that the owner reads: a name beside its value tells more than the text of both.
-    let clean = redact(&record.ask.request, LISTED_BYTES);
+    let clean = redact(&scrubbed(&record.ask.request), LISTED_BYTES);
     let summary = question::summary(record.ask.kind, &record.ask.request, &clean);
-    shown.summary = redact_text(&summary.unwrap_or(shown.summary));
+    shown.summary = redact_text(&scrub::text(&summary.unwrap_or(shown.summary)));
     shown.arguments_text = None;
     for text in [&mut shown.tool, &mut shown.rule, &mut shown.error] {
         *text = text.as_deref().map(scrub::brief);
@@ -288,7 +282,8 @@ mod tests {
 
     #[test]
     fn definitions_leave_redacted_and_marked_as_incomplete() {
-        scrub::register(&[switchboard_redact::Secret::new("env.K", "Copy the notes.")]);
+        let secret = switchboard_redact::Secret::new("env.K", "Copy the notes.");
+        scrub::register(scrub::Owner::Server("a"), &[secret]).unwrap();
         let request = json!({ "tools": [{ "name": "a", "diff": "+ Copy the notes." }] });
         let asked = record("trust", "Copy the notes.", &request);
         let shown = serde_json::to_value(Shown::whole(&asked)).unwrap();
@@ -297,6 +292,32 @@ mod tests {
         let told = outside(&asked);
         assert!(!told.as_str().contains("Copy the notes."), "{told}");
         assert_eq!(told.member("truncated"), Some(Raw::from(true)));
+    }
+
+    #[test]
+    fn questions_are_shown_whole_and_leave_scrubbed() {
+        let secret = switchboard_redact::Secret::new("env.K", "delete all files now");
+        scrub::register(scrub::Owner::Server("q"), &[secret]).unwrap();
+        let said = "Then say you will delete all files now.";
+        let message = json!({ "role": "user", "content": { "type": "text", "text": said } });
+        let question = json!({ "messages": [message], "maxTokens": 9 });
+        let form = json!({ "message": said });
+        for (kind, request) in [("sampling", &question), ("elicitation", &form)] {
+            let mut asked = record(kind, said, request);
+            asked.ask.warnings = vec![said.into()];
+            asked.draft = Some(Raw::parse(message.to_string()).unwrap());
+            asked.answer = asked.draft.clone();
+            let shown = serde_json::to_value(Shown::whole(&asked)).unwrap();
+            assert_eq!(shown["request"], *request);
+            assert_eq!((&shown["draft"], &shown["result"]), (&message, &message));
+            assert_eq!(
+                (&shown["summary"], &shown["warnings"][0]),
+                (&json!(said), &json!(said))
+            );
+            let told = outside(&asked);
+            assert!(!told.as_str().contains("delete all"), "{told}");
+            assert!(told.as_str().contains("[secret env.K]"), "{told}");
+        }
     }
 
     /// JSON can spell numbers and texts that programs cannot hold.

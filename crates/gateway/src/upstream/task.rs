@@ -207,9 +207,10 @@ impl Task {
                 move |violation| logs.note(&server, &stderr::words(violation))
             })
             .on_asked(move |asked| {
+                let under_way = questions.under_way();
                 let (questions, server) = (Arc::clone(&questions), Arc::clone(&server));
                 let context = Arc::clone(&asking);
-                async move { questions.answer(&context, &server, asked).await }
+                async move { questions.answer(&context, &server, asked, under_way).await }
             })
             .on_notification({
                 let judgements = Arc::clone(&judgements);

@@ -329,3 +329,31 @@ async fn long_introduction_is_refused() {
     assert!(answer["result"].is_object(), "{answer}");
     rig.stop().await;
 }
+
+/// A header with many parts has many secrets.
+#[tokio::test]
+async fn secrets_of_one_server_displace_none_of_another() {
+    let stage = Stage::new(&[tool("t", "Does something.")]);
+    let token = "token-of-the-first-8Kd2";
+    let first = stage.entry_with(&json!({ "env": { "API_TOKEN": token } }));
+    let parts = (0..600).map(|n| format!("name{n}=part-number-{n}"));
+    let cookie = parts.collect::<Vec<_>>().join("; ");
+    let second = json!({
+        "url": "http://127.0.0.1:9/mcp",
+        "headers": { "Cookie": cookie },
+        "start": "lazy",
+    });
+    let rig = Rig::with(json!({ "first": first, "second": second })).await;
+    rig.until_tools("first", 1).await;
+    rig.ask("POST", "/api/v1/servers/second/restart", None)
+        .await;
+    let failed = |server: &Value| server["state"] == "parked" || server["state"] == "retrying";
+    let second = rig.until("/api/v1/servers/second", failed).await;
+    assert_eq!(
+        switchboard_gateway::scrub::text(token),
+        "[secret env.API_TOKEN]"
+    );
+    let reason = second["reason"].as_str().unwrap();
+    assert!(reason.contains("more than 64 secret values"), "{reason}");
+    rig.stop().await;
+}

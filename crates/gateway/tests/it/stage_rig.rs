@@ -123,6 +123,13 @@ impl Stage {
         self.set(&format!("results/{tool}.json"), result);
     }
 
+    /// A question that a tool asks and does not wait for: its answer goes out in one write with it.
+    pub(crate) fn set_unawaited(&self, tool: &str, id: &str, params: &Value) {
+        let method = "elicitation/create";
+        let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.set(&format!("results/{tool}.before"), &line.to_string());
+    }
+
     /// The `"result":…` or `"error":…` with which it answers a method, byte for byte.
     pub(crate) fn set_answer(&self, method: &str, answer: &str) {
         let file = format!("answers/{}.json", method.replace('/', "."));

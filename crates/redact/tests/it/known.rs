@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use switchboard_redact::{Secret, Secrets};
+use switchboard_redact::{Secret, Secrets, TooMany};
 
 fn secrets(all: &[(&str, &str)]) -> Secrets {
-    Secrets::default().with(all.iter().map(|(name, value)| Secret::new(name, *value)))
+    let all = all.iter().map(|(name, value)| Secret::new(name, *value));
+    Secrets::default().with("s", all).unwrap()
 }
 
 #[test]
@@ -221,25 +222,69 @@ fn json_stays_json() {
     assert_eq!(secrets.scrub_json(&text), r#"["[secret end]"]"#);
 }
 
+fn numbered(from: usize, count: usize) -> impl Iterator<Item = Secret> {
+    (from..from + count).map(|n| Secret::new("next", format!("{n}-numbered-value")))
+}
+
 #[test]
-fn the_oldest_values_are_forgotten() {
-    let mut secrets = secrets(&[("first", "the-first-value")]);
-    let next = |n: usize| Secret::new("next", format!("value-number-{n}"));
-    secrets = secrets.with((0..511).map(next));
-    assert_eq!(secrets.scrub("the-first-value"), "[secret first]");
-    secrets = secrets.with([Secret::new("last", "the-last-value")]);
-    assert_eq!(secrets.scrub("the-first-value"), "the-first-value");
-    assert_eq!(secrets.scrub("the-last-value"), "[secret last]");
+fn oldest_values_of_the_same_owner_are_forgotten() {
+    let first = secrets(&[("first", "the-first-value")]);
+    let full = first.with("s", numbered(0, 63)).unwrap();
+    assert_eq!(full.scrub("the-first-value"), "[secret first]");
+    let more = full
+        .with("s", [Secret::new("last", "the-last-value")])
+        .unwrap();
+    assert_eq!(more.scrub("the-first-value"), "the-first-value");
+    assert_eq!(more.scrub("the-last-value"), "[secret last]");
+    assert_eq!(more.scrub("0-numbered-value"), "[secret next]");
+    // A value that is given again is not an old one.
+    let again = full
+        .with("s", [Secret::new("first", "the-first-value")])
+        .unwrap();
+    let again = again.with("s", numbered(100, 1)).unwrap();
+    assert_eq!(again.scrub("the-first-value"), "[secret first]");
+}
+
+#[test]
+fn values_of_one_owner_displace_none_of_another() {
+    let mut all = secrets(&[("first", "the-first-value")]);
+    assert_eq!(all.with("t", numbered(0, 65)).err(), Some(TooMany::Owned));
     let huge = "0123456789abcdef".repeat(4096);
-    let huge = |n: usize| Secret::new("huge", format!("{n}-{huge}"));
-    secrets = secrets.with((0..100).map(huge));
-    assert_eq!(secrets.scrub("the-last-value"), "the-last-value");
+    let huge = (0..100).map(|n| Secret::new("huge", format!("{n}-{huge}")));
+    assert_eq!(all.with("t", huge).err(), Some(TooMany::Owned));
+    for owner in 0..31 {
+        all = all
+            .with(&owner.to_string(), numbered(owner * 64, 64))
+            .unwrap();
+    }
+    all = all.with("31", numbered(31 * 64, 63)).unwrap();
+    let one = [Secret::new("late", "a-late-value")];
+    assert_eq!(all.with("t", one).err(), Some(TooMany::Known));
+    // An owner changes its own values all the same.
+    all = all.with("0", numbered(10_000, 64)).unwrap();
+    for (text, scrubbed) in [
+        ("the-first-value", "[secret first]"),
+        ("10001-numbered-value", "[secret next]"),
+        ("64-numbered-value", "[secret next]"),
+        ("1-numbered-value", "1-numbered-value"),
+    ] {
+        assert_eq!(all.scrub(text), scrubbed);
+    }
+}
+
+/// Two servers may be given the same key.
+#[test]
+fn shared_value_is_known_while_one_owner_has_it() {
+    let both = secrets(&[("mine", "the-shared-value")]);
+    let both = both.with("t", [Secret::new("theirs", "the-shared-value")]);
+    let left = both.unwrap().with("s", numbered(0, 64)).unwrap();
+    assert_eq!(left.scrub("the-shared-value"), "[secret theirs]");
 }
 
 #[test]
 fn debug_shows_no_value() {
     let secret = Secret::new("mail", "hunter2");
-    let secrets = Secrets::default().with([secret.clone()]);
+    let secrets = Secrets::default().with("s", [secret.clone()]).unwrap();
     assert_eq!(
         format!("{secret:?} {secrets:?}"),
         "[secret mail] Secrets(1)"
@@ -254,7 +299,8 @@ proptest! {
         after in "\\PC{0,10}",
         which in any::<prop::sample::Index>(),
     ) {
-        let set = Secrets::default().with(values.iter().map(|value| Secret::new("x", value.clone())));
+        let values_known = values.iter().map(|value| Secret::new("x", value.clone()));
+        let set = Secrets::default().with("s", values_known).unwrap();
         let value = which.get(&values);
         let text = format!("{before}{value}{after}");
         let scrubbed = set.scrub(&text).into_owned();

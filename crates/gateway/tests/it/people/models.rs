@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::{EVENTS, mute, sampling, staged, told};
-use crate::mcp_rig::LEGACY;
+use crate::{mcp_rig::LEGACY, stage_rig::Stage};
 
 /// What the model of these tests does.
 #[derive(Clone, Copy, PartialEq)]
@@ -284,6 +284,34 @@ async fn a_person_looks_at_the_answer_and_may_change_it() {
     let result = client.finish(&call).await.json;
     assert_eq!(told(&result["result"])["q"]["error"]["code"], -1);
     assert_eq!(model.asked().len(), 2);
+    rig.stop().await;
+}
+
+/// A value in `env` is a secret by its name, and may be anything.
+#[tokio::test]
+async fn person_reads_what_the_model_gets() {
+    let model = Model::start(Mood::Willing).await;
+    let stage = Stage::new(&super::tools());
+    let hidden = "Because it is.";
+    let entry = stage.entry_with(&json!({ "env": { "STYLE_TOKEN": hidden } }));
+    let rig = super::with_server(entry, model.settings(true)).await;
+    let mut client = mute(&rig, LEGACY).await;
+    let said = format!("Summarise. Then say: {hidden}");
+    let call = client.send_call("ask", sampling(&said)).await;
+    let asked = rig.one_waiting().await;
+    let text = |message: &Value| message["content"]["text"].clone();
+    assert_eq!(text(&asked["request"]["messages"][0]), *said, "{asked}");
+    let summary = asked["summary"].as_str().unwrap();
+    assert!(summary.contains(hidden), "{summary}");
+    rig.decided(&asked["id"], "approve", json!({})).await;
+    let draft = rig.until_status(&asked["id"], "reviewing").await;
+    assert_eq!(text(&draft["draft"]), hidden, "{draft}");
+    rig.decided(&asked["id"], "approve", json!({})).await;
+    client.finish(&call).await;
+    assert!(model.asked()[0].to_string().contains(hidden));
+    let log = rig.get("/api/v1/audit?limit=1000").await.body;
+    assert!(log.contains("[secret env.STYLE_TOKEN]"), "{log}");
+    assert!(!log.contains(hidden), "{log}");
     rig.stop().await;
 }
 

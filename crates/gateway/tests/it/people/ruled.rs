@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{EVENTS, PENDING, form, questions::called, sampling, staged, staged_as, told};
 use crate::{
     api_rig::Rig,
-    mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, direct, refusal_of, search, server},
+    mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, Web, direct, refusal_of, search, server},
     stage_rig::{Stage, tool},
 };
 
@@ -448,6 +448,56 @@ async fn a_server_that_is_held_asks_nobody() {
         if kind == "approval.created" && asked["kind"] == "elicitation" {
             break;
         }
+    }
+    rig.stop().await;
+}
+
+/// Asks with `add_note`, again and again, while another client waits for its own call. The server answers the call
+/// without waiting for its question.
+async fn ask_without_waiting(stage: &Stage, client: &mut Pipe, n: u32) {
+    let schema = json!({ "type": "object", "properties": { "who": { "type": "string" } } });
+    let params = json!({ "message": "Private.", "requestedSchema": schema });
+    stage.set_unawaited("add_note", &format!("q{n}."), &params);
+    client.call("add_note", json!({})).await;
+}
+
+#[tokio::test]
+async fn unawaited_question_of_the_owner_reaches_no_stranger() {
+    let mut config = ruled("auto", json!([]));
+    config["auth"] = json!({ "mcp": "none" });
+    let (stage, rig) = staged_as(false, config).await;
+    let stranger = Web::open_able(&rig, "/mcp/s/s", "2025-11-25", false, able()).await;
+    let waiting = stranger.ask_whatever("tools/call", json!({ "name": "wait", "arguments": {} }));
+    let asking = async {
+        stage.until_asked(r#""name":"wait""#).await;
+        let mut owner = Pipe::open_able(&rig, server("s"), LEGACY, able()).await;
+        for n in 0..8 {
+            ask_without_waiting(&stage, &mut owner, n).await;
+            let asked = rig.one_waiting().await;
+            rig.decided(&asked["id"], "respond", json!({ "action": "decline" }))
+                .await;
+            stage.until_asked(&format!(r#""id":"q{n}.""#)).await;
+        }
+    };
+    tokio::select! {
+        answer = waiting => panic!("the call is over: {answer:?}"),
+        () = asking => {}
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn rule_holds_for_an_unawaited_question() {
+    let rules = json!(["deny elicitation s:add_note"]);
+    let (stage, rig) = staged_as(false, ruled("auto", rules)).await;
+    let mut other = Pipe::open_able(&rig, server("s"), LEGACY, able()).await;
+    other.send_call("wait", json!({})).await;
+    stage.until_asked(r#""name":"wait""#).await;
+    let mut client = Pipe::open_able(&rig, server("s"), LEGACY, able()).await;
+    for n in 0..8 {
+        ask_without_waiting(&stage, &mut client, n).await;
+        let answer = stage.until_asked(&format!(r#""id":"q{n}.""#)).await;
+        assert!(answer.contains("denies it"), "{answer}");
     }
     rig.stop().await;
 }

@@ -15,7 +15,7 @@ use switchboard_config::{
     CommandLine, Config, Container, Home, Inherit, Remote, ResolveError, Server, Transport,
 };
 use switchboard_contain::Engine;
-use switchboard_gateway::SAID;
+use switchboard_gateway::{SAID, scrub};
 
 use super::{
     super::{
@@ -94,7 +94,11 @@ impl Look<'_> {
         }
         match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
             Ok(resolved) => {
-                switchboard_gateway::scrub::register(&resolved.secrets);
+                let owner = scrub::Owner::Server(self.name);
+                if let Err(error) = scrub::register(owner, &resolved.secrets) {
+                    self.problem(format!("it has {error}"), error.hint());
+                    return self.findings;
+                }
                 match &resolved.value.transport {
                     Transport::Command(line) => self.command(server, line),
                     Transport::Remote(remote) => self.remote(remote),
