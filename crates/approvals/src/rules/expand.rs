@@ -219,8 +219,12 @@ fn variable(text: &[u8]) -> usize {
 /// The texts that braces and ranges stand for, of which each may spell a host or a path in its own way.
 pub(crate) enum Expansions {
     Listed(Vec<String>),
-    /// Too many to list. The text may be an address of any host, or a path to any place, or neither.
-    TooMany(Doubt),
+    /// Too many to list.
+    TooMany {
+        doubt: Doubt,
+        /// Each of them begins with one of these.
+        starts: Vec<String>,
+    },
 }
 
 impl Expansions {
@@ -230,22 +234,60 @@ impl Expansions {
         let Some(first) = first_mark(text) else {
             return Self::Listed(Vec::new());
         };
-        if text.len() <= LISTED_BYTES
-            && let Some(mut found) = listed(text)
-        {
-            // To curl, a backslash takes a character for what it is.
-            let bare = text.contains('\\').then(|| text.replace('\\', ""));
-            if let Some(others) = bare.and_then(|bare| listed(&bare)) {
-                found.extend(others);
+        // A query leads nowhere else.
+        let head = &text[..text.find(['?', '#']).unwrap_or(text.len())];
+        for text in [text, head] {
+            if let Some(found) = listed(text) {
+                // To curl, a backslash takes a character for what it is.
+                let bare = text.contains('\\').then(|| text.replace('\\', ""));
+                let others = bare.and_then(|bare| listed(&bare)).unwrap_or_default();
+                return Self::Listed(found.into_iter().chain(others).collect());
             }
-            return Self::Listed(found);
         }
-        Self::TooMany(doubt(text, first))
+        // Data that happens to have an address in it is data.
+        if !text.contains(['/', ':', '.', '@', '~', '$'])
+            || serde_json::from_str::<IgnoredAny>(text).is_ok()
+        {
+            return Self::Listed(Vec::new());
+        }
+        Self::TooMany {
+            doubt: doubt(text, first),
+            starts: first_parts(text).unwrap_or_else(|| vec![start(text, first).to_owned()]),
+        }
     }
 }
 
+/// The first names of a relative path, if there are few.
+fn first_parts(text: &str) -> Option<Vec<String>> {
+    let (first, _) = text.split_once('/')?;
+    let is_name = !first.is_empty() && !first.contains([':', '@', '%', '\\', '"', '\'']);
+    let is_whole = first.matches('{').count() == first.matches('}').count();
+    let names = listed(first).filter(|_| is_name && is_whole)?;
+    let names = names.iter().map(|name| format!("{name}/"));
+    Some(names.collect()).filter(|names: &Vec<String>| !names.is_empty())
+}
+
+/// The beginning of a text up to its first mark, as far as it tells where an address or a path leads.
+fn start(text: &str, first: usize) -> &str {
+    let start = &text[..first];
+    let said = start.find("://").map(|at| at + "://".len());
+    let begin = said.unwrap_or_default();
+    let host_end = text[begin..].find(['/', '?', '#']);
+    let is_in_host = host_end.is_none_or(|end| first < begin + end);
+    if is_in_host && text.contains('@') {
+        // It may be the name of a user.
+        return &text[..begin];
+    }
+    if is_in_host && let Some(port) = start[begin..].find(':') {
+        return &start[..begin + port];
+    }
+    // A percent sign takes two more characters.
+    let percent = start.rfind('%').filter(|at| start.len() - at < 3);
+    &start[..percent.unwrap_or(start.len())]
+}
+
 /// What is in doubt about a text of which not every expansion can be looked at: a number may be a host in a notation of
-/// its own. Names, and the four numbers of the usual notation, are compared piece by piece.
+/// its own.
 fn doubt(text: &str, first: usize) -> Doubt {
     let said = text.find("://").map(|at| at + "://".len());
     let begin = said.unwrap_or_default();
@@ -255,9 +297,7 @@ fn doubt(text: &str, first: usize) -> Doubt {
     let is_digit = |c: char| c.is_ascii_digit();
     let is_usual = host.matches('.').count() == 3
         && host.chars().all(|c| is_digit(c) || matches!(c, '.' | ':'));
-    // Data that happens to have an address in it is data.
-    let is_data = || serde_json::from_str::<IgnoredAny>(text).is_ok();
-    if first >= end || is_usual || !host.contains(is_digit) || is_data() {
+    if first >= end || is_usual || !host.contains(is_digit) {
         return Doubt::None;
     }
     match said {
@@ -265,6 +305,16 @@ fn doubt(text: &str, first: usize) -> Doubt {
         None if text.contains(['/', ':', '@']) && !text.starts_with('.') => Doubt::Place,
         None => Doubt::None,
     }
+}
+
+/// Tests if braces or ranges may change the host of an address, or what its percent signs stand for.
+pub(crate) fn may_lead_elsewhere(text: &str) -> bool {
+    first_mark(text).is_some_and(|first| {
+        let begin = text.find("://").map_or(0, |at| at + "://".len());
+        let end = text[begin..].find(['/', '?', '#']);
+        let end = end.map_or(text.len(), |end| begin + end);
+        (begin > 0 && first < end) || text.contains(['%', '\\'])
+    })
 }
 
 fn without_ranges(text: &str) -> String {
@@ -279,8 +329,11 @@ fn without_ranges(text: &str) -> String {
     found
 }
 
-/// Every expansion of a text; none if it has nothing to expand.
+/// Every expansion of a text; none if they are too many.
 fn listed(text: &str) -> Option<Vec<String>> {
+    if text.len() > LISTED_BYTES {
+        return None;
+    }
     let mut found = Vec::new();
     // Each with the end of the part in which marks are still to be looked for.
     let mut waiting = vec![(text.to_owned(), text.len())];
@@ -295,6 +348,13 @@ fn listed(text: &str) -> Option<Vec<String>> {
         let (before, inner) = (&text[..open], &text[open + 1..]);
         let parts = if text[open..].starts_with('{') {
             inner.split_once('}').map(|(inner, rest)| {
+                if inner.contains("..") && !inner.contains([',', '/']) {
+                    // As bash has it.
+                    return (
+                        range(&inner.replacen("..", "-", 1).replace("..", ":")),
+                        rest,
+                    );
+                }
                 let parts = inner.split(',').map(str::to_owned);
                 (parts.collect::<Vec<_>>(), rest)
             })

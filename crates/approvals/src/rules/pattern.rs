@@ -73,7 +73,22 @@ impl Start {
     fn may_begin(&self, spellings: &Spellings, is_anchored: bool) -> bool {
         let is_known = self.is_absolute() || self.is_of_home;
         let is_path = spellings.doubt >= Doubt::IfPath || self.meets(spellings);
+        let is_path = is_path || spellings.open.iter().any(|start| self.meets_open(start));
         is_known && (spellings.doubt >= Doubt::Place || (is_anchored && is_path))
+    }
+
+    /// Whether a text that goes on in many ways behind this beginning may begin so.
+    fn meets_open(&self, start: &str) -> bool {
+        let overlap = |one: &str| one.starts_with(start) || start.starts_with(one);
+        let of_file = |head: &str| overlap(&format!("file:{head}")) || start.starts_with("file:");
+        let is_home = self.is_of_home || self.below_home.is_some();
+        start.is_empty()
+            || (is_home && start.starts_with(['~', '$', '%']))
+            || (self.is_of_home && HOMES.iter().any(|home| overlap(home)))
+            || self.heads.iter().any(|head| {
+                let host = head.split_once("://").map(|(_, host)| host);
+                overlap(head) || host.map_or_else(|| of_file(head), overlap)
+            })
     }
 
     fn meets(&self, spellings: &Spellings) -> bool {

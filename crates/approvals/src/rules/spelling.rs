@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use super::address::{Place, begins_with_host, parsed, shared, without_user, wrapped};
 use super::condition::Reading;
 use super::decode::{decoded, folded, is_unseen, seen};
-use super::expand::{Expansions, may_climb};
+use super::expand::{Expansions, may_climb, may_lead_elsewhere};
 use super::limits::SPELLINGS;
 
 /// How often percent signs are decoded. A text that changes even then is in doubt.
@@ -20,6 +20,9 @@ const DECODINGS: usize = 5;
 
 /// The work that a spelling takes beside its bytes, as bytes.
 const SPELLING_BYTES: usize = 64;
+
+/// How much longer it takes to compare the pieces of a text than the text.
+const PIECES_WEIGHT: usize = 8;
 
 /// Names of the home directory at the start of a path.
 const HOMES: [&str; 8] = [
@@ -79,6 +82,8 @@ pub(crate) struct Spellings {
     pub(crate) relative: HashSet<String>,
     /// The beginnings of those with wildcards, up to the first one.
     pub(crate) wild: Vec<String>,
+    /// The beginnings of those with braces that expand to more than can be looked at.
+    pub(crate) open: HashSet<String>,
     /// Those with braces or brackets, as they are before these are expanded.
     pub(crate) braced: HashSet<String>,
     /// Some part of it is `..`, or expands to it.
@@ -165,6 +170,9 @@ impl Spellings {
         if let Some((before, _)) = current.split_once('\0') {
             self.look_at(before, reading);
         }
+        if reading == Reading::Strict {
+            self.doubt_if(may_lead_elsewhere(&current), Doubt::Place);
+        }
         // What stands on lines of its own is not seen without their ends.
         self.doubt_if(is_substituted(&whole) && !is_prose(&whole), Doubt::Place);
         let mut then = |text, decodings, is_expanded| {
@@ -185,9 +193,14 @@ impl Spellings {
                 // Windows, which has drives, expands nothing.
                 Expansions::Listed(others) => others
                     .into_iter()
-                    .filter(|text| !is_drive(text))
+                    .filter(|text| !is_drive(text) || text.contains('@'))
                     .for_each(|text| then(text, next.decodings, true)),
-                Expansions::TooMany(doubt) => self.doubt = self.doubt.max(doubt),
+                Expansions::TooMany { doubt, starts } => {
+                    self.doubt = self.doubt.max(doubt);
+                    let starts = starts.iter().map(|start| start.to_ascii_lowercase());
+                    self.open
+                        .extend(starts.map(|start| start.replace('\\', "/")));
+                }
             }
         }
         if let Some(decoded) = decoded(&current) {
@@ -218,12 +231,12 @@ impl Spellings {
 
     /// The work that all spellings take, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let texts = self.texts.iter();
-        // Other characters than those of ASCII take longer to compare.
+        // Other characters than those of ASCII take longer to compare, and so do pieces.
         let weight = |text: &String| if text.is_ascii() { 1 } else { 4 };
-        texts
-            .map(|text| text.len() * weight(text) + SPELLING_BYTES)
-            .sum()
+        let texts = self.texts.iter();
+        let texts = texts.map(|text| text.len() * weight(text) + SPELLING_BYTES);
+        let braced = self.braced.iter().map(|text| text.len() * PIECES_WEIGHT);
+        texts.chain(braced).sum()
     }
 
     /// Adds what one decoded text may be read as.

@@ -301,6 +301,38 @@ fn braces_are_expanded_before_an_address_is_read() {
             ("*127.0.0.1*", "12{7.0.0,x y}.1:18762/x"),
             ("*127.0.0.1*", "127.0.0.[1- 1]:18762/x"),
             ("*://127.0.0.1:18762/*", "http://127.0.0.[1- 1]:18762/x"),
+            (metadata, "{u:p@169.254.169.254}:80/x"),
+            (metadata, "{u:p@}169.254.169.254:/x"),
+            (metadata, "{u:p@2852039166}/x"),
+            ("http://evil.test/*", "{u:p@evil.test}:80/x"),
+            ("/etc/*", "file:///%6{5}tc/passwd?[a-z][a-z]"),
+            ("matches ^/etc/", "file:///%6{5}tc/passwd?[a-z][a-z]"),
+            (metadata, "htt{p}://169.254.169.254:80/x?[a-z][a-z]"),
+            (metadata, "htt{p}://169.254.169.254:[1-99]/x"),
+            (metadata, "h[t-t]tp://169.254.169.254:[1-99]/x"),
+            (metadata, "htt{p}://169.254.169.254?[a-z][a-z]"),
+            (metadata, "htt{p}://0251.0376.0251.0376/x?[a-z][a-z]"),
+            (metadata, "htt{p..p}://169.254.169.254:80/x"),
+            ("http://evil.test/*", "htt{p}://evil.test:/x?[a-z][a-z]"),
+            ("http://evil.test/*", "htt{p}://evil.test:[1-99]/x"),
+            ("http://evil.test/*", "http://evil.test:[1-99]/x"),
+            (
+                "http://evil.test/admin/*",
+                "htt{p}://evil.test/./admin/x?[a-z][a-z]",
+            ),
+            (
+                "http://evil.test/admin/*",
+                "http://evil.test/%6{1}dmin/x?[a-z][a-z]",
+            ),
+            ("~/.ssh/*", "{file}:///var/home/me/.ssh/id_[a-z][a-z]"),
+            ("~/.ssh/*", "{x,~root}/.ssh/id{,1}{,2}{,3}{,4}{,5}{,6}"),
+            ("~/.ssh/*", "{x,$HOME}/.ssh/id{,1}{,2}{,3}{,4}{,5}{,6}"),
+            ("file:///etc/ssh/*", "{file}:///etc//ssh/x?[a-z][a-z]"),
+            ("/etc/passwd", "{file}:///etc/passwd?[a-z][a-z]"),
+            ("*/etc/shadow", "/e{t..t}c/./shadow"),
+            ("*/etc/shadow", "/e{t..t}c//shadow"),
+            ("*/etc/shadow", "/e{t..t}c/shadow\"\""),
+            ("*/.ssh/id_rsa", "~/.s{s..s}h/./id_rsa"),
         ],
     );
     assert_all(
@@ -344,6 +376,25 @@ fn braces_are_expanded_before_an_address_is_read() {
     // A host that is written out stays, however long the rest is.
     let long = format!("https://ok.example/{}{{a,b}}", "x".repeat(2_000));
     assert_all(Action::Allow, &[(metadata, &long), ("*secret*", &long)]);
+}
+
+#[test]
+fn braces_in_a_host_are_not_allowed_unasked() {
+    let allowed = |pattern: &str, text: &str| of_text("allow", &json!(pattern), text);
+    for (pattern, text) in [
+        ("https://*.example/*", "https://x{.example/,@evil.test}/x"),
+        ("https://*.example/*", "https://x{.example/a,.evil.test/b}"),
+        ("file:///srv/*", "file:///srv/%2[e-e]%2[e-e]/etc/passwd"),
+        ("file:///srv/*", "file:///srv/.%2{e,f}/etc/passwd"),
+        (
+            "http://good.test/pub/*",
+            "http://good.test/pub/%2{e,f}%2{e,f}/admin",
+        ),
+    ] {
+        assert_eq!(allowed(pattern, text), Action::Ask, "{text}");
+    }
+    let text = "http://good.test/pub/{a,b}/c";
+    assert_eq!(allowed("http://good.test/pub/*", text), Action::Allow);
 }
 
 #[test]
