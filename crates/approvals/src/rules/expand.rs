@@ -13,6 +13,9 @@ const LISTED_BYTES: usize = 256;
 /// The most expansions of one text.
 const LISTED: usize = 64;
 
+/// The most steps to list them.
+const STEPS: usize = 1_024;
+
 /// Characters that an expansion begins with.
 const MARKS: [char; 6] = ['{', '[', '*', '?', '(', '$'];
 
@@ -217,44 +220,87 @@ fn variable(text: &[u8]) -> usize {
 }
 
 /// The texts that braces and ranges stand for, of which each may spell a host or a path in its own way.
-pub(crate) enum Expansions {
-    Listed(Vec<String>),
-    /// Too many to list.
-    TooMany {
-        doubt: Doubt,
-        /// Each of them begins with one of these.
-        starts: Vec<String>,
-    },
+#[derive(Default)]
+pub(crate) struct Expansions {
+    pub(crate) listed: Vec<String>,
+    /// There are others that are not listed.
+    pub(crate) doubt: Doubt,
+    /// Each of those begins with one of these. [`ANY_HOST`] stands for a host that may be any.
+    pub(crate) starts: Vec<String>,
 }
+
+/// The beginning of an address of which nothing is known.
+pub(crate) const ANY_HOST: &str = "://";
 
 impl Expansions {
     pub(crate) fn of(text: &str) -> Self {
-        // No host goes on behind a blank.
-        let text = text.split(char::is_whitespace).next().unwrap_or_default();
         let Some(first) = first_mark(text) else {
-            return Self::Listed(Vec::new());
+            return Self::default();
         };
-        // A query leads nowhere else.
-        let head = &text[..text.find(['?', '#']).unwrap_or(text.len())];
-        for text in [text, head] {
-            if let Some(found) = listed(text) {
-                // To curl, a backslash takes a character for what it is.
-                let bare = text.contains('\\').then(|| text.replace('\\', ""));
-                let others = bare.and_then(|bare| listed(&bare)).unwrap_or_default();
-                return Self::Listed(found.into_iter().chain(others).collect());
+        // No host goes on behind a blank, and a query leads nowhere else.
+        let text = &text[..outer_end(text, char::is_whitespace)];
+        let head = &text[..outer_end(text, |c| matches!(c, '?' | '#'))];
+        let has_blank = text.contains(char::is_whitespace);
+        if is_data(text) || (has_blank && !is_odd(text)) {
+            return Self::default();
+        }
+        // To curl, a backslash takes a character for what it is.
+        let bare = text.replace('\\', "");
+        let listed = [text, head].iter().find_map(|text| listed(text));
+        let listed = listed.filter(|_| !has_blank);
+        let others = listed.as_ref().and_then(|_| {
+            let is_escaped = bare.len() < text.len();
+            if is_escaped {
+                self::listed(&bare)
+            } else {
+                Some(Vec::new())
             }
+        });
+        let is_listed = others.is_some() && !is_odd(text);
+        let listed = listed.into_iter().chain(others).flatten().collect();
+        if is_listed {
+            return Self {
+                listed,
+                ..Self::default()
+            };
         }
-        // Data that happens to have an address in it is data.
-        if !text.contains(['/', ':', '.', '@', '~', '$'])
-            || serde_json::from_str::<IgnoredAny>(text).is_ok()
-        {
-            return Self::Listed(Vec::new());
-        }
-        Self::TooMany {
-            doubt: doubt(text, first),
-            starts: first_parts(text).unwrap_or_else(|| vec![start(text, first).to_owned()]),
+        let (doubt, host) = doubt(text, first);
+        let starts = first_parts(text).unwrap_or_else(|| vec![start(text, first).to_owned()]);
+        Self {
+            listed,
+            doubt,
+            starts: starts.into_iter().chain(host).collect(),
         }
     }
+}
+
+/// The place of the first such character that is in no braces or brackets.
+fn outer_end(text: &str, is_end: impl Fn(char) -> bool) -> usize {
+    let mut depth = 0_usize;
+    let end = text.char_indices().find(|(_, c)| {
+        match c {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && is_end(*c)
+    });
+    end.map_or(text.len(), |(at, _)| at)
+}
+
+/// Tests if the braces of an address can be read in several ways.
+fn is_odd(text: &str) -> bool {
+    let is_balanced = text.matches('{').count() == text.matches('}').count();
+    let is_put_together = ["}:", "]:", ",http", "{http", "}/", "]/", "}@"];
+    (!is_balanced || text.contains(['\\', '"', '\'']) || text.contains(char::is_whitespace))
+        && is_put_together.iter().any(|sign| text.contains(sign))
+}
+
+/// Tests if a text has nothing that leads to a place, or is data that happens to have an address in it.
+fn is_data(text: &str) -> bool {
+    let leads = text.contains(['/', ':', '.', '@', '~', '$']);
+    let is_number = text.starts_with(|c: char| c.is_ascii_digit());
+    !(leads || is_number) || serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// The first names of a relative path, if there are few.
@@ -263,7 +309,9 @@ fn first_parts(text: &str) -> Option<Vec<String>> {
     let is_name = !first.is_empty() && !first.contains([':', '@', '%', '\\', '"', '\'']);
     let is_whole = first.matches('{').count() == first.matches('}').count();
     let names = listed(first).filter(|_| is_name && is_whole)?;
-    let names = names.iter().map(|name| format!("{name}/"));
+    let names = names
+        .iter()
+        .map(|name| format!("{}/", name.trim_end_matches('.')));
     Some(names.collect()).filter(|names: &Vec<String>| !names.is_empty())
 }
 
@@ -286,25 +334,50 @@ fn start(text: &str, first: usize) -> &str {
     &start[..percent.unwrap_or(start.len())]
 }
 
-/// What is in doubt about a text of which not every expansion can be looked at: a number may be a host in a notation of
-/// its own.
-fn doubt(text: &str, first: usize) -> Doubt {
-    let said = text.find("://").map(|at| at + "://".len());
-    let begin = said.unwrap_or_default();
+/// The doubt about a text of which not every expansion can be looked at: a number may be a host in a notation of its own.
+fn doubt(text: &str, first: usize) -> (Doubt, Option<String>) {
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.{}[],\\ ".contains(c);
+    let said = text
+        .find("://")
+        .filter(|at| text[..*at].chars().all(is_scheme));
+    let begin = said.map_or(0, |at| at + "://".len());
     let end = text[begin..].find(['/', '?', '#']);
     let end = end.map_or(text.len(), |end| begin + end);
-    let host = without_ranges(&text[begin..end]);
-    let is_digit = |c: char| c.is_ascii_digit();
-    let is_usual = host.matches('.').count() == 3
-        && host.chars().all(|c| is_digit(c) || matches!(c, '.' | ':'));
-    if first >= end || is_usual || !host.contains(is_digit) {
-        return Doubt::None;
+    let written = text.get(begin..end).unwrap_or_default();
+    let host = without_ranges(written);
+    let is_number = |c: char| c.is_ascii_hexdigit() || "x.:{},".contains(c);
+    let has_digit = host.contains(|c: char| c.is_ascii_digit());
+    if first >= end || !has_digit || is_usual(written) {
+        return (Doubt::None, None);
     }
     match said {
-        Some(_) => Doubt::All,
-        None if text.contains(['/', ':', '@']) && !text.starts_with('.') => Doubt::Place,
-        None => Doubt::None,
+        Some(_) => (Doubt::All, None),
+        None if text.contains(['/', '@']) || host.chars().all(is_number) => {
+            (Doubt::None, Some(ANY_HOST.to_owned()))
+        }
+        None => (Doubt::None, None),
     }
+}
+
+/// Tests if a host is four numbers in the usual notation, of which some may be ranges.
+fn is_usual(host: &str) -> bool {
+    let port = host.rfind(':').filter(|at| !host[*at..].contains(']'));
+    let host = &host[..port.unwrap_or(host.len())];
+    let is_number = |text: &str| {
+        let is_octal = text.len() > 1 && text.starts_with('0');
+        !text.is_empty() && !is_octal && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_part = |part: &str| {
+        let range = part
+            .strip_prefix('[')
+            .and_then(|part| part.strip_suffix(']'));
+        match range.map(|range| range.split_once('-')) {
+            Some(Some((from, to))) => is_number(from.trim()) && is_number(to.trim()),
+            Some(None) => false,
+            None => is_number(part),
+        }
+    };
+    host.split('.').count() == 4 && host.split('.').all(is_part)
 }
 
 /// Tests if braces or ranges may change the host of an address, or what its percent signs stand for.
@@ -335,10 +408,12 @@ fn listed(text: &str) -> Option<Vec<String>> {
         return None;
     }
     let mut found = Vec::new();
+    let mut steps = 0;
     // Each with the end of the part in which marks are still to be looked for.
     let mut waiting = vec![(text.to_owned(), text.len())];
     while let Some((text, end)) = waiting.pop() {
-        if found.len() + waiting.len() >= LISTED {
+        steps += 1;
+        if found.len() + waiting.len() >= LISTED || steps > STEPS {
             return None;
         }
         let Some(open) = text[..end].rfind(['{', '[']) else {
@@ -350,22 +425,21 @@ fn listed(text: &str) -> Option<Vec<String>> {
             inner.split_once('}').map(|(inner, rest)| {
                 if inner.contains("..") && !inner.contains([',', '/']) {
                     // As bash has it.
-                    return (
-                        range(&inner.replacen("..", "-", 1).replace("..", ":")),
-                        rest,
-                    );
+                    let inner = inner.replacen("..", "-", 1).replace("..", ":");
+                    return range(&inner).map(|parts| (parts, rest));
                 }
                 let parts = inner.split(',').map(str::to_owned);
-                (parts.collect::<Vec<_>>(), rest)
+                Some((parts.collect::<Vec<_>>(), rest))
             })
         } else {
             inner
                 .split_once(']')
                 .filter(|(inner, _)| is_range(inner))
-                .map(|(inner, rest)| (range(inner), rest))
+                .map(|(inner, rest)| range(inner).map(|parts| (parts, rest)))
         };
         match parts {
-            Some((parts, rest)) => {
+            Some(None) => return None,
+            Some(Some((parts, rest))) => {
                 let parts = parts.iter().map(|part| format!("{before}{part}{rest}"));
                 waiting.extend(parts.map(|text| (text, open)));
             }
@@ -382,26 +456,33 @@ fn is_range(inner: &str) -> bool {
     inner.contains('-') && address.parse::<Ipv6Addr>().is_err()
 }
 
-/// The texts of a range such as `a-f`, `1-10` and `0-8:2`, up to one more than are listed.
-fn range(inner: &str) -> Vec<String> {
+/// The texts of a range such as `a-f`, `1-10` and `0-8:2`. None if they are too many.
+fn range(inner: &str) -> Option<Vec<String>> {
     let (ends, _) = inner.split_once(':').unwrap_or((inner, ""));
     let Some((first, last)) = ends.split_once('-') else {
-        return vec![ends.to_owned()];
+        return Some(vec![ends.to_owned()]);
     };
+    let (first, last) = (first.trim(), last.trim());
     // Zeros in front stay.
     let width = if first.starts_with('0') {
         first.len()
     } else {
         0
     };
-    let numbers = first.parse::<u32>().ok().zip(last.parse::<u32>().ok());
-    let letters = first.parse::<char>().ok().zip(last.parse::<char>().ok());
-    match (numbers, letters) {
-        (Some((from, to)), _) => (from..=to)
-            .take(LISTED + 1)
-            .map(|n| format!("{n:0width$}"))
-            .collect(),
-        (None, Some((from, to))) => (from..=to).take(LISTED + 1).map(String::from).collect(),
-        (None, None) => vec![first.to_owned(), last.to_owned()],
+    let is_number = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number(first) && is_number(last) {
+        let (from, to) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
+        // Some count down.
+        let (from, to) = (from.min(to), from.max(to));
+        let is_short = to - from < LISTED as u64;
+        return is_short.then(|| (from..=to).map(|n| format!("{n:0width$}")).collect());
+    }
+    match (first.parse::<char>(), last.parse::<char>()) {
+        (Ok(from), Ok(to)) => {
+            let letters = from.min(to)..=from.max(to);
+            let letters: Vec<String> = letters.take(LISTED + 1).map(String::from).collect();
+            (letters.len() <= LISTED).then_some(letters)
+        }
+        _ => Some(vec![first.to_owned(), last.to_owned()]),
     }
 }

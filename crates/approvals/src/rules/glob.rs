@@ -167,7 +167,7 @@ impl Glob {
 }
 
 /// The most steps of one comparison with pieces. A text that takes more may match.
-const STEPS: usize = 8 * 1024 * 1024;
+const STEPS: usize = 16 * 1024 * 1024;
 
 /// The longest number of a range.
 const DIGITS: usize = 10;

@@ -8,6 +8,7 @@ use regex_lite::{Regex, RegexBuilder};
 use super::address::prefixes;
 use super::condition::{Fault, Reading};
 use super::decode::folded;
+use super::expand::ANY_HOST;
 use super::glob::Glob;
 use super::limits::PROGRAM_BYTES;
 use super::look::Texts;
@@ -82,6 +83,9 @@ impl Start {
         let overlap = |one: &str| one.starts_with(start) || start.starts_with(one);
         let of_file = |head: &str| overlap(&format!("file:{head}")) || start.starts_with("file:");
         let is_home = self.is_of_home || self.below_home.is_some();
+        if start == ANY_HOST {
+            return self.heads.iter().any(|head| head.contains(ANY_HOST));
+        }
         start.is_empty()
             || (is_home && start.starts_with(['~', '$', '%']))
             || (self.is_of_home && HOMES.iter().any(|home| overlap(home)))
@@ -237,8 +241,11 @@ impl PathPattern {
     /// The same of a text whose braces may be expanded.
     fn may_have(&self, text: &str) -> bool {
         Pieces::of(text).is_some_and(|pieces| {
-            let globs = [&self.plain, self.normal()].into_iter().chain(&self.loose);
-            globs.into_iter().any(|glob| glob.may_match(&pieces))
+            let mut globs = [&self.plain]
+                .into_iter()
+                .chain(&self.normal)
+                .chain(&self.loose);
+            globs.any(|glob| glob.may_match(&pieces))
         })
     }
 
@@ -421,6 +428,8 @@ pub(crate) struct TextPattern {
     start: Start,
     /// Whether a text has to begin so.
     is_anchored: bool,
+    /// It is about addresses.
+    is_address: bool,
 }
 
 impl TextPattern {
@@ -439,6 +448,7 @@ impl TextPattern {
             plain,
             start,
             is_anchored,
+            is_address: pattern.contains("://") || pattern.contains(r":\/\/"),
         })
     }
 
@@ -456,7 +466,9 @@ impl TextPattern {
                 format!("{home}{user}{rest}")
             })
         });
+        let is_open = |start: &String| start.contains(':') || "http".starts_with(&**start);
         Ok(spellings.doubt == Doubt::All
+            || (self.is_address && spellings.open.iter().any(is_open))
             || self.start.may_begin(&spellings, self.is_anchored)
             || spellings.texts.iter().any(|text| self.has(text))
             || at_home.any(|text| self.has(&text)))

@@ -189,19 +189,17 @@ impl Spellings {
             if next.is_expanded {
                 continue;
             }
-            match Expansions::of(text.trim_matches(is_quote)) {
-                // Windows, which has drives, expands nothing.
-                Expansions::Listed(others) => others
-                    .into_iter()
-                    .filter(|text| !is_drive(text) || text.contains('@'))
-                    .for_each(|text| then(text, next.decodings, true)),
-                Expansions::TooMany { doubt, starts } => {
-                    self.doubt = self.doubt.max(doubt);
-                    let starts = starts.iter().map(|start| start.to_ascii_lowercase());
-                    self.open
-                        .extend(starts.map(|start| start.replace('\\', "/")));
-                }
-            }
+            let found = Expansions::of(text.trim_matches(is_quote));
+            // Windows, which has drives, expands nothing.
+            found
+                .listed
+                .into_iter()
+                .filter(|text| !is_drive(text) || text.contains('@'))
+                .for_each(|text| then(text, next.decodings, true));
+            self.doubt = self.doubt.max(found.doubt);
+            let starts = found.starts.iter().map(|start| start.to_ascii_lowercase());
+            self.open
+                .extend(starts.map(|start| start.replace('\\', "/")));
         }
         if let Some(decoded) = decoded(&current) {
             if next.decodings == DECODINGS {

@@ -333,6 +333,20 @@ fn braces_are_expanded_before_an_address_is_read() {
             ("*/etc/shadow", "/e{t..t}c//shadow"),
             ("*/etc/shadow", "/e{t..t}c/shadow\"\""),
             ("*/.ssh/id_rsa", "~/.s{s..s}h/./id_rsa"),
+            (metadata, "{x\\},http}://2852039166/x"),
+            (metadata, "{a},http}://2852039166/x"),
+            (metadata, "{?,http://285203916[0-99]}/x"),
+            (metadata, "{a b,http}://169.254.169.254:80/x"),
+            (metadata, "http://285203916[5- 7]/x"),
+            (metadata, "http://0251.0376.0251.[0300-0400]/x"),
+            (metadata, "http://169.254.0[200-300].254/x"),
+            (metadata, "http://285203916[5-9999999999]/x"),
+            (metadata, "http://285203916{7..6}/x"),
+            (metadata, "285203916[0-99]"),
+            (
+                "matches ^http://169\\.254\\.169\\.254/",
+                "http://169.254.169.[100-254]/x",
+            ),
         ],
     );
     assert_all(
@@ -353,6 +367,10 @@ fn braces_are_expanded_before_an_address_is_read() {
         format!("https://api.example/v1?filter={{\"and\":[{objects}]}}"),
         format!("[{}0]", "1,".repeat(199)),
         format!("[docs](https://docs.example/{})", "x".repeat(600)),
+        format!("{{\"users\":[{objects}{{}}],\"note\":\"two words\"}}"),
+        "body{margin:0}".repeat(30),
+        format!("a{{b:url(https://cdn1.example/x)}}{}", ".c{d:e}".repeat(60)),
+        "{'a': 1, 'b': 2}".to_owned(),
         "items[0-1000]".to_owned(),
         "a[1-300].log".to_owned(),
         "[1024-65535]".to_owned(),
@@ -465,6 +483,12 @@ fn long_expansions_take_no_time() {
             of_text("deny", &json!("http://x.example/*"), &text);
             of_text("allow", &json!("/tmp/*"), &text);
         }
+    }
+    // None of its readings is whole, so that none is counted.
+    for nothing in ["[2-1]", "{2..1}", "[b-a]"] {
+        let text = format!("{nothing}{}", "{,}".repeat(50));
+        of_text("deny", &json!("http://x.example/*"), &text);
+        of_text("deny", &json!("http://x.example/*"), &format!("{text}/x"));
     }
 }
 

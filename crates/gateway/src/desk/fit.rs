@@ -262,7 +262,7 @@ fn is_task(result: &Raw, era: Era) -> Result<bool, RawError> {
         return Ok(false);
     }
     Ok(match era {
-        Era::Legacy => result.member("task").is_some(),
+        Era::Legacy => result.member("task").is_some_and(|task| task.is_object()),
         Era::Modern => {
             let kind = result.distinct_member(&["resultType"])?;
             kind.and_then(|kind| kind.to_text()).as_deref() == Some("task")
