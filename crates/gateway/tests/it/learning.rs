@@ -48,6 +48,16 @@ async fn until_learnt(rig: &Rig) {
     .await;
 }
 
+/// Waits until a tool ranks higher than it did: calls are learnt from one after the other.
+async fn until_higher(pipe: &mut Pipe, called: &str, before: &[String]) {
+    let pipe = tokio::sync::Mutex::new(pipe);
+    let is_higher = async || {
+        let now = pipe.lock().await.retrieve(QUESTION).await;
+        rank(&now, called) < rank(before, called)
+    };
+    until("it ranks higher", Duration::from_secs(10), is_higher).await;
+}
+
 /// Asks the question and calls a tool, several times.
 async fn teach(pipe: &mut Pipe, name: &str) {
     for _ in 0..8 {
@@ -72,12 +82,7 @@ async fn what_is_called_after_a_question_ranks_higher_when_it_is_asked_again() {
     let called = worst(&mut pipe).await;
     teach(&mut pipe, &called).await;
     until_learnt(&rig).await;
-    let pipe = tokio::sync::Mutex::new(&mut pipe);
-    let is_higher = async || {
-        let now = pipe.lock().await.retrieve(QUESTION).await;
-        rank(&now, &called) < rank(&before, &called)
-    };
-    until("it ranks higher", Duration::from_secs(10), is_higher).await;
+    until_higher(&mut pipe, &called, &before).await;
     // It is known to everybody, and in other words.
     let mut other = Pipe::open(&rig, search()).await;
     let now = other.retrieve("tidying the workshop").await;
@@ -207,6 +212,7 @@ async fn what_was_learnt_survives_a_restart_and_a_damaged_file_costs_nothing_els
     let called = worst(&mut pipe).await;
     teach(&mut pipe, &called).await;
     until_learnt(&rig).await;
+    until_higher(&mut pipe, &called, &before).await;
     let count = learnt(&rig).await;
     let rig = rig.restarted(|_| {}).await;
     let mut pipe = Pipe::open(&rig, search()).await;
