@@ -333,6 +333,10 @@ async fn follow(context: Weak<Context>) {
     if !awake(stages, Stage::Building).await {
         return;
     }
+    if let Some(context) = context.upgrade() {
+        // Before the index is ready: the first search is to know it, and to learn beside it.
+        let _ = tokio::task::spawn_blocking(move || context.finder.lessons.load()).await;
+    }
     loop {
         let Some(context) = context.upgrade() else {
             return;
@@ -433,9 +437,6 @@ async fn keep_lessons(context: Weak<Context>) {
     };
     if !awake(stages, Stage::Building).await {
         return;
-    }
-    if let Some(context) = context.upgrade() {
-        let _ = tokio::task::spawn_blocking(move || context.finder.lessons.load()).await;
     }
     loop {
         tokio::time::sleep(KEEP).await;
