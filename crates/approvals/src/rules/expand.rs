@@ -423,7 +423,7 @@ fn listed(text: &str) -> Option<Vec<String>> {
         let (before, inner) = (&text[..open], &text[open + 1..]);
         let parts = if text[open..].starts_with('{') {
             inner.split_once('}').map(|(inner, rest)| {
-                if inner.contains("..") && !inner.contains([',', '/']) {
+                if is_sequence(inner) {
                     // As bash has it.
                     let inner = inner.replacen("..", "-", 1).replace("..", ":");
                     return range(&inner).map(|parts| (parts, rest));
@@ -448,6 +448,13 @@ fn listed(text: &str) -> Option<Vec<String>> {
     }
     found.retain(|found| found != text);
     Some(found)
+}
+
+/// Tests if braces are a sequence such as `1..3` or `a..e..2`.
+fn is_sequence(inner: &str) -> bool {
+    let is_end =
+        |end: &str| !end.is_empty() && end.chars().all(|c| c.is_alphanumeric() || c == '-');
+    inner.contains("..") && inner.split("..").all(is_end)
 }
 
 /// Tests if brackets are a range. Those of `[::1]` are none.

@@ -173,7 +173,7 @@ const STEPS: usize = 16 * 1024 * 1024;
 const DIGITS: usize = 10;
 
 impl Glob {
-    /// Whether it matches some choice of pieces.
+    /// Tests if it matches some choice of pieces.
     pub(crate) fn may_match(&self, pieces: &Pieces<'_>) -> bool {
         let between = pieces.between.iter().map(|piece| match piece {
             Piece::Text(text) => text.len(),

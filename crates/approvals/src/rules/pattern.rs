@@ -78,7 +78,7 @@ impl Start {
         is_known && (spellings.doubt >= Doubt::Place || (is_anchored && is_path))
     }
 
-    /// Whether a text that goes on in many ways behind this beginning may begin so.
+    /// Tests if a text that expands in many ways after this start may begin as the pattern does.
     fn meets_open(&self, start: &str) -> bool {
         let overlap = |one: &str| one.starts_with(start) || start.starts_with(one);
         let of_file = |head: &str| overlap(&format!("file:{head}")) || start.starts_with("file:");

@@ -9,12 +9,13 @@ const SIGNS: [char; 9] = ['{', '}', '[', ']', ',', '"', '\'', '\\', '`'];
 
 /// A text with braces or ranges in it.
 pub(crate) struct Pieces<'t> {
-    /// What stands before the first and behind the last of them, which stays.
+    /// The text before the first of them, which stays.
     pub(crate) before: &'t str,
+    /// The text after the last of them, which stays.
     pub(crate) after: &'t str,
-    /// What stands between, of which each piece may be left out.
+    /// The pieces between, each of which may be left out.
     pub(crate) between: Vec<Piece<'t>>,
-    /// Whether all of them may be.
+    /// All of the pieces may be left out at once.
     pub(crate) may_be_empty: bool,
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn first_mark(text: &str) -> Option<usize> {
     range.or(brace)
 }
 
-/// What a range such as `[1-10]`, `[a-z:2]` or `{1..3}` stands for.
+/// The kind of text that a range such as `[1-10]`, `[a-z:2]` or `{1..3}` yields.
 fn range<'t>(opener: Option<char>, inner: &str, after: &str) -> Option<Piece<'t>> {
     let sign = match (opener, after.chars().next()) {
         (Some('['), Some(']')) => "-",

@@ -21,7 +21,7 @@ const DECODINGS: usize = 5;
 /// The work that a spelling takes beside its bytes, as bytes.
 const SPELLING_BYTES: usize = 64;
 
-/// How much longer it takes to compare the pieces of a text than the text.
+/// The cost of comparing a byte of pieces, relative to a byte of plain text.
 const PIECES_WEIGHT: usize = 8;
 
 /// Names of the home directory at the start of a path.
@@ -91,7 +91,7 @@ pub(crate) struct Spellings {
     pub(crate) doubt: Doubt,
 }
 
-/// What a text does not tell.
+/// The degree to which the meaning of a text is uncertain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Doubt {
     #[default]
@@ -107,7 +107,7 @@ pub(crate) enum Doubt {
 /// A text to look at.
 struct Waiting {
     text: String,
-    /// How often its percent signs were decoded.
+    /// The number of times that its percent signs were decoded.
     decodings: usize,
     /// Its braces were expanded.
     is_expanded: bool,

@@ -313,6 +313,8 @@ mod tests {
         let is_task = |json: &'static str, era| is_task(&Raw::parse(json).unwrap(), era);
         let legacy = r#"{"\u0074ask":{"taskId":"t"}}"#;
         let modern = r#"{"resultType":"t\u0061sk","taskId":"t"}"#;
+        // A server may call anything a task.
+        assert!(!is_task(r#"{"task":"build","error":"boom"}"#, Era::Legacy).unwrap());
         assert!(is_task(legacy, Era::Legacy).unwrap());
         assert!(is_task(modern, Era::Modern).unwrap());
         assert!(!is_task(r#"{"content":[]}"#, Era::Legacy).unwrap());
