@@ -666,6 +666,10 @@ impl Broker {
             Some(found) => {
                 // What happens now happens to that.
                 entry.queued.push_front(event);
+                if self.stopped && found.delivered.is_none() {
+                    // What was being handed over is not, and nothing else will be.
+                    self.deliver(id, Outcome::Unavailable(STOPPING.into()));
+                }
                 self.adopt(now, id, &Arc::from(found));
             }
             None => self.give_up(id, event),

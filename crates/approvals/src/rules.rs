@@ -57,6 +57,7 @@ mod number;
 mod parse;
 mod pattern;
 mod pieces;
+mod readers;
 mod remembered;
 mod rule;
 mod same;

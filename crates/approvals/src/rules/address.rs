@@ -7,6 +7,7 @@ use url::Url;
 
 use super::condition::Reading;
 use super::decode::folded;
+use super::expand::without_ranges;
 
 /// Schemes whose slashes are optional to lenient readers.
 const WEB: [&str; 4] = ["http", "https", "ws", "wss"];
@@ -17,20 +18,46 @@ const FILE: [&str; 4] = ["file", "local_file", "local-file", "netdoc"];
 /// The most schemes in front of one another, as in `view-source:jar:file:///x`.
 const WRAPPED: usize = 4;
 
+/// The usual names of this machine.
+const THIS_MACHINE: [&str; 4] = ["localhost", "127.0.0.1", "0.0.0.0", "[::1]"];
+
+/// Parameters in the query of a database's address that lead elsewhere, beside those that name a host.
+const PLACES: [&str; 12] = [
+    "port",
+    "dbname",
+    "database",
+    "db",
+    "path",
+    "addr",
+    "address",
+    "server",
+    "service",
+    "servicefile",
+    "socket",
+    "unix_socket",
+];
+
 /// The longest label of a host. Decoding takes the square of it.
 const LABEL_BYTES: usize = 63;
 
 /// A text as an address, or as a path.
 pub(crate) enum Place<'t> {
-    /// A path, or the path of a file.
+    /// A path.
     Path(&'t str),
+    /// A path on a host, which is nearly always empty.
+    File {
+        /// The host.
+        host: &'t str,
+        /// The path there.
+        path: &'t str,
+    },
     /// An address.
     Address {
         /// Its scheme and host in every notation that they may mean.
         prefixes: Vec<String>,
         /// The path after them.
         path: &'t str,
-        /// Its port has digits of another script.
+        /// Readers differ in its host or its port.
         is_unclear: bool,
     },
 }
@@ -42,15 +69,16 @@ impl<'t> Place<'t> {
             return Self::Path(text);
         };
         if FILE.contains(&scheme) {
-            let path = match rest.strip_prefix("//") {
-                // Before the path there may be a host.
-                Some(after) => after.find('/').map_or("/", |at| &after[at..]),
-                None => rest,
+            // Before the path there may be a host.
+            let (host, path) = match rest.strip_prefix("//") {
+                Some(after) => after.split_at(after.find('/').unwrap_or(after.len())),
+                None => ("", rest),
             };
             // `/c:/x` is `c:/x`.
             let drive = path.trim_start_matches('/');
             let is_drive = drive.as_bytes().get(1) == Some(&b':');
-            return Self::Path(if is_drive { drive } else { path });
+            let path = if is_drive { drive } else { path };
+            return Self::File { host, path };
         }
         let is_web = WEB.contains(&scheme);
         let Some(after) = rest.strip_prefix("//").or_else(|| is_web.then_some(rest)) else {
@@ -62,22 +90,80 @@ impl<'t> Place<'t> {
             after
         };
         let at = after.find(['/', '?', '#']).unwrap_or(after.len());
-        let (authority, path) = after.split_at(at);
-        let authority = authority.rsplit('@').next().unwrap_or_default();
+        let (whole, path) = after.split_at(at);
+        let authority = whole.rsplit('@').next().unwrap_or_default();
         let mut prefixes = prefixes(scheme, authority, reading);
         // `url.parse` of Node.js ends the host there.
         let cut = authority.find([';', '^', '|', '%', '\'', '"', '<', '>', '{', '}', '`', ' ']);
         if let Some(at) = cut.filter(|_| reading == Reading::Generous) {
             prefixes.extend(self::prefixes(scheme, &authority[..at], reading));
         }
-        let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
-        let is_unclear = port.chars().any(|c| c.is_numeric() && !c.is_ascii());
+        let is_unclear = !is_plain(whole, reading) || (!is_web && may_lead_to_another(whole, path));
         Self::Address {
             prefixes,
             path,
             is_unclear,
         }
     }
+}
+
+/// Tests if every reader finds the same host in an authority. Other characters than the usual ones end it to some.
+fn is_plain(authority: &str, reading: Reading) -> bool {
+    let is_generous = reading == Reading::Generous;
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let is_of_user = |c: char| c.is_alphanumeric() || "-._~%!$&()*+=:;@".contains(c);
+    // Braces and ranges are expanded elsewhere, and percent signs decoded.
+    let is_of_host = |c: char| is_name(c) && (is_generous || c != '%');
+    let is_of_host = |c: char| is_of_host(c) || (is_generous && "{},*".contains(c));
+    // `。` is a full stop to everyone.
+    let is_folded = |c: char| folded(c.encode_utf8(&mut [0; 4])).chars().all(is_of_host);
+    let is_of_host = |c: char| is_of_host(c) || (!c.is_ascii() && is_folded(c));
+    // A port that is none is no part of the host, whatever it is.
+    let is_of_port = |c: char| c.is_ascii_digit() || (is_generous && is_odd_port(c));
+    // Some take the rest of a larger number.
+    let is_small = |port: &str| {
+        digits(port, reading).is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok())
+    };
+    let is_port = |rest: &str| {
+        let port = rest.strip_prefix(':');
+        rest.is_empty() || port.is_some_and(|port| port.chars().all(is_of_port) && is_small(port))
+    };
+    let numeric = host
+        .strip_prefix('[')
+        .and_then(|inner| inner.split_once(']'));
+    let is_address = |inner: &str| {
+        let address = inner.split('%').next().unwrap_or_default();
+        address.parse::<Ipv6Addr>().is_ok()
+    };
+    let is_plain_host = match numeric {
+        Some((inner, rest)) if is_address(inner) => is_port(rest),
+        _ => {
+            let host = if is_generous {
+                &*without_ranges(host)
+            } else {
+                host
+            };
+            let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+            name.chars().all(is_of_host) && is_port(port)
+        }
+    };
+    user.chars().all(is_of_user) && is_plain_host
+}
+
+fn is_odd_port(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_+{}, ".contains(c)
+}
+
+/// Tests if the driver of a database may open another place than an address seems to name: drivers take lists of hosts,
+/// passwords with any characters, and hosts, ports and databases in the query.
+fn may_lead_to_another(authority: &str, path: &str) -> bool {
+    let end = path.find('/').unwrap_or(path.len());
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    let mut names = query
+        .split(['&', ';', '#'])
+        .map(|part| part.split('=').next().unwrap_or_default());
+    let is_place = |name: &str| name.contains("host") || PLACES.contains(&name);
+    authority.contains(',') || path[..end].contains('@') || names.any(is_place)
 }
 
 /// The scheme of a text, and the rest behind its colon.
@@ -101,7 +187,9 @@ pub(crate) fn wrapped(text: &str) -> Option<&str> {
         let Some((inner, after)) = scheme(rest) else {
             return is_url.then_some(rest);
         };
-        if FILE.contains(&inner) || WEB.contains(&inner) || after.starts_with("//") {
+        // A web address has none behind its scheme, whatever its host looks like.
+        let is_inner = !WEB.contains(&outer) && after.starts_with("//");
+        if FILE.contains(&inner) || WEB.contains(&inner) || is_inner {
             return Some(rest);
         }
         (outer, rest) = (inner, after);
@@ -150,24 +238,69 @@ pub(crate) fn prefixes(scheme: &str, authority: &str, reading: Reading) -> Vec<S
         _ => (authority, String::new()),
     };
     let port = port.trim_start_matches('0');
-    let usual = match scheme {
-        "http" | "ws" => "80",
-        "https" | "wss" => "443",
-        _ => "",
+    let port = if port == usual_port(usual_scheme(scheme)) {
+        ""
+    } else {
+        port
     };
-    let port = if port == usual { "" } else { port };
     let colon = if port.is_empty() { "" } else { ":" };
     let host = in_unicode(host.trim_end_matches('.'));
     let ascii = (reading == Reading::Generous && !host.is_ascii()).then(|| in_ascii(&host));
     let numeric = numeric(&host);
+    let scheme = usual_scheme(scheme);
+    let names = || numeric.iter().chain([&host]);
+    let is_local = reading == Reading::Generous && names().any(|name| is_this_machine(name));
+    let local = THIS_MACHINE.into_iter().filter(|_| is_local);
+    let local: Vec<String> = local.map(str::to_owned).collect();
     let mut prefixes = Vec::new();
-    for host in ascii.into_iter().chain([host]).chain(numeric) {
+    for host in local.into_iter().chain(ascii).chain([host]).chain(numeric) {
         let prefix = format!("{scheme}://{host}{colon}{port}");
         if !prefixes.contains(&prefix) {
             prefixes.push(prefix);
         }
     }
     prefixes
+}
+
+/// Tests if a host in its usual notation is this machine.
+fn is_this_machine(host: &str) -> bool {
+    let v4 = host.parse::<Ipv4Addr>();
+    let v6 = host.trim_matches(['[', ']']).parse::<Ipv6Addr>();
+    let names = ["localhost4", "localhost6", "ip6-localhost", "ip6-loopback"];
+    let name = host.strip_suffix(".localdomain").unwrap_or(host);
+    names.contains(&name)
+        || name == "localhost"
+        || host.ends_with(".localhost")
+        || v4.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
+        || v6.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
+}
+
+/// A scheme without `jdbc:` and the name of a driver, in its usual spelling.
+fn usual_scheme(scheme: &str) -> &str {
+    let base = scheme.rsplit(':').next().unwrap_or_default();
+    match base.split('+').next().unwrap_or_default() {
+        "postgres" | "postgresql" => "postgres",
+        "mysql" | "mariadb" => "mysql",
+        _ if base.len() < scheme.len() => base,
+        _ => scheme,
+    }
+}
+
+fn usual_port(scheme: &str) -> &'static str {
+    match scheme {
+        "http" | "ws" => "80",
+        "https" | "wss" => "443",
+        "ftp" => "21",
+        "ssh" | "sftp" | "git+ssh" => "22",
+        "ldap" => "389",
+        "mysql" => "3306",
+        "postgres" => "5432",
+        "amqp" => "5672",
+        "redis" => "6379",
+        "git" => "9418",
+        "mongodb" => "27017",
+        _ => "",
+    }
 }
 
 /// The digits of a port. A generous reading has them as Python reads numbers.

@@ -10,8 +10,11 @@
 //! A rule that lets pass reads strictly: every value that is selected has to fit to the letter, and in
 //! every spelling; no path that climbs (`..`) fits a pattern with wildcards.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
+use super::decode::json;
 use super::error::RuleError;
 use super::glob::Glob;
 use super::limits::{ARGUMENT_NODES, GLOB_CHARACTERS, MATCHED_BYTES, PATH_STEPS, TEXTS_IN_TEXTS};
@@ -40,6 +43,10 @@ pub(crate) enum Fault {
     NotAnObject,
     #[error("the arguments are nested too deeply, or have too many values")]
     TooLarge,
+    #[error(
+        "the arguments have half of a character in them, which programs read in different ways; send whole ones"
+    )]
+    Half,
     #[error("the member {0:?} of the arguments stands there twice")]
     Twice(String),
     #[error("the value at {0} is too long for a pattern")]
@@ -186,9 +193,9 @@ fn select(
             }
         }
         _ if reading == Reading::Strict => Ok(()),
-        (_, Json::Text(text)) if let Some(tree) = spelled_json(text, nested) => {
-            let tree = tree?;
-            select(&tree, steps, reading, nested + 1, visit)
+        (_, Json::Text(text)) if let Some(json) = spelled_json(text, nested) => {
+            let json = json?;
+            select(&tree(&json)?, steps, reading, nested + 1, visit)
         }
         (Step::Index(_) | Step::Each, Json::Null) | (Step::Name(_), _) => Ok(()),
         (Step::Index(_) | Step::Each, _) => go(value, rest),
@@ -196,8 +203,8 @@ fn select(
 }
 
 /// The array, object or text that a text spells, if it does.
-fn spelled_json(text: &str, nested: usize) -> Option<Result<Json<'_>, Fault>> {
-    let text = text.trim();
+fn spelled_json(text: &str, nested: usize) -> Option<Result<Cow<'_, str>, Fault>> {
+    let text = text.trim().trim_start_matches('\u{feff}');
     let is_quoted = text.starts_with('"') && text.ends_with('"');
     if !(is_quoted || text.starts_with(['[', '{'])) || nested >= TEXTS_IN_TEXTS {
         return None;
@@ -205,13 +212,15 @@ fn spelled_json(text: &str, nested: usize) -> Option<Result<Json<'_>, Fault>> {
     if text.len() > MATCHED_BYTES {
         return Some(Err(Fault::TooLarge));
     }
-    serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
-    let tree = Tree::read_text(text, ARGUMENT_NODES);
-    Some(if tree.whole {
-        Ok(tree.value)
-    } else {
-        Err(Fault::TooLarge)
-    })
+    json(text).map(Ok)
+}
+
+fn tree(json: &str) -> Result<Json<'_>, Fault> {
+    let tree = Tree::read_text(json, ARGUMENT_NODES);
+    if !tree.whole {
+        return Err(Fault::TooLarge);
+    }
+    tree.exact.then_some(tree.value).ok_or(Fault::Half)
 }
 
 impl Test {
@@ -291,8 +300,8 @@ impl Test {
             return Ok(true);
         }
         if let Json::Text(text) = value {
-            return spelled_json(text, nested).map_or(Ok(false), |tree| {
-                self.fits(&tree?, reading, path, (texts, nested + 1))
+            return spelled_json(text, nested).map_or(Ok(false), |json| {
+                self.fits(&tree(&json?)?, reading, path, (texts, nested + 1))
             });
         }
         // Servers that want one value take a list of one, and the other way round.

@@ -1,6 +1,10 @@
-//! Characters and bytes as servers decode them: compatible characters, percent signs, bytes that are not UTF-8.
+//! Characters and bytes as servers decode them: compatible characters, percent signs, bytes that are not UTF-8, and
+//! JSON as Python reads it.
+
+use std::borrow::Cow;
 
 use icu_normalizer::ComposingNormalizerBorrowed;
+use serde::de::IgnoredAny;
 
 /// The text in the characters that compatible ones stand for, without case.
 pub(crate) fn folded(text: &str) -> String {
@@ -38,8 +42,41 @@ pub(crate) fn is_unseen(c: char) -> bool {
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Numbers that Python writes and reads in JSON although they are none.
+const NO_NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+
+/// The JSON that a text is, with null for [`NO_NUMBERS`]; `None` if it is none.
+pub(crate) fn json(text: &str) -> Option<Cow<'_, str>> {
+    let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
+    if is_json(text) {
+        return Some(Cow::Borrowed(text));
+    }
+    if !NO_NUMBERS.iter().any(|word| text.contains(word)) {
+        return None;
+    }
+    let mut found = String::with_capacity(text.len());
+    let mut rest = text;
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    while let Some(c) = rest.chars().next() {
+        let word = NO_NUMBERS
+            .iter()
+            .find(|word| !is_quoted && rest.starts_with(**word));
+        if let Some(word) = word {
+            found.push_str("null");
+            rest = &rest[word.len()..];
+            continue;
+        }
+        is_quoted ^= c == '"' && !is_escaped;
+        is_escaped = is_quoted && c == '\\' && !is_escaped;
+        found.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    is_json(&found).then_some(Cow::Owned(found))
 }
 
 /// The text with its percent signs decoded once; `None` if there is nothing to decode.
@@ -100,4 +137,22 @@ fn lenient(bytes: &[u8]) -> String {
         rest = &rest[taken..];
     }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_that_hosts_lose_are_unseen() {
+        let lost = |c: &char| {
+            let found = idna::domain_to_unicode(&format!("a{c}b")).0;
+            found == "ab"
+        };
+        let missed: Vec<char> = ('\u{80}'..=char::MAX)
+            .filter(lost)
+            .filter(|c| !is_unseen(*c))
+            .collect();
+        assert!(missed.is_empty(), "{missed:?}");
+    }
 }

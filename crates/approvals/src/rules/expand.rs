@@ -1,20 +1,11 @@
 //! Texts that a shell or curl expands: braces, brackets, wildcards, groups and variables.
 
-use std::net::Ipv6Addr;
+use std::collections::BTreeSet;
 
-use serde::de::IgnoredAny;
-
+use super::decode::json;
 use super::pieces::first_mark;
+use super::readers::{End, LISTED, Listing, is_range, of_bash, of_curl};
 use super::spelling::Doubt;
-
-/// The longest text whose expansions are listed.
-const LISTED_BYTES: usize = 256;
-
-/// The most expansions of one text.
-const LISTED: usize = 64;
-
-/// The most steps to list them.
-const STEPS: usize = 1_024;
 
 /// Characters that an expansion begins with.
 const MARKS: [char; 6] = ['{', '[', '*', '?', '(', '$'];
@@ -224,6 +215,8 @@ fn variable(text: &[u8]) -> usize {
 pub(crate) struct Expansions {
     pub(crate) listed: Vec<String>,
     /// There are others that are not listed.
+    pub(crate) is_cut: bool,
+    /// The doubt about those.
     pub(crate) doubt: Doubt,
     /// Each of those begins with one of these. [`ANY_HOST`] stands for a host that may be any.
     pub(crate) starts: Vec<String>,
@@ -234,104 +227,132 @@ pub(crate) const ANY_HOST: &str = "://";
 
 impl Expansions {
     pub(crate) fn of(text: &str) -> Self {
-        let Some(first) = first_mark(text) else {
+        let quotes = || text.find(['"', '\'', '\\']).filter(|_| leads(text));
+        let Some(first) = first_mark(text).or_else(quotes) else {
             return Self::default();
         };
-        // No host goes on behind a blank, and a query leads nowhere else.
-        let text = &text[..outer_end(text, char::is_whitespace)];
-        let head = &text[..outer_end(text, |c| matches!(c, '?' | '#'))];
-        let has_blank = text.contains(char::is_whitespace);
-        if is_data(text) || (has_blank && !is_odd(text)) {
+        if json(text).is_some() {
             return Self::default();
         }
-        // To curl, a backslash takes a character for what it is.
-        let bare = text.replace('\\', "");
-        let listed = [text, head].iter().find_map(|text| listed(text));
-        let listed = listed.filter(|_| !has_blank);
-        let others = listed.as_ref().and_then(|_| {
-            let is_escaped = bare.len() < text.len();
-            if is_escaped {
-                self::listed(&bare)
-            } else {
-                Some(Vec::new())
+        let (mut listed, mut starts) = (BTreeSet::new(), Vec::new());
+        let mut cut = Vec::new();
+        let mut add = |listing, text: &str| match listing {
+            Listing::Whole(texts) => listed.extend(texts),
+            Listing::Refused => {}
+            Listing::TooMany(found) => {
+                cut.push(text.to_owned());
+                starts.extend(found);
             }
-        });
-        let is_listed = others.is_some() && !is_odd(text);
-        let listed = listed.into_iter().chain(others).flatten().collect();
-        if is_listed {
-            return Self {
-                listed,
-                ..Self::default()
-            };
+        };
+        add(by_curl(text), text);
+        let words = by_bash(text);
+        // A shell hands its words to curl.
+        if let Listing::Whole(words) = &words {
+            for word in words {
+                add(by_curl(word), word);
+            }
         }
-        let (doubt, host) = doubt(text, first);
-        let starts = first_parts(text).unwrap_or_else(|| vec![start(text, first).to_owned()]);
-        Self {
-            listed,
-            doubt,
-            starts: starts.into_iter().chain(host).collect(),
+        add(words, text);
+        if listed.len() > LISTED {
+            cut.push(text.to_owned());
+            starts.push(text[..first].to_owned());
+        }
+        let mut found = Self {
+            listed: listed.into_iter().take(LISTED).collect(),
+            is_cut: !cut.is_empty(),
+            ..Self::default()
+        };
+        if leads(text) {
+            found.starts = starts.iter().map(|start| told(start, text)).collect();
+            for text in &cut {
+                found.doubt_about(text);
+            }
+        }
+        found
+    }
+
+    /// Adds the doubt about a text whose expansions are not all listed.
+    fn doubt_about(&mut self, text: &str) {
+        let is_prose = text.contains(char::is_whitespace) && !is_put_together(text);
+        if let Some(first) = first_mark(text).filter(|_| !is_prose) {
+            let (doubt, host) = doubt(text, first);
+            self.doubt = self.doubt.max(doubt);
+            self.starts.extend(host);
         }
     }
 }
 
-/// The place of the first such character that is in no braces or brackets.
-fn outer_end(text: &str, is_end: impl Fn(char) -> bool) -> usize {
-    let mut depth = 0_usize;
-    let end = text.char_indices().find(|(_, c)| {
-        match c {
-            '{' | '[' => depth += 1,
-            '}' | ']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0 && is_end(*c)
+/// The texts of curl: of all of a text, or up to a blank, behind which no host goes on, or up to its query, which leads
+/// nowhere else.
+fn by_curl(text: &str) -> Listing {
+    // No address begins with dots.
+    let is_address = |text: &String| !text.trim_start().starts_with("..");
+    let found = first_whole([|_| false, char::is_whitespace, is_query], |is_end| {
+        of_curl(text, is_end)
     });
-    end.map_or(text.len(), |(at, _)| at)
+    match found {
+        Listing::Whole(texts) => Listing::Whole(texts.into_iter().filter(is_address).collect()),
+        other => other,
+    }
 }
 
-/// Tests if the braces of an address can be read in several ways.
-fn is_odd(text: &str) -> bool {
-    let is_balanced = text.matches('{').count() == text.matches('}').count();
-    let is_put_together = ["}:", "]:", ",http", "{http", "}/", "]/", "}@"];
-    (!is_balanced || text.contains(['\\', '"', '\'']) || text.contains(char::is_whitespace))
-        && is_put_together.iter().any(|sign| text.contains(sign))
+/// The words of bash, likewise.
+fn by_bash(text: &str) -> Listing {
+    first_whole([|_| false, is_query], |is_end| of_bash(text, is_end))
 }
 
-/// Tests if a text has nothing that leads to a place, or is data that happens to have an address in it.
-fn is_data(text: &str) -> bool {
-    let leads = text.contains(['/', ':', '.', '@', '~', '$']);
-    let is_number = text.starts_with(|c: char| c.is_ascii_digit());
-    !(leads || is_number) || serde_json::from_str::<IgnoredAny>(text).is_ok()
+fn is_query(c: char) -> bool {
+    matches!(c, '?' | '#')
 }
 
-/// The first names of a relative path, if there are few.
-fn first_parts(text: &str) -> Option<Vec<String>> {
-    let (first, _) = text.split_once('/')?;
-    let is_name = !first.is_empty() && !first.contains([':', '@', '%', '\\', '"', '\'']);
-    let is_whole = first.matches('{').count() == first.matches('}').count();
-    let names = listed(first).filter(|_| is_name && is_whole)?;
-    let names = names
-        .iter()
-        .map(|name| format!("{}/", name.trim_end_matches('.')));
-    Some(names.collect()).filter(|names: &Vec<String>| !names.is_empty())
+/// The first listing that is whole, or else the last one that is not refused.
+fn first_whole<const N: usize>(ends: [End; N], list: impl Fn(End) -> Listing) -> Listing {
+    let mut found = Listing::Refused;
+    for is_end in ends {
+        match list(is_end) {
+            Listing::Refused => {}
+            whole @ Listing::Whole(_) => return whole,
+            cut @ Listing::TooMany(_) => found = cut,
+        }
+    }
+    found
 }
 
-/// The beginning of a text up to its first mark, as far as it tells where an address or a path leads.
-fn start(text: &str, first: usize) -> &str {
-    let start = &text[..first];
+/// Tests if braces seem to be a part of an address.
+fn is_put_together(text: &str) -> bool {
+    let signs = ["}:", "]:", ",http", "{http", "}/", "]/", "}@"];
+    signs.iter().any(|sign| text.contains(sign))
+}
+
+/// Tests if a text has something that leads to a place.
+fn leads(text: &str) -> bool {
+    text.contains(['/', ':', '.', '@', '~', '$']) || text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// The part of a beginning that tells where an address or a path leads.
+fn told(start: &str, text: &str) -> String {
     let said = start.find("://").map(|at| at + "://".len());
     let begin = said.unwrap_or_default();
-    let host_end = text[begin..].find(['/', '?', '#']);
-    let is_in_host = host_end.is_none_or(|end| first < begin + end);
-    if is_in_host && text.contains('@') {
+    let host_end = start[begin..].find(['/', '?', '#']);
+    if host_end.is_none() && text.contains('@') {
         // It may be the name of a user.
-        return &text[..begin];
+        return start[..begin].to_owned();
     }
-    if is_in_host && let Some(port) = start[begin..].find(':') {
-        return &start[..begin + port];
+    if host_end.is_none()
+        && let Some(port) = start[begin..].find(':')
+    {
+        return start[..begin + port].to_owned();
     }
+    // A path may be spelled otherwise from there on.
+    let path = begin + host_end.unwrap_or_default();
+    let odd = ["//", "/."]
+        .iter()
+        .filter_map(|sign| start[path..].find(sign))
+        .min();
+    let start = &start[..odd.map_or(start.len(), |at| path + at + 1)];
     // A percent sign takes two more characters.
     let percent = start.rfind('%').filter(|at| start.len() - at < 3);
-    &start[..percent.unwrap_or(start.len())]
+    start[..percent.unwrap_or(start.len())].to_owned()
 }
 
 /// The doubt about a text of which not every expansion can be looked at: a number may be a host in a notation of its own.
@@ -380,17 +401,21 @@ fn is_usual(host: &str) -> bool {
     host.split('.').count() == 4 && host.split('.').all(is_part)
 }
 
-/// Tests if braces or ranges may change the host of an address, or what its percent signs stand for.
+/// Tests if braces or ranges may change the host of an address, or if they or quotes may change what its percent signs
+/// stand for.
 pub(crate) fn may_lead_elsewhere(text: &str) -> bool {
-    first_mark(text).is_some_and(|first| {
-        let begin = text.find("://").map_or(0, |at| at + "://".len());
-        let end = text[begin..].find(['/', '?', '#']);
-        let end = end.map_or(text.len(), |end| begin + end);
-        (begin > 0 && first < end) || text.contains(['%', '\\'])
-    })
+    let is_quoted = text.contains('%') && text.contains(['"', '\'', '\\']);
+    is_quoted
+        || first_mark(text).is_some_and(|first| {
+            let begin = text.find("://").map_or(0, |at| at + "://".len());
+            let end = text[begin..].find(['/', '?', '#']);
+            let end = end.map_or(text.len(), |end| begin + end);
+            (begin > 0 && first < end) || text.contains(['%', '\\'])
+        })
 }
 
-fn without_ranges(text: &str) -> String {
+/// A text without the ranges of curl.
+pub(crate) fn without_ranges(text: &str) -> String {
     let mut parts = text.split('[');
     let mut found = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -400,96 +425,4 @@ fn without_ranges(text: &str) -> String {
         }
     }
     found
-}
-
-/// Every expansion of a text; none if they are too many.
-fn listed(text: &str) -> Option<Vec<String>> {
-    if text.len() > LISTED_BYTES {
-        return None;
-    }
-    let mut found = Vec::new();
-    let mut steps = 0;
-    // Each with the end of the part in which marks are still to be looked for.
-    let mut waiting = vec![(text.to_owned(), text.len())];
-    while let Some((text, end)) = waiting.pop() {
-        steps += 1;
-        if found.len() + waiting.len() >= LISTED || steps > STEPS {
-            return None;
-        }
-        let Some(open) = text[..end].rfind(['{', '[']) else {
-            found.push(text);
-            continue;
-        };
-        let (before, inner) = (&text[..open], &text[open + 1..]);
-        let parts = if text[open..].starts_with('{') {
-            inner.split_once('}').map(|(inner, rest)| {
-                if is_sequence(inner) {
-                    // As bash has it.
-                    let inner = inner.replacen("..", "-", 1).replace("..", ":");
-                    return range(&inner).map(|parts| (parts, rest));
-                }
-                let parts = inner.split(',').map(str::to_owned);
-                Some((parts.collect::<Vec<_>>(), rest))
-            })
-        } else {
-            inner
-                .split_once(']')
-                .filter(|(inner, _)| is_range(inner))
-                .map(|(inner, rest)| range(inner).map(|parts| (parts, rest)))
-        };
-        match parts {
-            Some(None) => return None,
-            Some(Some((parts, rest))) => {
-                let parts = parts.iter().map(|part| format!("{before}{part}{rest}"));
-                waiting.extend(parts.map(|text| (text, open)));
-            }
-            None => waiting.push((text, open)),
-        }
-    }
-    found.retain(|found| found != text);
-    Some(found)
-}
-
-/// Tests if braces are a sequence such as `1..3` or `a..e..2`.
-fn is_sequence(inner: &str) -> bool {
-    let is_end =
-        |end: &str| !end.is_empty() && end.chars().all(|c| c.is_alphanumeric() || c == '-');
-    inner.contains("..") && inner.split("..").all(is_end)
-}
-
-/// Tests if brackets are a range. Those of `[::1]` are none.
-fn is_range(inner: &str) -> bool {
-    let address = inner.split('%').next().unwrap_or_default();
-    inner.contains('-') && address.parse::<Ipv6Addr>().is_err()
-}
-
-/// The texts of a range such as `a-f`, `1-10` and `0-8:2`. None if they are too many.
-fn range(inner: &str) -> Option<Vec<String>> {
-    let (ends, _) = inner.split_once(':').unwrap_or((inner, ""));
-    let Some((first, last)) = ends.split_once('-') else {
-        return Some(vec![ends.to_owned()]);
-    };
-    let (first, last) = (first.trim(), last.trim());
-    // Zeros in front stay.
-    let width = if first.starts_with('0') {
-        first.len()
-    } else {
-        0
-    };
-    let is_number = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number(first) && is_number(last) {
-        let (from, to) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
-        // Some count down.
-        let (from, to) = (from.min(to), from.max(to));
-        let is_short = to - from < LISTED as u64;
-        return is_short.then(|| (from..=to).map(|n| format!("{n:0width$}")).collect());
-    }
-    match (first.parse::<char>(), last.parse::<char>()) {
-        (Ok(from), Ok(to)) => {
-            let letters = from.min(to)..=from.max(to);
-            let letters: Vec<String> = letters.take(LISTED + 1).map(String::from).collect();
-            (letters.len() <= LISTED).then_some(letters)
-        }
-        _ => Some(vec![first.to_owned(), last.to_owned()]),
-    }
 }

@@ -172,13 +172,19 @@ const STEPS: usize = 16 * 1024 * 1024;
 /// The longest number of a range.
 const DIGITS: usize = 10;
 
+/// The fewest numbers of a range of which not each is compared.
+const NUMBERS: usize = 64;
+
 impl Glob {
     /// Tests if it matches some choice of pieces.
     pub(crate) fn may_match(&self, pieces: &Pieces<'_>) -> bool {
         let between = pieces.between.iter().map(|piece| match piece {
             Piece::Text(text) => text.len(),
-            Piece::Number => DIGITS,
-            Piece::Letter => 1,
+            Piece::Number { from, to, .. } => {
+                let numbers = usize::try_from(to - from).unwrap_or(NUMBERS);
+                DIGITS * if numbers < NUMBERS { numbers + 1 } else { 1 }
+            }
+            Piece::Letter { .. } => 1,
         });
         let bytes = pieces.before.len() + pieces.after.len() + between.sum::<usize>();
         if bytes.saturating_mul(self.parts.len() + 1) > STEPS {
@@ -194,14 +200,9 @@ impl Glob {
             let mut with = states.clone();
             match piece {
                 Piece::Text(text) => self.advance(&mut with, text),
-                Piece::Letter => self.step(&mut with, char::is_alphanumeric),
-                Piece::Number => {
-                    let mut longer = with.clone();
-                    with.fill(false);
-                    for _ in 0..DIGITS {
-                        self.step(&mut longer, |c| c.is_ascii_digit());
-                        join(&mut with, &longer);
-                    }
+                Piece::Letter { from, to } => self.step(&mut with, |c| (*from..=*to).contains(&c)),
+                Piece::Number { from, to, width } => {
+                    with = self.after_number(&with, (*from, *to), *width);
                 }
             }
             join(&mut states, &with);
@@ -212,6 +213,28 @@ impl Glob {
         }
         self.advance(&mut taken, pieces.after);
         taken.last() == Some(&true)
+    }
+
+    /// The states behind a number of a range. Of a long one, only the count of digits is known.
+    fn after_number(&self, states: &[bool], (from, to): (u64, u64), width: usize) -> Vec<bool> {
+        let mut found = vec![false; states.len()];
+        if to - from < NUMBERS as u64 {
+            for number in from..=to {
+                let mut with = states.to_vec();
+                self.advance(&mut with, &format!("{number:0width$}"));
+                join(&mut found, &with);
+            }
+            return found;
+        }
+        let digits = |number: u64| number.to_string().len().max(width);
+        let mut longer = states.to_vec();
+        for count in 1..=digits(to).min(DIGITS) {
+            self.step(&mut longer, |c| c.is_ascii_digit());
+            if count >= digits(from).min(DIGITS) {
+                join(&mut found, &longer);
+            }
+        }
+        found
     }
 
     fn advance(&self, states: &mut [bool], text: &str) {
@@ -335,6 +358,12 @@ mod tests {
         assert!(may_match("10.0.0.1/x", "10.0.0.[1- 1: 1]/x"));
         assert!(may_match("http://*", "htt{p..p}://x"));
         assert!(!may_match("*secret*", "items[0-1000]"));
+        assert!(!may_match("10.0.0.9/*", "10.0.0.[1-8]/x"));
+        assert!(may_match("10.0.0.008/*", "10.0.0.[001-010]/x"));
+        assert!(!may_match("10.0.0.25/*", "10.0.0.[100-254]/x"));
+        assert!(!may_match("xyz", "x[a-w]z"));
+        assert!(may_match("xyz", "x[y-z]z"));
+        assert!(!may_match("*secret*", &"a[i-1]{b}".repeat(6)));
         assert!(!may_match("10.0.0.x/*", "10.0.0.[1-254]/x"));
         assert!(!may_match("*secret*", r#"{"a":"set","b":"cream"}"#));
         assert!(!may_match("/etc/*", "{a,b}/etc/x"));

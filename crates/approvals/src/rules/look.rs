@@ -57,6 +57,7 @@ impl<'c, 'a> Look<'c, 'a> {
             let tree = Tree::read(raw, ARGUMENT_NODES);
             match tree.value {
                 Json::Object(_) if !tree.whole => Err(Fault::TooLarge),
+                Json::Object(_) if !tree.exact => Err(Fault::Half),
                 value @ Json::Object(_) => Ok(value),
                 _ => Err(Fault::NotAnObject),
             }

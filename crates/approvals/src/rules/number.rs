@@ -38,7 +38,8 @@ impl Numbers {
     }
 
     pub(crate) fn of_text(text: &str) -> Self {
-        let text: String = folded(text)
+        let folded = folded(text);
+        let text: String = folded
             .chars()
             .filter(|c| !is_unseen(*c) && !c.is_whitespace())
             .filter(|c| !matches!(c, '_' | '\'' | '\u{2019}' | '"'))
@@ -55,9 +56,12 @@ impl Numbers {
             return found;
         };
         if let Some((radix, digits)) = based(&text[first..]) {
-            let value = u64::from_str_radix(digits, radix).ok();
+            // Some readers stop at the unit.
+            let end = digits.find(|c: char| !c.is_digit(radix));
+            let value = u64::from_str_radix(&digits[..end.unwrap_or(digits.len())], radix).ok();
             #[expect(clippy::cast_precision_loss, reason = "as any reader of a float does")]
             found.add(value.map(|value| value as f64));
+            found.is_sure &= end.is_none();
             return found;
         }
         let (head, core, tail) = (&text[..first], &text[first..=last], &text[last + 1..]);
@@ -78,7 +82,22 @@ impl Numbers {
                 found.add(format!("{sign}{point}{core}").parse().ok());
             }
         };
+        let is_number = core.replace(',', "").parse::<f64>().is_ok();
+        let digits = core.find(|c: char| !c.is_ascii_digit());
+        if let Some(end) = digits.filter(|_| !is_number) {
+            add(&core[..end]);
+        }
         add(&core.replace(',', ""));
+        // Some readers stop at the exponent, at the point, or at a blank.
+        if let Some((mantissa, _)) = core.split_once('e') {
+            add(&mantissa.replace(',', ""));
+        }
+        if let Some((whole, _)) = core.split_once(['e', '.']) {
+            add(&whole.replace(',', ""));
+        }
+        if let Some(digits) = digits_before_blank(&folded) {
+            add(digits);
+        }
         if core.contains(',') {
             add(&core.replace('.', "").replace(',', "."));
         }
@@ -112,6 +131,16 @@ impl Numbers {
             None => self.is_sure = false,
         }
     }
+}
+
+/// The digits before a blank, if others follow.
+fn digits_before_blank(text: &str) -> Option<&str> {
+    let text = &text[text.find(|c: char| c.is_ascii_digit())?..];
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let rest = &text[end..];
+    let follows = rest.trim_start();
+    let is_split = follows.len() < rest.len() && follows.starts_with(|c: char| c.is_ascii_digit());
+    is_split.then_some(&text[..end])
 }
 
 /// Tests if a number has more digits than a double keeps.

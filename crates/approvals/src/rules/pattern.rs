@@ -3,6 +3,8 @@
 //! Letter case does not count: the file systems of macOS and Windows ignore it. On others a rule
 //! holds back a little more than it says.
 
+use std::sync::LazyLock;
+
 use regex_lite::{Regex, RegexBuilder};
 
 use super::address::prefixes;
@@ -16,14 +18,33 @@ use super::pieces::Pieces;
 use super::spelling::{Doubt, Spellings, follow, through_links};
 
 /// Where home directories are. Names of users follow those that end in a slash.
-const HOMES: [&str; 6] = [
+const USUAL_HOMES: [&str; 9] = [
     "/home/",
     "/users/",
     "/var/home/",
+    "/usr/home/",
+    "/export/home/",
+    "/mnt/c/users/",
     "c:/users/",
     "/root",
     "/var/root",
 ];
+
+/// These, and the home directory of this process, which may be anywhere.
+static HOMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let own = std::env::home_dir().filter(|home| home.is_absolute());
+    let real = own.as_ref().and_then(|own| own.canonicalize().ok());
+    let own = own.into_iter().chain(real).filter_map(|home| {
+        let home = folded(home.to_str()?).replace('\\', "/");
+        let home = home.trim_end_matches('/');
+        (!home.is_empty()).then(|| home.to_owned())
+    });
+    USUAL_HOMES
+        .map(str::to_owned)
+        .into_iter()
+        .chain(own)
+        .collect()
+});
 
 /// The fewest characters that tell a host from others.
 const HOST_CHARACTERS: usize = 2;
@@ -34,6 +55,11 @@ const HOST_BYTES: usize = 512;
 /// Directories through which a path leads elsewhere.
 const THROUGH: [&str; 2] = ["/proc/", "/dev/fd/"];
 
+/// Where a path to a home directory may begin.
+fn ways_home() -> impl Iterator<Item = &'static str> {
+    HOMES.iter().map(String::as_str).chain(THROUGH)
+}
+
 /// The beginning of a pattern, up to its first wildcard.
 #[derive(Clone, Debug, Default)]
 struct Start {
@@ -43,6 +69,8 @@ struct Start {
     below_home: Option<String>,
     /// Whether it was written from the home directory on.
     is_of_home: bool,
+    /// It is the beginning of an address.
+    is_address: bool,
 }
 
 impl Start {
@@ -61,6 +89,8 @@ impl Start {
             heads,
             below_home,
             is_of_home,
+            // A letter is a drive.
+            is_address: head.find("://").is_some_and(|at| at > 1),
         }
     }
 
@@ -72,6 +102,13 @@ impl Start {
     /// Whether a text may begin so although it is spelled otherwise: it is unclear, or a shell expands its
     /// wildcards. A text that need not begin so at all may be prose.
     fn may_begin(&self, spellings: &Spellings, is_anchored: bool) -> bool {
+        if self.is_address {
+            let meets = || {
+                let mut open = spellings.open.iter();
+                self.meets(spellings) || open.any(|start| self.meets_open(start))
+            };
+            return is_anchored && meets();
+        }
         let is_known = self.is_absolute() || self.is_of_home;
         let is_path = spellings.doubt >= Doubt::IfPath || self.meets(spellings);
         let is_path = is_path || spellings.open.iter().any(|start| self.meets_open(start));
@@ -88,7 +125,7 @@ impl Start {
         }
         start.is_empty()
             || (is_home && start.starts_with(['~', '$', '%']))
-            || (self.is_of_home && HOMES.iter().any(|home| overlap(home)))
+            || (self.is_of_home && ways_home().any(|way| overlap(way) || of_file(way)))
             || self.heads.iter().any(|head| {
                 let host = head.split_once("://").map(|(_, host)| host);
                 overlap(head) || host.map_or_else(|| of_file(head), overlap)
@@ -102,7 +139,7 @@ impl Start {
                 .as_ref()
                 .is_some_and(|head| overlap(head, start))
         };
-        let in_home = |start: &str, home: &&str| {
+        let in_home = |start: &str, home: &str| {
             home.starts_with(start) || below(start, home).is_some_and(|start| below_home(&start))
         };
         spellings.wild.iter().any(|start| {
@@ -111,7 +148,8 @@ impl Start {
             }
             (start.starts_with('/') || start.contains("://"))
                 && (self.heads.iter().any(|head| overlap(head, start))
-                    || (self.is_of_home && HOMES.iter().any(|home| in_home(start, home))))
+                    || (self.is_of_home && HOMES.iter().any(|home| in_home(start, home)))
+                    || (self.is_of_home && THROUGH.iter().any(|way| overlap(way, start))))
         })
     }
 }
@@ -155,7 +193,12 @@ impl PathPattern {
             None => HOMES.iter().find_map(|home| below(&normal, home)),
         };
         let below_home = below_home.map(|text| Glob::from_marked(&text));
-        let start = Start::new(&head, below_home.as_ref().map(Glob::head), is_of_home);
+        let mut start = Start::new(&head, below_home.as_ref().map(Glob::head), is_of_home);
+        // Its scheme may be wild.
+        start.is_address |= address_parts(&normal).is_some_and(|(scheme, ..)| {
+            let is_wild = scheme.contains([Glob::ONE, Glob::MANY]);
+            is_wild || scheme.len() > 1
+        });
         Self {
             written: written.clone(),
             plain: Glob::from_marked(&text),
@@ -179,11 +222,14 @@ impl PathPattern {
         let spellings = texts.spellings(text, Reading::Generous)?;
         if spellings.doubt == Doubt::All
             || spellings.texts.iter().any(|text| self.has(text))
-            || spellings.braced.iter().any(|text| self.may_have(text))
+            || self.may_have(&spellings)
         {
             return Ok(true);
         }
         if !spellings.home.is_empty() && self.has_home(&spellings) {
+            return Ok(true);
+        }
+        if self.start.is_address && spellings.is_unclear {
             return Ok(true);
         }
         if self.begins_anywhere {
@@ -239,13 +285,18 @@ impl PathPattern {
     }
 
     /// The same of a text whose braces may be expanded.
-    fn may_have(&self, text: &str) -> bool {
-        Pieces::of(text).is_some_and(|pieces| {
-            let mut globs = [&self.plain]
-                .into_iter()
-                .chain(&self.normal)
-                .chain(&self.loose);
-            globs.any(|glob| glob.may_match(&pieces))
+    fn may_have(&self, spellings: &Spellings) -> bool {
+        let globs = || {
+            let globs = [&self.plain].into_iter();
+            globs.chain(&self.normal).chain(&self.loose)
+        };
+        let is_matched = |text: &str| {
+            Pieces::of(text).is_some_and(|pieces| globs().any(|glob| glob.may_match(&pieces)))
+        };
+        let mut texts = spellings.braced.iter();
+        texts.any(|text| {
+            // A host is the same with a slash and without.
+            is_matched(text) || (spellings.is_cut && is_matched(&format!("{text}/")))
         })
     }
 
@@ -349,7 +400,7 @@ fn is_host(text: &str, site: &str) -> bool {
 
 /// Whether a text tells where it leads.
 fn is_certain(spellings: &Spellings) -> bool {
-    !spellings.climbs && spellings.doubt == Doubt::None
+    !spellings.climbs && !spellings.is_unclear && spellings.doubt == Doubt::None
 }
 
 /// A path below a home directory from there on: `~/x` for `/home/me/x`.
@@ -461,14 +512,19 @@ impl TextPattern {
         let spellings = texts.spellings(text, Reading::Generous)?;
         let mut at_home = spellings.home.iter().flat_map(|path| {
             let rest = &path[1..];
-            HOMES.map(|home| {
+            HOMES.iter().map(move |home| {
                 let user = if home.ends_with('/') { "me" } else { "" };
                 format!("{home}{user}{rest}")
             })
         });
-        let is_open = |start: &String| start.contains(':') || "http".starts_with(&**start);
+        let is_open = |start: &String| {
+            let (scheme, rest) = start.split_once(':').unwrap_or((start, ""));
+            let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            (is_scheme && scheme.len() < start.len() && !rest.starts_with(' '))
+                || "http".starts_with(&**start)
+        };
         Ok(spellings.doubt == Doubt::All
-            || (self.is_address && spellings.open.iter().any(is_open))
+            || (self.is_address && (spellings.is_unclear || spellings.open.iter().any(is_open)))
             || self.start.may_begin(&spellings, self.is_anchored)
             || spellings.texts.iter().any(|text| self.has(text))
             || at_home.any(|text| self.has(&text)))
@@ -487,7 +543,7 @@ impl TextPattern {
     fn has(&self, text: &str) -> bool {
         let is_match =
             |text: &str| self.plain.is_match(text) || self.plain.is_match(&format!("{text}/"));
-        let is_home = |home: &&str| {
+        let is_home = |home: &String| {
             let found = below(text, home);
             found.is_some_and(|text| is_match(&text) || is_match(&text.replacen('~', "$home", 1)))
         };

@@ -7,6 +7,9 @@
 /// The signs that a text is put together by, or that are taken out of it.
 const SIGNS: [char; 9] = ['{', '}', '[', ']', ',', '"', '\'', '\\', '`'];
 
+/// The most digits of a number with zeros in front.
+const WIDTH: usize = 20;
+
 /// A text with braces or ranges in it.
 pub(crate) struct Pieces<'t> {
     /// The text before the first of them, which stays.
@@ -23,10 +26,17 @@ pub(crate) struct Pieces<'t> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Piece<'t> {
     Text(&'t str),
-    /// A number of a range.
-    Number,
-    /// A letter of a range.
-    Letter,
+    /// A number of a range, between these and with at least as many digits.
+    Number {
+        from: u64,
+        to: u64,
+        width: usize,
+    },
+    /// A letter of a range, between these.
+    Letter {
+        from: char,
+        to: char,
+    },
 }
 
 impl<'t> Pieces<'t> {
@@ -72,7 +82,7 @@ pub(crate) fn first_mark(text: &str) -> Option<usize> {
     range.or(brace)
 }
 
-/// The kind of text that a range such as `[1-10]`, `[a-z:2]` or `{1..3}` yields.
+/// The text that a range such as `[1-10]`, `[a-z:2]` or `{1..3}` yields.
 fn range<'t>(opener: Option<char>, inner: &str, after: &str) -> Option<Piece<'t>> {
     let sign = match (opener, after.chars().next()) {
         (Some('['), Some(']')) => "-",
@@ -82,14 +92,29 @@ fn range<'t>(opener: Option<char>, inner: &str, after: &str) -> Option<Piece<'t>
     let (from, to) = inner.split_once(sign)?;
     let to = to.split([':', '.']).next().unwrap_or_default();
     let (from, to) = (from.trim(), to.trim());
-    let is_number = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number(from.trim_start_matches('-')) && is_number(to.trim_start_matches('-')) {
-        Some(Piece::Number)
-    } else if from.chars().count() == 1 && to.chars().count() == 1 {
-        Some(Piece::Letter)
-    } else {
-        None
+    if let (Some(first), Some(last)) = (number(from), number(to)) {
+        let width = |end: &str| if end.starts_with('0') { end.len() } else { 1 };
+        let is_signed = from.starts_with('-') || to.starts_with('-');
+        return Some(Piece::Number {
+            from: if is_signed { 0 } else { first.min(last) },
+            to: first.max(last),
+            width: width(from).max(width(to)).min(WIDTH),
+        });
     }
+    let letter = |end: &str| end.parse().ok().filter(|c: &char| c.is_alphabetic());
+    let (first, last) = (letter(from)?, letter(to)?);
+    // Shells count down, too.
+    (first <= last || sign == "..").then(|| Piece::Letter {
+        from: first.min(last),
+        to: first.max(last),
+    })
+}
+
+/// The digits of an end of a range as a number.
+fn number(end: &str) -> Option<u64> {
+    let digits = end.trim_start_matches('-');
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -117,6 +142,10 @@ mod tests {
             "[0,1]",
             "x[0]",
             "}{",
+            "a[i-1]",
+            "[1-i]",
+            "[z-a]",
+            "[+-0]",
         ] {
             assert!(Pieces::of(text).is_none(), "{text}");
         }

@@ -43,7 +43,7 @@ const UNSAID: [&str; 2] = ["http", "https"];
 const LINK_NAMES: usize = 4;
 
 /// Links of Linux and macOS, and where they lead.
-const LINKS: [(&str, &str); 19] = [
+const LINKS: [(&str, &str); 23] = [
     ("bin", "usr/bin"),
     ("sbin", "usr/sbin"),
     ("lib", "usr/lib"),
@@ -52,6 +52,10 @@ const LINKS: [(&str, &str); 19] = [
     ("libx32", "usr/libx32"),
     ("var/run", "run"),
     ("var/lock", "run/lock"),
+    ("var/spool/mail", "var/mail"),
+    ("run/shm", "dev/shm"),
+    ("usr/bin/x11", "usr/bin"),
+    ("usr/tmp", "var/tmp"),
     ("var/home", "home"),
     ("private/etc", "etc"),
     ("private/var", "var"),
@@ -66,9 +70,9 @@ const LINKS: [(&str, &str); 19] = [
 ];
 
 /// The first names of paths that lead elsewhere.
-const LEADING: [&str; 13] = [
+const LEADING: [&str; 14] = [
     "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "var", "private", "proc", "dev",
-    "system", ".vol",
+    "run", "system", ".vol",
 ];
 
 /// The spellings of one text, in lower case.
@@ -86,8 +90,13 @@ pub(crate) struct Spellings {
     pub(crate) open: HashSet<String>,
     /// Those with braces or brackets, as they are before these are expanded.
     pub(crate) braced: HashSet<String>,
+    /// Some of these expand to more than can be listed.
+    pub(crate) is_cut: bool,
     /// Some part of it is `..`, or expands to it.
     pub(crate) climbs: bool,
+    /// It is an address, and readers differ in its host.
+    pub(crate) is_unclear: bool,
+    /// The doubt about a path.
     pub(crate) doubt: Doubt,
 }
 
@@ -145,8 +154,16 @@ impl Spellings {
                 found.look_through(&next, reading, &mut waiting);
             }
         }
-        let texts = found.texts.iter();
-        let wild = texts.flat_map(|text| before_wildcard(text).into_iter().chain(in_braces(text)));
+        // Windows, which has backslashes, expands no braces: they are wildcards only if not all is listed.
+        let is_listed = !found.is_cut && text.contains('\\') && !text.contains('/');
+        let is_block = is_block_comment(text);
+        let wild = found.texts.iter().flat_map(|text| {
+            let start = before_wildcard(text).filter(|start| {
+                let is_brace = text[start.len()..].starts_with('{');
+                !((is_listed && is_brace) || (is_block && *start == "/"))
+            });
+            start.into_iter().chain(in_braces(text))
+        });
         let wild: Vec<String> = wild.map(str::to_owned).collect();
         found.wild.extend(wild);
         found.doubt_if(found.is_full(), Doubt::All);
@@ -160,6 +177,11 @@ impl Spellings {
         // Parsers take characters for what they are.
         if whole != *text || text.contains(is_unseen) {
             self.look_at_parsed(text, reading);
+        }
+        // Some end the host at a character that others fold into a sign.
+        if !text.is_ascii() && text.contains("://") {
+            let unfolded = seen(&text.to_lowercase()).replace('\\', "/");
+            self.look_at_place(&unfolded, reading);
         }
         let current = seen(&whole);
         if !next.is_expanded && current.contains(['{', '[']) {
@@ -182,20 +204,31 @@ impl Spellings {
                 is_expanded,
             });
         };
-        for text in [text, &current] {
+        let mut texts = vec![&**text];
+        for other in [
+            &*current,
+            text.trim_matches(is_quote),
+            current.trim_matches(is_quote),
+        ] {
+            if !texts.contains(&other) {
+                texts.push(other);
+            }
+        }
+        for text in texts {
             if let Some(other) = without_user(text) {
                 then(other, next.decodings, next.is_expanded);
             }
             if next.is_expanded {
                 continue;
             }
-            let found = Expansions::of(text.trim_matches(is_quote));
+            let found = Expansions::of(text);
             // Windows, which has drives, expands nothing.
             found
                 .listed
                 .into_iter()
-                .filter(|text| !is_drive(text) || text.contains('@'))
+                .filter(|text| !is_drive(text.trim_start()) || text.contains('@'))
                 .for_each(|text| then(text, next.decodings, true));
+            self.is_cut |= found.is_cut;
             self.doubt = self.doubt.max(found.doubt);
             let starts = found.starts.iter().map(|start| start.to_ascii_lowercase());
             self.open
@@ -204,6 +237,7 @@ impl Spellings {
         if let Some(decoded) = decoded(&current) {
             if next.decodings == DECODINGS {
                 self.doubt_if(true, Doubt::Place);
+                self.is_unclear = true;
             } else {
                 then(decoded, next.decodings + 1, next.is_expanded);
             }
@@ -233,7 +267,9 @@ impl Spellings {
         let weight = |text: &String| if text.is_ascii() { 1 } else { 4 };
         let texts = self.texts.iter();
         let texts = texts.map(|text| text.len() * weight(text) + SPELLING_BYTES);
-        let braced = self.braced.iter().map(|text| text.len() * PIECES_WEIGHT);
+        let times = if self.is_cut { 2 } else { 1 };
+        let braced = self.braced.iter();
+        let braced = braced.map(|text| text.len() * PIECES_WEIGHT * times);
         texts.chain(braced).sum()
     }
 
@@ -243,7 +279,6 @@ impl Spellings {
         self.add(text.clone());
         let text = text.trim_matches(is_quote);
         let slashed = text.replace('\\', "/");
-        self.doubt_if(is_substituted(text), Doubt::IfPath);
         for text in [Some(&*slashed), wrapped(&slashed)].into_iter().flatten() {
             self.look_at_place(text, reading);
             self.look_at_parsed(text, reading);
@@ -261,6 +296,8 @@ impl Spellings {
     fn look_at_unsaid(&mut self, text: &str) {
         // One that begins with two slashes has the scheme of the page that it stands on.
         let address = text.strip_prefix("//");
+        // The name of a user may have blanks.
+        let address = address.filter(|_| text.contains('@') || !is_comment(text));
         let address = address.or_else(|| begins_with_host(text).then_some(text));
         for scheme in address.iter().flat_map(|_| UNSAID) {
             let address = address.unwrap_or_default();
@@ -288,8 +325,10 @@ impl Spellings {
             if reading == Reading::Generous {
                 self.look_at_place(&text, reading);
             } else {
-                // A rule that allows matches the text as written: it only has to stay below its directory.
-                self.climbs |= walk(&text, Exactness::Loose).climbs || may_climb(&text);
+                // A rule that allows matches the text as written: each word only has to stay below its directory.
+                let mut words = text.split_whitespace();
+                self.climbs |= may_climb(&text);
+                self.climbs |= words.any(|word| walk(word, Exactness::Loose).climbs);
             }
         }
     }
@@ -329,21 +368,40 @@ impl Spellings {
                 }
                 self.look_at_path(path, reading);
             }
+            Place::File { host, path } => {
+                self.doubt_if(may_climb, Doubt::Place);
+                self.look_at_path(if path.is_empty() { "/" } else { path }, reading);
+                if matches!(host, "" | "localhost") {
+                    return;
+                }
+                // Some take the host for the first part of the path.
+                if reading == Reading::Generous {
+                    for root in ["", "/", "//"] {
+                        self.look_at_path(&format!("{root}{host}{path}"), reading);
+                    }
+                } else {
+                    self.doubt_if(true, Doubt::Place);
+                }
+            }
             Place::Address {
                 prefixes,
                 path,
                 is_unclear,
             } => {
-                self.doubt_if(is_unclear, Doubt::Place);
+                self.is_unclear |= is_unclear;
                 if may_climb {
                     // It stays at its host.
                     let anywhere = prefixes.iter().map(|prefix| format!("{prefix}/"));
                     self.wild.extend(anywhere);
                 }
-                // Some readers walk through the query, and others do not.
-                let query = path.find(['?', '#']);
-                let cut = query.map(|at| path.split_at(at));
-                for (path, query) in [Some((path, "")), cut].into_iter().flatten() {
+                // The fragment stays with the reader. Some walk through the query, and others do not.
+                let bare = path.find('#').map(|at| &path[..at]);
+                let ways = [Some(path), bare].into_iter().flatten();
+                let ways = ways.flat_map(|path| {
+                    let cut = path.find(['?', '#']).map(|at| path.split_at(at));
+                    [Some((path, "")), cut].into_iter().flatten()
+                });
+                for (path, query) in ways {
                     for exactness in [Exactness::Letter, Exactness::Loose] {
                         let walk = walk(path, exactness);
                         self.climbs |= walk.climbs;
@@ -359,6 +417,8 @@ impl Spellings {
 
     fn look_at_path(&mut self, path: &str, reading: Reading) {
         if let Some(rest) = below_home(path) {
+            // The home of another user, and the directories of a shell, may be anywhere.
+            self.doubt_if(is_home_of_other(path), Doubt::Place);
             for exactness in Exactness::ALL {
                 let walk = walk(rest.trim_start_matches('/'), exactness);
                 self.climbs |= walk.climbs;
@@ -371,6 +431,11 @@ impl Spellings {
         }
         if let Some(path) = shared(path) {
             self.add_walks(&path, reading);
+        }
+        // `os.path.expandvars` takes variables anywhere.
+        let bare = path.trim_start_matches('/');
+        if bare.len() < path.len() && bare.starts_with('$') {
+            self.look_at_path(bare, reading);
         }
         let path = without_device(path);
         self.doubt_if(begins_with_variable(path), Doubt::Place);
@@ -575,10 +640,8 @@ fn is_prose(text: &str) -> bool {
     let kept = |c: &char| c.is_whitespace() || !is_unseen(*c);
     let text: String = text.trim().chars().filter(kept).collect();
     let is_drive = text.as_bytes().get(1) == Some(&b':');
-    if is_drive
-        || !text.contains(char::is_whitespace)
-        || text.starts_with(['/', '\\', '.', '~', '$', '%'])
-    {
+    let is_path = || text.starts_with(['/', '\\', '.', '~', '$', '%']) && !is_comment(&text);
+    if is_drive || !text.contains(char::is_whitespace) || is_path() {
         return false;
     }
     let joins = |c: char| c.is_alphanumeric() || matches!(c, '/' | '\\' | '_' | '$' | '%');
@@ -594,6 +657,25 @@ fn is_prose(text: &str) -> bool {
             (opens && before.is_some_and(leads)) || (closes && after.is_some_and(joins));
         before = Some(c);
         !is_joined
+    })
+}
+
+/// Tests if a text begins with a comment of a program.
+fn is_comment(text: &str) -> bool {
+    let line = text.trim_start().strip_prefix("//");
+    let is_line = line.is_some_and(|rest| {
+        let end = rest.find(char::is_whitespace);
+        end.is_some_and(|end| !rest[..end].contains(['/', '.']))
+    });
+    is_line || is_block_comment(text)
+}
+
+/// Tests if a text begins with a comment between `/*` and `*/`.
+fn is_block_comment(text: &str) -> bool {
+    let block = text.trim_start().strip_prefix("/*");
+    block.is_some_and(|rest| {
+        let inner = rest.trim_start_matches(['*', '!']);
+        inner.starts_with(char::is_whitespace) && inner.contains("*/")
     })
 }
 
@@ -630,10 +712,29 @@ fn below_home(path: &str) -> Option<&str> {
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
+/// Tests if a path begins with the home directory of a named user (`~name`), or with a directory that a shell
+/// remembers (`~+`, `~-`, `~2`). A number alone is one in prose.
+fn is_home_of_other(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix('~') else {
+        return false;
+    };
+    let (name, below) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let is_amount = name.starts_with(|c: char| c.is_ascii_digit())
+        && (below.is_empty() || name.contains('.') || path.contains(char::is_whitespace));
+    let is_name = |c: char| !c.is_whitespace() && !matches!(c, '$' | '~');
+    !name.is_empty() && !is_amount && name.chars().all(is_name)
+}
+
 fn begins_with_variable(path: &str) -> bool {
     let named = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let special =
-        |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit() || "*@!-#?$".contains(c));
+    // `$5 a month` is a price, and so is `$1,000.00`.
+    let amount = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
+    let rest = path.strip_prefix('$').unwrap_or_default();
+    let is_price = path.contains(char::is_whitespace) || rest.chars().all(amount);
+    let special = |rest: &str| {
+        let is_sign = |c: char| (c.is_ascii_digit() && !is_price) || "*@!-#?$".contains(c);
+        rest.starts_with(is_sign)
+    };
     path.strip_prefix('$')
         .is_some_and(|rest| named(rest) || special(rest))
         || path

@@ -21,6 +21,8 @@ const FILES: &[&str] = &[
     "file://localhost/sec//../a",
     "file:///./sec//../a",
     "file:///sec//../a",
+    "file://sec/a",
+    "file://%73ec/a",
     "file:\\sec\\\\..\\a",
     "<file:sec/a>",
     "<URL:file:sec/a>",
@@ -43,7 +45,6 @@ fn files_are_held_as_parsers_read_their_addresses() {
         "file:section/a",
         "file:a/sec/b",
         "file:tmp/a",
-        "file://sec/a",
         "file:///tmp/sec/a",
         "file: my notes",
         "sec/a",
@@ -489,8 +490,12 @@ proptest! {
                 prop_assert_eq!(found.as_str(), action, "{} {:?} {}", pattern, text, url);
             }
         }
-        // Another host is another matter, unless a reader takes it for a part of the user's name.
-        if !is_site && !is_file && !text.contains('\\') {
+        // Another host is another matter, unless a reader takes it for a part of the user's name, or ends it elsewhere,
+        // or the text could be several words to a shell: such a text is held rather than taken apart.
+        let is_odd = text.contains('\\') || text.contains('\t') && text.contains('?');
+        let of_host = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '%');
+        let is_odd = is_odd || !url.host_str().is_some_and(|host| host.chars().all(of_host));
+        if !is_site && !is_file && !is_odd {
             let found = of_text("deny", &json!("https://evil.example/*"), &text);
             prop_assert_eq!(found, Action::Allow, "{:?} {}", text, url);
         }
@@ -511,6 +516,42 @@ proptest! {
             let found = of_text("deny", &json!(format!("http://{known}/*")), &text);
             let expected = if name == known && is_usual { Action::Deny } else { Action::Allow };
             prop_assert_eq!(found, expected, "{} {}", known, text);
+        }
+    }
+}
+
+#[test]
+fn hosts_that_end_early_are_not_allowed_unasked() {
+    for c in [";", "'", " ", "^", "|", "<", ">", "\"", "`"] {
+        for text in [
+            format!("https://evil.test{c}.example/x"),
+            format!("https://u@evil.test{c}.example/x"),
+            format!("https://evil.test{c}x.example"),
+        ] {
+            let found = of_text("allow", &json!("https://*.example*"), &text);
+            assert_eq!(found, Action::Ask, "{text}");
+        }
+    }
+    for text in [
+        "https://ok.example/x;y",
+        "https://ok.example/x y",
+        "https://ok.example/?q='a'|b",
+        "https://u;v@ok.example/x",
+    ] {
+        let found = of_text("allow", &json!("https://*.example/*"), text);
+        assert_eq!(found, Action::Allow, "{text}");
+    }
+}
+
+#[test]
+fn characters_without_a_meaning_in_a_host_hide_none() {
+    for c in ["\u{1bca0}", "\u{1bca3}", "\u{ad}", "\u{200b}", "\u{fe0f}"] {
+        for text in [
+            format!("loc{c}alhost:18762/"),
+            format!("http://loc{c}alhost:18762/"),
+        ] {
+            let found = of_text("deny", &json!("http://localhost:18762/*"), &text);
+            assert_eq!(found, Action::Deny, "{text:?}");
         }
     }
 }

@@ -210,10 +210,9 @@ fn prose_is_no_unclear_path() {
     ] {
         assert_eq!(of_text("deny", &test, text), Action::Deny, "{text:?}");
     }
-    // A text that is held against the start of a path is one.
     for test in [json!("/etc/*"), json!({ "matches": "^/etc/" })] {
         let found = of_text("deny", &test, "my notes `x`");
-        assert_eq!(found, Action::Deny, "{test}");
+        assert_eq!(found, Action::Allow, "{test}");
     }
 }
 
@@ -453,3 +452,128 @@ proptest! {
         prop_assert_eq!(of_text("deny", &test, &format!("http://{host}/x")), Action::Deny, "{}", host);
     }
 }
+
+#[test]
+fn homes_of_others_may_be_anywhere() {
+    assert_all(
+        Action::Deny,
+        &[
+            ("/etc/*", "~systemd-network/etc/passwd"),
+            ("/etc/*", "~-/passwd"),
+            ("/etc/*", "~+/passwd"),
+            ("/etc/*", "~2/passwd"),
+            ("/etc/*", "\"~bin/../etc/passwd\""),
+            ("/var/backups/*", "~backup/x"),
+            ("/var/backups/*", "~backup"),
+            ("/dev/*", "~sys/sda"),
+            ("matches ^/etc/", "~+/passwd"),
+            ("~/.ssh/*", "~root/.ssh/x"),
+            ("/root/.ssh/*", "~root/.ssh/x"),
+        ],
+    );
+    for text in ["~backup/x", "~+/x", "~-/x"] {
+        let found = of_text("allow", &json!("~*"), text);
+        assert_eq!(found, Action::Ask, "{text}");
+    }
+    assert_all(
+        Action::Allow,
+        &[
+            ("/etc/*", "~/etc/passwd"),
+            ("/etc/*", "~"),
+            ("/etc/*", "~5 minutes"),
+            ("/etc/*", "~100"),
+            ("/etc/*", "~3.5/4"),
+            ("/etc/*", "~$report.docx"),
+            ("/etc/*", "a~b/c"),
+        ],
+    );
+    let found = of_text("allow", &json!("~/*"), "~/notes/x");
+    assert_eq!(found, Action::Allow);
+}
+
+#[test]
+fn numbers_are_read_as_far_as_javascript_reads_them() {
+    for (test, text) in [
+        (json!({ "min": 100 }), "900e-5"),
+        (json!({ "min": 100 }), "100.5e-1"),
+        (json!({ "min": 100 }), "\u{ff19}\u{ff10}\u{ff10}e-5"),
+        (json!({ "equals": 900 }), "900e-5"),
+        (json!({ "equals": 900 }), "900.9"),
+        (json!({ "equals": 900 }), "0x384px"),
+        (json!({ "equals": 900 }), "900abc1"),
+        (json!({ "equals": 900 }), "900/1"),
+        (json!({ "equals": 900 }), "900 x 1"),
+        (json!({ "equals": 100 }), "100.5e-1"),
+        (json!({ "equals": 100.5 }), "100.5E-1"),
+        (json!({ "equals": -900 }), "-900e-5"),
+        (json!({ "max": 50 }), "50 00"),
+        (json!({ "max": 50 }), "5e3"),
+    ] {
+        assert_eq!(of_text("deny", &test, text), Action::Deny, "{test} {text}");
+    }
+    for (test, text) in [
+        (json!({ "min": 100 }), "90e-5"),
+        (json!({ "equals": 900 }), "901e-5"),
+        (json!({ "max": 50 }), "51 00"),
+    ] {
+        assert_eq!(of_text("deny", &test, text), Action::Allow, "{test} {text}");
+    }
+}
+
+#[test]
+fn json_in_text_may_have_numbers_that_are_none() {
+    let denied = |path: &str, text: &str| {
+        let rule = json!({ "action": "deny", "server": "s", "arguments": { path: "/etc/*" } });
+        let rules = Rules::new(vec![Rule::parse(&rule).unwrap()], [], Guard::Never).unwrap();
+        let arguments = crate::raw(&json!({ "p": text }).to_string());
+        let case = Case {
+            arguments: Some(&arguments),
+            ..Case::tool_call("s", "t")
+        };
+        rules.judge(&case, 0).action
+    };
+    for text in [
+        r#"{"path":"/etc/x","n":NaN}"#,
+        r#"{"n":Infinity,"path":"/etc/x"}"#,
+        "\u{feff}{\"path\":\"/etc/x\"}",
+        r#"{"n":[-Infinity , NaN],"path":"/etc/x"}"#,
+        r#"{"n":"\"NaN","m":NaN,"path":"/etc/x"}"#,
+    ] {
+        assert_eq!(denied("$.p.path", text), Action::Deny, "{text}");
+    }
+    for text in [r#"["/etc/passwd",NaN]"#, r#"[NaN,"/etc/passwd"]"#] {
+        assert_eq!(denied("$.p", text), Action::Deny, "{text}");
+    }
+    for text in [r#"["NaN /etc/passwd"]"#, r#"["/tmp/x",NaN]"#] {
+        assert_eq!(denied("$.p", text), Action::Allow, "{text}");
+    }
+}
+
+#[test]
+fn homes_behind_a_scheme_in_braces_are_held() {
+    let long = format!("fil{{e}}:///home/me/.ssh/{}id_rsa", "./".repeat(150));
+    for text in [
+        "f{i}le:///home/me/.ssh/id_rs[a-z]{,1,2}",
+        "file:///home/me/%2{e}ssh/id_rs[a-z]{,1,2}",
+        "f{i}le:///root/.ssh/id_rs[a-z]{,1,2}",
+        "f{a b,ile:///home/}me/.ssh/id_rsa",
+        "f{\\},il}e:///home/me/.ssh/id_rsa",
+        &long,
+    ] {
+        assert_all(
+            Action::Deny,
+            &[("~/.ssh/*", text), ("matches ^~/\\.ssh/", text)],
+        );
+    }
+    assert_all(
+        Action::Allow,
+        &[("~/.ssh/*", "/srv/f{i}le:///x[a-z]{,1,2}")],
+    );
+}
+
+/// Places below a home directory, each with the pattern that holds it.
+pub(crate) const HOME_PLACES: &[(&str, &str)] = &[
+    ("~/.ssh/*", "/home/me/.ssh/id_rsa"),
+    ("~/.ssh/*", "file:///home/me/.ssh/id_rsa"),
+    ("~/.ssh/*", "file:///root/%2essh/id_rsa"),
+];

@@ -355,7 +355,7 @@ fn braces_are_expanded_before_an_address_is_read() {
             (metadata, "{http://169.254.169.253}/x"),
             (metadata, "https://ok.example/x?filter={\"a\":[1,2]}"),
             ("/etc/*", "{file:///tmp}/passwd"),
-            (local, "http://[::1]:{18762}/admin/x"),
+            (local, "http://[2001:db8::1]:{18762}/admin/x"),
             (admin, "http://127.0.0.1:18762/pub/{a,b}/admin"),
         ],
     );
@@ -477,8 +477,13 @@ fn bare_hosts_are_held_by_patterns_that_name_them() {
 
 #[test]
 fn long_expansions_take_no_time() {
-    for part in ["{", "{,", "[", "[.", "(", "+(.", "{.,", "$", "{[(", ".*"] {
+    let parts = ["{", "{,", "[", "[.", "(", "+(.", "{.,", "$", "{[(", ".*"];
+    let closed = [
+        "{a}", "{a b,", "{a,b}", "x\\},", "'{", "{a},", "[1-64]", "{1..9}", "{{a}}",
+    ];
+    for part in parts.into_iter().chain(closed) {
         let text = part.repeat(20_000 / part.len());
+        let text = if part.contains('}') { text } else { text + "}" };
         for text in [format!("/tmp/{text}"), format!("{text}.example/x"), text] {
             of_text("deny", &json!("http://x.example/*"), &text);
             of_text("allow", &json!("/tmp/*"), &text);
@@ -556,5 +561,126 @@ proptest! {
             // Of several groups, one reader joins what another keeps apart.
             prop_assert_eq!(of_text("deny", &json!("/etc/*"), &text), Action::Allow);
         }
+    }
+}
+
+#[test]
+fn hosts_without_a_dot_are_held_in_braces_and_ranges() {
+    for text in [
+        "localhos{t}",
+        "{localhost,x}",
+        "{x y,localhost}",
+        "[k-l]ocalhost",
+        "[a-z][a-z]calhost",
+        "[a-z][a-z]calhos{t}/",
+    ] {
+        assert_all(Action::Deny, &[("http://localhost/*", text)]);
+    }
+    for text in ["intrane{t}", "i[n-n]tranet", "{x,intranet}"] {
+        assert_all(Action::Deny, &[("http://intranet/*", text)]);
+    }
+    assert_all(
+        Action::Allow,
+        &[
+            ("http://localhost/*", "localhos{s}"),
+            ("http://localhost/*", "[a-k]ocalhost"),
+            ("http://localhost/*", "[a-k][a-z]calhost"),
+            ("http://intranet/*", "{a,b}"),
+            ("http://intranet/*", "let a = {\"intranet\": b};"),
+        ],
+    );
+}
+
+/// Everyday code and content.
+const HARMLESS: &[&str] = &[
+    "let d = s[i-1] + s[j-1] + t[i-1] + t[j-1] + u[i-1] + u[j-1];",
+    "x[i-1]x[i-1]x[i-1]x[i-1]x[i-1]x[i-1]",
+    "for (i = 1; i < n; i++) a[i] = a[i-1] + a[i-2] + b[i-1] * a[i-1] - a[i-1] + c[j-1];",
+    "\\d{4}-\\d{2}",
+    "\\p{L}+",
+    "\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}",
+    "// Adds `one`.",
+    "// Adds `one` to `two` and returns the `sum`.",
+    "/* a */ b { c: d }",
+    "/* Colours. */\nbody { color: red; margin: 0 auto }\n",
+    "{'a': 1, 'b': [1, 2], 'c': {'d': 'e'}}",
+    "{ a: 1, b: 'two words', c: x / y }",
+    "if (a) { b(); } else { c(d, e); }",
+    "body { margin: 0 } a { color: red, blue }",
+    "match x { Some(a) => a, None => b }",
+    "echo \"{a,b}\" 'c d'",
+    "x = {i: i * 2 for i in range(10)}",
+];
+
+#[test]
+fn everyday_code_is_held_by_no_pattern() {
+    let dict = |n: usize| {
+        let members: Vec<String> = (0..n)
+            .map(|n| format!("'key_{n}': 'two words {n}'"))
+            .collect();
+        format!("{{{}}}", members.join(", "))
+    };
+    let code = "fn f(x: u8) -> u8 { if x > 1 { g(x, 2) } else { h(x) } }\n".repeat(40);
+    let css = "a { color: red; margin: 0, 1 } b > c { d: e }\n".repeat(40);
+    let harmless = HARMLESS.iter().map(|text| (*text).to_owned());
+    for text in harmless.chain([dict(5), dict(50), dict(200), code, css]) {
+        for pattern in [
+            "*secret*",
+            "*rm *",
+            "*.env",
+            "/etc/*",
+            "~/.ssh/*",
+            "http://169.254.169.254/*",
+            "http://localhost/*",
+            "matches ^/etc/",
+        ] {
+            assert_all(Action::Allow, &[(pattern, &text)]);
+        }
+    }
+}
+
+#[test]
+fn blanks_and_escapes_in_braces_hide_nothing() {
+    let local = "http://127.0.0.1:18762/*";
+    let metadata = "http://169.254.169.254/*";
+    assert_all(
+        Action::Deny,
+        &[
+            ("/etc/*", "file://{x\\},/%}65tc/passwd"),
+            ("/etc/*", "fil{e:///%6,a b}5tc/passwd"),
+            ("/etc/*", "file:///%6{#,x\\},5tc/p}asswd"),
+            ("/etc/passwd", "f{a b,il}e:///etc//passwd"),
+            ("/etc/passwd", "f{\\},il}e:///etc/./passwd"),
+            (local, "{x\\},127.0.0.1:18762}"),
+            (local, "12{7.0.0.1:18762,x y}"),
+            (local, "127.0.0.1:{a b,18762}"),
+            (local, "h{a b,tt}p://127.0.0.1:18762"),
+            (local, "{x\\},12%}37.0.0.1:18762/x"),
+            (local, "12{-1..7}.0.0.1:18762/x"),
+            (local, "{a,\"x } y\",12}7.0.0.1:18762/x"),
+            (local, "{\"a b\",http}://127.0.0.1:18762/x"),
+            (local, "{a,{b,{12,c}}7}.0.0.1:18762/x"),
+            (
+                "http://127.0.0.1:18762/admin/*",
+                "h{ttp://127.1:18762/adm,a b}in/x",
+            ),
+            (metadata, "{x\\},169.254.169.254}"),
+            (metadata, "169.254.169.25{4,x y}"),
+            ("matches ^/etc/", "f{a b,il}e:///etc/passwd"),
+            ("matches /\\.ssh/", "~/.s{\\},s}h/x"),
+        ],
+    );
+    let equals = json!({ "equals": "/etc/passwd" });
+    for text in ["f{a b,il}e:///etc//passwd", "f{\\},il}e:///etc/./passwd"] {
+        assert_eq!(of_text("deny", &equals, text), Action::Deny, "{text}");
+    }
+    // Among more than can be listed, too.
+    let many = "x,".repeat(70);
+    for text in [
+        format!("{{a b,{many}file:///%65tc/passwd}}"),
+        format!("{{a b,{many}/etc/passwd}}"),
+        format!("{{a b,{many}file:///}}etc/passwd"),
+    ] {
+        assert_all(Action::Deny, &[("/etc/*", &text)]);
     }
 }

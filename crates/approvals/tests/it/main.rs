@@ -11,12 +11,15 @@ mod disk;
 mod evasions;
 mod expansions;
 mod forms;
+mod hosts;
 mod interleavings;
 mod naive;
 mod rules;
+mod shells;
 mod spellings;
 mod timelines;
 mod world;
+mod wrapped;
 mod writing;
 
 use switchboard_wire::Raw;

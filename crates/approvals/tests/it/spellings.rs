@@ -179,7 +179,6 @@ const HARMLESS: &[&str] = &[
     "${HOME}/notes.txt",
     "%USERPROFILE%/notes.txt",
     "file:///tmp/etc/passwd",
-    "file://etc/passwd",
     "https://example.com/etc/passwd",
     "/tmp/100%",
     "/tmp/100%25",
